@@ -1,0 +1,146 @@
+//! The error of a node, with what decides whether it is retried.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::error::Error;
+use core::fmt;
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Any error a node may return.
+pub type BoxError = Box<dyn Error + Send + Sync + 'static>;
+
+/// Why a node failed.
+///
+/// Every error converts into it with `?`, and its source stays downcastable. Whether it is retried is decided
+/// by the node's retry policy; [`retryable`](Self::retryable) and [`terminal`](Self::terminal) decide it here.
+/// Unclassified errors are terminal, except I/O errors and timeouts.
+///
+/// Like `anyhow::Error` it does not itself implement [`Error`], so that `?` can take every error.
+pub struct NodeError {
+    kind: NodeErrorKind,
+    source: BoxError,
+    retry_after: Option<Duration>,
+}
+
+/// What happened to a task that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NodeErrorKind {
+    /// The node returned an error that nothing classified.
+    Failed,
+    /// The node returned an error that it marked as worth a retry.
+    Retryable,
+    /// The node returned an error that it marked as final.
+    Terminal,
+    /// The node panicked.
+    Panicked,
+    /// An attempt took longer than its timeout.
+    TimedOut,
+    /// The node finished, and the routing after it failed.
+    Routing,
+    /// An effect's journal could not be read, written or matched.
+    Effect,
+    /// A value of the task could not be encoded or decoded.
+    Codec,
+}
+
+impl NodeError {
+    /// An error of the given kind.
+    pub fn new(kind: NodeErrorKind, source: impl Into<BoxError>) -> Self {
+        Self { kind, source: source.into(), retry_after: None }
+    }
+
+    /// An error that is worth another attempt, whatever its type.
+    pub fn retryable(source: impl Into<BoxError>) -> Self {
+        Self::new(NodeErrorKind::Retryable, source)
+    }
+
+    /// An error that no further attempt can mend, whatever its type.
+    pub fn terminal(source: impl Into<BoxError>) -> Self {
+        Self::new(NodeErrorKind::Terminal, source)
+    }
+
+    /// Waits at least this long before the next attempt.
+    #[must_use]
+    pub fn after(mut self, delay: Duration) -> Self {
+        self.retry_after = Some(delay);
+        self
+    }
+
+    /// What happened.
+    #[must_use]
+    pub fn kind(&self) -> NodeErrorKind {
+        self.kind
+    }
+
+    /// The shortest wait before the next attempt, where the error asks for one.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    /// The error that the node returned.
+    #[must_use]
+    pub fn source(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.source
+    }
+
+    /// The error that the node returned, if it is an `E`.
+    #[must_use]
+    pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
+        self.source.downcast_ref()
+    }
+
+    /// The form in which the error is stored and reported.
+    #[must_use]
+    pub fn report(&self) -> ErrorReport {
+        let mut causes = Vec::new();
+        let mut next = self.source.source();
+        while let Some(error) = next {
+            causes.push(error.to_string());
+            next = error.source();
+        }
+        ErrorReport { kind: self.kind, message: self.source.to_string(), causes }
+    }
+}
+
+impl<E: Into<BoxError>> From<E> for NodeError {
+    fn from(source: E) -> Self {
+        Self::new(NodeErrorKind::Failed, source)
+    }
+}
+
+impl fmt::Display for NodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.source.fmt(f)
+    }
+}
+
+impl fmt::Debug for NodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeError").field("kind", &self.kind).field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+/// A [`NodeError`] as plain data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorReport {
+    /// What happened.
+    pub kind: NodeErrorKind,
+    /// The error's own message.
+    pub message: String,
+    /// The messages of its sources, outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<String>,
+}
+
+impl fmt::Display for ErrorReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.causes.iter().try_for_each(|cause| write!(f, ": {cause}"))
+    }
+}

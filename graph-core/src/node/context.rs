@@ -1,0 +1,27 @@
+//! The graph's context: what nodes need that is not state (clients, pools, configuration).
+
+use core::ops::Deref;
+
+/// Gives nodes one part of the graph's context. Derive it: `#[derive(FromRef)]` implements it for the type of
+/// each field, and for the context as a whole.
+#[diagnostic::on_unimplemented(
+    message = "the graph context `{C}` provides no `{Self}`",
+    label = "not a part of `{C}`",
+    note = "add a field of type `{Self}` to `{C}` and derive it: `#[derive(FromRef, Clone)] struct {C} {{ .. }}`"
+)]
+pub trait FromRef<C>: Sized {
+    /// Clones the part out of the context.
+    fn from_ref(context: &C) -> Self;
+}
+
+/// Extracts a part of the graph's context.
+#[derive(Clone, Debug)]
+pub struct Dep<T>(pub T);
+
+impl<T> Deref for Dep<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}

@@ -1,0 +1,101 @@
+//! Reducers: how concurrent writes to one field become one value.
+//!
+//! `#[reducer(Path)]` on a field names a type that implements [`Reducer`] for the field's type. The built-in
+//! ones are ordinary implementations; a user's own stand beside them as equals.
+//!
+//! | reducer | fields | several writers | logged as |
+//! |---|---|---|---|
+//! | [`LastValue`] (default) | any | error | `Set` |
+//! | [`Any`] | any | the last in task order | `Set` |
+//! | [`Append`] | `Vec` | concatenated | `Extend` |
+//! | [`Merge`] | maps | later entries win | `MapPut`, `MapRemove` |
+//! | [`Union`] | sets | united | `SetAdd`, `SetRemove` |
+//! | [`KeyedLog`] | `Vec` of [`Keyed`] items | put or removed by id | `Keyed` |
+//! | [`Sum`], [`Max`], [`Min`] | numbers | folded | `Set` of the result |
+//! | [`Ephemeral`] | any | error | `Set`; reset after one superstep |
+//! | [`Transient`] | any | error | never stored |
+
+mod keyed;
+mod list;
+mod map;
+mod number;
+mod set;
+mod value;
+
+pub use keyed::{Keyed, KeyedLog, LogEdit, LogWrite};
+pub use list::Append;
+pub use map::{MapWrite, Merge};
+pub use number::{Max, Min, Sum};
+pub use set::{SetWrite, Union};
+pub use value::{Any, Ephemeral, LastValue, Transient};
+
+use alloc::format;
+
+use crate::state::{CodecError, Lifetime, Op, Writers};
+
+/// Folds writes into a field of type `T`.
+///
+/// Only [`Write`](Self::Write) and [`reduce`](Self::reduce) are required. The field's new value is then
+/// logged whole after each superstep that wrote it; a reducer that grows a collection overrides
+/// [`log`](Self::log) and [`replay`](Self::replay), so that only what was added is stored.
+///
+/// `reduce` must be deterministic: the same writes in the same order give the same value, on any machine.
+///
+/// ```
+/// use superstep_core::reducer::Reducer;
+///
+/// /// Keeps the longest text that was written.
+/// struct Longest;
+///
+/// impl Reducer<String> for Longest {
+///     type Write = String;
+///     fn reduce(current: &mut String, write: String) {
+///         if write.len() > current.len() {
+///             *current = write;
+///         }
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a reducer for a field of type `{T}`",
+    label = "this reducer does not fit this field",
+    note = "`Append` is for `Vec`, `Merge` for maps, `Union` for sets, `Sum`, `Max` and `Min` for numbers",
+    note = "stored fields must be `Serialize + DeserializeOwned`; mark a field that cannot be with `#[state(transient)]`"
+)]
+pub trait Reducer<T>: 'static {
+    /// What a node writes. For a stored field it must be `Serialize + DeserializeOwned`.
+    type Write: Send + 'static;
+
+    /// How many tasks may write the field in one superstep.
+    const WRITERS: Writers = Writers::Many;
+
+    /// How long the value lives.
+    const LIFETIME: Lifetime = Lifetime::Stored;
+
+    /// Folds one write into the current value.
+    fn reduce(current: &mut T, write: Self::Write);
+
+    /// The operation that says what this write does, or `None` to log the field's new value whole.
+    ///
+    /// # Errors
+    /// When the write has no JSON form.
+    fn log(_write: &Self::Write) -> Result<Option<Op>, CodecError> {
+        Ok(None)
+    }
+
+    /// Reads a write back from the operation that [`log`](Self::log) made of it.
+    ///
+    /// # Errors
+    /// When the operation is none that `log` makes.
+    fn replay(op: &Op) -> Result<Self::Write, CodecError> {
+        Err(unknown_operation(op))
+    }
+}
+
+/// The error of a reducer that is given another reducer's operation.
+fn unknown_operation(op: &Op) -> CodecError {
+    CodecError::new(format!("the field's reducer knows no operation `{}`", op.name()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! Algebra of the built-in reducers.

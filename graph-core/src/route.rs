@@ -1,0 +1,34 @@
+//! Routes: the typed decisions by which a node says where to go next.
+
+use alloc::vec::Vec;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A decision of a node, wired to targets with `graph.route(node, |route| match route { .. })`.
+///
+/// Derive it on an enum: `#[derive(Route, Serialize, Deserialize)]`. A case that the wiring forgets is then
+/// rustc's own "non-exhaustive patterns" error.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a route",
+    note = "derive it on an enum: `#[derive(Route, Serialize, Deserialize)] enum {Self} {{ .. }}`"
+)]
+pub trait Route: Serialize + DeserializeOwned + Send + 'static {
+    /// One example per case, so that `compile()` can see and draw where each case leads.
+    ///
+    /// Payloads are defaulted, or given by `#[route(example = ..)]`; targets that depend on a payload are
+    /// therefore a lower bound, and declared with `may_reach`.
+    fn cases() -> Vec<Case<Self>>;
+
+    /// The name of this value's case.
+    fn case(&self) -> &'static str;
+}
+
+/// One case of a [`Route`].
+#[derive(Clone, Debug)]
+pub struct Case<R> {
+    /// The variant's name.
+    pub name: &'static str,
+    /// A value of that variant.
+    pub example: R,
+}

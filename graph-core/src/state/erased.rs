@@ -1,0 +1,117 @@
+//! The state as the engine sees it: field ids and operations, no types.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+
+use super::json::{CodecError, Json};
+use super::op::LoggedWrite;
+use super::schema::FieldId;
+use super::write::WriteKind;
+use super::{FieldWrite, State, StateUpdate};
+
+/// A state without its type. Implemented for every [`State`].
+pub trait ErasedState: Any + Send + Sync {
+    /// A copy to write into, for when a snapshot of this state is still held.
+    fn duplicate(&self) -> Arc<dyn ErasedState>;
+
+    /// Applies the writes of `update` for which `keep` holds (it is given their index).
+    ///
+    /// # Panics
+    /// When `update` belongs to another state type.
+    fn apply(&mut self, update: Box<dyn ErasedUpdate>, keep: &dyn Fn(usize) -> bool);
+
+    /// Reads a stored update of this state back.
+    ///
+    /// # Errors
+    /// When a logged write does not fit its field.
+    fn decode_update(&self, writes: &[LoggedWrite]) -> Result<Box<dyn ErasedUpdate>, CodecError>;
+
+    /// See [`State::encode_field`].
+    ///
+    /// # Errors
+    /// See there.
+    fn encode_field(&self, field: FieldId) -> Result<Json, CodecError>;
+
+    /// See [`State::decode_field`].
+    ///
+    /// # Errors
+    /// See there.
+    fn decode_field(&mut self, field: FieldId, value: &Json) -> Result<(), CodecError>;
+
+    /// See [`State::reset_field`].
+    fn reset_field(&mut self, field: FieldId);
+}
+
+/// An update without its type. Implemented for every [`StateUpdate`].
+pub trait ErasedUpdate: Any + Send {
+    /// The number of writes.
+    fn len(&self) -> usize;
+
+    /// Whether nothing is written.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The field and kind of the write at `index`.
+    fn shape(&self, index: usize) -> (FieldId, WriteKind);
+
+    /// The logged form, without the fields that are not stored.
+    ///
+    /// # Errors
+    /// When a value has no JSON form.
+    fn encode(&self) -> Result<Vec<LoggedWrite>, CodecError>;
+}
+
+impl<S: State> ErasedState for S {
+    fn duplicate(&self) -> Arc<dyn ErasedState> {
+        Arc::new(self.clone())
+    }
+
+    fn apply(&mut self, update: Box<dyn ErasedUpdate>, keep: &dyn Fn(usize) -> bool) {
+        let update: Box<dyn Any> = update;
+        let update = update.downcast::<S::Update>().expect("a node's update is of its graph's state");
+        for (index, write) in update.into_writes().into_iter().enumerate() {
+            if keep(index) {
+                write.apply(self);
+            }
+        }
+    }
+
+    fn decode_update(&self, writes: &[LoggedWrite]) -> Result<Box<dyn ErasedUpdate>, CodecError> {
+        let writes = writes.iter().map(S::Write::decode).collect::<Result<_, _>>()?;
+        Ok(Box::new(S::Update::from_writes(writes)))
+    }
+
+    fn encode_field(&self, field: FieldId) -> Result<Json, CodecError> {
+        State::encode_field(self, field)
+    }
+
+    fn decode_field(&mut self, field: FieldId, value: &Json) -> Result<(), CodecError> {
+        State::decode_field(self, field, value)
+    }
+
+    fn reset_field(&mut self, field: FieldId) {
+        State::reset_field(self, field);
+    }
+}
+
+impl<U: StateUpdate> ErasedUpdate for U {
+    fn len(&self) -> usize {
+        self.writes().len()
+    }
+
+    fn shape(&self, index: usize) -> (FieldId, WriteKind) {
+        let write = &self.writes()[index];
+        (write.field(), write.kind())
+    }
+
+    fn encode(&self) -> Result<Vec<LoggedWrite>, CodecError> {
+        let mut logged = Vec::with_capacity(self.writes().len());
+        for write in self.writes() {
+            logged.extend(write.encode()?);
+        }
+        Ok(logged)
+    }
+}

@@ -1,0 +1,153 @@
+//! Typed handles to fields.
+
+use alloc::sync::Arc;
+use core::fmt;
+
+use super::schema::FieldId;
+use super::{State, Update};
+
+/// A handle to one field of a state: how a prebuilt node reads and writes a state it does not know.
+///
+/// `#[derive(State)]` emits one constant per field, `Essay::DRAFT`, with the field's type and, where it
+/// differs, the type its reducer takes. The handle of an embedded state's field comes from
+/// [`within`](Self::within).
+pub struct Field<S: State, T, W = T> {
+    id: FieldId,
+    name: &'static str,
+    access: Access<S, T, W>,
+}
+
+enum Access<S: State, T, W> {
+    /// What the derive emits: plain functions, so that handles are constants.
+    Direct { get: fn(&S) -> &T, write: fn(W) -> Update<S>, set: fn(T) -> Update<S> },
+    /// A field of an embedded state.
+    Composed(Arc<dyn Compose<S, T, W>>),
+}
+
+trait Compose<S: State, T, W>: Send + Sync {
+    fn get<'s>(&self, state: &'s S) -> &'s T;
+    fn write(&self, write: W) -> Update<S>;
+    fn set(&self, value: T) -> Update<S>;
+}
+
+impl<S: State, T, W> Field<S, T, W> {
+    /// A handle made by the derive.
+    #[doc(hidden)]
+    pub const fn direct(
+        id: FieldId,
+        name: &'static str,
+        get: fn(&S) -> &T,
+        write: fn(W) -> Update<S>,
+        set: fn(T) -> Update<S>,
+    ) -> Self {
+        Self { id, name, access: Access::Direct { get, write, set } }
+    }
+
+    /// The field's position in the schema.
+    pub fn id(&self) -> FieldId {
+        self.id
+    }
+
+    /// The field's name in its own state.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Reads the field.
+    pub fn get<'s>(&self, state: &'s S) -> &'s T {
+        match &self.access {
+            Access::Direct { get, .. } => get(state),
+            Access::Composed(composed) => composed.get(state),
+        }
+    }
+
+    /// An update that writes the field through its reducer.
+    pub fn write(&self, write: W) -> Update<S> {
+        match &self.access {
+            Access::Direct { write: make, .. } => make(write),
+            Access::Composed(composed) => composed.write(write),
+        }
+    }
+
+    /// An update that overwrites the field.
+    pub fn set(&self, value: T) -> Update<S> {
+        match &self.access {
+            Access::Direct { set, .. } => set(value),
+            Access::Composed(composed) => composed.set(value),
+        }
+    }
+}
+
+impl<S: State, T: 'static, W: 'static> Field<S, T, W> {
+    /// The handle of this field inside `O`, which embeds the state at `embedded`.
+    ///
+    /// ```text
+    /// #[derive(State)] struct Essay { #[state(flatten)] chat: Chat }
+    /// Chat::MESSAGES.within(Essay::CHAT)     // Field<Essay, ..>
+    /// ```
+    pub fn within<O: State>(self, embedded: Embedded<O, S>) -> Field<O, T, W> {
+        Field {
+            id: FieldId(embedded.base + self.id.0),
+            name: self.name,
+            access: Access::Composed(Arc::new(Within { inner: self, embedded })),
+        }
+    }
+}
+
+/// A handle to an embedded state: `#[derive(State)]` emits one constant per `#[state(flatten)]` field.
+pub struct Embedded<O: State, S: State> {
+    base: u16,
+    get: fn(&O) -> &S,
+    lift: fn(Update<S>) -> Update<O>,
+}
+
+impl<O: State, S: State> Embedded<O, S> {
+    /// A handle made by the derive: `base` is the id of the first embedded field.
+    #[doc(hidden)]
+    pub const fn new(base: u16, get: fn(&O) -> &S, lift: fn(Update<S>) -> Update<O>) -> Self {
+        Self { base, get, lift }
+    }
+}
+
+impl<O: State, S: State> Clone for Embedded<O, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<O: State, S: State> Copy for Embedded<O, S> {}
+
+struct Within<O: State, S: State, T, W> {
+    inner: Field<S, T, W>,
+    embedded: Embedded<O, S>,
+}
+
+impl<O: State, S: State, T, W> Compose<O, T, W> for Within<O, S, T, W> {
+    fn get<'s>(&self, state: &'s O) -> &'s T {
+        self.inner.get((self.embedded.get)(state))
+    }
+
+    fn write(&self, write: W) -> Update<O> {
+        (self.embedded.lift)(self.inner.write(write))
+    }
+
+    fn set(&self, value: T) -> Update<O> {
+        (self.embedded.lift)(self.inner.set(value))
+    }
+}
+
+impl<S: State, T, W> Clone for Field<S, T, W> {
+    fn clone(&self) -> Self {
+        let access = match &self.access {
+            Access::Direct { get, write, set } => Access::Direct { get: *get, write: *write, set: *set },
+            Access::Composed(composed) => Access::Composed(Arc::clone(composed)),
+        };
+        Self { id: self.id, name: self.name, access }
+    }
+}
+
+impl<S: State, T, W> fmt::Debug for Field<S, T, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Field({}: {})", self.id.0, self.name)
+    }
+}

@@ -1,0 +1,142 @@
+//! The user's state: typed fields, written through reducers, described by a schema.
+//!
+//! ```text
+//! #[derive(State)] struct Essay { topic: String, #[reducer(Append)] facts: Vec<String> }
+//!
+//!   Essay::update()  ->  EssayUpdate            what a node returns: a list of writes
+//!                          .topic("Rust")       Write::Reduce, through the field's reducer
+//!                          .set_facts([..])     Write::Set, an overwrite
+//!   Essay::FACTS     ->  Field<Essay, ..>       a handle for prebuilt nodes
+//!   Essay::schema()  ->  Schema                 what the checkpoint file keeps
+//! ```
+//!
+//! A state is stored field by field: a superstep costs the fields it wrote, as logged operations ([`Op`]).
+
+mod erased;
+mod field;
+mod json;
+mod op;
+mod schema;
+mod write;
+
+use core::fmt::Debug;
+
+pub use erased::{ErasedState, ErasedUpdate};
+pub use field::{Embedded, Field};
+pub use json::{CodecError, Json};
+pub use op::{Change, Logged, LoggedWrite, Op};
+pub use schema::{FieldId, FieldSchema, Fingerprint, Lifetime, Schema, Writers};
+pub use write::{IntoWrite, Write, WriteKind};
+
+/// The update type of a state: what its nodes return.
+pub type Update<S> = <S as State>::Update;
+
+/// The state of a graph. Derive it: `#[derive(State)]`.
+///
+/// The derive needs `Clone` and `Default` on the struct, and `Serialize + DeserializeOwned` on every stored
+/// field.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a graph state",
+    note = "derive it: `#[derive(State, Clone, Default)] struct {Self} {{ .. }}`"
+)]
+pub trait State: Clone + Send + Sync + 'static {
+    /// A list of writes to the fields, with a setter per field.
+    type Update: StateUpdate<State = Self>;
+    /// One write to one field.
+    type Write: FieldWrite<State = Self>;
+    /// The number of fields, those of embedded states included.
+    const FIELDS: u16;
+
+    /// Describes the fields.
+    fn schema() -> Schema;
+
+    /// The state of a thread before its first input.
+    fn initial() -> Self;
+
+    /// The update that overwrites every field with this state's values.
+    fn overwrite(self) -> Self::Update;
+
+    /// Encodes one field.
+    ///
+    /// # Errors
+    /// When the value has no JSON form, or the field is not stored.
+    fn encode_field(&self, field: FieldId) -> Result<Json, CodecError>;
+
+    /// Replaces one field by a decoded value.
+    ///
+    /// # Errors
+    /// When `value` is not the JSON form of the field's type; the field is then unchanged.
+    fn decode_field(&mut self, field: FieldId, value: &Json) -> Result<(), CodecError>;
+
+    /// Returns one field to its initial value.
+    fn reset_field(&mut self, field: FieldId);
+}
+
+/// The update type that `#[derive(State)]` generates.
+pub trait StateUpdate: Default + Send + 'static {
+    /// The state it writes.
+    type State: State<Update = Self>;
+
+    /// Makes an update of `writes`.
+    fn from_writes(writes: alloc::vec::Vec<<Self::State as State>::Write>) -> Self;
+
+    /// The writes, in the order they were made.
+    fn writes(&self) -> &[<Self::State as State>::Write];
+
+    /// Takes the update apart.
+    fn into_writes(self) -> alloc::vec::Vec<<Self::State as State>::Write>;
+}
+
+/// The write type that `#[derive(State)]` generates: one variant per field.
+pub trait FieldWrite: Sized + Send + 'static {
+    /// The state it writes.
+    type State;
+
+    /// The field it writes.
+    fn field(&self) -> FieldId;
+
+    /// Whether it goes through the reducer or replaces the value.
+    fn kind(&self) -> WriteKind;
+
+    /// Applies it.
+    fn apply(self, state: &mut Self::State);
+
+    /// Its logged form; `None` for a field that is not stored.
+    ///
+    /// # Errors
+    /// When the value has no JSON form.
+    fn encode(&self) -> Result<Option<LoggedWrite>, CodecError>;
+
+    /// Reads it back.
+    ///
+    /// # Errors
+    /// When the logged write does not fit the field.
+    fn decode(logged: &LoggedWrite) -> Result<Self, CodecError>;
+}
+
+/// What `thread.run` accepts: the derive implements it for the update type and for the state.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an input of a graph over `{S}`",
+    note = "pass an update (`{S}::update().field(value)`) or, for a new thread, a whole `{S}`"
+)]
+pub trait IntoInput<S: State> {
+    /// The input as an update, and how it meets a thread that already has a state.
+    fn into_input(self) -> Input<S>;
+}
+
+/// An input, ready to be applied.
+pub enum Input<S: State> {
+    /// Goes through the reducers, on a new thread or on top of what is there.
+    Update(S::Update),
+    /// A whole state: only a new thread takes it.
+    State(S::Update),
+}
+
+impl<S: State> Debug for Input<S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Update(_) => "Input::Update",
+            Self::State(_) => "Input::State",
+        })
+    }
+}

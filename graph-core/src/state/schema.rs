@@ -1,0 +1,154 @@
+//! The description of a state: its fields, their reducers, and a fingerprint of both.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The position of a field in its state's [`Schema`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FieldId(pub u16);
+
+impl FieldId {
+    /// The position as an index into [`Schema::fields`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// How many tasks may write a field in one superstep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Writers {
+    /// One: two are an error that names the field and both nodes.
+    One,
+    /// Any number: the reducer folds their writes in task order.
+    Many,
+}
+
+/// How long a field's value lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lifetime {
+    /// Until overwritten; stored in checkpoints.
+    Stored,
+    /// One superstep: at the barrier after it, the field returns to its initial value; stored in checkpoints.
+    OneStep,
+    /// Until overwritten, in memory only: never stored, at its initial value after a resume.
+    Unstored,
+}
+
+/// One field of a [`Schema`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FieldSchema {
+    /// The name it is stored under; the path, joined by dots, for a field of an embedded state.
+    pub name: String,
+    /// Former names, under which older checkpoints may hold it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    /// The Rust type, as written in the source.
+    pub rust_type: String,
+    /// The reducer, as written in the source.
+    pub reducer: String,
+    /// How many tasks may write it in one superstep.
+    pub writers: Writers,
+    /// How long its value lives.
+    pub lifetime: Lifetime,
+    /// Whether its values are secret: redacted in logs, traces and exports.
+    #[serde(default)]
+    pub secret: bool,
+}
+
+/// The fields of a state, in [`FieldId`] order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schema {
+    /// The state's type name.
+    pub name: String,
+    /// The fields.
+    pub fields: Vec<FieldSchema>,
+}
+
+impl Schema {
+    /// The field with id `field`.
+    ///
+    /// # Panics
+    /// When the schema has no such field: ids come from the same schema.
+    #[must_use]
+    pub fn field(&self, field: FieldId) -> &FieldSchema {
+        &self.fields[field.index()]
+    }
+
+    /// The id of the field stored under `name`.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<FieldId> {
+        let index = self.fields.iter().position(|field| field.name == name)?;
+        u16::try_from(index).ok().map(FieldId)
+    }
+
+    /// The ids of all fields.
+    pub fn ids(&self) -> impl Iterator<Item = FieldId> + use<> {
+        (0..self.fields.len()).map_while(|index| u16::try_from(index).ok().map(FieldId))
+    }
+
+    /// Adds the fields of an embedded state under `path`.
+    pub fn embed(&mut self, path: &str, inner: Self) {
+        self.fields.extend(inner.fields.into_iter().map(|field| FieldSchema {
+            name: alloc::format!("{path}.{}", field.name),
+            aliases: field.aliases.iter().map(|alias| alloc::format!("{path}.{alias}")).collect(),
+            ..field
+        }));
+    }
+
+    /// A hash of everything that decides how stored values are read.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(self)
+    }
+}
+
+/// A short hash that names a schema or a topology.
+///
+/// The first 16 bytes of the BLAKE3 hash of its JSON form, shown as 32 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint([u8; 16]);
+
+impl Fingerprint {
+    /// The fingerprint of `value`'s JSON form.
+    ///
+    /// # Panics
+    /// When `value` has no JSON form; schemas and topologies always have one.
+    #[must_use]
+    pub fn of<T: Serialize>(value: &T) -> Self {
+        let text = serde_json::to_string(value).expect("a description of plain data has a JSON form");
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
+    /// The fingerprint with these bytes, read back from storage.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,144 @@
+//! One write to one field, and what setters accept.
+
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::json::{CodecError, Json};
+use super::op::{Logged, LoggedWrite, Op};
+use super::schema::FieldId;
+use crate::reducer::Reducer;
+
+/// Whether a write goes through the field's reducer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteKind {
+    /// Through the reducer.
+    Reduce,
+    /// Replaces the value, and with it what other tasks reduced in the same superstep.
+    Overwrite,
+}
+
+/// One write to a field of type `T` whose reducer takes a `W`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Write<T, W> {
+    /// Goes through the reducer.
+    Reduce(W),
+    /// Replaces the value.
+    Set(T),
+}
+
+impl<T, W> Write<T, W> {
+    /// Whether it goes through the reducer.
+    pub fn kind(&self) -> WriteKind {
+        match self {
+            Self::Reduce(_) => WriteKind::Reduce,
+            Self::Set(_) => WriteKind::Overwrite,
+        }
+    }
+
+    /// Applies the write to the field's current value.
+    pub fn apply<R: Reducer<T, Write = W>>(self, current: &mut T) {
+        match self {
+            Self::Reduce(write) => R::reduce(current, write),
+            Self::Set(value) => *current = value,
+        }
+    }
+
+    /// The logged form of the write.
+    ///
+    /// # Errors
+    /// When the value has no JSON form.
+    pub fn encode<R>(&self, field: FieldId) -> Result<Option<LoggedWrite>, CodecError>
+    where
+        R: Reducer<T, Write = W>,
+        T: Serialize,
+        W: Serialize,
+    {
+        let write = match self {
+            Self::Set(value) => Logged::Op(Op::Set(Json::encode(value)?)),
+            Self::Reduce(write) => match R::log(write)? {
+                Some(op) => Logged::Op(op),
+                None => Logged::Reduce(Json::encode(write)?),
+            },
+        };
+        Ok(Some(LoggedWrite { field, write }))
+    }
+
+    /// Reads a logged write back.
+    ///
+    /// # Errors
+    /// When the operand does not decode, or the reducer knows no such operation.
+    pub fn decode<R>(logged: &Logged) -> Result<Self, CodecError>
+    where
+        R: Reducer<T, Write = W>,
+        T: DeserializeOwned,
+        W: DeserializeOwned,
+    {
+        match logged {
+            Logged::Reduce(write) => Ok(Self::Reduce(write.decode()?)),
+            Logged::Op(Op::Set(value)) => Ok(Self::Set(value.decode()?)),
+            Logged::Op(op) => Ok(Self::Reduce(R::replay(op)?)),
+        }
+    }
+}
+
+/// What a setter accepts for a write of type `W`: the write itself, and forms that read well at the call
+/// (`"text"` for a `String`, an array for a `Vec`, a value for an `Option` of it).
+#[diagnostic::on_unimplemented(
+    message = "this field is not written with a `{Self}`",
+    label = "expected a `{W}` or something that reads as one",
+    note = "`&str` is accepted for `String`, arrays for `Vec`, and a value for an `Option` of it"
+)]
+pub trait IntoWrite<W> {
+    /// Makes the write.
+    fn into_write(self) -> W;
+}
+
+impl<W> IntoWrite<W> for W {
+    fn into_write(self) -> W {
+        self
+    }
+}
+
+impl IntoWrite<String> for &str {
+    fn into_write(self) -> String {
+        self.to_owned()
+    }
+}
+
+impl<W> IntoWrite<Option<W>> for W {
+    fn into_write(self) -> Option<W> {
+        Some(self)
+    }
+}
+
+impl IntoWrite<Option<String>> for &str {
+    fn into_write(self) -> Option<String> {
+        Some(self.to_owned())
+    }
+}
+
+impl<A, W, const N: usize> IntoWrite<Vec<W>> for [A; N]
+where
+    A: IntoWrite<W>,
+{
+    fn into_write(self) -> Vec<W> {
+        self.into_iter().map(IntoWrite::into_write).collect()
+    }
+}
+
+impl<A: Ord, const N: usize> IntoWrite<BTreeSet<A>> for [A; N] {
+    fn into_write(self) -> BTreeSet<A> {
+        self.into_iter().collect()
+    }
+}
+
+impl<K: Ord, V, const N: usize> IntoWrite<BTreeMap<K, V>> for [(K, V); N] {
+    fn into_write(self) -> BTreeMap<K, V> {
+        self.into_iter().collect()
+    }
+}
