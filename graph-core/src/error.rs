@@ -51,7 +51,11 @@ pub enum NodeErrorKind {
 impl NodeError {
     /// An error of the given kind.
     pub fn new(kind: NodeErrorKind, source: impl Into<BoxError>) -> Self {
-        Self { kind, source: source.into(), retry_after: None }
+        Self {
+            kind,
+            source: source.into(),
+            retry_after: None,
+        }
     }
 
     /// An error that is worth another attempt, whatever its type.
@@ -104,7 +108,11 @@ impl NodeError {
             causes.push(error.to_string());
             next = error.source();
         }
-        ErrorReport { kind: self.kind, message: self.source.to_string(), causes }
+        ErrorReport {
+            kind: self.kind,
+            message: self.source.to_string(),
+            causes,
+        }
     }
 }
 
@@ -122,7 +130,10 @@ impl fmt::Display for NodeError {
 
 impl fmt::Debug for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NodeError").field("kind", &self.kind).field("source", &self.source).finish_non_exhaustive()
+        f.debug_struct("NodeError")
+            .field("kind", &self.kind)
+            .field("source", &self.source)
+            .finish_non_exhaustive()
     }
 }
 

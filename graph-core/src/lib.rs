@@ -6,10 +6,15 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 // The derives name this crate `superstep`, as users do.
-#[expect(unused_extern_crates, reason = "paths in the expansion of the derives resolve through it")]
+#[expect(
+    unused_extern_crates,
+    reason = "paths in the expansion of the derives resolve through it"
+)]
 extern crate self as superstep;
 
+pub mod checkpoint;
 pub mod error;
+pub mod id;
 pub mod node;
 pub mod reducer;
 pub mod route;
@@ -28,7 +33,7 @@ pub mod __private {
     pub use crate::reducer::{LastValue, Reducer, Transient};
     pub use crate::route::{Case, Route};
     pub use crate::state::{
-        CodecError, Embedded, Field, FieldId, FieldSchema, FieldWrite, Input, IntoInput, IntoWrite, Json, Lifetime,
-        Logged, LoggedWrite, Schema, State, StateUpdate, Update, Write, WriteKind, Writers,
+        CodecError, Embedded, Field, FieldId, FieldSchema, FieldWrite, Input, IntoInput, IntoWrite, Json,
+        Lifetime, Logged, LoggedWrite, Schema, State, StateUpdate, Update, Write, WriteKind, Writers,
     };
 }

@@ -36,7 +36,11 @@ pub struct LogWrite<T>(pub Vec<LogEdit<T>>);
 impl<T> LogWrite<T> {
     /// Removes the items with these ids.
     pub fn remove<I: ToString>(ids: impl IntoIterator<Item = I>) -> Self {
-        Self(ids.into_iter().map(|id| LogEdit::Remove(id.to_string())).collect())
+        Self(
+            ids.into_iter()
+                .map(|id| LogEdit::Remove(id.to_string()))
+                .collect(),
+        )
     }
 }
 
@@ -65,7 +69,9 @@ where
 
     fn replay(op: &Op) -> Result<LogWrite<T>, CodecError> {
         match op {
-            Op::Keyed(rows) => Ok(LogWrite(rows.decode::<Vec<Row<T>>>()?.into_iter().map(Row::edit).collect())),
+            Op::Keyed(rows) => Ok(LogWrite(
+                rows.decode::<Vec<Row<T>>>()?.into_iter().map(Row::edit).collect(),
+            )),
             other => Err(unknown_operation(other)),
         }
     }
@@ -82,7 +88,10 @@ struct RowRef<'a, T> {
 impl<'a, T: Keyed> RowRef<'a, T> {
     fn of(edit: &'a LogEdit<T>) -> Self {
         match edit {
-            LogEdit::Put(item) => Self { id: item.id(), item: Some(item) },
+            LogEdit::Put(item) => Self {
+                id: item.id(),
+                item: Some(item),
+            },
             LogEdit::Remove(id) => Self { id, item: None },
         }
     }
@@ -130,6 +139,11 @@ impl<T: Keyed + Serialize> Serialize for LogWrite<T> {
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for LogWrite<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(Vec::<Row<T>>::deserialize(deserializer)?.into_iter().map(Row::edit).collect()))
+        Ok(Self(
+            Vec::<Row<T>>::deserialize(deserializer)?
+                .into_iter()
+                .map(Row::edit)
+                .collect(),
+        ))
     }
 }

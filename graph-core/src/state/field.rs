@@ -19,7 +19,11 @@ pub struct Field<S: State, T, W = T> {
 
 enum Access<S: State, T, W> {
     /// What the derive emits: plain functions, so that handles are constants.
-    Direct { get: fn(&S) -> &T, write: fn(W) -> Update<S>, set: fn(T) -> Update<S> },
+    Direct {
+        get: fn(&S) -> &T,
+        write: fn(W) -> Update<S>,
+        set: fn(T) -> Update<S>,
+    },
     /// A field of an embedded state.
     Composed(Arc<dyn Compose<S, T, W>>),
 }
@@ -40,7 +44,11 @@ impl<S: State, T, W> Field<S, T, W> {
         write: fn(W) -> Update<S>,
         set: fn(T) -> Update<S>,
     ) -> Self {
-        Self { id, name, access: Access::Direct { get, write, set } }
+        Self {
+            id,
+            name,
+            access: Access::Direct { get, write, set },
+        }
     }
 
     /// The field's position in the schema.
@@ -89,7 +97,10 @@ impl<S: State, T: 'static, W: 'static> Field<S, T, W> {
         Field {
             id: FieldId(embedded.base + self.id.0),
             name: self.name,
-            access: Access::Composed(Arc::new(Within { inner: self, embedded })),
+            access: Access::Composed(Arc::new(Within {
+                inner: self,
+                embedded,
+            })),
         }
     }
 }
@@ -139,10 +150,18 @@ impl<O: State, S: State, T, W> Compose<O, T, W> for Within<O, S, T, W> {
 impl<S: State, T, W> Clone for Field<S, T, W> {
     fn clone(&self) -> Self {
         let access = match &self.access {
-            Access::Direct { get, write, set } => Access::Direct { get: *get, write: *write, set: *set },
+            Access::Direct { get, write, set } => Access::Direct {
+                get: *get,
+                write: *write,
+                set: *set,
+            },
             Access::Composed(composed) => Access::Composed(Arc::clone(composed)),
         };
-        Self { id: self.id, name: self.name, access }
+        Self {
+            id: self.id,
+            name: self.name,
+            access,
+        }
     }
 }
 

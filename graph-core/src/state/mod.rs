@@ -24,8 +24,8 @@ use core::fmt::Debug;
 pub use erased::{ErasedState, ErasedUpdate};
 pub use field::{Embedded, Field};
 pub use json::{CodecError, Json};
-pub use op::{Change, Logged, LoggedWrite, Op};
-pub use schema::{FieldId, FieldSchema, Fingerprint, Lifetime, Schema, Writers};
+pub use op::{Change, FieldValue, Logged, LoggedWrite, Op};
+pub use schema::{FieldId, FieldSchema, Lifetime, Schema, Writers};
 pub use write::{IntoWrite, Write, WriteKind};
 
 /// The update type of a state: what its nodes return.

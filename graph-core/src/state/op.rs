@@ -96,3 +96,12 @@ pub struct Change {
     /// At least one operation; an [`Op::Set`] can only be the first.
     pub ops: Vec<Op>,
 }
+
+/// The value of one field, as stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FieldValue {
+    /// The field.
+    pub field: FieldId,
+    /// Its value.
+    pub value: Json,
+}

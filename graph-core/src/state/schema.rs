@@ -2,9 +2,10 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use crate::id::Fingerprint;
 
 /// The position of a field in its state's [`Schema`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -95,10 +96,16 @@ impl Schema {
 
     /// Adds the fields of an embedded state under `path`.
     pub fn embed(&mut self, path: &str, inner: Self) {
-        self.fields.extend(inner.fields.into_iter().map(|field| FieldSchema {
-            name: alloc::format!("{path}.{}", field.name),
-            aliases: field.aliases.iter().map(|alias| alloc::format!("{path}.{alias}")).collect(),
-            ..field
+        self.fields.extend(inner.fields.into_iter().map(|field| {
+            FieldSchema {
+                name: alloc::format!("{path}.{}", field.name),
+                aliases: field
+                    .aliases
+                    .iter()
+                    .map(|alias| alloc::format!("{path}.{alias}"))
+                    .collect(),
+                ..field
+            }
         }));
     }
 
@@ -106,49 +113,5 @@ impl Schema {
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(self)
-    }
-}
-
-/// A short hash that names a schema or a topology.
-///
-/// The first 16 bytes of the BLAKE3 hash of its JSON form, shown as 32 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Fingerprint([u8; 16]);
-
-impl Fingerprint {
-    /// The fingerprint of `value`'s JSON form.
-    ///
-    /// # Panics
-    /// When `value` has no JSON form; schemas and topologies always have one.
-    #[must_use]
-    pub fn of<T: Serialize>(value: &T) -> Self {
-        let text = serde_json::to_string(value).expect("a description of plain data has a JSON form");
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
-        Self(bytes)
-    }
-
-    /// The bytes.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
-
-    /// The fingerprint with these bytes, read back from storage.
-    #[must_use]
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl fmt::Display for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }

@@ -1,0 +1,213 @@
+//! The trait between a driver and a store.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use async_trait::async_trait;
+
+use super::model::{
+    AskRecord, Checkpoint, EffectId, EffectOutcome, EffectRecord, GraphDescription, Loaded, Seq, Summary,
+    TaskResult, ThreadSummary,
+};
+use crate::error::BoxError;
+use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
+use crate::state::Json;
+
+/// Stores checkpoints. Implementations are called savers.
+///
+/// A saver makes no scheduling decision: it keeps what it is given, in an order of its own making, and moves
+/// the head of a thread only from the checkpoint that the writer names. A written checkpoint is never
+/// changed.
+#[async_trait]
+pub trait Checkpointer: Send + Sync + 'static {
+    /// Makes a graph known, so that its checkpoints can be read without the program. Called before a graph's
+    /// first commit; a description that is already there is left alone.
+    async fn register(&self, graph: &GraphDescription) -> Result<(), StoreError>;
+
+    /// Reads a checkpoint with the unfinished work on top of it; `None` when the thread has no checkpoint.
+    ///
+    /// # Errors
+    /// [`StoreError::NoCheckpoint`] when the thread exists and `at` is neither its own nor in its past.
+    async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError>;
+
+    /// Stores a checkpoint and moves the head to it. On success it is as durable as the saver promises.
+    async fn commit(&self, commit: Commit) -> Result<Committed, StoreError>;
+
+    /// Stores the result of a finished task as a pending write of `base`. The first writer wins: the result
+    /// that counts is the one returned. A result without targets is completed by a later one with targets.
+    ///
+    /// It need not be durable on return, but it is before the next [`commit`](Self::commit),
+    /// [`ask`](Self::ask) or [`flush`](Self::flush) of this thread returns.
+    async fn record(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        result: TaskResult,
+    ) -> Result<TaskResult, StoreError>;
+
+    /// Stores the questions of paused tasks of `base`, durably. A question that is already there is left
+    /// alone, with its answer.
+    async fn ask(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        asks: Vec<AskRecord>,
+    ) -> Result<(), StoreError>;
+
+    /// Stores answers, durably and all or none.
+    ///
+    /// # Errors
+    /// [`StoreError::NoInterrupt`] when the thread's head has no such question, and
+    /// [`StoreError::AlreadyAnswered`] when it has an answer.
+    async fn answer(&self, thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError>;
+
+    /// Records, durably, that an effect of a task of `base` is about to start.
+    async fn begin_effect(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: EffectRecord,
+    ) -> Result<(), StoreError>;
+
+    /// Records how an effect ended. As durable as [`record`](Self::record).
+    async fn end_effect(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: &EffectId,
+        outcome: EffectOutcome,
+    ) -> Result<(), StoreError>;
+
+    /// Waits until everything recorded on the thread so far is as durable as the saver promises.
+    async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError>;
+
+    /// Reads a page of a thread's past, newest first: the head, its parent, and so on.
+    async fn history(&self, thread: &ThreadId, page: Page) -> Result<Vec<Summary>, StoreError>;
+
+    /// Makes a new thread whose head is `at`, an existing checkpoint of `from`. Copies nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::ThreadExists`] when `to` has a checkpoint.
+    async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError>;
+
+    /// Lists all threads, by name.
+    async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError>;
+}
+
+/// Which checkpoint of a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum At {
+    /// The latest.
+    Head,
+    /// The one with this id.
+    Id(CheckpointId),
+    /// The newest one, going back from the head, for which this node is next.
+    Before(NodeName),
+}
+
+/// A checkpoint to store.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The graph it belongs to.
+    pub graph: NodeName,
+    /// The head that the writer knows; `None` for a new thread. The commit happens only if it still is.
+    pub expected: Option<CheckpointId>,
+    /// The checkpoint.
+    pub checkpoint: Checkpoint,
+}
+
+/// What became of a commit.
+#[derive(Clone, Debug)]
+pub enum Committed {
+    /// It was stored.
+    New,
+    /// This very checkpoint was stored before: an earlier attempt whose outcome was not known.
+    Already,
+    /// Another driver of the same run finished this superstep first; this is its checkpoint.
+    Adopt(Box<Loaded>),
+    /// Another run moved the head, to this checkpoint.
+    Conflict {
+        /// The head now.
+        head: Option<CheckpointId>,
+    },
+}
+
+/// Which part of a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Only checkpoints older than this one.
+    pub before: Option<Seq>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl Page {
+    /// The newest `limit` checkpoints.
+    #[must_use]
+    pub fn newest(limit: usize) -> Self {
+        Self { before: None, limit }
+    }
+}
+
+/// Why a store could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The thread has no such checkpoint. List its history to see which there are.
+    #[error("thread {thread} has no checkpoint {checkpoint}")]
+    NoCheckpoint {
+        /// The thread.
+        thread: ThreadId,
+        /// The checkpoint's id, or the node that was to be next.
+        checkpoint: String,
+    },
+    /// The target of a fork is taken. Choose another name.
+    #[error("thread {0} already exists")]
+    ThreadExists(ThreadId),
+    /// The thread was written by another graph. Use that graph, or another thread.
+    #[error("thread {thread} belongs to graph {found}, not to {expected}")]
+    WrongGraph {
+        /// The thread.
+        thread: ThreadId,
+        /// The graph that asked.
+        expected: String,
+        /// The graph that the thread belongs to.
+        found: String,
+    },
+    /// No pending task of the thread asked this. It may belong to an older checkpoint.
+    #[error("thread {thread} has no open question {interrupt}")]
+    NoInterrupt {
+        /// The thread.
+        thread: ThreadId,
+        /// The question.
+        interrupt: InterruptId,
+    },
+    /// An answer is used once.
+    #[error("question {0} is already answered")]
+    AlreadyAnswered(InterruptId),
+    /// A stored row is damaged. Restore the file from a backup; other threads are still readable.
+    #[error("{place} is damaged: {reason}")]
+    Corrupt {
+        /// Which row.
+        place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The file was written by a newer version of the program. Upgrade.
+    #[error("the file has format {found}; this program reads up to {supported}")]
+    NewerFormat {
+        /// The file's format.
+        found: u32,
+        /// The newest format known here.
+        supported: u32,
+    },
+    /// The file is not a checkpoint file.
+    #[error("{0} is not a checkpoint file")]
+    NotACheckpointFile(String),
+    /// Reading or writing failed. The saver reopens its file before it is used again.
+    #[error("the store failed: {0}")]
+    Io(#[source] BoxError),
+}

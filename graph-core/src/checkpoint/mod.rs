@@ -1,0 +1,33 @@
+//! What is stored, and the trait of those who store it.
+//!
+//! ```text
+//! input −1 ──► start 0 ──► step 1 ──► step 2          a thread: each checkpoint names its parent
+//!                             │         ▲
+//!                             │         └ head         moves by compare-and-swap
+//!                             │
+//!                             └──► step 2' ──► …       a fork: shares the past, copies nothing
+//!
+//! on top of the head, until the next one is written:
+//!   pending writes     results of finished tasks of the unfinished superstep
+//!   asks               questions of paused tasks, and their answers
+//!   effects            the journal: what tasks did to the outside world
+//! ```
+//!
+//! A checkpoint says what changed, as operations ([`Op`](crate::state::Op)); the value of a field is the fold
+//! of its operations along the parents. So a checkpoint costs what changed, and nothing that did not.
+
+mod checkpointer;
+mod codec;
+#[cfg(feature = "std")]
+mod memory;
+mod model;
+
+pub use checkpointer::{At, Checkpointer, Commit, Committed, Page, StoreError};
+pub use codec::{Fold, digest};
+#[cfg(feature = "std")]
+pub use memory::MemorySaver;
+pub use model::{
+    AskRecord, Cause, Checkpoint, EffectId, EffectOutcome, EffectRecord, Frontier, GraphDescription,
+    JoinProgress, Loaded, NextTask, RouteRecord, Seq, Source, Summary, TargetRecord, TaskRecord, TaskResult,
+    ThreadSummary,
+};

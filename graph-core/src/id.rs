@@ -1,0 +1,243 @@
+//! The identities of things: newtypes, so that no two kinds are confused.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::fmt;
+use core::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use uuid::Uuid;
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl<T: Into<Arc<str>>> From<T> for $name {
+            fn from(text: T) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer).map(Into::into)
+            }
+        }
+    };
+}
+
+text_id! {
+    /// Names a thread: a sequence of runs that share one state.
+    ThreadId
+}
+text_id! {
+    /// Names a node in its graph.
+    NodeName
+}
+
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub Uuid);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+
+            fn from_str(text: &str) -> Result<Self, uuid::Error> {
+                text.parse().map(Self)
+            }
+        }
+    };
+}
+
+uuid_id! {
+    /// Names a checkpoint. A UUIDv7: ids sort by time as text, though only the store's sequence orders them.
+    CheckpointId
+}
+uuid_id! {
+    /// Names one run of a graph on a thread: from an input, a resume or an answer until it stops.
+    RunId
+}
+
+macro_rules! hash_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name([u8; 16]);
+
+        impl $name {
+            /// The id with these bytes.
+            #[must_use]
+            pub fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(bytes)
+            }
+
+            /// The bytes.
+            #[must_use]
+            pub fn as_bytes(&self) -> &[u8; 16] {
+                &self.0
+            }
+
+            /// The first 16 bytes of the BLAKE3 hash of `parts`, each preceded by its length.
+            pub(crate) fn hash(parts: &[&[u8]]) -> Self {
+                let mut hasher = blake3::Hasher::new();
+                for part in parts {
+                    hasher.update(&(part.len() as u64).to_le_bytes());
+                    hasher.update(part);
+                }
+                let mut bytes = [0; 16];
+                bytes.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+                Self(bytes)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseIdError;
+
+            fn from_str(text: &str) -> Result<Self, ParseIdError> {
+                let mut bytes = [0; 16];
+                if text.len() != 32 || !text.is_ascii() {
+                    return Err(ParseIdError);
+                }
+                for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+                    let digits = core::str::from_utf8(digits).map_err(|_| ParseIdError)?;
+                    *byte = u8::from_str_radix(digits, 16).map_err(|_| ParseIdError)?;
+                }
+                Ok(Self(bytes))
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+hash_id! {
+    /// Names a task: the same work has the same id in every process and after every resume.
+    TaskId
+}
+hash_id! {
+    /// Names one question of one task.
+    InterruptId
+}
+
+hash_id! {
+    /// A short hash that names a schema or a topology.
+    Fingerprint
+}
+
+impl Fingerprint {
+    /// The fingerprint of `value`'s JSON form.
+    ///
+    /// # Panics
+    /// When `value` has no JSON form; schemas and topologies always have one.
+    #[must_use]
+    pub fn of<T: Serialize>(value: &T) -> Self {
+        let text = serde_json::to_string(value).expect("a description of plain data has a JSON form");
+        Self::hash(&[text.as_bytes()])
+    }
+}
+
+impl TaskId {
+    /// The id of a task planned on `base`: a task of another branch or another step never shares it.
+    #[must_use]
+    pub fn derive(
+        base: CheckpointId,
+        namespace: &str,
+        step: i64,
+        node: &NodeName,
+        each: Option<(u32, u32)>,
+    ) -> Self {
+        let (producer, index) = each.map_or((u32::MAX, u32::MAX), |each| each);
+        Self::hash(&[
+            base.0.as_bytes(),
+            namespace.as_bytes(),
+            &step.to_le_bytes(),
+            node.as_str().as_bytes(),
+            &producer.to_le_bytes(),
+            &index.to_le_bytes(),
+        ])
+    }
+}
+
+impl InterruptId {
+    /// The id of a question: another text under the same key is another question, so that it never gets the
+    /// old one's answer.
+    #[must_use]
+    pub fn derive(task: TaskId, key: &str, occurrence: u32, question: &str) -> Self {
+        Self::hash(&[
+            task.as_bytes(),
+            key.as_bytes(),
+            &occurrence.to_le_bytes(),
+            question.as_bytes(),
+        ])
+    }
+}
+
+/// A text that is not 32 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an id is 32 hexadecimal digits")]
+pub struct ParseIdError;
