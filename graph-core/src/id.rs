@@ -101,6 +101,15 @@ uuid_id! {
     RunId
 }
 
+impl CheckpointId {
+    /// When the id was drawn, in milliseconds since the Unix epoch: the time that a UUIDv7 begins with.
+    #[must_use]
+    pub fn unix_ms(self) -> u64 {
+        let (high, low, ..) = self.0.as_fields();
+        u64::from(high) << 16 | u64::from(low)
+    }
+}
+
 macro_rules! hash_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

@@ -11,7 +11,7 @@ use super::model::{
     TaskResult, ThreadSummary,
 };
 use crate::error::BoxError;
-use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
+use crate::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
 use crate::state::Json;
 
 /// Stores checkpoints. Implementations are called savers.
@@ -27,15 +27,29 @@ pub trait Checkpointer: Send + Sync + 'static {
 
     /// Reads a checkpoint with the unfinished work on top of it; `None` when the thread has no checkpoint.
     ///
+    /// The work is that of this thread: a fork starts with none. On a checkpoint of the shared past it is
+    /// what the thread left that continued it.
+    ///
     /// # Errors
-    /// [`StoreError::NoCheckpoint`] when the thread exists and `at` is neither its own nor in its past.
+    /// [`StoreError::NoCheckpoint`] when the thread exists and `at` is neither its own nor in its past, and
+    /// [`StoreError::Corrupt`] when a row that was read is damaged.
     async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError>;
 
     /// Stores a checkpoint and moves the head to it. On success it is as durable as the saver promises.
+    ///
+    /// The commit is the barrier of its parent's superstep: results, open questions and effects without an
+    /// outcome that this thread holds on the parent go; answers and outcomes stay, for replay.
+    ///
+    /// # Errors
+    /// [`StoreError::WrongGraph`], [`StoreError::NotRegistered`], and [`StoreError::NoCheckpoint`] when the
+    /// parent is not in the store.
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError>;
 
     /// Stores the result of a finished task as a pending write of `base`. The first writer wins: the result
     /// that counts is the one returned. A result without targets is completed by a later one with targets.
+    ///
+    /// When `base` is no longer the head, nothing is stored and the result is returned as it is: the commit
+    /// that follows says what became of the superstep.
     ///
     /// It need not be durable on return, but it is before the next [`commit`](Self::commit),
     /// [`ask`](Self::ask) or [`flush`](Self::flush) of this thread returns.
@@ -48,6 +62,9 @@ pub trait Checkpointer: Send + Sync + 'static {
 
     /// Stores the questions of paused tasks of `base`, durably. A question that is already there is left
     /// alone, with its answer.
+    ///
+    /// # Errors
+    /// [`StoreError::Superseded`] when `base` is not the thread's head.
     async fn ask(
         &self,
         thread: &ThreadId,
@@ -62,7 +79,11 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// [`StoreError::AlreadyAnswered`] when it has an answer.
     async fn answer(&self, thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError>;
 
-    /// Records, durably, that an effect of a task of `base` is about to start.
+    /// Records, durably, that an effect of a task of `base` is about to start. An earlier attempt's record of
+    /// the same effect is replaced.
+    ///
+    /// # Errors
+    /// [`StoreError::Superseded`] when `base` is not the thread's head: the effect must not start.
     async fn begin_effect(
         &self,
         thread: &ThreadId,
@@ -70,7 +91,8 @@ pub trait Checkpointer: Send + Sync + 'static {
         effect: EffectRecord,
     ) -> Result<(), StoreError>;
 
-    /// Records how an effect ended. As durable as [`record`](Self::record).
+    /// Records how an effect ended. As durable as [`record`](Self::record), and like it without effect when
+    /// `base` is no longer the head.
     async fn end_effect(
         &self,
         thread: &ThreadId,
@@ -177,6 +199,18 @@ pub enum StoreError {
         /// The graph that the thread belongs to.
         found: String,
     },
+    /// Another writer moved the thread's head on: nothing can be started on this checkpoint any more. Load
+    /// the thread again.
+    #[error("thread {thread} has moved on from checkpoint {base}")]
+    Superseded {
+        /// The thread.
+        thread: ThreadId,
+        /// The checkpoint that is not its head.
+        base: CheckpointId,
+    },
+    /// A checkpoint refers to a schema or topology that the store was not given. Register its graph first.
+    #[error("no graph with fingerprint {0} is registered")]
+    NotRegistered(Fingerprint),
     /// No pending task of the thread asked this. It may belong to an older checkpoint.
     #[error("thread {thread} has no open question {interrupt}")]
     NoInterrupt {

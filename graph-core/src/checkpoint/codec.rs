@@ -153,6 +153,12 @@ impl Fold {
     }
 }
 
+/// Whether two checkpoints have the same logical content: what [`digest`] covers.
+#[cfg(feature = "std")]
+pub(super) fn same_content(a: &Checkpoint, b: &Checkpoint) -> bool {
+    a.parent == b.parent && a.step == b.step && a.changes == b.changes && a.frontier == b.frontier
+}
+
 /// The digest of a checkpoint's logical content: parent, step, changes and frontier.
 ///
 /// Equal digests of equal ids mean that a commit whose outcome was unknown did land. The ids and times of the

@@ -257,7 +257,7 @@ pub struct Summary {
     pub step: i64,
     /// How it came about.
     pub source: Source,
-    /// When it was stored, in milliseconds since the Unix epoch. For people; it orders nothing.
+    /// When its id was drawn, in milliseconds since the Unix epoch. For people; it orders nothing.
     pub created_ms: u64,
     /// The nodes that ran, in merge order.
     pub ran: Vec<NodeName>,
@@ -265,6 +265,31 @@ pub struct Summary {
     pub next: Vec<NodeName>,
     /// The user's own entries.
     pub metadata: BTreeMap<String, Json>,
+}
+
+impl Summary {
+    /// The summary of `checkpoint`, which was written on `thread` at `seq`.
+    #[must_use]
+    pub fn of(seq: Seq, thread: &ThreadId, checkpoint: &Checkpoint) -> Self {
+        Self {
+            seq,
+            id: checkpoint.id,
+            parent: checkpoint.parent,
+            thread: thread.clone(),
+            run: checkpoint.run,
+            step: checkpoint.step,
+            source: checkpoint.source,
+            created_ms: checkpoint.id.unix_ms(),
+            ran: checkpoint.tasks.iter().map(|task| task.node.clone()).collect(),
+            next: checkpoint
+                .frontier
+                .tasks
+                .iter()
+                .map(|task| task.node.clone())
+                .collect(),
+            metadata: checkpoint.metadata.clone(),
+        }
+    }
 }
 
 /// The state of a thread as a whole.

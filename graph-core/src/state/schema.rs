@@ -109,6 +109,18 @@ impl Schema {
         }));
     }
 
+    /// Where values that were stored under `older` are found in this schema: for each field of `older`, the
+    /// field that has its name now, or has it as a former name.
+    #[must_use]
+    pub fn carried_from(&self, older: &Self) -> Vec<Option<FieldId>> {
+        let named = |name: &str| {
+            let former = |field: &FieldSchema| field.aliases.iter().any(|alias| alias == name);
+            self.find(name)
+                .or_else(|| self.ids().find(|id| former(self.field(*id))))
+        };
+        older.fields.iter().map(|field| named(&field.name)).collect()
+    }
+
     /// A hash of everything that decides how stored values are read.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
