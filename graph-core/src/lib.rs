@@ -27,11 +27,24 @@ pub mod __private {
     pub use alloc::string::String;
     pub use alloc::vec;
     pub use alloc::vec::Vec;
+    pub use core::clone::Clone;
+    pub use core::default::Default;
+    pub use core::fmt;
+    pub use core::iter::{IntoIterator, Iterator};
+    pub use core::mem::swap;
+    pub use core::option::Option::{self, None, Some};
+    pub use core::result::Result::{self, Err, Ok};
+
+    pub use serde::Serialize;
+    pub use serde::de::DeserializeOwned;
 
     pub use crate::error::NodeError;
     pub use crate::node::{Dep, FromRef, IntoOutcome, Output};
     pub use crate::reducer::{LastValue, Reducer, Transient};
-    pub use crate::route::{Case, Route};
+    pub use crate::route::{Case, Example, Route};
+    pub use crate::state::derived::{
+        FieldList, Part, debug_update, decode_into, encode_stored, lift, lower, no_field, not_stored,
+    };
     pub use crate::state::{
         CodecError, Embedded, Field, FieldId, FieldSchema, FieldWrite, Input, IntoInput, IntoWrite, Json,
         Lifetime, Logged, LoggedWrite, Schema, State, StateUpdate, Update, Write, WriteKind, Writers,

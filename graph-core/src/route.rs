@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use superstep_macros::Route;
+
 /// A decision of a node, wired to targets with `graph.route(node, |route| match route { .. })`.
 ///
 /// Derive it on an enum: `#[derive(Route, Serialize, Deserialize)]`. A case that the wiring forgets is then
@@ -31,4 +33,23 @@ pub struct Case<R> {
     pub name: &'static str,
     /// A value of that variant.
     pub example: R,
+}
+
+/// What the derive fills the payload of an example with.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no `Default`, so the case needs an example",
+    label = "no example of this payload",
+    note = "implement `Default` for `{Self}`, or write `#[route(example = ..)]` above the variant or the field"
+)]
+pub trait Example {
+    /// The example.
+    fn example() -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Default> Example for T {
+    fn example() -> Self {
+        Self::default()
+    }
 }

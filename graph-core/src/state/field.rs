@@ -4,7 +4,8 @@ use alloc::sync::Arc;
 use core::fmt;
 
 use super::schema::FieldId;
-use super::{State, Update};
+use super::write::Write;
+use super::{State, StateUpdate, Update};
 
 /// A handle to one field of a state: how a prebuilt node reads and writes a state it does not know.
 ///
@@ -21,8 +22,7 @@ enum Access<S: State, T, W> {
     /// What the derive emits: plain functions, so that handles are constants.
     Direct {
         get: fn(&S) -> &T,
-        write: fn(W) -> Update<S>,
-        set: fn(T) -> Update<S>,
+        wrap: fn(Write<T, W>) -> S::Write,
     },
     /// A field of an embedded state.
     Composed(Arc<dyn Compose<S, T, W>>),
@@ -30,24 +30,22 @@ enum Access<S: State, T, W> {
 
 trait Compose<S: State, T, W>: Send + Sync {
     fn get<'s>(&self, state: &'s S) -> &'s T;
-    fn write(&self, write: W) -> Update<S>;
-    fn set(&self, value: T) -> Update<S>;
+    fn wrap(&self, write: Write<T, W>) -> S::Write;
 }
 
 impl<S: State, T, W> Field<S, T, W> {
-    /// A handle made by the derive.
+    /// A handle made by the derive; `wrap` is the field's variant of the write type.
     #[doc(hidden)]
     pub const fn direct(
         id: FieldId,
         name: &'static str,
         get: fn(&S) -> &T,
-        write: fn(W) -> Update<S>,
-        set: fn(T) -> Update<S>,
+        wrap: fn(Write<T, W>) -> S::Write,
     ) -> Self {
         Self {
             id,
             name,
-            access: Access::Direct { get, write, set },
+            access: Access::Direct { get, wrap },
         }
     }
 
@@ -71,17 +69,22 @@ impl<S: State, T, W> Field<S, T, W> {
 
     /// An update that writes the field through its reducer.
     pub fn write(&self, write: W) -> Update<S> {
-        match &self.access {
-            Access::Direct { write: make, .. } => make(write),
-            Access::Composed(composed) => composed.write(write),
-        }
+        self.update(Write::Reduce(write))
     }
 
     /// An update that overwrites the field.
     pub fn set(&self, value: T) -> Update<S> {
+        self.update(Write::Set(value))
+    }
+
+    fn update(&self, write: Write<T, W>) -> Update<S> {
+        StateUpdate::from_writes(alloc::vec![self.wrap(write)])
+    }
+
+    fn wrap(&self, write: Write<T, W>) -> S::Write {
         match &self.access {
-            Access::Direct { set, .. } => set(value),
-            Access::Composed(composed) => composed.set(value),
+            Access::Direct { wrap, .. } => wrap(write),
+            Access::Composed(composed) => composed.wrap(write),
         }
     }
 }
@@ -109,14 +112,15 @@ impl<S: State, T: 'static, W: 'static> Field<S, T, W> {
 pub struct Embedded<O: State, S: State> {
     base: u16,
     get: fn(&O) -> &S,
-    lift: fn(Update<S>) -> Update<O>,
+    wrap: fn(S::Write) -> O::Write,
 }
 
 impl<O: State, S: State> Embedded<O, S> {
-    /// A handle made by the derive: `base` is the id of the first embedded field.
+    /// A handle made by the derive: `base` is the id of the first embedded field, `wrap` the embedded state's
+    /// variant of the write type.
     #[doc(hidden)]
-    pub const fn new(base: u16, get: fn(&O) -> &S, lift: fn(Update<S>) -> Update<O>) -> Self {
-        Self { base, get, lift }
+    pub const fn new(base: u16, get: fn(&O) -> &S, wrap: fn(S::Write) -> O::Write) -> Self {
+        Self { base, get, wrap }
     }
 }
 
@@ -138,22 +142,17 @@ impl<O: State, S: State, T, W> Compose<O, T, W> for Within<O, S, T, W> {
         self.inner.get((self.embedded.get)(state))
     }
 
-    fn write(&self, write: W) -> Update<O> {
-        (self.embedded.lift)(self.inner.write(write))
-    }
-
-    fn set(&self, value: T) -> Update<O> {
-        (self.embedded.lift)(self.inner.set(value))
+    fn wrap(&self, write: Write<T, W>) -> O::Write {
+        (self.embedded.wrap)(self.inner.wrap(write))
     }
 }
 
 impl<S: State, T, W> Clone for Field<S, T, W> {
     fn clone(&self) -> Self {
         let access = match &self.access {
-            Access::Direct { get, write, set } => Access::Direct {
+            Access::Direct { get, wrap } => Access::Direct {
                 get: *get,
-                write: *write,
-                set: *set,
+                wrap: *wrap,
             },
             Access::Composed(composed) => Access::Composed(Arc::clone(composed)),
         };

@@ -12,6 +12,8 @@
 //!
 //! A state is stored field by field: a superstep costs the fields it wrote, as logged operations ([`Op`]).
 
+#[doc(hidden)]
+pub mod derived;
 mod erased;
 mod field;
 mod json;
@@ -27,6 +29,8 @@ pub use json::{CodecError, Json};
 pub use op::{Change, FieldValue, Logged, LoggedWrite, Op};
 pub use schema::{FieldId, FieldSchema, Lifetime, Schema, Writers};
 pub use write::{IntoWrite, Write, WriteKind};
+
+pub use superstep_macros::State;
 
 /// The update type of a state: what its nodes return.
 pub type Update<S> = <S as State>::Update;

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::json::{CodecError, Json};
 use super::op::{Logged, LoggedWrite, Op};
-use super::schema::FieldId;
+use super::schema::{FieldId, Lifetime};
 use crate::reducer::Reducer;
 
 /// Whether a write goes through the field's reducer.
@@ -48,7 +48,7 @@ impl<T, W> Write<T, W> {
         }
     }
 
-    /// The logged form of the write.
+    /// The logged form of the write; `None` when the reducer's fields are not stored.
     ///
     /// # Errors
     /// When the value has no JSON form.
@@ -58,6 +58,9 @@ impl<T, W> Write<T, W> {
         T: Serialize,
         W: Serialize,
     {
+        if R::LIFETIME == Lifetime::Unstored {
+            return Ok(None);
+        }
         let write = match self {
             Self::Set(value) => Logged::Op(Op::Set(Json::encode(value)?)),
             Self::Reduce(write) => match R::log(write)? {

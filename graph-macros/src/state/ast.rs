@@ -1,0 +1,225 @@
+//! The struct as it was written.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote};
+use syn::ext::IdentExt;
+use syn::{Attribute, Data, DeriveInput, Fields, GenericParam, Generics, Ident, Type, Visibility};
+
+use super::attr::{FieldAttrs, StateAttrs};
+use super::case;
+use crate::errors::Errors;
+use crate::source::find;
+
+/// A struct that derives `State`.
+pub(crate) struct State {
+    pub(crate) ident: Ident,
+    pub(crate) vis: Visibility,
+    /// As written, and with the bounds that the expansion needs.
+    pub(crate) generics: Generics,
+    pub(crate) fields: Vec<Field>,
+    /// The `__private` module of the crate that the expansion calls.
+    pub(crate) private: TokenStream,
+}
+
+/// One field.
+pub(crate) struct Field {
+    pub(crate) ident: Ident,
+    pub(crate) vis: Visibility,
+    pub(crate) ty: Type,
+    pub(crate) docs: Vec<Attribute>,
+    pub(crate) kind: Kind,
+    /// The name it is stored under.
+    pub(crate) stored: String,
+    pub(crate) attrs: FieldAttrs,
+}
+
+/// What a field is to the engine.
+pub(crate) enum Kind {
+    /// Written through a reducer: the one in `#[reducer(..)]`, or `LastValue`.
+    Stored { reducer: Option<Type> },
+    /// `#[state(transient)]`: kept in memory only.
+    Transient,
+    /// `#[state(flatten)]`: another state.
+    Embedded,
+}
+
+impl State {
+    /// Reads `item`; `None` when its shape leaves nothing to expand.
+    pub(crate) fn read(item: &DeriveInput, errors: &mut Errors) -> Option<Self> {
+        let attrs = StateAttrs::read(&item.attrs, errors);
+        let fields = match &item.data {
+            Data::Struct(data) => match &data.fields {
+                Fields::Named(fields) => &fields.named,
+                Fields::Unnamed(fields) => {
+                    errors.at(
+                        fields,
+                        "a state has named fields: the names are what checkpoints store",
+                    );
+                    return None;
+                }
+                Fields::Unit => {
+                    errors.at(
+                        &item.ident,
+                        "a state has fields: write `{}` after the name, or add one",
+                    );
+                    return None;
+                }
+            },
+            Data::Enum(data) => {
+                errors.at(
+                    data.enum_token,
+                    "a state is a struct; keep an enum in one of its fields",
+                );
+                return None;
+            }
+            Data::Union(data) => {
+                errors.at(data.union_token, "a state is a struct");
+                return None;
+            }
+        };
+        let fields: Vec<_> = fields
+            .iter()
+            .filter_map(|field| Field::read(field, &attrs, errors))
+            .collect();
+        let krate = attrs
+            .krate
+            .map_or_else(|| quote!(::superstep), ToTokens::into_token_stream);
+        let private = quote!(#krate::__private);
+        let generics = bounded(item, &fields, &private);
+        Some(Self {
+            ident: item.ident.clone(),
+            vis: item.vis.clone(),
+            generics,
+            fields,
+            private,
+        })
+    }
+
+    /// The generated update type.
+    pub(crate) fn update(&self) -> Ident {
+        format_ident!("{}Update", self.ident.unraw(), span = self.ident.span())
+    }
+
+    /// The generated write type.
+    pub(crate) fn write(&self) -> Ident {
+        format_ident!("{}Write", self.ident.unraw(), span = self.ident.span())
+    }
+
+    /// The name in the schema.
+    pub(crate) fn name(&self) -> String {
+        self.ident.unraw().to_string()
+    }
+}
+
+impl Field {
+    fn read(field: &syn::Field, state: &StateAttrs, errors: &mut Errors) -> Option<Self> {
+        let ident = field.ident.clone()?;
+        let attrs = FieldAttrs::read(&field.attrs, errors);
+        let kind = match (&attrs.flatten, &attrs.transient) {
+            (Some(_), _) => Kind::Embedded,
+            (None, Some(_)) => Kind::Transient,
+            (None, None) => Kind::Stored {
+                reducer: attrs.reducer.clone(),
+            },
+        };
+        let written = ident.unraw().to_string();
+        let stored = match (&attrs.rename, state.rename_all) {
+            (Some(name), _) => name.value(),
+            (None, Some(rule)) => rule.apply(&written),
+            (None, None) => written,
+        };
+        Some(Self {
+            vis: field.vis.clone(),
+            ty: field.ty.clone(),
+            docs: field
+                .attrs
+                .iter()
+                .filter(|attr| attr.path().is_ident("doc"))
+                .cloned()
+                .collect(),
+            kind,
+            stored,
+            attrs,
+            ident,
+        })
+    }
+
+    /// The field's name without `r#`.
+    pub(crate) fn name(&self) -> String {
+        self.ident.unraw().to_string()
+    }
+
+    /// The setter that overwrites.
+    pub(crate) fn setter(&self) -> Ident {
+        format_ident!("set_{}", self.ident.unraw(), span = self.ident.span())
+    }
+
+    /// The setter that returns the field to its initial value, for fields with an explicit reducer.
+    pub(crate) fn clearer(&self) -> Option<Ident> {
+        let Kind::Stored { reducer: Some(_) } = &self.kind else {
+            return None;
+        };
+        Some(format_ident!(
+            "clear_{}",
+            self.ident.unraw(),
+            span = self.ident.span()
+        ))
+    }
+
+    /// The constant with the field's handle.
+    pub(crate) fn handle(&self) -> Ident {
+        Ident::new(&case::screaming_snake(&self.name()), self.ident.span())
+    }
+
+    /// The reducer's type.
+    pub(crate) fn reducer(&self, private: &TokenStream) -> TokenStream {
+        match &self.kind {
+            Kind::Stored {
+                reducer: Some(reducer),
+            } => reducer.to_token_stream(),
+            Kind::Stored { reducer: None } | Kind::Embedded => quote!(#private::LastValue),
+            Kind::Transient => quote!(#private::Transient),
+        }
+    }
+}
+
+/// The item's generics with the bounds of a state: every type parameter can be shared between tasks, those in
+/// stored fields can be stored, and the state itself can be made and copied.
+fn bounded(item: &DeriveInput, fields: &[Field], private: &TokenStream) -> Generics {
+    let mut generics = item.generics.clone();
+    let params: Vec<Ident> = item
+        .generics
+        .type_params()
+        .map(|param| param.ident.clone())
+        .collect();
+    if params.is_empty() {
+        return generics;
+    }
+    for param in &mut generics.params {
+        if let GenericParam::Type(param) = param {
+            param.default = None;
+        }
+    }
+    let clause = generics.make_where_clause();
+    for param in &params {
+        clause.predicates.push(syn::parse_quote!(
+            #param: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static
+        ));
+        let stored = |field: &&Field| !matches!(field.kind, Kind::Transient) && mentions(&field.ty, param);
+        if fields.iter().any(|field| stored(&field)) {
+            clause
+                .predicates
+                .push(syn::parse_quote!(#param: #private::Serialize + #private::DeserializeOwned));
+        }
+    }
+    let (ident, (_, arguments, _)) = (&item.ident, item.generics.split_for_impl());
+    clause
+        .predicates
+        .push(syn::parse_quote!(#ident #arguments: ::core::clone::Clone + ::core::default::Default));
+    generics
+}
+
+/// Whether `ident` occurs in `tokens`.
+pub(crate) fn mentions(tokens: &impl ToTokens, ident: &Ident) -> bool {
+    find(tokens.to_token_stream(), ident).is_some()
+}
