@@ -1,0 +1,56 @@
+//! The four kinds of message, one struct each.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Content, MessageId, ToolCall, ToolStatus};
+
+/// What a person said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HumanMessage {
+    /// The id of the message.
+    pub id: MessageId,
+    /// What was said.
+    pub content: Content,
+}
+
+/// What a model said, and the tools it wants to have run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AiMessage {
+    /// The id of the message.
+    pub id: MessageId,
+    /// What was said; may be empty when there are tool calls.
+    pub content: Content,
+    /// The tools to run, in the order the model asked for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+}
+
+/// The answer to one tool call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolMessage {
+    /// The id of the message.
+    pub id: MessageId,
+    /// The id of the call that this answers.
+    pub tool_call_id: String,
+    /// The name of the tool.
+    pub name: String,
+    /// Whether the tool did its work.
+    pub status: ToolStatus,
+    /// The output, as the model reads it.
+    pub content: Content,
+    /// The output for programs: what the content says, in a form that needs no parsing of prose. It is
+    /// kept in the conversation but is no part of what a language model is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+/// Standing instructions to the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SystemMessage {
+    /// The id of the message.
+    pub id: MessageId,
+    /// The instructions.
+    pub content: Content,
+}

@@ -1,0 +1,76 @@
+//! Which tool calls have no answer.
+
+use super::{Message, ToolCall};
+
+/// Returns the tool calls that no tool message answers, in the order they were made.
+///
+/// The answers to an AI message's calls are the tool messages between it and the next human or AI
+/// message. Later ones do not count: model providers refuse a conversation in which something else comes
+/// first. So a request may be sent only when this returns nothing.
+pub fn unanswered_tool_calls(messages: &[Message]) -> Vec<&ToolCall> {
+    let mut unanswered = Vec::new();
+    for (position, message) in messages.iter().enumerate() {
+        if message.tool_calls().is_empty() {
+            continue;
+        }
+        let answers = messages[position + 1..]
+            .iter()
+            .take_while(|later| !matches!(later, Message::Human(_) | Message::Ai(_)))
+            .filter_map(|later| match later {
+                Message::Tool(answer) => Some(answer.tool_call_id.as_str()),
+                _ => None,
+            })
+            .collect::<Vec<_>>();
+        unanswered.extend(
+            message
+                .tool_calls()
+                .iter()
+                .filter(|call| !answers.contains(&call.id.as_str())),
+        );
+    }
+    unanswered
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn call(id: &str) -> ToolCall {
+        ToolCall::new(id, "t", Value::Null)
+    }
+
+    #[test]
+    fn parallel_calls_are_matched_by_id_whatever_the_order() {
+        let (a, b, c) = (call("a"), call("b"), call("c"));
+        let messages = [
+            Message::ai_with_calls("1", "", vec![a.clone(), b.clone(), c.clone()]),
+            Message::tool("2", &c, "x"),
+            Message::tool_error("3", &a, "y"),
+        ];
+        assert_eq!(unanswered_tool_calls(&messages), [&b]);
+    }
+
+    #[test]
+    fn an_answer_after_the_next_turn_does_not_count() {
+        let a = call("a");
+        let messages = [
+            Message::ai_with_calls("1", "", vec![a.clone()]),
+            Message::human("2", "well?"),
+            Message::tool("3", &a, "late"),
+        ];
+        assert_eq!(unanswered_tool_calls(&messages), [&a]);
+    }
+
+    #[test]
+    fn an_id_used_again_needs_an_answer_again() {
+        let a = call("a");
+        let messages = [
+            Message::ai_with_calls("1", "", vec![a.clone()]),
+            Message::tool("2", &a, "x"),
+            Message::ai_with_calls("3", "", vec![a.clone()]),
+        ];
+        assert_eq!(unanswered_tool_calls(&messages).len(), 1);
+    }
+}

@@ -1,0 +1,53 @@
+//! What a model says while it answers.
+
+use serde::{Deserialize, Serialize};
+
+use super::{StopReason, Usage};
+
+/// One piece of a streamed reply.
+///
+/// Tool calls may be interleaved; `index` tells them apart within one stream, and they are listed in the
+/// reply in the order they started in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ModelEvent {
+    /// The stream begins.
+    Start {
+        /// The name of the model that answers, which may differ from the one that was asked.
+        model: String,
+    },
+    /// More text.
+    TextDelta {
+        /// The text, to be put directly after what came before.
+        text: String,
+    },
+    /// The model begins to ask for a tool.
+    ToolCallStart {
+        /// Which tool call of the stream this is.
+        index: u32,
+        /// The id of the call.
+        id: String,
+        /// The name of the tool.
+        name: String,
+    },
+    /// More of the input of a tool call.
+    ToolCallInput {
+        /// Which tool call of the stream this is.
+        index: u32,
+        /// JSON text, to be put directly after what came before; need not be valid by itself.
+        json: String,
+    },
+    /// The input of a tool call is complete.
+    ToolCallEnd {
+        /// Which tool call of the stream this is.
+        index: u32,
+    },
+    /// What was used so far. Numbers are totals: of several events the largest counts, for each field.
+    Usage(Usage),
+    /// The reply is complete. Only a usage event may follow.
+    Stop {
+        /// Why the model stopped.
+        reason: StopReason,
+    },
+}

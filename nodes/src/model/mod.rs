@@ -1,0 +1,41 @@
+//! Chat models: a request in, a stream of events out.
+//!
+//! ```text
+//! ModelRequest ──▶ ChatModel::stream ──▶ ModelEvent, ModelEvent, … ──▶ Accumulator ──▶ ModelReply
+//!                  └──────────────────── ChatModel::complete ─────────────────────────▶┘
+//! ```
+//!
+//! A model implements streaming only; [`ChatModel::complete`] folds the stream. A stream counts as an
+//! answer only if it ends with a stop event: one that breaks off is an error, never a short answer.
+//!
+//! Requests and replies are plain data that goes to JSON and back, so that a run can record them and a
+//! later one can replay them. Every request says what it is for ([`Purpose`]), so calls can be counted
+//! apart and a [`Scripted`] model can answer each of them differently.
+//!
+//! Two models are included. Neither needs a network, and the same request always gets the same reply:
+//!
+//! | model | answers with | use it for |
+//! |---|---|---|
+//! | [`Scripted`] | replies written down beforehand | tests and demonstrations |
+//! | [`Extractive`] | sentences quoted from documents a tool found | questions about documents, without a language model |
+
+mod accumulator;
+mod chat_model;
+mod error;
+mod event;
+pub mod extractive;
+mod purpose;
+mod reply;
+mod request;
+mod scripted;
+
+pub use accumulator::Accumulator;
+pub use chat_model::ChatModel;
+pub use error::{ModelError, StreamFault};
+pub use event::ModelEvent;
+#[doc(inline)]
+pub use extractive::Extractive;
+pub use purpose::Purpose;
+pub use reply::{ModelReply, StopReason, Usage};
+pub use request::{ModelRequest, OutputFormat};
+pub use scripted::{Script, Scripted, Turn};

@@ -1,0 +1,39 @@
+//! What a model call is for.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a model call is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Purpose {
+    /// To work on the task: answer, or ask for tools.
+    Agent,
+    /// To judge a response.
+    Evaluator,
+    /// To compare a response with the earlier ones.
+    Ranker,
+    /// To give the final response when time is up.
+    Decider,
+}
+
+impl Purpose {
+    /// Returns the name, as it is in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Evaluator => "evaluator",
+            Self::Ranker => "ranker",
+            Self::Decider => "decider",
+        }
+    }
+}
+
+impl fmt::Display for Purpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

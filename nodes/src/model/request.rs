@@ -1,0 +1,86 @@
+//! What a model is asked.
+
+use schemars::{JsonSchema, schema_for};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Purpose;
+use crate::message::Message;
+use crate::tool::ToolSpec;
+
+/// What a model is asked: one complete request, nothing is remembered between two.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct ModelRequest {
+    /// What the call is for.
+    pub purpose: Purpose,
+    /// Standing instructions, before any system messages of the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    /// The conversation.
+    pub messages: Vec<Message>,
+    /// The tools the model may ask for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolSpec>,
+    /// The form the reply's text is to have.
+    #[serde(default)]
+    pub output: OutputFormat,
+}
+
+/// The form a reply's text is to have.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OutputFormat {
+    /// Any text.
+    #[default]
+    Text,
+    /// One JSON value that fits a schema. Whoever asked parses it, and checks it.
+    Json {
+        /// The name of what is described, as providers ask for one.
+        name: String,
+        /// The JSON Schema.
+        schema: Value,
+    },
+}
+
+impl OutputFormat {
+    /// Returns the format of a JSON value that deserialises into `T`.
+    pub fn json<T: JsonSchema>() -> Self {
+        Self::Json {
+            name: T::schema_name().into_owned(),
+            schema: schema_for!(T).into(),
+        }
+    }
+}
+
+impl ModelRequest {
+    /// Makes a request without instructions and tools, for a reply in text.
+    pub fn new(purpose: Purpose, messages: Vec<Message>) -> Self {
+        Self {
+            purpose,
+            system: None,
+            messages,
+            tools: Vec::new(),
+            output: OutputFormat::Text,
+        }
+    }
+
+    /// Sets the standing instructions.
+    pub fn with_system(mut self, system: impl Into<String>) -> Self {
+        self.system = Some(system.into());
+        self
+    }
+
+    /// Sets the tools the model may ask for.
+    pub fn with_tools(mut self, tools: Vec<ToolSpec>) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// Sets the form of the reply.
+    pub fn with_output(mut self, output: OutputFormat) -> Self {
+        self.output = output;
+        self
+    }
+}
