@@ -1,0 +1,45 @@
+//! What goes into an index.
+
+/// What goes into an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IndexOptions {
+    /// Which kinds of files are read.
+    pub files: FileKinds,
+    /// The size in bytes above which a file is skipped.
+    pub max_file_bytes: u64,
+}
+
+/// Which kinds of files are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileKinds {
+    /// Markdown and plain text.
+    Documents,
+    /// Markdown, plain text and source code.
+    DocumentsAndSource,
+}
+
+impl Default for IndexOptions {
+    /// Documents of up to one mebibyte.
+    fn default() -> Self {
+        Self {
+            files: FileKinds::Documents,
+            max_file_bytes: 1 << 20,
+        }
+    }
+}
+
+impl IndexOptions {
+    /// Sets which kinds of files are read.
+    pub fn with_files(mut self, files: FileKinds) -> Self {
+        self.files = files;
+        self
+    }
+
+    /// Sets the size in bytes above which a file is skipped.
+    pub fn with_max_file_bytes(mut self, bytes: u64) -> Self {
+        self.max_file_bytes = bytes;
+        self
+    }
+}

@@ -1,0 +1,41 @@
+//! A piece of a document.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A piece of a document, with where it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Passage {
+    /// The file, relative to the indexed folder, with `/` between the parts.
+    pub path: String,
+    /// The headings above it, outermost first, joined by ` > `; for a comment in source code the line it
+    /// is about.
+    pub heading: String,
+    /// What kind of block it is.
+    pub kind: PassageKind,
+    /// Its first line in the file, counted from 1.
+    pub line_start: u32,
+    /// Its last line in the file.
+    pub line_end: u32,
+    /// Its text as it stands in the file; comments are without their markers.
+    pub text: String,
+    /// How well it fits the query; larger is better. Comparable within one search only.
+    pub score: f64,
+}
+
+/// What kind of block a passage is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PassageKind {
+    /// Sentences.
+    Prose,
+    /// A list, or some items of one.
+    List,
+    /// A table, or some rows of one.
+    Table,
+    /// Code.
+    Code,
+    /// A comment in source code.
+    Comment,
+}

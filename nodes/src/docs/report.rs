@@ -1,0 +1,47 @@
+//! What was indexed and what was not.
+
+/// What was indexed and what was not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IndexReport {
+    /// How many files were indexed.
+    pub files: usize,
+    /// How many passages they have.
+    pub passages: usize,
+    /// The files that were not indexed, in order of their paths. Files that are hidden or excluded by a
+    /// `.gitignore` are not among them.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A file that was not indexed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// The file, relative to the indexed folder.
+    pub path: String,
+    /// Why it was not indexed.
+    pub reason: SkipReason,
+}
+
+/// Why a file was not indexed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SkipReason {
+    /// It is of no kind that is read.
+    #[error("not a kind of file that is read")]
+    Kind,
+    /// It is too large.
+    #[error("too large ({bytes} bytes)")]
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+    },
+    /// It is not text in UTF-8.
+    #[error("not text in UTF-8")]
+    Binary,
+    /// It could not be read.
+    #[error("could not be read: {reason}")]
+    Unreadable {
+        /// What the system said.
+        reason: String,
+    },
+}

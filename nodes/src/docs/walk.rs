@@ -1,0 +1,126 @@
+//! Finding and reading the files of a folder.
+
+use std::fs;
+use std::path::Path;
+
+use ignore::{DirEntry, WalkBuilder};
+
+use super::{FileKinds, IndexError, IndexOptions, SkipReason, Skipped};
+
+/// The files of a folder, in order of their paths.
+pub(super) struct Walk {
+    pub(super) files: Vec<TextFile>,
+    pub(super) skipped: Vec<Skipped>,
+}
+
+/// A file that was read.
+pub(super) struct TextFile {
+    pub(super) path: String,
+    pub(super) language: Language,
+    pub(super) text: String,
+}
+
+/// How a file is cut into passages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
+    Markdown,
+    Prose,
+    /// Source code whose line comments begin with this.
+    Source(&'static str),
+}
+
+/// Folders that tools fill, read by nobody.
+const GENERATED_FOLDERS: &[&str] = &["target", "node_modules"];
+
+impl Walk {
+    /// Reads the files below a folder that the options ask for.
+    pub(super) fn read(root: &Path, options: &IndexOptions) -> Result<Self, IndexError> {
+        if !root.is_dir() {
+            return Err(IndexError::NotAFolder {
+                path: root.to_owned(),
+            });
+        }
+        let mut walk = Self {
+            files: Vec::new(),
+            skipped: Vec::new(),
+        };
+        for entry in WalkBuilder::new(root)
+            .require_git(false)
+            .filter_entry(|entry| !is_generated(entry))
+            .build()
+        {
+            match entry {
+                Ok(entry) => walk.visit(root, &entry, options),
+                Err(error) => walk.skipped.push(Skipped {
+                    path: String::new(),
+                    reason: SkipReason::Unreadable {
+                        reason: error.to_string(),
+                    },
+                }),
+            }
+        }
+        walk.files.sort_by(|a, b| a.path.cmp(&b.path));
+        walk.skipped.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(walk)
+    }
+
+    fn visit(&mut self, root: &Path, entry: &DirEntry, options: &IndexOptions) {
+        if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+            return;
+        }
+        let path = relative(root, entry.path());
+        match read(entry, options) {
+            Ok((language, text)) => self.files.push(TextFile { path, language, text }),
+            Err(reason) => self.skipped.push(Skipped { path, reason }),
+        }
+    }
+}
+
+fn is_generated(entry: &DirEntry) -> bool {
+    let folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+    entry.depth() > 0 && folder && GENERATED_FOLDERS.iter().any(|name| entry.file_name() == *name)
+}
+
+fn relative(root: &Path, path: &Path) -> String {
+    let path = path.strip_prefix(root).unwrap_or(path);
+    path.components()
+        .map(|part| part.as_os_str().to_string_lossy())
+        .collect::<Vec<_>>()
+        .join("/")
+}
+
+fn read(entry: &DirEntry, options: &IndexOptions) -> Result<(Language, String), SkipReason> {
+    let unreadable = |reason: String| SkipReason::Unreadable { reason };
+    let language = language(entry.path()).ok_or(SkipReason::Kind)?;
+    if matches!(language, Language::Source(_)) && options.files == FileKinds::Documents {
+        return Err(SkipReason::Kind);
+    }
+    let bytes = entry
+        .metadata()
+        .map_err(|error| unreadable(error.to_string()))?
+        .len();
+    if bytes > options.max_file_bytes {
+        return Err(SkipReason::TooLarge { bytes });
+    }
+    let content = fs::read(entry.path()).map_err(|error| unreadable(error.to_string()))?;
+    let text = String::from_utf8(content).map_err(|_| SkipReason::Binary)?;
+    if text.contains('\0') {
+        return Err(SkipReason::Binary);
+    }
+    Ok((language, text))
+}
+
+fn language(path: &Path) -> Option<Language> {
+    let Some(extension) = path.extension() else {
+        return Some(Language::Prose);
+    };
+    Some(match extension.to_string_lossy().to_lowercase().as_str() {
+        "md" | "markdown" => Language::Markdown,
+        "txt" | "text" | "rst" | "adoc" => Language::Prose,
+        "rs" | "c" | "h" | "cc" | "cpp" | "hpp" | "cs" | "go" | "java" | "js" | "jsx" | "kt" | "swift"
+        | "ts" | "tsx" | "zig" => Language::Source("//"),
+        "py" | "rb" | "sh" | "toml" | "yaml" | "yml" => Language::Source("#"),
+        "lua" | "sql" => Language::Source("--"),
+        _ => return None,
+    })
+}

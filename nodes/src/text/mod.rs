@@ -1,0 +1,23 @@
+//! Reading English text without understanding it: words, stems, sentences, and how well a text covers the
+//! words of a question.
+//!
+//! ```text
+//! text ──▶ words ──(stop words out)──▶ stems ──┐
+//! question ──▶ words ──▶ stems with weights ───┴──▶ coverage
+//! text ──▶ units (sentences, list items, table rows, code blocks)
+//! ```
+//!
+//! The stems are those of SQLite's `porter` tokenizer, so what the full-text index finds is what is
+//! matched here.
+
+mod query;
+mod stem;
+mod stop_words;
+mod units;
+mod words;
+
+pub(crate) use query::{Query, Term, Terms};
+pub(crate) use stem::stem;
+pub(crate) use stop_words::{is_filler_word, is_stop_word};
+pub(crate) use units::units;
+pub(crate) use words::{parts, words};

@@ -1,0 +1,48 @@
+//! Cutting text into words.
+
+/// Returns the words of a text in lower case: runs of letters and digits.
+///
+/// Apostrophes separate, as in the full-text index; what stands after one (`s`, `t`) is a stop word.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
+    raw_words(text).map(str::to_lowercase)
+}
+
+/// Returns the parts of the words that are written together with capitals, in lower case: `sqlite` and
+/// `saver` of `SqliteSaver`. Words that have one part are left out.
+pub(crate) fn parts(text: &str) -> impl Iterator<Item = String> {
+    raw_words(text).flat_map(|word| {
+        let mut borders = vec![0];
+        let mut previous_lower = false;
+        for (place, letter) in word.char_indices() {
+            if previous_lower && letter.is_uppercase() {
+                borders.push(place);
+            }
+            previous_lower = letter.is_lowercase() || letter.is_numeric();
+        }
+        borders.push(word.len());
+        let count = if borders.len() > 2 { borders.len() - 1 } else { 0 };
+        (0..count).map(move |part| word[borders[part]..borders[part + 1]].to_lowercase())
+    })
+}
+
+fn raw_words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_runs_of_letters_and_digits_in_lower_case() {
+        let found: Vec<_> = words("Don't `run_until` Ärger-v2, please!").collect();
+        assert_eq!(found, ["don", "t", "run", "until", "ärger", "v2", "please"]);
+    }
+
+    #[test]
+    fn parts_are_of_words_with_inner_capitals_only() {
+        let found: Vec<_> = parts("a SqliteSaver, HTTP and ModelReplyId").collect();
+        assert_eq!(found, ["sqlite", "saver", "model", "reply", "id"]);
+    }
+}
