@@ -1,0 +1,179 @@
+//! Judging, ordering and choosing responses by their words.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::answer::{NOT_ANSWERED, NOTHING_SEARCHED};
+use crate::model::{ModelError, ModelRequest};
+use crate::prompt::{Candidate, DeciderPrompt, EvaluatorPrompt, Evidence, RankerPrompt, material};
+use crate::text::{Query, Term, Terms};
+use crate::{Evaluation, Ranking};
+
+/// How much a word counts that is common in questions about anything.
+const FILLER: f64 = 0.3;
+
+/// How much of a score is for the words of the task, and how much for quotes that are in the evidence.
+const FOR_WORDS: f64 = 0.6;
+const FOR_QUOTES: f64 = 0.4;
+
+/// The score of a response that is complete, at least.
+const COMPLETE: f64 = 0.6;
+
+/// Judges a response.
+pub(super) fn evaluate(request: &ModelRequest) -> Result<String, ModelError> {
+    let prompt: EvaluatorPrompt = read(request)?;
+    let (score, complete, feedback) = judge(&prompt);
+    write(&Evaluation {
+        iteration: prompt.iteration,
+        score,
+        complete,
+        feedback,
+    })
+}
+
+fn judge(prompt: &EvaluatorPrompt) -> (f64, bool, String) {
+    let response = prompt.response.trim();
+    if response.is_empty() {
+        return (0.0, false, "The response is empty.".to_owned());
+    }
+    let query = query(&prompt.task);
+    if response == NOT_ANSWERED || response == NOTHING_SEARCHED {
+        let found = prompt
+            .evidence
+            .iter()
+            .map(|evidence| query.coverage(&Terms::of(&evidence.output)));
+        let found = found.fold(0.0, f64::max);
+        let feedback = format!(
+            "The response makes no claim. The evidence as a whole has {} of the task's telling words.",
+            percent(found)
+        );
+        return (1.0 - found / 2.0, true, feedback);
+    }
+    let terms = Terms::of(response);
+    let words = query.coverage(&terms);
+    let quotes = quoted(response, &prompt.evidence);
+    let score = FOR_WORDS * words + FOR_QUOTES * quotes;
+    let mut feedback = format!(
+        "The response has {} of the task's telling words; {} of it is in the evidence.",
+        percent(words),
+        percent(quotes)
+    );
+    let missing: Vec<_> = query
+        .terms()
+        .iter()
+        .filter(|term| !term.is_filler() && !terms.contains(&term.stem))
+        .map(|term| term.word.as_str())
+        .collect();
+    if !missing.is_empty() {
+        feedback.push_str(&format!(" It does not have: {}.", missing.join(", ")));
+    }
+    (score, score >= COMPLETE, feedback)
+}
+
+/// Puts responses in order.
+pub(super) fn rank(request: &ModelRequest) -> Result<String, ModelError> {
+    let prompt: RankerPrompt = read(request)?;
+    let ordered = ordered(&prompt.task, &prompt.candidates);
+    let Some((best, score)) = ordered.first() else {
+        return Err(ModelError::InvalidRequest {
+            reason: "there are no responses to compare".to_owned(),
+        });
+    };
+    write(&Ranking {
+        iteration: prompt.iteration,
+        order: ordered.iter().map(|(candidate, _)| candidate.iteration).collect(),
+        best: best.iteration,
+        reason: format!("It has the highest score, {score:.2}; of equals the latest is put first."),
+    })
+}
+
+/// Chooses the final response.
+pub(super) fn decide(request: &ModelRequest) -> Result<String, ModelError> {
+    let prompt: DeciderPrompt = read(request)?;
+    let said = |candidate: &&Candidate| !candidate.response.trim().is_empty();
+    let ranked_first = prompt
+        .candidates
+        .iter()
+        .find(|candidate| Some(candidate.iteration) == prompt.best);
+    let ordered = ordered(&prompt.task, &prompt.candidates);
+    let chosen = ranked_first
+        .filter(said)
+        .or_else(|| ordered.iter().map(|(candidate, _)| *candidate).find(said));
+    Ok(chosen
+        .map_or(NOT_ANSWERED, |candidate| candidate.response.as_str())
+        .to_owned())
+}
+
+/// Orders responses by their evaluations or, without one, by the words of the task they have.
+fn ordered<'c>(task: &str, candidates: &'c [Candidate]) -> Vec<(&'c Candidate, f64)> {
+    let query = query(task);
+    let score = |candidate: &Candidate| match &candidate.evaluation {
+        Some(evaluation) => evaluation.score,
+        None => FOR_WORDS * query.coverage(&Terms::of(&candidate.response)),
+    };
+    let mut scored: Vec<_> = candidates
+        .iter()
+        .map(|candidate| (candidate, score(candidate)))
+        .collect();
+    scored
+        .sort_by(|(a, a_score), (b, b_score)| b_score.total_cmp(a_score).then(b.iteration.cmp(&a.iteration)));
+    scored
+}
+
+fn query(task: &str) -> Query {
+    Query::new(task).weighed(|term: &Term| if term.is_filler() { FILLER } else { 1.0 })
+}
+
+/// Returns the share of the response's lines that are in the evidence. If it quotes, only quotes count.
+fn quoted(response: &str, evidence: &[Evidence]) -> f64 {
+    let quotes: Vec<_> = response
+        .lines()
+        .filter_map(|line| line.strip_prefix("> "))
+        .collect();
+    let lines = if quotes.is_empty() {
+        response.lines().collect()
+    } else {
+        quotes
+    };
+    let evidence: Vec<_> = evidence
+        .iter()
+        .map(|evidence| one_line(&evidence.output))
+        .collect();
+    let lines: Vec<_> = lines
+        .into_iter()
+        .map(one_line)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let found = lines
+        .iter()
+        .filter(|line| evidence.iter().any(|text| text.contains(line.as_str())))
+        .count();
+    if lines.is_empty() {
+        0.0
+    } else {
+        found as f64 / lines.len() as f64
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+fn read<T: DeserializeOwned>(request: &ModelRequest) -> Result<T, ModelError> {
+    material(request).ok_or_else(|| ModelError::InvalidRequest {
+        reason: format!(
+            "the last human message has no material for purpose `{}`",
+            request.purpose
+        ),
+    })
+}
+
+fn write(judgement: &impl Serialize) -> Result<String, ModelError> {
+    serde_json::to_string(judgement).map_err(|error| ModelError::InvalidRequest {
+        reason: error.to_string(),
+    })
+}

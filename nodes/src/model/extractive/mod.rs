@@ -1,0 +1,24 @@
+//! The model that is always there: it quotes documents and writes nothing of its own.
+//!
+//! [`Extractive`] is no language model. It has no weights and understands nothing: it compares words. What
+//! it can do, it does offline, at once, and in the same way every time:
+//!
+//! | asked by | it answers with |
+//! |---|---|
+//! | the agent | a call of `search_docs`; then the sentences found that have most of the question's words, with their sources |
+//! | the evaluator | how many of the question's words the response has, and whether its quotes are in the evidence |
+//! | the ranker | the responses in order of their scores |
+//! | the decider | the best response, as it is |
+//!
+//! Words count by how rare they are in the documents. If the best sentence, with its headings, has too few
+//! of the question's words, or lacks those that matter, the answer is [`NOT_ANSWERED`]. So a question put
+//! in quite other words than the documents' is not answered, even if they have the answer.
+
+mod agent;
+mod answer;
+mod extractive_model;
+mod judge;
+mod matching;
+
+pub use answer::{NOT_ANSWERED, NOTHING_SEARCHED};
+pub use extractive_model::Extractive;

@@ -1,0 +1,54 @@
+//! Material for a model, as JSON in a message.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::ReplyError;
+use crate::message::{Content, Message, MessageId, Part};
+use crate::model::{ModelReply, ModelRequest};
+
+const OPENING: &str = "```json\n";
+const CLOSING: &str = "\n```";
+
+/// Makes the message that shows a model its material: an introduction, and the material as JSON in a part
+/// of its own. A fence inside the material does no harm, as JSON strings have no line breaks.
+pub(super) fn message(id: MessageId, introduction: &str, material: &impl Serialize) -> Message {
+    let json = serde_json::to_value(material).unwrap_or_else(|error| {
+        // Prompts are structs of strings and numbers, which always serialise.
+        Value::String(error.to_string())
+    });
+    let content = [
+        Part::text(format!("{introduction}\n\n")),
+        Part::text(format!("{OPENING}{json:#}{CLOSING}")),
+    ];
+    Message::human(id, Content::from_iter(content))
+}
+
+/// Reads the material back from a request.
+pub(crate) fn material<T: DeserializeOwned>(request: &ModelRequest) -> Option<T> {
+    let last = request
+        .messages
+        .iter()
+        .rev()
+        .find(|message| matches!(message, Message::Human(_)))?;
+    let json = last
+        .content()
+        .parts()
+        .last()?
+        .as_text()?
+        .strip_prefix(OPENING)?
+        .strip_suffix(CLOSING)?;
+    serde_json::from_str(json).ok()
+}
+
+/// Reads a reply that is to be JSON; a code fence around it is forgiven.
+pub(super) fn parse<T: DeserializeOwned>(reply: &ModelReply) -> Result<T, ReplyError> {
+    let text = reply.text();
+    let text = text.trim();
+    let inner = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
+    let json = inner.map_or(text, |inner| inner.strip_prefix("json").unwrap_or(inner));
+    serde_json::from_str(json).map_err(|error| ReplyError::Form {
+        reason: error.to_string(),
+    })
+}

@@ -1,0 +1,17 @@
+//! How the responses of a run compare.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the responses of a run compare, as of one iteration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ranking {
+    /// The iteration in which the comparison was made; its response is among the compared.
+    pub iteration: u32,
+    /// The iterations of all compared responses, the best response first.
+    pub order: Vec<u32>,
+    /// The iteration of the best response: the first of `order`.
+    pub best: u32,
+    /// Why it is the best.
+    pub reason: String,
+}
