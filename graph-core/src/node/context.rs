@@ -2,6 +2,11 @@
 
 use core::ops::Deref;
 
+use super::function::FromTask;
+use super::input::NoInput;
+use super::task::Task;
+use crate::state::State;
+
 /// Gives nodes one part of the graph's context. Derive it: `#[derive(FromRef)]` implements it for the type of
 /// each field, and for the context as a whole.
 #[diagnostic::on_unimplemented(
@@ -23,5 +28,17 @@ impl<T> Deref for Dep<T> {
 
     fn deref(&self) -> &T {
         &self.0
+    }
+}
+
+impl<S, C, T> FromTask<S, C> for Dep<T>
+where
+    S: State,
+    T: FromRef<C> + Send,
+{
+    type Input = NoInput;
+
+    fn from_task(task: &Task<S, C>, _position: usize) -> Self {
+        Self(T::from_ref(task.context()))
     }
 }

@@ -1,7 +1,38 @@
 //! Nodes: plain `async fn`s whose arguments are extractors.
+//!
+//! ```text
+//! async fn research(web: Dep<Web>, query: Input<Query>, fx: Effects) -> Result<Update<Essay>, WebError>
+//!                   └─ what it needs: taken from the task by FromTask ─┘     └─ IntoOutcome: writes, route
+//! ```
+//!
+//! A node sees the state as of the last barrier and returns what it wants changed; it never holds the state.
 
+mod ask;
+mod cell;
 mod context;
+mod describe;
+mod effect;
+mod function;
+mod info;
+mod input;
 mod outcome;
+mod policy;
+mod snapshot;
+mod task;
 
+pub use ask::Ask;
 pub use context::{Dep, FromRef};
+pub use describe::NodeDescription;
+pub use effect::Effects;
+pub use function::{ByType, Code, Done, Fold, FromTask, IntoNode, Node, OneInput};
+pub use info::{Emit, TaskInfo};
+pub use input::{Input, Item, NoInput, OrInput, Takes};
 pub use outcome::{IntoOutcome, Output};
+pub use policy::{OnUnknown, Policy, Retry};
+pub use snapshot::Snapshot;
+pub use task::Task;
+
+pub(crate) use cell::{CustomSink, RunCell, Stalled, TaskCell};
+pub(crate) use describe::short_type_name;
+pub(crate) use function::Running;
+pub(crate) use task::ErasedTask;

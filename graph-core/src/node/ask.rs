@@ -1,0 +1,89 @@
+//! Questions to the outside world.
+
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use core::future::pending;
+use core::marker::PhantomData;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::cell::TaskCell;
+use super::describe::NodeDescription;
+use super::function::FromTask;
+use super::input::NoInput;
+use super::task::Task;
+use crate::error::{NodeError, NodeErrorKind};
+use crate::state::{Json, State};
+
+/// Extracts the means to ask a person, or another program, a typed question.
+///
+/// Asking pauses the thread: the question is stored, the run ends, and the future never resolves, so there is
+/// nothing for `?` or a catch-all to swallow. When the answer arrives, in this process or another, the node
+/// runs again from its start and the ask returns the answer.
+///
+/// Several asks in one node are told apart by their key: by default the argument's position, or a name given
+/// with [`ask_as`](Self::ask_as). What the node awaits outside [`Effects`](super::Effects) is abandoned when
+/// it pauses and runs again on resume.
+pub struct Ask<Q, A> {
+    cell: Arc<TaskCell>,
+    attempt: u32,
+    position: usize,
+    marker: PhantomData<fn(Q) -> A>,
+}
+
+impl<Q, A> Ask<Q, A>
+where
+    Q: Serialize,
+    A: DeserializeOwned,
+{
+    /// Asks `question` and waits for the answer.
+    pub async fn ask(&self, question: Q) -> A {
+        self.ask_as(&self.position.to_string(), question).await
+    }
+
+    /// Asks `question` under a key of its own, which stays the same when the function's arguments change.
+    pub async fn ask_as(&self, key: &str, question: Q) -> A {
+        match self.answer(key, &question) {
+            Ok(Some(answer)) => answer,
+            Ok(None) => pending().await,
+            Err(error) => {
+                self.cell.fault(error);
+                pending().await
+            }
+        }
+    }
+
+    fn answer(&self, key: &str, question: &Q) -> Result<Option<A>, NodeError> {
+        if !self.cell.is_current(self.attempt) {
+            return Ok(None);
+        }
+        if self.cell.run.saver.is_none() {
+            return Err(NodeError::terminal(
+                "the node asks a question, but the graph has no checkpointer to keep it until it is answered",
+            ));
+        }
+        let codec = |error| NodeError::new(NodeErrorKind::Codec, error);
+        let question = Json::encode(question).map_err(codec)?;
+        self.cell.ask(key, question).map(|answer| answer.decode().map_err(codec)).transpose()
+    }
+}
+
+impl<S, C, Q, A> FromTask<S, C> for Ask<Q, A>
+where
+    S: State,
+    Q: Serialize + DeserializeOwned + JsonSchema + 'static,
+    A: Serialize + DeserializeOwned + JsonSchema + 'static,
+{
+    type Input = NoInput;
+
+    fn from_task(task: &Task<S, C>, position: usize) -> Self {
+        let cell = Arc::clone(task.cell());
+        Self { attempt: cell.attempt(), cell, position, marker: PhantomData }
+    }
+
+    fn describe(node: &mut NodeDescription, position: usize) {
+        node.asks::<Q, A>(position);
+    }
+}

@@ -1,0 +1,197 @@
+//! What a task's extractors share with the driver that polls the task.
+
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use spin::Mutex;
+
+use super::policy::OnUnknown;
+use crate::checkpoint::{AskRecord, Checkpointer, EffectId, EffectOutcome, EffectRecord};
+use crate::error::NodeError;
+use crate::id::{CheckpointId, InterruptId, NodeName, RunId, TaskId, ThreadId};
+use crate::state::Json;
+
+/// What the tasks of one run share.
+pub(crate) struct RunCell {
+    pub(crate) thread: ThreadId,
+    pub(crate) run: RunId,
+    pub(crate) saver: Option<Arc<dyn Checkpointer>>,
+    /// Receives custom events; `None` when nobody observes the run.
+    pub(crate) sink: Option<Arc<dyn CustomSink>>,
+    /// Set when the run has ended: what is left of its tasks starts no further effect.
+    pub(crate) revoked: AtomicBool,
+}
+
+/// Receives what nodes emit.
+pub(crate) trait CustomSink: Send + Sync {
+    fn custom(&self, node: &NodeName, step: i64, name: &str, data: Json);
+}
+
+impl RunCell {
+    pub(crate) fn revoke(&self) {
+        self.revoked.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.revoked.load(Ordering::Acquire)
+    }
+}
+
+/// What the extractors of one task share, through all its attempts.
+pub(crate) struct TaskCell {
+    pub(crate) run: Arc<RunCell>,
+    /// The checkpoint the task was planned on; `None` without a saver.
+    pub(crate) base: Option<CheckpointId>,
+    pub(crate) node: NodeName,
+    pub(crate) step: i64,
+    pub(crate) each: Option<(u32, u32)>,
+    pub(crate) remaining_steps: u64,
+    pub(crate) on_unknown: OnUnknown,
+    attempt: AtomicU32,
+    live: Mutex<Live>,
+}
+
+#[derive(Default)]
+struct Live {
+    /// Questions known from storage, with answers where there are any.
+    asks: Vec<AskRecord>,
+    /// Questions asked in this attempt and not answered.
+    open: Vec<AskRecord>,
+    /// Keys asked in this attempt, one entry per ask.
+    asked: Vec<String>,
+    /// The journal: what storage knows and what this process adds.
+    effects: Vec<EffectRecord>,
+    /// Names and keys of effects started in this attempt, one entry per start.
+    started: Vec<(String, String)>,
+    /// Effects in flight.
+    flying: Vec<EffectId>,
+    /// Why the task cannot go on, whatever its code makes of it.
+    fault: Option<NodeError>,
+}
+
+/// Why a poll of a task returned pending, where the driver must act on it.
+pub(crate) enum Stalled {
+    /// Something failed that the node's code cannot see.
+    Fault(NodeError),
+    /// The task waits for answers only.
+    Paused(Vec<AskRecord>),
+}
+
+impl TaskCell {
+    #[expect(clippy::too_many_arguments, reason = "built in one place; each is a fact of its own")]
+    pub(crate) fn new(
+        run: Arc<RunCell>,
+        base: Option<CheckpointId>,
+        node: NodeName,
+        step: i64,
+        each: Option<(u32, u32)>,
+        remaining_steps: u64,
+        on_unknown: OnUnknown,
+        asks: Vec<AskRecord>,
+        effects: Vec<EffectRecord>,
+    ) -> Self {
+        let live = Mutex::new(Live { asks, effects, ..Live::default() });
+        Self { run, base, node, step, each, remaining_steps, on_unknown, attempt: AtomicU32::new(1), live }
+    }
+
+    /// The task's id. It depends on the base checkpoint, so a task without a saver has none.
+    pub(crate) fn task_id(&self) -> Option<TaskId> {
+        self.base.map(|base| TaskId::derive(base, "", self.step, &self.node, self.each))
+    }
+
+    pub(crate) fn attempt(&self) -> u32 {
+        self.attempt.load(Ordering::Acquire)
+    }
+
+    /// Starts another attempt: what the one before left behind no longer counts, except the journal.
+    pub(crate) fn restart(&self, attempt: u32) {
+        self.attempt.store(attempt, Ordering::Release);
+        let mut live = self.live.lock();
+        live.open.clear();
+        live.asked.clear();
+        live.started.clear();
+        live.flying.clear();
+        live.fault = None;
+    }
+
+    /// Whether `attempt` may still act.
+    pub(crate) fn is_current(&self, attempt: u32) -> bool {
+        attempt == self.attempt() && !self.run.is_revoked()
+    }
+
+    /// Makes the task fail at the end of this poll.
+    pub(crate) fn fault(&self, error: NodeError) {
+        self.live.lock().fault.get_or_insert(error);
+    }
+
+    /// Why the task is pending, where that is not simply that it waits for the outside world.
+    pub(crate) fn stalled(&self) -> Option<Stalled> {
+        let mut live = self.live.lock();
+        if let Some(fault) = live.fault.take() {
+            return Some(Stalled::Fault(fault));
+        }
+        if live.open.is_empty() || !live.flying.is_empty() {
+            return None;
+        }
+        Some(Stalled::Paused(core::mem::take(&mut live.open)))
+    }
+
+    /// Asks a question: its answer if there is one, else it is open from now on.
+    pub(crate) fn ask(&self, key: &str, question: Json) -> Option<Json> {
+        let task = self.task_id()?;
+        let mut live = self.live.lock();
+        let occurrence = count(live.asked.iter().filter(|asked| *asked == key));
+        live.asked.push(key.to_string());
+        let id = InterruptId::derive(task, key, occurrence, question.as_str());
+        if let Some(answer) = live.asks.iter().find(|ask| ask.id == id).and_then(|ask| ask.answer.clone()) {
+            return Some(answer);
+        }
+        let node = self.node.clone();
+        live.open.push(AskRecord { id, task, node, key: key.to_string(), question, answer: None });
+        None
+    }
+
+    /// Registers the start of an effect, and what the journal knows of it.
+    pub(crate) fn start_effect(&self, name: &str, key: &str) -> Result<(EffectId, Option<EffectRecord>), NodeError> {
+        // Without a saver effects are still told apart, so that a retry reuses what succeeded.
+        let task = self.task_id().unwrap_or(TaskId::from_bytes([0; 16]));
+        let mut live = self.live.lock();
+        let same = |id: &EffectId| id.name == name && id.key == key;
+        if live.flying.iter().any(same) {
+            return Err(NodeError::new(
+                crate::error::NodeErrorKind::Effect,
+                alloc::format!(
+                    "effect `{name}` was started while another of the same name and key was in flight; \
+                     tell them apart with run_keyed"
+                ),
+            ));
+        }
+        let occurrence = count(live.started.iter().filter(|(n, k)| n == name && k == key));
+        live.started.push((name.to_string(), key.to_string()));
+        let id = EffectId { task, name: name.to_string(), key: key.to_string(), occurrence };
+        let known = live.effects.iter().find(|effect| effect.id == id).cloned();
+        live.flying.push(id.clone());
+        Ok((id, known))
+    }
+
+    /// Registers that an effect of `attempt` is no longer in flight.
+    pub(crate) fn land_effect(&self, attempt: u32, id: &EffectId) {
+        if attempt == self.attempt() {
+            self.live.lock().flying.retain(|flying| flying != id);
+        }
+    }
+
+    /// Keeps how an effect ended, for later attempts.
+    pub(crate) fn keep_effect(&self, id: &EffectId, outcome: EffectOutcome) {
+        let attempt = self.attempt();
+        let mut live = self.live.lock();
+        live.effects.retain(|effect| effect.id != *id);
+        live.effects.push(EffectRecord { id: id.clone(), attempt, outcome: Some(outcome) });
+    }
+}
+
+fn count<T>(items: impl Iterator<Item = T>) -> u32 {
+    u32::try_from(items.count()).unwrap_or(u32::MAX)
+}

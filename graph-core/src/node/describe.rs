@@ -1,0 +1,94 @@
+//! What a node says of itself when it is registered: where types meet storage.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::any::type_name;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::Serialize;
+
+use super::input::Item;
+use crate::state::{CodecError, FieldId, Json};
+
+/// The description of a node: what it takes, asks and writes.
+#[derive(Clone, Debug, Default)]
+pub struct NodeDescription {
+    pub(crate) input: Option<InputDescription>,
+    pub(crate) asks: Vec<AskDescription>,
+    pub(crate) writes: Vec<FieldId>,
+    pub(crate) uses_effects: bool,
+}
+
+/// How the item of a task is read back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InputDescription {
+    pub(crate) type_name: &'static str,
+    pub(crate) decode: fn(&Json) -> Result<Item, CodecError>,
+}
+
+/// One `Ask` argument: how its questions and answers look.
+#[derive(Clone, Debug)]
+pub(crate) struct AskDescription {
+    pub(crate) position: usize,
+    pub(crate) question: Json,
+    pub(crate) answer: Json,
+    pub(crate) check: fn(&Json) -> Result<(), CodecError>,
+}
+
+impl NodeDescription {
+    /// Declares a field that the node writes in every run, so that `compile()` can see certain conflicts.
+    pub fn writes_field(&mut self, field: FieldId) {
+        self.writes.push(field);
+    }
+
+    /// Declares the type of the node's [`Input`](super::Input).
+    pub(crate) fn takes<T>(&mut self)
+    where
+        T: Serialize + DeserializeOwned + Send + Sync + 'static,
+    {
+        self.input = Some(InputDescription { type_name: type_name::<T>(), decode: Item::decode::<T> });
+    }
+
+    /// Declares an `Ask<Q, A>` argument.
+    pub(crate) fn asks<Q, A>(&mut self, position: usize)
+    where
+        Q: JsonSchema,
+        A: JsonSchema + DeserializeOwned,
+    {
+        self.asks.push(AskDescription {
+            position,
+            question: schema_of::<Q>(),
+            answer: schema_of::<A>(),
+            check: |answer| answer.decode::<A>().map(drop),
+        });
+    }
+
+    /// Declares that the node runs effects, so that a replay re-executes it.
+    pub(crate) fn uses_effects(&mut self) {
+        self.uses_effects = true;
+    }
+}
+
+fn schema_of<T: JsonSchema>() -> Json {
+    Json::encode(&schemars::schema_for!(T)).expect("a JSON Schema is JSON")
+}
+
+/// The name of a type without its path, for messages.
+pub(crate) fn short_type_name(full: &str) -> String {
+    let mut short = String::new();
+    let mut segment = String::new();
+    for letter in full.chars() {
+        if letter.is_alphanumeric() || letter == '_' {
+            segment.push(letter);
+        } else if letter == ':' {
+            segment.clear();
+        } else {
+            short.push_str(&segment);
+            segment.clear();
+            short.push(letter);
+        }
+    }
+    short.push_str(&segment);
+    short
+}

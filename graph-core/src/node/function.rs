@@ -1,0 +1,230 @@
+//! Functions as nodes.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::any::Any;
+use core::future::Future;
+use core::pin::Pin;
+
+use super::describe::NodeDescription;
+use super::input::{NoInput, OrInput};
+use super::outcome::{IntoOutcome, Output};
+use super::task::{ErasedTask, Task};
+use crate::error::NodeError;
+use crate::state::{ErasedUpdate, State};
+
+/// Everything a node function takes as an argument: an extractor.
+///
+/// The built-in ones are [`Snapshot`](super::Snapshot), [`Input`](super::Input), [`Dep`](super::Dep),
+/// [`Ask`](super::Ask), [`Effects`](super::Effects), [`Emit`](super::Emit) and [`TaskInfo`](super::TaskInfo).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a node function",
+    label = "not an extractor of a graph over `{S}` with context `{C}`",
+    note = "use `Snapshot<{S}>`, `Input<T>`, `Dep<T>`, `Ask<Q, A>`, `Effects`, `Emit` or `TaskInfo`",
+    note = "values and payloads that are stored must be `Serialize + DeserializeOwned + Send + Sync`"
+)]
+pub trait FromTask<S: State, C>: Sized + Send {
+    /// `Takes<T>` for an extractor of the task's item, [`NoInput`] for every other.
+    type Input;
+
+    /// Takes the value from the task. `position` counts the function's arguments from 0.
+    fn from_task(task: &Task<S, C>, position: usize) -> Self;
+
+    /// Tells what storage and checks must know of the argument.
+    fn describe(_node: &mut NodeDescription, _position: usize) {}
+}
+
+/// What can be a node: an `async fn` of extractors, or a type that implements [`Node`].
+///
+/// `Signature` is inferred; it lets functions of any number of arguments and types implement one trait.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a node of a graph over `{S}` with context `{C}`",
+    note = "a node is an `async fn` whose arguments are extractors and which returns `()`, an `Update<{S}>`, a route, `(Update<{S}>, route)`, or a `Result` of those",
+    note = "put `#[node]` on the function to see which argument is wrong",
+    note = "a closure is written `move |..| async move {{ .. }}`"
+)]
+pub trait IntoNode<S: State, C, Signature>: Send + Sync + 'static {
+    /// What it takes from `each`.
+    type Input;
+    /// What it decides.
+    type Route: Send + 'static;
+
+    /// Takes its description and its code.
+    #[doc(hidden)]
+    fn into_code(self) -> (NodeDescription, Code);
+}
+
+/// A node as a type, for nodes with configuration: `Ranker::new(model).candidates(Essay::DRAFTS)`.
+pub trait Node<S: State, C>: Send + Sync + 'static {
+    /// What it returns.
+    type Output: IntoOutcome<S>;
+
+    /// Runs it. Extractors are taken with [`Task::extract`].
+    fn call(&self, task: Task<S, C>) -> impl Future<Output = Self::Output> + Send;
+
+    /// Tells what it writes and asks.
+    fn describe(&self, _node: &mut NodeDescription) {}
+}
+
+impl<S: State, C> Task<S, C> {
+    /// Takes an extractor's value, as a function's argument would.
+    pub fn extract<A: FromTask<S, C>>(&self) -> A {
+        A::from_task(self, 0)
+    }
+}
+
+/// What a task's code gives back: its writes and its decision, without their types.
+#[derive(Default)]
+#[doc(hidden)]
+pub struct Done {
+    pub(crate) update: Option<Box<dyn ErasedUpdate>>,
+    pub(crate) route: Option<Box<dyn Any + Send>>,
+}
+
+pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Done, NodeError>> + Send>>;
+
+/// A node's code without its types.
+#[derive(Clone)]
+#[doc(hidden)]
+pub struct Code(Arc<dyn Fn(ErasedTask) -> Running + Send + Sync>);
+
+impl Code {
+    pub(crate) fn start(&self, task: ErasedTask) -> Running {
+        (self.0)(task)
+    }
+}
+
+impl core::fmt::Debug for Code {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Code(..)")
+    }
+}
+
+fn done<S: State, R: Send + 'static>(output: Output<S, R>) -> Done {
+    Done {
+        update: output.update.map(|update| Box::new(update) as Box<dyn ErasedUpdate>),
+        // A zero-sized route, `()` above all, costs no allocation.
+        route: Some(Box::new(output.route)),
+    }
+}
+
+macro_rules! implement {
+    ($($argument:ident $position:literal),*) => {
+        #[diagnostic::do_not_recommend]
+        impl<S, C, F, Fut, O, In, $($argument),*> IntoNode<S, C, fn($($argument),*) -> In> for F
+        where
+            S: State,
+            C: Send + Sync + 'static,
+            F: Fn($($argument),*) -> Fut + Send + Sync + 'static,
+            Fut: Future<Output = O> + Send + 'static,
+            O: IntoOutcome<S>,
+            $($argument: FromTask<S, C> + 'static,)*
+            ($($argument,)*): OneInput<S, C, Input = In>,
+            In: 'static,
+        {
+            type Input = In;
+            type Route = O::Route;
+
+            #[allow(unused_variables, unused_mut, reason = "a function without arguments uses neither")]
+            fn into_code(self) -> (NodeDescription, Code) {
+                let mut node = NodeDescription::default();
+                $($argument::describe(&mut node, $position);)*
+                let code = Code(Arc::new(move |task| {
+                    let task = Task::<S, C>::typed(task);
+                    let running = self($($argument::from_task(&task, $position)),*);
+                    drop(task);
+                    Box::pin(async move { running.await.into_outcome().map(done) })
+                }));
+                (node, code)
+            }
+        }
+
+        impl<S: State, C, $($argument: FromTask<S, C>),*> OneInput<S, C> for ($($argument,)*)
+        where
+            ($($argument::Input,)*): Fold,
+        {
+            type Input = <($($argument::Input,)*) as Fold>::Input;
+        }
+    };
+}
+
+/// The one input among a function's arguments.
+pub trait OneInput<S: State, C> {
+    /// `Takes<T>` or [`NoInput`].
+    type Input;
+}
+
+/// The one input among argument input types.
+pub trait Fold {
+    /// `Takes<T>` or [`NoInput`].
+    type Input;
+}
+
+impl Fold for () {
+    type Input = NoInput;
+}
+
+macro_rules! fold {
+    ($first:ident $($rest:ident)*) => {
+        impl<$first, $($rest),*> Fold for ($first, $($rest,)*)
+        where
+            ($($rest,)*): Fold,
+            $first: OrInput<<($($rest,)*) as Fold>::Input>,
+        {
+            type Input = <$first as OrInput<<($($rest,)*) as Fold>::Input>>::Either;
+        }
+    };
+}
+
+fold!(A);
+fold!(A B);
+fold!(A B D);
+fold!(A B D E);
+fold!(A B D E G);
+fold!(A B D E G H);
+fold!(A B D E G H I);
+fold!(A B D E G H I J);
+fold!(A B D E G H I J K);
+fold!(A B D E G H I J K L);
+fold!(A B D E G H I J K L M);
+fold!(A B D E G H I J K L M N);
+
+implement!();
+implement!(A0 0);
+implement!(A0 0, A1 1);
+implement!(A0 0, A1 1, A2 2);
+implement!(A0 0, A1 1, A2 2, A3 3);
+implement!(A0 0, A1 1, A2 2, A3 3, A4 4);
+implement!(A0 0, A1 1, A2 2, A3 3, A4 4, A5 5);
+implement!(A0 0, A1 1, A2 2, A3 3, A4 4, A5 5, A6 6);
+implement!(A0 0, A1 1, A2 2, A3 3, A4 4, A5 5, A6 6, A7 7);
+implement!(A0 0, A1 1, A2 2, A3 3, A4 4, A5 5, A6 6, A7 7, A8 8);
+implement!(A0 0, A1 1, A2 2, A3 3, A4 4, A5 5, A6 6, A7 7, A8 8, A9 9);
+implement!(A0 0, A1 1, A2 2, A3 3, A4 4, A5 5, A6 6, A7 7, A8 8, A9 9, A10 10);
+implement!(A0 0, A1 1, A2 2, A3 3, A4 4, A5 5, A6 6, A7 7, A8 8, A9 9, A10 10, A11 11);
+
+/// The signature of a node that is a type.
+#[derive(Debug)]
+pub enum ByType {}
+
+#[diagnostic::do_not_recommend]
+impl<S, C, N> IntoNode<S, C, ByType> for N
+where
+    S: State,
+    C: Send + Sync + 'static,
+    N: Node<S, C>,
+{
+    type Input = NoInput;
+    type Route = <N::Output as IntoOutcome<S>>::Route;
+
+    fn into_code(self) -> (NodeDescription, Code) {
+        let mut node = NodeDescription::default();
+        self.describe(&mut node);
+        let this = Arc::new(self);
+        let code = Code(Arc::new(move |task| {
+            let this = Arc::clone(&this);
+            Box::pin(async move { this.call(Task::typed(task)).await.into_outcome().map(done) })
+        }));
+        (node, code)
+    }
+}

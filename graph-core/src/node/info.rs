@@ -1,0 +1,122 @@
+//! What a task knows of itself, and what it says while it runs.
+
+use alloc::sync::Arc;
+use core::fmt;
+
+use serde::Serialize;
+
+use super::cell::TaskCell;
+use super::function::FromTask;
+use super::input::NoInput;
+use super::task::Task;
+use crate::id::{NodeName, RunId, TaskId, ThreadId};
+use crate::state::{Json, State};
+
+/// Extracts the task's circumstances.
+#[derive(Clone)]
+pub struct TaskInfo {
+    cell: Arc<TaskCell>,
+    attempt: u32,
+}
+
+impl TaskInfo {
+    /// The node that runs.
+    #[must_use]
+    pub fn node(&self) -> &NodeName {
+        &self.cell.node
+    }
+
+    /// The superstep, as its checkpoint will be numbered.
+    #[must_use]
+    pub fn step(&self) -> i64 {
+        self.cell.step
+    }
+
+    /// The attempt, from 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// How many supersteps may still follow this one before the recursion limit.
+    #[must_use]
+    pub fn remaining_steps(&self) -> u64 {
+        self.cell.remaining_steps
+    }
+
+    /// The thread.
+    #[must_use]
+    pub fn thread(&self) -> &ThreadId {
+        &self.cell.run.thread
+    }
+
+    /// The run.
+    #[must_use]
+    pub fn run(&self) -> RunId {
+        self.cell.run.run
+    }
+
+    /// The task's id: the same in every process and after every resume, so that others can deduplicate by it.
+    /// `None` without a checkpointer.
+    #[must_use]
+    pub fn task_id(&self) -> Option<TaskId> {
+        self.cell.task_id()
+    }
+
+    /// Whether the run has ended without this task, or the attempt was given up.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        !self.cell.is_current(self.attempt)
+    }
+}
+
+impl fmt::Debug for TaskInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TaskInfo({} at step {}, attempt {})", self.cell.node, self.cell.step, self.attempt)
+    }
+}
+
+impl<S: State, C> FromTask<S, C> for TaskInfo {
+    type Input = NoInput;
+
+    fn from_task(task: &Task<S, C>, _position: usize) -> Self {
+        let cell = Arc::clone(task.cell());
+        Self { attempt: cell.attempt(), cell }
+    }
+}
+
+/// Extracts the means to emit custom events into the run's event log.
+#[derive(Clone)]
+pub struct Emit {
+    cell: Arc<TaskCell>,
+    attempt: u32,
+}
+
+impl Emit {
+    /// Whether anybody observes the run; without, nothing is encoded.
+    #[must_use]
+    pub fn is_observed(&self) -> bool {
+        self.cell.run.sink.is_some()
+    }
+
+    /// Emits a custom event. A value that has no JSON form is emitted as its error text.
+    pub fn emit<T: Serialize + ?Sized>(&self, name: &str, data: &T) {
+        let Some(sink) = &self.cell.run.sink else { return };
+        if !self.cell.is_current(self.attempt) {
+            return;
+        }
+        let data = Json::encode(data).unwrap_or_else(|error| {
+            Json::encode(&alloc::format!("cannot be encoded: {error}")).expect("a text has a JSON form")
+        });
+        sink.custom(&self.cell.node, self.cell.step, name, data);
+    }
+}
+
+impl<S: State, C> FromTask<S, C> for Emit {
+    type Input = NoInput;
+
+    fn from_task(task: &Task<S, C>, _position: usize) -> Self {
+        let cell = Arc::clone(task.cell());
+        Self { attempt: cell.attempt(), cell }
+    }
+}

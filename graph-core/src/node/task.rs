@@ -1,0 +1,57 @@
+//! A task as its extractors see it.
+
+use alloc::sync::Arc;
+use core::any::Any;
+
+use super::cell::TaskCell;
+use super::input::Item;
+use crate::state::{ErasedState, State};
+
+/// One execution of a node: what extractors take their values from.
+pub struct Task<S, C> {
+    state: Arc<S>,
+    context: Arc<C>,
+    input: Option<Item>,
+    cell: Arc<TaskCell>,
+}
+
+/// A task without its types, as the driver hands it to a node.
+pub(crate) struct ErasedTask {
+    pub(crate) state: Arc<dyn ErasedState>,
+    pub(crate) context: Arc<dyn Any + Send + Sync>,
+    pub(crate) input: Option<Item>,
+    pub(crate) cell: Arc<TaskCell>,
+}
+
+impl<S: State, C: Send + Sync + 'static> Task<S, C> {
+    /// Gives an erased task its types back.
+    pub(crate) fn typed(task: ErasedTask) -> Self {
+        let state: Arc<dyn Any + Send + Sync> = task.state;
+        Self {
+            state: state.downcast().expect("the driver owns the state of this graph"),
+            context: task.context.downcast().expect("the graph was given its context"),
+            input: task.input,
+            cell: task.cell,
+        }
+    }
+}
+
+impl<S, C> Task<S, C> {
+    /// The state as of the last barrier.
+    pub fn state(&self) -> &Arc<S> {
+        &self.state
+    }
+
+    /// The graph's context.
+    pub fn context(&self) -> &C {
+        &self.context
+    }
+
+    pub(crate) fn input(&self) -> Option<&Item> {
+        self.input.as_ref()
+    }
+
+    pub(crate) fn cell(&self) -> &Arc<TaskCell> {
+        &self.cell
+    }
+}
