@@ -13,7 +13,9 @@ extern crate std;
 extern crate self as superstep;
 
 pub mod checkpoint;
+pub mod engine;
 pub mod error;
+pub mod graph;
 pub mod id;
 pub mod node;
 pub mod reducer;

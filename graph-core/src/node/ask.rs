@@ -66,7 +66,10 @@ where
         }
         let codec = |error| NodeError::new(NodeErrorKind::Codec, error);
         let question = Json::encode(question).map_err(codec)?;
-        self.cell.ask(key, question).map(|answer| answer.decode().map_err(codec)).transpose()
+        self.cell
+            .ask(key, question)
+            .map(|answer| answer.decode().map_err(codec))
+            .transpose()
     }
 }
 
@@ -80,7 +83,12 @@ where
 
     fn from_task(task: &Task<S, C>, position: usize) -> Self {
         let cell = Arc::clone(task.cell());
-        Self { attempt: cell.attempt(), cell, position, marker: PhantomData }
+        Self {
+            attempt: cell.attempt(),
+            cell,
+            position,
+            marker: PhantomData,
+        }
     }
 
     fn describe(node: &mut NodeDescription, position: usize) {

@@ -80,7 +80,10 @@ pub(crate) enum Stalled {
 }
 
 impl TaskCell {
-    #[expect(clippy::too_many_arguments, reason = "built in one place; each is a fact of its own")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "built in one place; each is a fact of its own"
+    )]
     pub(crate) fn new(
         run: Arc<RunCell>,
         base: Option<CheckpointId>,
@@ -92,13 +95,28 @@ impl TaskCell {
         asks: Vec<AskRecord>,
         effects: Vec<EffectRecord>,
     ) -> Self {
-        let live = Mutex::new(Live { asks, effects, ..Live::default() });
-        Self { run, base, node, step, each, remaining_steps, on_unknown, attempt: AtomicU32::new(1), live }
+        let live = Mutex::new(Live {
+            asks,
+            effects,
+            ..Live::default()
+        });
+        Self {
+            run,
+            base,
+            node,
+            step,
+            each,
+            remaining_steps,
+            on_unknown,
+            attempt: AtomicU32::new(1),
+            live,
+        }
     }
 
     /// The task's id. It depends on the base checkpoint, so a task without a saver has none.
     pub(crate) fn task_id(&self) -> Option<TaskId> {
-        self.base.map(|base| TaskId::derive(base, "", self.step, &self.node, self.each))
+        self.base
+            .map(|base| TaskId::derive(base, "", self.step, &self.node, self.each))
     }
 
     pub(crate) fn attempt(&self) -> u32 {
@@ -145,16 +163,32 @@ impl TaskCell {
         let occurrence = count(live.asked.iter().filter(|asked| *asked == key));
         live.asked.push(key.to_string());
         let id = InterruptId::derive(task, key, occurrence, question.as_str());
-        if let Some(answer) = live.asks.iter().find(|ask| ask.id == id).and_then(|ask| ask.answer.clone()) {
+        if let Some(answer) = live
+            .asks
+            .iter()
+            .find(|ask| ask.id == id)
+            .and_then(|ask| ask.answer.clone())
+        {
             return Some(answer);
         }
         let node = self.node.clone();
-        live.open.push(AskRecord { id, task, node, key: key.to_string(), question, answer: None });
+        live.open.push(AskRecord {
+            id,
+            task,
+            node,
+            key: key.to_string(),
+            question,
+            answer: None,
+        });
         None
     }
 
     /// Registers the start of an effect, and what the journal knows of it.
-    pub(crate) fn start_effect(&self, name: &str, key: &str) -> Result<(EffectId, Option<EffectRecord>), NodeError> {
+    pub(crate) fn start_effect(
+        &self,
+        name: &str,
+        key: &str,
+    ) -> Result<(EffectId, Option<EffectRecord>), NodeError> {
         // Without a saver effects are still told apart, so that a retry reuses what succeeded.
         let task = self.task_id().unwrap_or(TaskId::from_bytes([0; 16]));
         let mut live = self.live.lock();
@@ -170,7 +204,12 @@ impl TaskCell {
         }
         let occurrence = count(live.started.iter().filter(|(n, k)| n == name && k == key));
         live.started.push((name.to_string(), key.to_string()));
-        let id = EffectId { task, name: name.to_string(), key: key.to_string(), occurrence };
+        let id = EffectId {
+            task,
+            name: name.to_string(),
+            key: key.to_string(),
+            occurrence,
+        };
         let known = live.effects.iter().find(|effect| effect.id == id).cloned();
         live.flying.push(id.clone());
         Ok((id, known))
@@ -188,7 +227,11 @@ impl TaskCell {
         let attempt = self.attempt();
         let mut live = self.live.lock();
         live.effects.retain(|effect| effect.id != *id);
-        live.effects.push(EffectRecord { id: id.clone(), attempt, outcome: Some(outcome) });
+        live.effects.push(EffectRecord {
+            id: id.clone(),
+            attempt,
+            outcome: Some(outcome),
+        });
     }
 }
 

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use core::any::type_name;
 
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::input::Item;
 use crate::state::{CodecError, FieldId, Json};
@@ -47,7 +47,10 @@ impl NodeDescription {
     where
         T: Serialize + DeserializeOwned + Send + Sync + 'static,
     {
-        self.input = Some(InputDescription { type_name: type_name::<T>(), decode: Item::decode::<T> });
+        self.input = Some(InputDescription {
+            type_name: type_name::<T>(),
+            decode: Item::decode::<T>,
+        });
     }
 
     /// Declares an `Ask<Q, A>` argument.

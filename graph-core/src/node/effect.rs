@@ -79,7 +79,10 @@ impl Effects {
     /// The same journal with another policy for effects whose outcome is unknown.
     #[must_use]
     pub fn on_unknown(&self, policy: OnUnknown) -> Self {
-        Self { on_unknown: policy, ..self.clone() }
+        Self {
+            on_unknown: policy,
+            ..self.clone()
+        }
     }
 
     async fn start<T: DeserializeOwned>(&self, name: &str, key: &str) -> Result<Begun<T>, NodeError> {
@@ -87,7 +90,11 @@ impl Effects {
             return Ok(Begun::Stale);
         }
         let (id, known) = self.cell.start_effect(name, key)?;
-        let flight = Flight { cell: Arc::clone(&self.cell), attempt: self.attempt, id };
+        let flight = Flight {
+            cell: Arc::clone(&self.cell),
+            attempt: self.attempt,
+            id,
+        };
         match known.map(|record| record.outcome) {
             Some(Some(EffectOutcome::Ok(value))) => {
                 let value = value.decode().map_err(|error| {
@@ -106,14 +113,29 @@ impl Effects {
             Some(_) | None => {}
         }
         if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.base) {
-            let intent = EffectRecord { id: flight.id.clone(), attempt: self.attempt, outcome: None };
-            saver.begin_effect(&self.cell.run.thread, base, intent).await.map_err(journal)?;
+            let intent = EffectRecord {
+                id: flight.id.clone(),
+                attempt: self.attempt,
+                outcome: None,
+            };
+            saver
+                .begin_effect(&self.cell.run.thread, base, intent)
+                .await
+                .map_err(journal)?;
         }
         // The intent took a while to become durable; the run may have ended meanwhile.
-        Ok(if self.cell.is_current(self.attempt) { Begun::Live(flight) } else { Begun::Stale })
+        Ok(if self.cell.is_current(self.attempt) {
+            Begun::Live(flight)
+        } else {
+            Begun::Stale
+        })
     }
 
-    async fn end<T: Serialize, E: Display>(&self, id: &EffectId, result: &Result<T, E>) -> Result<(), NodeError> {
+    async fn end<T: Serialize, E: Display>(
+        &self,
+        id: &EffectId,
+        result: &Result<T, E>,
+    ) -> Result<(), NodeError> {
         let outcome = match result {
             Ok(value) => EffectOutcome::Ok(Json::encode(value).map_err(|error| {
                 let text = format!("the value of effect `{}` cannot be recorded: {error}", id.name);
@@ -122,7 +144,10 @@ impl Effects {
             Err(error) => EffectOutcome::Err(error.to_string()),
         };
         if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.base) {
-            saver.end_effect(&self.cell.run.thread, base, id, outcome.clone()).await.map_err(journal)?;
+            saver
+                .end_effect(&self.cell.run.thread, base, id, outcome.clone())
+                .await
+                .map_err(journal)?;
         }
         self.cell.keep_effect(id, outcome);
         Ok(())
@@ -168,7 +193,11 @@ impl<S: State, C> FromTask<S, C> for Effects {
 
     fn from_task(task: &Task<S, C>, _position: usize) -> Self {
         let cell = Arc::clone(task.cell());
-        Self { attempt: cell.attempt(), on_unknown: cell.on_unknown, cell }
+        Self {
+            attempt: cell.attempt(),
+            on_unknown: cell.on_unknown,
+            cell,
+        }
     }
 
     fn describe(node: &mut NodeDescription, _position: usize) {

@@ -1,0 +1,169 @@
+//! The barrier: the writes of a superstep become one change of the state.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::state::{
+    Change, CodecError, ErasedState, ErasedUpdate, FieldId, Lifetime, Logged, LoggedWrite, Op, Schema,
+    WriteKind, Writers,
+};
+
+/// Two tasks of one superstep wrote what only one may write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The field.
+    pub field: FieldId,
+    /// The first of the tasks, by position.
+    pub first: u32,
+    /// The second.
+    pub second: u32,
+    /// Whether both overwrote the field, where several could have reduced into it.
+    pub overwrites: bool,
+}
+
+/// Which writes of a superstep count.
+///
+/// An overwrite replaces what other tasks reduced in the superstep, whatever their order, and what its own
+/// task wrote before it; what its task reduces after it is applied on top.
+#[derive(Debug, Default)]
+pub struct Overwrites(Vec<(FieldId, u32)>);
+
+impl Overwrites {
+    /// Finds the overwrites among the updates of several tasks.
+    ///
+    /// # Errors
+    /// The first conflict, in task order.
+    pub fn find(updates: &[(u32, &dyn ErasedUpdate)], schema: &Schema) -> Result<Self, Conflict> {
+        let mut overwrites = Vec::new();
+        let mut writers: Vec<Option<u32>> = alloc::vec![None; schema.fields.len()];
+        for &(task, update) in updates {
+            for index in 0..update.len() {
+                let (field, kind) = update.shape(index);
+                let one_writer = schema.field(field).writers == Writers::One;
+                match writers[field.index()] {
+                    Some(first) if first != task && one_writer => {
+                        return Err(Conflict {
+                            field,
+                            first,
+                            second: task,
+                            overwrites: false,
+                        });
+                    }
+                    _ => writers[field.index()] = Some(task),
+                }
+                if kind == WriteKind::Overwrite {
+                    match overwrites.iter().find(|(overwritten, _)| *overwritten == field) {
+                        Some(&(_, first)) if first != task => {
+                            return Err(Conflict {
+                                field,
+                                first,
+                                second: task,
+                                overwrites: true,
+                            });
+                        }
+                        Some(_) => {}
+                        None => overwrites.push((field, task)),
+                    }
+                }
+            }
+        }
+        Ok(Self(overwrites))
+    }
+
+    /// Whether a write of `task` to `field` counts.
+    fn counts(&self, task: u32, field: FieldId) -> bool {
+        self.0
+            .iter()
+            .all(|&(overwritten, by)| overwritten != field || by == task)
+    }
+}
+
+/// Applies the updates of a superstep's tasks, given in merge order.
+pub fn apply(
+    state: &mut dyn ErasedState,
+    updates: Vec<(u32, Box<dyn ErasedUpdate>)>,
+    overwrites: &Overwrites,
+) {
+    for (task, update) in updates {
+        if overwrites.0.is_empty() {
+            state.apply(update, &|_| true);
+            continue;
+        }
+        let counts: Vec<bool> = (0..update.len())
+            .map(|index| overwrites.counts(task, update.shape(index).0))
+            .collect();
+        state.apply(update, &|index| counts[index]);
+    }
+}
+
+/// The logged changes of a superstep whose updates have been applied to `state`; `writes` are the tasks' logged
+/// writes in merge order.
+///
+/// # Errors
+/// When the new value of a field has no JSON form.
+pub fn changes<'w>(
+    state: &dyn ErasedState,
+    writes: impl Iterator<Item = (u32, &'w [LoggedWrite])>,
+    overwrites: &Overwrites,
+) -> Result<Vec<Change>, CodecError> {
+    let mut changes: Vec<(Change, bool)> = Vec::new();
+    for (task, writes) in writes {
+        for write in writes.iter().filter(|write| overwrites.counts(task, write.field)) {
+            let at = match changes.iter().position(|(change, _)| change.field == write.field) {
+                Some(at) => at,
+                None => {
+                    changes.push((
+                        Change {
+                            field: write.field,
+                            ops: Vec::new(),
+                        },
+                        false,
+                    ));
+                    changes.len() - 1
+                }
+            };
+            let (change, whole) = &mut changes[at];
+            match &write.write {
+                Logged::Reduce(_) => *whole = true,
+                Logged::Op(op) => {
+                    if op.is_whole() {
+                        change.ops.clear();
+                        *whole = false;
+                    }
+                    change.ops.push(op.clone());
+                }
+            }
+        }
+    }
+    let mut logged = Vec::with_capacity(changes.len());
+    for (mut change, whole) in changes {
+        if whole {
+            change.ops = alloc::vec![Op::Set(state.encode_field(change.field)?)];
+        }
+        logged.push(change);
+    }
+    logged.sort_by_key(|change| change.field);
+    Ok(logged)
+}
+
+/// Resets the fields that live for one superstep: those in `lit`, which the last superstep wrote, unless
+/// `written` again now. Returns the fields that were reset.
+pub fn dim(state: &mut dyn ErasedState, lit: &[FieldId], written: &[FieldId]) -> Vec<FieldId> {
+    let gone: Vec<FieldId> = lit
+        .iter()
+        .copied()
+        .filter(|field| !written.contains(field))
+        .collect();
+    for &field in &gone {
+        state.reset_field(field);
+    }
+    gone
+}
+
+/// The fields of `schema` that live for one superstep.
+pub fn one_step_fields(schema: &Schema) -> Vec<FieldId> {
+    schema
+        .ids()
+        .filter(|field| schema.field(*field).lifetime == Lifetime::OneStep)
+        .collect()
+}

@@ -1,0 +1,1 @@
+//! Given a state, when an event, then exactly these commands.

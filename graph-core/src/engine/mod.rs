@@ -1,0 +1,26 @@
+//! The pure engine: events in, commands out.
+//!
+//! Nothing here awaits, reads a clock, draws a random number or names a runtime; the driver in
+//! `run` does, and any other driver can. Run, resume, replay and fork are one loop: they differ
+//! only in the first event.
+//!
+//! ```text
+//!  driver ── Event ──►  Machine  ── Command ──► driver
+//!                       plan       what runs next, in merge order
+//!                       barrier    merges writes, finds conflicts, logs changes
+//!                       restore    from a stored frontier to planned tasks, and back
+//! ```
+
+pub mod barrier;
+mod command;
+mod event;
+mod machine;
+mod plan;
+pub mod restore;
+mod task;
+
+pub use command::{Command, Ending};
+pub use event::{Begin, Event, Restored};
+pub use machine::{Barrier, Limits, Machine};
+pub use plan::Arrivals;
+pub use task::PlannedTask;

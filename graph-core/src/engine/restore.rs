@@ -1,0 +1,138 @@
+//! From a stored frontier back to planned tasks.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::plan::Arrivals;
+use super::task::PlannedTask;
+use crate::checkpoint::{Frontier, JoinProgress, NextTask};
+use crate::graph::{NodeId, Topology};
+use crate::id::NodeName;
+use crate::node::Item;
+use crate::state::{CodecError, Json};
+
+/// Why a stored frontier does not fit the graph.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RestoreError {
+    /// A pending node is gone. Put it back, or give the thread a new input.
+    #[error(
+        "the checkpoint's next node {node:?} does not exist in graph {graph:?}; it was removed or renamed"
+    )]
+    MissingNode {
+        /// The node.
+        node: NodeName,
+        /// The graph.
+        graph: NodeName,
+    },
+    /// A waiting join is gone.
+    #[error("the checkpoint waits for a join into {target:?} that does not exist in graph {graph:?}")]
+    MissingJoin {
+        /// The joined node.
+        target: NodeName,
+        /// The graph.
+        graph: NodeName,
+    },
+    /// The item of a pending task does not decode.
+    #[error("the input of the checkpoint's next node {node:?} does not decode: {reason}")]
+    Input {
+        /// The node.
+        node: NodeName,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Finds the nodes of a stored frontier; `decode` reads the item of a task of a node.
+///
+/// # Errors
+/// When a node or a join is not there any more, or an item does not decode.
+pub fn restore(
+    topology: &Topology,
+    frontier: &Frontier,
+    decode: impl Fn(NodeId, &Json) -> Result<Item, CodecError>,
+) -> Result<(Vec<PlannedTask>, Arrivals), RestoreError> {
+    let mut tasks = Vec::with_capacity(frontier.tasks.len());
+    for NextTask {
+        node: name,
+        cause,
+        input,
+    } in &frontier.tasks
+    {
+        let node = find(topology, name)?;
+        let input = match input {
+            // The input of a run is applied by the driver; it is no item.
+            Some(_) if node == NodeId::START => None,
+            Some(input) => Some(decode(node, input).map_err(|error| RestoreError::Input {
+                node: name.clone(),
+                reason: alloc::format!("{error}"),
+            })?),
+            None => None,
+        };
+        tasks.push(PlannedTask {
+            node,
+            cause: cause.clone(),
+            input,
+        });
+    }
+    let mut arrivals = Arrivals::none(topology);
+    for JoinProgress {
+        target,
+        sources,
+        arrived,
+    } in &frontier.joins
+    {
+        let missing = || RestoreError::MissingJoin {
+            target: target.clone(),
+            graph: topology.name.clone(),
+        };
+        let target = find(topology, target)?;
+        let sources = sources
+            .iter()
+            .map(|source| find(topology, source))
+            .collect::<Result<Vec<_>, _>>()?;
+        let join = topology
+            .joins
+            .iter()
+            .position(|join| join.target == target && join.sources == sources);
+        let join = join.ok_or_else(missing)?;
+        arrivals.0[join] = arrived
+            .iter()
+            .map(|source| find(topology, source))
+            .collect::<Result<_, _>>()?;
+    }
+    Ok((tasks, arrivals))
+}
+
+/// The stored form of what is next.
+///
+/// # Errors
+/// When an item has no JSON form.
+pub fn store(topology: &Topology, next: &[PlannedTask], joins: &Arrivals) -> Result<Frontier, CodecError> {
+    let name = |node: NodeId| topology.node_name(node).clone();
+    let mut tasks = Vec::with_capacity(next.len());
+    for task in next {
+        let input = task.input.as_ref().map(Item::encode).transpose()?;
+        tasks.push(NextTask {
+            node: name(task.node),
+            cause: task.cause.clone(),
+            input,
+        });
+    }
+    let joins = joins.waiting().map(|(join, arrived)| JoinProgress {
+        target: name(topology.joins[join].target),
+        sources: topology.joins[join].sources.iter().copied().map(name).collect(),
+        arrived: arrived.iter().copied().map(name).collect(),
+    });
+    Ok(Frontier {
+        tasks,
+        joins: joins.collect(),
+    })
+}
+
+fn find(topology: &Topology, name: &NodeName) -> Result<NodeId, RestoreError> {
+    topology.find(name).ok_or_else(|| RestoreError::MissingNode {
+        node: name.clone(),
+        graph: topology.name.clone(),
+    })
+}

@@ -1,0 +1,47 @@
+//! A task from plan to end.
+
+use alloc::vec::Vec;
+
+use crate::checkpoint::Cause;
+use crate::graph::{NodeId, Target};
+use crate::node::Item;
+
+/// A task of the next superstep.
+#[derive(Clone, Debug)]
+pub struct PlannedTask {
+    /// The node to run.
+    pub node: NodeId,
+    /// Why.
+    pub cause: Cause,
+    /// The item of `each`.
+    pub input: Option<Item>,
+}
+
+/// A task of the running superstep.
+pub(super) struct Entry {
+    pub(super) planned: PlannedTask,
+    pub(super) status: Status,
+}
+
+/// How far a task is.
+pub(super) enum Status {
+    /// It waits for its turn under the concurrency limit.
+    Waiting,
+    /// An attempt of this number runs, or waits for its retry.
+    Running(u32),
+    /// It produced its outcome and its route.
+    Finished(Vec<Target>),
+    /// It asked and waits for answers.
+    Paused,
+    /// It failed for good, or was cancelled.
+    Ended,
+}
+
+impl Entry {
+    pub(super) fn waiting(planned: PlannedTask) -> Self {
+        Self {
+            planned,
+            status: Status::Waiting,
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! The builder: nodes, and the wires between them.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::any::TypeId;
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
+
+use super::check::{self, BuildError, Problem};
+use super::handle::{
+    ANY_GRAPH, END_INDEX, EdgeTarget, IntoTargets, JoinSources, NodeRef, START_INDEX, TakesNothing, Target,
+    Targets, Unrouted,
+};
+use super::program::{Branch, NodeProgram, Program, Router};
+use super::topology::{CaseTargets, Decision, Join, NodeId, Topology, TopologyNode};
+use crate::checkpoint::GraphDescription;
+use crate::error::BoxError;
+use crate::id::NodeName;
+use crate::node::{IntoNode, OnUnknown, Policy, Retry};
+use crate::route::Route;
+use crate::state::{Schema, State};
+
+/// A graph under construction: states `S`, with a context of type `C` for its nodes.
+///
+/// Register nodes, wire their handles, then compile. Mistakes that the compiler cannot see are collected and
+/// reported together by `compile()`.
+pub struct StateGraph<S: State, C = ()> {
+    graph: u32,
+    name: NodeName,
+    schema: Schema,
+    initial: S,
+    nodes: Vec<Draft>,
+    joins: Vec<Join>,
+    problems: Vec<Problem>,
+    context: PhantomData<fn(C)>,
+}
+
+struct Draft {
+    name: NodeName,
+    decides: bool,
+    edges: Vec<u32>,
+    decisions: Vec<Decision>,
+    program: NodeProgram,
+}
+
+/// Handles of different graphs must not be confused, so each builder gets a number.
+static NEXT_GRAPH: AtomicU32 = AtomicU32::new(ANY_GRAPH + 1);
+
+impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
+    /// An empty graph. Its name is what threads remember: a thread belongs to the graph that first ran it.
+    #[must_use]
+    pub fn new(name: impl Into<NodeName>) -> Self {
+        Self::with_schema(name, S::schema(), S::initial())
+    }
+
+    /// An empty graph over a state whose schema is a value: `initial` is a thread's state before any input.
+    #[must_use]
+    pub fn with_schema(name: impl Into<NodeName>, schema: Schema, initial: S) -> Self {
+        let draft = |name: &str| Draft {
+            name: name.into(),
+            decides: false,
+            edges: Vec::new(),
+            decisions: Vec::new(),
+            program: NodeProgram::default(),
+        };
+        Self {
+            graph: NEXT_GRAPH.fetch_add(1, Ordering::Relaxed),
+            name: name.into(),
+            schema,
+            initial,
+            nodes: vec![draft(START_NAME), draft(END_NAME)],
+            joins: Vec::new(),
+            problems: Vec::new(),
+            context: PhantomData,
+        }
+    }
+
+    /// Adds a node: an `async fn` of extractors, or a type that implements [`Node`](crate::node::Node).
+    ///
+    /// The name is for storage and for people; it is the only place where a string names the node.
+    pub fn node<Signature, N>(&mut self, name: impl Into<NodeName>, node: N) -> NodeRef<N::Input, N::Route>
+    where
+        N: IntoNode<S, C, Signature>,
+    {
+        let name = name.into();
+        if [START_NAME, END_NAME, ""].contains(&name.as_str()) {
+            self.problems.push(Problem::ReservedName { name: name.clone() });
+        } else if self.nodes.iter().any(|other| other.name == name) {
+            self.problems.push(Problem::DuplicateName { name: name.clone() });
+        }
+        let (description, code) = node.into_code();
+        let program = NodeProgram {
+            code: Some(code),
+            description,
+            ..NodeProgram::default()
+        };
+        let decides = TypeId::of::<N::Route>() != TypeId::of::<()>();
+        self.nodes.push(Draft {
+            name,
+            decides,
+            edges: Vec::new(),
+            decisions: Vec::new(),
+            program,
+        });
+        NodeRef::new(self.graph, index(self.nodes.len() - 1))
+    }
+
+    /// Runs `target` after every task of `from`: once per superstep in which any node leads to it.
+    pub fn edge<In, Out: Unrouted>(&mut self, from: NodeRef<In, Out>, target: impl EdgeTarget) {
+        let Some(from) = self.own(from.graph, from.node) else {
+            return;
+        };
+        let targets = target.edge_targets().into_vec();
+        if targets.is_empty() {
+            self.draft(from).edges.push(END_INDEX);
+        }
+        for target in targets {
+            if target.items.is_some() {
+                self.problems.push(Problem::EachOnEdge {
+                    from: self.name_of(from),
+                });
+            } else if let Some(node) = self.own(target.graph, target.node) {
+                self.draft(from).edges.push(node);
+            }
+        }
+    }
+
+    /// Runs `target` once all of `sources` have run, whichever supersteps they ran in; then waits for all of
+    /// them anew.
+    pub fn join<To: TakesNothing, Decides>(
+        &mut self,
+        sources: impl JoinSources,
+        target: NodeRef<To, Decides>,
+    ) {
+        let Some(target) = self.own(target.graph, target.node) else {
+            return;
+        };
+        let mut ids = Vec::new();
+        for (graph, node) in sources.into_sources() {
+            if let Some(source) = self.own(graph, node).map(NodeId)
+                && !ids.contains(&source)
+            {
+                ids.push(source);
+            }
+        }
+        if ids.len() < 2 {
+            self.problems.push(Problem::JoinOfOne {
+                target: self.name_of(target),
+            });
+        }
+        self.joins.push(Join {
+            sources: ids,
+            target: NodeId(target),
+        });
+    }
+
+    /// Says where each case of a node's decision leads.
+    ///
+    /// The map is also called at `compile()` with an example of each case, to check and draw the graph; so it
+    /// must be pure. Targets that depend on a case's payload are declared with [`Wiring::may_reach`].
+    pub fn route<In, R: Route, T: IntoTargets>(
+        &mut self,
+        from: NodeRef<In, R>,
+        map: impl Fn(R) -> T + Send + Sync + 'static,
+    ) -> Wiring<'_, S, C> {
+        let router = Router::new(map);
+        let cases = self.cases::<R>(from.graph, from.node, &|route| {
+            (router.map)(alloc::boxed::Box::new(route))
+        });
+        let Some(node) = self.own(from.graph, from.node) else {
+            return Wiring {
+                graph: self,
+                decision: None,
+            };
+        };
+        if self.draft(node).program.router.is_some() {
+            self.problems.push(Problem::RoutedTwice {
+                node: self.name_of(node),
+            });
+        }
+        self.draft(node).program.router = Some(router);
+        self.decision(node, cases)
+    }
+
+    /// A conditional edge: `decide` looks at the state, with the node's own writes and no sibling's, and `map`
+    /// says where each of its cases leads.
+    pub fn branch<In, Out, R: Route, T: IntoTargets>(
+        &mut self,
+        from: NodeRef<In, Out>,
+        decide: impl Fn(&S) -> R + Send + Sync + 'static,
+        map: impl Fn(R) -> T + Send + Sync + 'static,
+    ) -> Wiring<'_, S, C> {
+        let map = Arc::new(map);
+        let cases = self.cases::<R>(from.graph, from.node, &|route| map(route).into_targets());
+        let Some(node) = self.own(from.graph, from.node) else {
+            return Wiring {
+                graph: self,
+                decision: None,
+            };
+        };
+        let branch = Branch::new(decide, move |route| map(route));
+        self.draft(node).program.branches.push(branch);
+        self.decision(node, cases)
+    }
+
+    /// The policies of a node.
+    pub fn policy<In, Out>(&mut self, node: NodeRef<In, Out>) -> PolicyOf<'_> {
+        let own = self.own(node.graph, node.node);
+        let index = own.unwrap_or(START_INDEX) as usize;
+        PolicyOf {
+            policy: &mut self.nodes[index].program.policy,
+        }
+    }
+
+    /// Checks the graph and freezes it.
+    ///
+    /// # Errors
+    /// Every problem that the graph has, at once.
+    pub fn build(mut self) -> Result<Program, BuildError> {
+        let topology = self.topology();
+        for (draft, position) in self.nodes.iter().zip(0u32..) {
+            let routed = draft.program.router.is_some();
+            if draft.decides && !routed {
+                self.problems.push(Problem::Unrouted {
+                    node: topology.node_name(NodeId(position)).clone(),
+                });
+            }
+        }
+        let mut problems = core::mem::take(&mut self.problems);
+        check::topology(&topology, &self.nodes_writes(), &self.schema, &mut problems);
+        if !problems.is_empty() {
+            return Err(BuildError {
+                graph: self.name,
+                problems,
+            });
+        }
+        let description = GraphDescription {
+            name: self.name.to_string(),
+            schema: self.schema.clone(),
+            topology: topology.describe(),
+            topology_fingerprint: topology.fingerprint(),
+        };
+        let nodes = self.nodes.into_iter().map(|draft| draft.program).collect();
+        Ok(Program {
+            topology: Arc::new(topology),
+            nodes,
+            schema: self.schema,
+            initial: Arc::new(self.initial),
+            description,
+        })
+    }
+
+    fn nodes_writes(&self) -> Vec<&[crate::state::FieldId]> {
+        self.nodes
+            .iter()
+            .map(|draft| draft.program.description.writes.as_slice())
+            .collect()
+    }
+
+    fn topology(&self) -> Topology {
+        let mut by_name: Vec<usize> = (0..self.nodes.len()).collect();
+        by_name.sort_by(|a, b| self.nodes[*a].name.cmp(&self.nodes[*b].name));
+        let mut ranks = vec![0; self.nodes.len()];
+        for (rank, node) in by_name.into_iter().enumerate() {
+            ranks[node] = index(rank);
+        }
+        let nodes = self
+            .nodes
+            .iter()
+            .enumerate()
+            .map(|(position, draft)| TopologyNode {
+                name: draft.name.clone(),
+                rank: ranks[position],
+                edges: draft
+                    .edges
+                    .iter()
+                    .filter(|edge| **edge != END_INDEX)
+                    .copied()
+                    .map(NodeId)
+                    .collect(),
+                ends: draft.edges.contains(&END_INDEX),
+                joins: (0..self.joins.len())
+                    .filter(|join| self.joins[*join].sources.contains(&NodeId(index(position))))
+                    .collect(),
+                decisions: draft.decisions.clone(),
+            });
+        Topology {
+            name: self.name.clone(),
+            nodes: nodes.collect(),
+            joins: self.joins.clone(),
+        }
+    }
+
+    /// Where each case of `R` leads, by its examples.
+    fn cases<R: Route>(
+        &mut self,
+        graph: u32,
+        node: u32,
+        map: &dyn Fn(R) -> Result<Targets, BoxError>,
+    ) -> Vec<CaseTargets> {
+        let Some(node) = self.own(graph, node) else {
+            return Vec::new();
+        };
+        let mut cases = Vec::new();
+        for case in R::cases() {
+            let targets = match check::caught(|| map(case.example)) {
+                Ok(Ok(targets)) => targets.into_vec(),
+                // An error for the example's payload says nothing of others.
+                Ok(Err(_)) => continue,
+                Err(panic) => {
+                    let node = self.name_of(node);
+                    self.problems.push(Problem::MapPanicked {
+                        node,
+                        case: case.name.to_string(),
+                        panic,
+                    });
+                    continue;
+                }
+            };
+            let targets = targets.into_iter().filter_map(|Target { graph, node, items }| {
+                self.own(graph, node).map(|node| (NodeId(node), items.is_some()))
+            });
+            cases.push(CaseTargets {
+                case: case.name.to_string(),
+                targets: targets.collect(),
+            });
+        }
+        cases
+    }
+
+    fn decision(&mut self, node: u32, cases: Vec<CaseTargets>) -> Wiring<'_, S, C> {
+        let decisions = &mut self.draft(node).decisions;
+        decisions.push(Decision {
+            cases,
+            may_reach: Vec::new(),
+        });
+        let decision = Some((node, decisions.len() - 1));
+        Wiring {
+            graph: self,
+            decision,
+        }
+    }
+
+    /// The index of a handle, if it is one of this graph's.
+    fn own(&mut self, graph: u32, node: u32) -> Option<u32> {
+        if graph == self.graph || graph == ANY_GRAPH {
+            return Some(node);
+        }
+        let problem = Problem::ForeignHandle;
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+        None
+    }
+
+    fn draft(&mut self, node: u32) -> &mut Draft {
+        &mut self.nodes[node as usize]
+    }
+
+    fn name_of(&self, node: u32) -> NodeName {
+        self.nodes[node as usize].name.clone()
+    }
+}
+
+/// A route or a branch that was just wired.
+pub struct Wiring<'g, S: State, C> {
+    graph: &'g mut StateGraph<S, C>,
+    decision: Option<(u32, usize)>,
+}
+
+impl<S: State, C: Send + Sync + 'static> Wiring<'_, S, C> {
+    /// Declares a node that some payload may lead to, where the examples of the cases do not.
+    pub fn may_reach<In, Out>(self, node: NodeRef<In, Out>) -> Self {
+        if let (Some(target), Some((from, decision))) = (self.graph.own(node.graph, node.node), self.decision)
+        {
+            self.graph.draft(from).decisions[decision]
+                .may_reach
+                .push(NodeId(target));
+        }
+        self
+    }
+}
+
+/// The policies of one node, to be set.
+pub struct PolicyOf<'g> {
+    policy: &'g mut Policy,
+}
+
+impl PolicyOf<'_> {
+    /// Tries again when the node fails.
+    pub fn retry(self, retry: Retry) -> Self {
+        self.policy.retry = Some(retry);
+        self
+    }
+
+    /// Gives each attempt this long.
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.policy.timeout = Some(timeout);
+        self
+    }
+
+    /// What becomes of the node's effects whose outcome is unknown after a crash.
+    pub fn on_unknown(self, on_unknown: OnUnknown) -> Self {
+        self.policy.on_unknown = on_unknown;
+        self
+    }
+}
+
+/// The stored name of START.
+pub(crate) const START_NAME: &str = "__start__";
+/// The stored name of END.
+pub(crate) const END_NAME: &str = "__end__";
+
+fn index(position: usize) -> u32 {
+    u32::try_from(position).expect("a graph has fewer than 2^32 nodes")
+}
+
+impl<S: State, C> core::fmt::Debug for StateGraph<S, C> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let names: Vec<String> = self.nodes.iter().map(|draft| format!("{}", draft.name)).collect();
+        f.debug_struct("StateGraph")
+            .field("name", &self.name)
+            .field("nodes", &names)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,261 @@
+//! What can be wrong with a graph, found all at once.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use petgraph::Direction;
+use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::{Dfs, EdgeRef, Reversed};
+
+use super::topology::{NodeId, Topology, Wire};
+use crate::id::NodeName;
+use crate::state::{FieldId, Schema, Writers};
+
+/// A graph that cannot run, with everything that is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildError {
+    /// The graph's name.
+    pub graph: NodeName,
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.problems.len();
+        write!(
+            f,
+            "graph {:?} has {count} problem{}",
+            self.graph,
+            if count == 1 { "" } else { "s" }
+        )?;
+        self.problems
+            .iter()
+            .try_for_each(|problem| write!(f, "\n  - {problem}"))
+    }
+}
+
+impl core::error::Error for BuildError {}
+
+/// One thing that is wrong with a graph.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// Names identify nodes in storage: each is used once.
+    #[error("two nodes are called {name:?}")]
+    DuplicateName {
+        /// The name.
+        name: NodeName,
+    },
+    /// The name means something else, or nothing.
+    #[error("a node cannot be called {name:?}: the name is reserved")]
+    ReservedName {
+        /// The name.
+        name: NodeName,
+    },
+    /// A graph begins somewhere.
+    #[error("nothing leads from START to a node; add g.edge(START, node)")]
+    NoStart,
+    /// A node that no run can reach.
+    #[error("node {node:?} cannot be reached from START")]
+    Unreachable {
+        /// The node.
+        node: NodeName,
+    },
+    /// A node without an outgoing wire.
+    #[error("node {node:?} leads nowhere; if the run ends there, say so with g.edge({node}, END)")]
+    LeadsNowhere {
+        /// The node.
+        node: NodeName,
+    },
+    /// A run that reaches this node never ends.
+    #[error("node {node:?} has no way to END")]
+    NoWayToEnd {
+        /// The node.
+        node: NodeName,
+    },
+    /// A node that returns a route, without a map for it.
+    #[error(
+        "node {node:?} returns a route, and nothing says where its cases lead; add g.route({node}, |route| ..)"
+    )]
+    Unrouted {
+        /// The node.
+        node: NodeName,
+    },
+    /// Two maps for one decision.
+    #[error("node {node:?} is routed twice")]
+    RoutedTwice {
+        /// The node.
+        node: NodeName,
+    },
+    /// A join whose sources cannot all run before its target does.
+    #[error("the join into {target:?} can never complete: {source_node:?} cannot run before {target:?} has")]
+    JoinNeverCompletes {
+        /// The joined node.
+        target: NodeName,
+        /// The source that comes too late.
+        source_node: NodeName,
+    },
+    /// A join needs several sources.
+    #[error("the join into {target:?} has fewer than two sources; use g.edge")]
+    JoinOfOne {
+        /// The joined node.
+        target: NodeName,
+    },
+    /// `each` decides how many tasks run, so it belongs into a route.
+    #[error("a plain edge from {from:?} leads to `each(..)`; items are made by a route")]
+    EachOnEdge {
+        /// The edge's source.
+        from: NodeName,
+    },
+    /// A handle that another graph's builder returned.
+    #[error("a handle of another graph was used; use the handles that this graph's `node` returned")]
+    ForeignHandle,
+    /// Two nodes that always run together both write a field that takes one writer.
+    #[error(
+        "nodes {first:?} and {second:?} always run in one superstep and both write {field:?}, which takes one writer"
+    )]
+    CertainConflict {
+        /// One node.
+        first: NodeName,
+        /// The other.
+        second: NodeName,
+        /// The field.
+        field: String,
+    },
+    /// A map panicked on the example of a case.
+    #[error("the route of {node:?} panicked on the example of its case {case}: {panic}")]
+    MapPanicked {
+        /// The node.
+        node: NodeName,
+        /// The case.
+        case: String,
+        /// The panic's message.
+        panic: String,
+    },
+}
+
+/// Checks a topology; `writes` are the fields that each node declares to write.
+pub(super) fn topology(
+    topology: &Topology,
+    writes: &[&[FieldId]],
+    schema: &Schema,
+    problems: &mut Vec<Problem>,
+) {
+    let wires = topology.wires();
+    let start = NodeIndex::new(NodeId::START.index());
+    let reached = reach(&wires, start);
+    if wires.edges(start).next().is_none() {
+        problems.push(Problem::NoStart);
+    }
+    let ending = ways_to_end(&wires);
+    for (id, name) in topology.nodes() {
+        let at = NodeIndex::new(id.index());
+        let node = || name.clone();
+        if !reached[id.index()] && wires.edges(start).next().is_some() {
+            problems.push(Problem::Unreachable { node: node() });
+        }
+        if wires.edges(at).next().is_none() {
+            // An unrouted decision is reported as such.
+            if !problems.contains(&Problem::Unrouted { node: node() }) {
+                problems.push(Problem::LeadsNowhere { node: node() });
+            }
+        } else if !ending[id.index()] {
+            problems.push(Problem::NoWayToEnd { node: node() });
+        }
+    }
+    joins(topology, &wires, problems);
+    conflicts(topology, writes, schema, problems);
+}
+
+/// Which nodes can be reached from `start`.
+fn reach(wires: &DiGraph<NodeId, Wire>, start: NodeIndex) -> Vec<bool> {
+    let mut reached = alloc::vec![false; wires.node_count()];
+    let mut search = Dfs::new(wires, start);
+    while let Some(node) = search.next(wires) {
+        reached[node.index()] = true;
+    }
+    reached
+}
+
+/// Which nodes can reach END.
+fn ways_to_end(wires: &DiGraph<NodeId, Wire>) -> Vec<bool> {
+    let mut ending = alloc::vec![false; wires.node_count()];
+    let backwards = Reversed(wires);
+    let mut search = Dfs::new(backwards, NodeIndex::new(NodeId::END.index()));
+    while let Some(node) = search.next(backwards) {
+        ending[node.index()] = true;
+    }
+    ending
+}
+
+/// A join cannot complete when one of its sources is only reached through its own target.
+fn joins(topology: &Topology, wires: &DiGraph<NodeId, Wire>, problems: &mut Vec<Problem>) {
+    for join in &topology.joins {
+        let mut without = wires.clone();
+        let target = NodeIndex::new(join.target.index());
+        let outgoing: Vec<_> = without
+            .edges_directed(target, Direction::Outgoing)
+            .map(|edge| edge.id())
+            .collect();
+        without.retain_edges(|_, edge| !outgoing.contains(&edge));
+        let reached = reach(&without, NodeIndex::new(NodeId::START.index()));
+        for &source in &join.sources {
+            if !reached[source.index()] || source == join.target {
+                problems.push(Problem::JoinNeverCompletes {
+                    target: topology.node_name(join.target).clone(),
+                    source_node: topology.node_name(source).clone(),
+                });
+            }
+        }
+    }
+}
+
+/// Targets of plain edges of one node always share a superstep.
+fn conflicts(topology: &Topology, writes: &[&[FieldId]], schema: &Schema, problems: &mut Vec<Problem>) {
+    for node in &topology.nodes {
+        for (position, first) in node.edges.iter().enumerate() {
+            for second in &node.edges[position + 1..] {
+                if first == second {
+                    continue;
+                }
+                for field in writes[first.index()]
+                    .iter()
+                    .filter(|field| writes[second.index()].contains(field))
+                {
+                    if schema.field(*field).writers == Writers::One {
+                        problems.push(Problem::CertainConflict {
+                            first: topology.node_name(*first).clone(),
+                            second: topology.node_name(*second).clone(),
+                            field: schema.field(*field).name.clone(),
+                        });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Calls `run` and catches its panic, where there is an unwinder.
+#[cfg(feature = "std")]
+pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).map_err(|panic| panic_message(&*panic))
+}
+
+/// Calls `run`. Without the standard library a panic cannot be caught.
+#[cfg(not(feature = "std"))]
+pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    Ok(run())
+}
+
+/// The message of a caught panic.
+#[cfg(feature = "std")]
+pub(crate) fn panic_message(panic: &(dyn core::any::Any + Send)) -> String {
+    use alloc::borrow::ToOwned;
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_owned(),
+        (None, Some(text)) => text.clone(),
+        (None, None) => "a panic without a message".to_owned(),
+    }
+}

@@ -1,0 +1,231 @@
+//! Handles to nodes, and the targets that routes lead to.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+use core::marker::PhantomData;
+
+use serde::Serialize;
+
+use crate::error::BoxError;
+use crate::node::{Item, NoInput, Takes};
+
+/// A handle to a node of a graph under construction: `Copy`, and typed by what the node takes and decides.
+pub struct NodeRef<In, Out> {
+    pub(crate) graph: u32,
+    pub(crate) node: u32,
+    marker: PhantomData<fn(In) -> Out>,
+}
+
+impl<In, Out> NodeRef<In, Out> {
+    pub(crate) const fn new(graph: u32, node: u32) -> Self {
+        Self {
+            graph,
+            node,
+            marker: PhantomData,
+        }
+    }
+}
+
+impl<In, Out> Clone for NodeRef<In, Out> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<In, Out> Copy for NodeRef<In, Out> {}
+
+impl<In, Out> fmt::Debug for NodeRef<In, Out> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NodeRef({})", self.node)
+    }
+}
+
+/// The input type of [`START`], which nothing leads to.
+#[derive(Clone, Copy, Debug)]
+pub enum Nothing {}
+
+/// Where a run begins: the source of the first edges.
+pub const START: NodeRef<Nothing, ()> = NodeRef::new(ANY_GRAPH, START_INDEX);
+
+/// Where a run ends: a target of edges and routes.
+pub const END: Targets = Targets(List::None);
+
+/// The graph number of handles that belong to every graph.
+pub(crate) const ANY_GRAPH: u32 = 0;
+pub(crate) const START_INDEX: u32 = 0;
+pub(crate) const END_INDEX: u32 = 1;
+
+/// A node that makes no decision, so that plain edges and joins may leave it.
+#[diagnostic::on_unimplemented(
+    message = "this node decides where to go by returning `{Self}`, so a plain edge may not leave it",
+    label = "this node returns a route",
+    note = "wire it with `graph.route(node, |route| match route {{ .. }})`"
+)]
+pub trait Unrouted {}
+
+impl Unrouted for () {}
+
+/// A node that takes no input, so that edges, joins and `to` may reach it.
+#[diagnostic::on_unimplemented(
+    message = "this node takes an `Input`, so it cannot be reached without one",
+    label = "this node `{Self}`",
+    note = "start one task per item with `each(node, items)` inside `graph.route(..)`"
+)]
+pub trait TakesNothing {}
+
+impl TakesNothing for NoInput {}
+
+/// Where a route leads: [`END`], [`to`] a node, [`each`] of some items, or several of those with
+/// [`and`](Self::and).
+#[must_use = "targets do nothing until a route returns them"]
+pub struct Targets(pub(crate) List);
+
+pub(crate) enum List {
+    None,
+    One(Target),
+    Many(Vec<Target>),
+}
+
+pub(crate) struct Target {
+    pub(crate) graph: u32,
+    pub(crate) node: u32,
+    /// The items of `each`; `None` for `to`.
+    pub(crate) items: Option<Vec<Item>>,
+}
+
+/// Leads to `node`.
+pub const fn to<In: TakesNothing, Out>(node: NodeRef<In, Out>) -> Targets {
+    Targets(List::One(Target {
+        graph: node.graph,
+        node: node.node,
+        items: None,
+    }))
+}
+
+/// Leads to one task of `node` per item; they run in parallel, and their writes merge in item order.
+pub fn each<T, Out>(node: NodeRef<Takes<T>, Out>, items: impl IntoIterator<Item = T>) -> Targets
+where
+    T: Serialize + Send + Sync + 'static,
+{
+    let items = items.into_iter().map(Item::new).collect();
+    Targets(List::One(Target {
+        graph: node.graph,
+        node: node.node,
+        items: Some(items),
+    }))
+}
+
+impl Targets {
+    /// Leads to `other` as well.
+    pub fn and(self, other: Self) -> Self {
+        let mut all = self.into_vec();
+        all.extend(other.into_vec());
+        Self(List::Many(all))
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<Target> {
+        match self.0 {
+            List::None => Vec::new(),
+            List::One(target) => vec![target],
+            List::Many(targets) => targets,
+        }
+    }
+}
+
+impl fmt::Debug for Targets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = |target: &Target| (target.node, target.items.as_ref().map(Vec::len));
+        match &self.0 {
+            List::None => f.write_str("END"),
+            List::One(target) => f.debug_tuple("Targets").field(&one(target)).finish(),
+            List::Many(targets) => f.debug_list().entries(targets.iter().map(one)).finish(),
+        }
+    }
+}
+
+/// What a route's map may return: [`Targets`], or a `Result` of them.
+#[diagnostic::on_unimplemented(
+    message = "a route leads to `Targets`, not to `{Self}`",
+    note = "return `to(node)`, `each(node, items)`, `END`, or a `Result` of those"
+)]
+pub trait IntoTargets {
+    /// Takes the targets.
+    ///
+    /// # Errors
+    /// The error of the map.
+    fn into_targets(self) -> Result<Targets, BoxError>;
+}
+
+impl IntoTargets for Targets {
+    fn into_targets(self) -> Result<Targets, BoxError> {
+        Ok(self)
+    }
+}
+
+impl<E: Into<BoxError>> IntoTargets for Result<Targets, E> {
+    fn into_targets(self) -> Result<Targets, BoxError> {
+        self.map_err(Into::into)
+    }
+}
+
+/// What a plain edge may lead to: a node that takes no input, or [`END`].
+#[diagnostic::on_unimplemented(
+    message = "a plain edge cannot lead to `{Self}`",
+    label = "not a node without input, nor `END`",
+    note = "a node that takes `Input<T>` is reached with `each(node, items)` inside `graph.route(..)`"
+)]
+pub trait EdgeTarget {
+    /// Takes the targets.
+    #[doc(hidden)]
+    fn edge_targets(self) -> Targets;
+}
+
+impl<In: TakesNothing, Out> EdgeTarget for NodeRef<In, Out> {
+    fn edge_targets(self) -> Targets {
+        to(self)
+    }
+}
+
+impl EdgeTarget for Targets {
+    fn edge_targets(self) -> Targets {
+        self
+    }
+}
+
+/// What a join waits for: an array or a tuple of at least two nodes that make no decision.
+#[diagnostic::on_unimplemented(
+    message = "a join waits for an array or a tuple of nodes, not for `{Self}`",
+    note = "write `graph.join([a, b], c)`, or `graph.join((a, b), c)` when their handles differ in type"
+)]
+pub trait JoinSources {
+    /// The graph and index of each.
+    #[doc(hidden)]
+    fn into_sources(self) -> Vec<(u32, u32)>;
+}
+
+impl<In, Out: Unrouted, const N: usize> JoinSources for [NodeRef<In, Out>; N] {
+    fn into_sources(self) -> Vec<(u32, u32)> {
+        self.iter().map(|node| (node.graph, node.node)).collect()
+    }
+}
+
+impl<In, Out: Unrouted> JoinSources for Vec<NodeRef<In, Out>> {
+    fn into_sources(self) -> Vec<(u32, u32)> {
+        self.iter().map(|node| (node.graph, node.node)).collect()
+    }
+}
+
+macro_rules! join_sources {
+    ($($input:ident $output:ident $index:tt),*) => {
+        impl<$($input, $output: Unrouted),*> JoinSources for ($(NodeRef<$input, $output>,)*) {
+            fn into_sources(self) -> Vec<(u32, u32)> {
+                vec![$((self.$index.graph, self.$index.node)),*]
+            }
+        }
+    };
+}
+
+join_sources!(A B 0, D E 1);
+join_sources!(A B 0, D E 1, F G 2);
+join_sources!(A B 0, D E 1, F G 2, H I 3);

@@ -1,0 +1,31 @@
+//! Wiring: from handles to a frozen topology.
+//!
+//! ```text
+//! StateGraph  ── node, edge, join, route, branch, policy ──►  build()  ──►  Program
+//!   (handles are typed: a forgotten case, an edge out of a deciding node,       Topology  what the engine plans with
+//!    or an edge into a node that needs an input, do not compile)                code      behind each node
+//! ```
+//!
+//! What the types cannot see is checked when the graph is built, and every problem is reported at once.
+
+mod builder;
+mod check;
+mod draw;
+mod handle;
+mod program;
+mod topology;
+
+pub use builder::{PolicyOf, StateGraph, Wiring};
+pub use check::{BuildError, Problem};
+pub use handle::{
+    END, EdgeTarget, IntoTargets, JoinSources, NodeRef, Nothing, START, TakesNothing, Targets, Unrouted,
+    each, to,
+};
+pub use program::Program;
+pub use topology::{NodeId, Topology};
+
+pub(crate) use builder::START_NAME;
+#[cfg(feature = "std")]
+pub(crate) use check::{caught, panic_message};
+pub(crate) use handle::Target;
+pub(crate) use program::NodeProgram;

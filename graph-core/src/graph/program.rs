@@ -1,0 +1,97 @@
+//! A compiled graph without its types: the topology, and the code behind each node.
+
+use alloc::boxed::Box;
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+use core::fmt;
+
+use super::handle::{IntoTargets, Targets};
+use super::topology::Topology;
+use crate::checkpoint::{GraphDescription, RouteRecord};
+use crate::error::BoxError;
+use crate::node::{Code, NodeDescription, Policy};
+use crate::route::Route;
+use crate::state::{CodecError, ErasedState, Json, Schema, State};
+
+/// Everything a driver needs of a graph. The engine sees only its [`Topology`].
+pub struct Program {
+    pub(crate) topology: Arc<Topology>,
+    pub(crate) nodes: Vec<NodeProgram>,
+    pub(crate) schema: Schema,
+    pub(crate) initial: Arc<dyn ErasedState>,
+    pub(crate) description: GraphDescription,
+}
+
+/// The code and the policies of one node. START has no code, but may have branches.
+#[derive(Clone, Default)]
+pub(crate) struct NodeProgram {
+    pub(crate) code: Option<Code>,
+    pub(crate) router: Option<Router>,
+    pub(crate) branches: Vec<Branch>,
+    pub(crate) description: NodeDescription,
+    pub(crate) policy: Policy,
+}
+
+/// From a node's decision to its targets.
+#[derive(Clone)]
+pub(crate) struct Router {
+    pub(crate) encode: fn(&(dyn Any + Send)) -> Result<RouteRecord, CodecError>,
+    pub(crate) decode: fn(&Json) -> Result<Box<dyn Any + Send>, CodecError>,
+    pub(crate) map: Arc<dyn Fn(Box<dyn Any + Send>) -> Result<Targets, BoxError> + Send + Sync>,
+}
+
+/// From the state to targets: a conditional edge.
+#[derive(Clone)]
+pub(crate) struct Branch {
+    pub(crate) decide: Arc<dyn Fn(&dyn ErasedState) -> Result<Targets, BoxError> + Send + Sync>,
+}
+
+impl Router {
+    pub(crate) fn new<R: Route, T: IntoTargets>(map: impl Fn(R) -> T + Send + Sync + 'static) -> Self {
+        Self {
+            encode: |route| {
+                let route = route
+                    .downcast_ref::<R>()
+                    .expect("a route is typed by its node's handle");
+                Ok(RouteRecord {
+                    case: route.case().to_string(),
+                    value: Json::encode(route)?,
+                })
+            },
+            decode: |json| Ok(Box::new(json.decode::<R>()?)),
+            map: Arc::new(move |route| {
+                let route = route
+                    .downcast::<R>()
+                    .expect("a route is typed by its node's handle");
+                map(*route).into_targets()
+            }),
+        }
+    }
+}
+
+impl Branch {
+    pub(crate) fn new<S: State, R: Route, T: IntoTargets>(
+        decide: impl Fn(&S) -> R + Send + Sync + 'static,
+        map: impl Fn(R) -> T + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            decide: Arc::new(move |state| {
+                let state: &dyn Any = state;
+                let state = state
+                    .downcast_ref::<S>()
+                    .expect("the driver owns the state of this graph");
+                map(decide(state)).into_targets()
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program")
+            .field("name", &self.topology.name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,270 @@
+//! The frozen wiring: what the engine plans with.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use petgraph::graph::{DiGraph, NodeIndex};
+use serde::Serialize;
+
+use super::handle::{END_INDEX, START_INDEX};
+use crate::id::{Fingerprint, NodeName};
+use crate::state::Json;
+
+/// The position of a node in its [`Topology`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub(crate) u32);
+
+impl NodeId {
+    /// Where a run begins.
+    pub const START: Self = Self(START_INDEX);
+    /// Where a run ends.
+    pub const END: Self = Self(END_INDEX);
+
+    /// The position as an index.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Debug for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// A graph's nodes and wiring, checked and frozen.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    pub(crate) name: NodeName,
+    pub(crate) nodes: Vec<TopologyNode>,
+    pub(crate) joins: Vec<Join>,
+}
+
+/// One node of a [`Topology`].
+#[derive(Clone, Debug)]
+pub(crate) struct TopologyNode {
+    pub(crate) name: NodeName,
+    /// The node's place when names are sorted as plain strings: the merge order of a superstep.
+    pub(crate) rank: u32,
+    /// Targets of plain edges. END is not among them: it needs no planning.
+    pub(crate) edges: Vec<NodeId>,
+    /// Whether a plain edge leads to END.
+    pub(crate) ends: bool,
+    /// Joins that wait for this node.
+    pub(crate) joins: Vec<usize>,
+    /// Its route, and its branches: what each case leads to.
+    pub(crate) decisions: Vec<Decision>,
+}
+
+/// The cases of a route or a branch.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Decision {
+    pub(crate) cases: Vec<CaseTargets>,
+    /// Nodes that payload-dependent targets may reach.
+    pub(crate) may_reach: Vec<NodeId>,
+}
+
+/// Where one case leads.
+#[derive(Clone, Debug)]
+pub(crate) struct CaseTargets {
+    pub(crate) case: String,
+    /// The nodes, and whether by `each`; empty for END.
+    pub(crate) targets: Vec<(NodeId, bool)>,
+}
+
+/// Several nodes that must all have run before another one does.
+#[derive(Clone, Debug)]
+pub(crate) struct Join {
+    pub(crate) sources: Vec<NodeId>,
+    pub(crate) target: NodeId,
+}
+
+impl Topology {
+    /// The graph's name.
+    #[must_use]
+    pub fn name(&self) -> &NodeName {
+        &self.name
+    }
+
+    /// The user's nodes, in the order of their registration.
+    pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &NodeName)> {
+        let ids = (0..).map(NodeId);
+        ids.zip(&self.nodes)
+            .map(|(id, node)| (id, &node.name))
+            .filter(|(id, _)| *id > NodeId::END)
+    }
+
+    /// The node with this name.
+    #[must_use]
+    pub fn find(&self, name: &NodeName) -> Option<NodeId> {
+        let index = self.nodes.iter().position(|node| node.name == *name)?;
+        u32::try_from(index).ok().map(NodeId)
+    }
+
+    /// The name of a node.
+    #[must_use]
+    pub fn node_name(&self, node: NodeId) -> &NodeName {
+        &self.node(node).name
+    }
+
+    pub(crate) fn node(&self, node: NodeId) -> &TopologyNode {
+        &self.nodes[node.index()]
+    }
+
+    /// The wiring as a petgraph, one edge per way that a task of one node may lead to another.
+    pub(crate) fn wires(&self) -> DiGraph<NodeId, Wire> {
+        let mut graph = DiGraph::with_capacity(self.nodes.len(), self.nodes.len() * 2);
+        for index in 0..self.nodes.len() {
+            graph.add_node(NodeId(
+                u32::try_from(index).expect("a graph has fewer than 2^32 nodes"),
+            ));
+        }
+        let at = |node: NodeId| NodeIndex::new(node.index());
+        for (index, node) in self.nodes.iter().enumerate() {
+            let from = NodeIndex::new(index);
+            for &target in &node.edges {
+                graph.add_edge(from, at(target), Wire::Edge);
+            }
+            if node.ends {
+                graph.add_edge(from, at(NodeId::END), Wire::Edge);
+            }
+            for decision in &node.decisions {
+                for case in &decision.cases {
+                    if case.targets.is_empty() {
+                        graph.add_edge(from, at(NodeId::END), Wire::Case(case.case.clone()));
+                    }
+                    for &(target, each) in &case.targets {
+                        let name = case.case.clone();
+                        graph.add_edge(
+                            from,
+                            at(target),
+                            if each { Wire::Each(name) } else { Wire::Case(name) },
+                        );
+                    }
+                }
+                for &target in &decision.may_reach {
+                    graph.add_edge(from, at(target), Wire::MayReach);
+                }
+            }
+        }
+        for (number, join) in self.joins.iter().enumerate() {
+            for &source in &join.sources {
+                graph.add_edge(at(source), at(join.target), Wire::Join(number));
+            }
+        }
+        graph
+    }
+
+    /// The wiring by names, as it is stored with the checkpoints.
+    pub(crate) fn describe(&self) -> Json {
+        let name = |node: NodeId| self.node_name(node).clone();
+        let nodes = self.nodes.iter().map(|node| NodeText {
+            name: node.name.clone(),
+            edges: node
+                .edges
+                .iter()
+                .copied()
+                .map(name)
+                .chain(node.ends.then(|| name(NodeId::END)))
+                .collect(),
+            decisions: node
+                .decisions
+                .iter()
+                .map(|decision| DecisionText {
+                    cases: decision
+                        .cases
+                        .iter()
+                        .map(|case| CaseText {
+                            case: case.case.clone(),
+                            to: case
+                                .targets
+                                .iter()
+                                .filter(|(_, each)| !each)
+                                .map(|(node, _)| name(*node))
+                                .collect(),
+                            each: case
+                                .targets
+                                .iter()
+                                .filter(|(_, each)| *each)
+                                .map(|(node, _)| name(*node))
+                                .collect(),
+                        })
+                        .collect(),
+                    may_reach: decision.may_reach.iter().copied().map(name).collect(),
+                })
+                .collect(),
+        });
+        let joins = self.joins.iter().map(|join| JoinText {
+            sources: join.sources.iter().copied().map(name).collect(),
+            target: name(join.target),
+        });
+        let text = TopologyText {
+            name: self.name.to_string(),
+            nodes: nodes.collect(),
+            joins: joins.collect(),
+        };
+        Json::encode(&text).expect("names and wires have a JSON form")
+    }
+
+    /// A hash of the names and the wiring.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.describe())
+    }
+}
+
+/// One way from a node to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wire {
+    /// Always.
+    Edge,
+    /// In this case of a route or branch.
+    Case(String),
+    /// In this case, once per item.
+    Each(String),
+    /// Declared with `may_reach`.
+    MayReach,
+    /// Together with the other sources of this join.
+    Join(usize),
+}
+
+#[derive(Serialize)]
+struct TopologyText {
+    name: String,
+    nodes: Vec<NodeText>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    joins: Vec<JoinText>,
+}
+
+#[derive(Serialize)]
+struct NodeText {
+    name: NodeName,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    edges: Vec<NodeName>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    decisions: Vec<DecisionText>,
+}
+
+#[derive(Serialize)]
+struct DecisionText {
+    cases: Vec<CaseText>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    may_reach: Vec<NodeName>,
+}
+
+#[derive(Serialize)]
+struct CaseText {
+    case: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    to: Vec<NodeName>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    each: Vec<NodeName>,
+}
+
+#[derive(Serialize)]
+struct JoinText {
+    sources: Vec<NodeName>,
+    target: NodeName,
+}
