@@ -99,6 +99,12 @@ impl NodeError {
         self.source.downcast_ref()
     }
 
+    /// Takes the error that the node returned.
+    #[must_use]
+    pub fn into_source(self) -> BoxError {
+        self.source
+    }
+
     /// The form in which the error is stored and reported.
     #[must_use]
     pub fn report(&self) -> ErrorReport {

@@ -20,6 +20,8 @@ pub mod id;
 pub mod node;
 pub mod reducer;
 pub mod route;
+#[cfg(feature = "tokio")]
+pub mod run;
 pub mod state;
 
 /// What the expansions of the derives name. Not public API.
@@ -41,7 +43,7 @@ pub mod __private {
     pub use serde::de::DeserializeOwned;
 
     pub use crate::error::NodeError;
-    pub use crate::node::{Dep, FromRef, IntoOutcome, Output};
+    pub use crate::node::{Dep, FromRef, FromTask, IntoOutcome, Output};
     pub use crate::reducer::{LastValue, Reducer, Transient};
     pub use crate::route::{Case, Example, Route};
     pub use crate::state::derived::{

@@ -63,7 +63,7 @@ enum Phase {
     Idle,
     Running(Superstep),
     Barrier(Barrier),
-    Stopped(Ending),
+    Stopped,
 }
 
 struct Superstep {
@@ -116,7 +116,7 @@ impl Machine {
     /// Takes note of what happened.
     pub fn handle(&mut self, event: Event) {
         match (event, core::mem::replace(&mut self.phase, Phase::Idle)) {
-            (_, stopped @ Phase::Stopped(_)) => self.phase = stopped,
+            (_, stopped @ Phase::Stopped) => self.phase = stopped,
             (Event::Begin(begin), _) => self.begin(begin),
             (Event::TaskFinished { task, targets }, Phase::Running(step)) => {
                 self.finished(step, task, targets)
@@ -178,7 +178,7 @@ impl Machine {
         match &self.phase {
             Phase::Running(step) => Some(step.step),
             Phase::Barrier(barrier) => Some(barrier.step),
-            Phase::Idle | Phase::Stopped(_) => None,
+            Phase::Idle | Phase::Stopped => None,
         }
     }
 
@@ -366,7 +366,7 @@ impl Machine {
 
     fn stop(&mut self, ending: Ending) {
         self.commands.push_back(Command::Stop(ending));
-        self.phase = Phase::Stopped(ending);
+        self.phase = Phase::Stopped;
     }
 }
 
@@ -399,7 +399,7 @@ impl fmt::Debug for Machine {
             Phase::Idle => "idle",
             Phase::Running(_) => "running",
             Phase::Barrier(_) => "at the barrier",
-            Phase::Stopped(_) => "stopped",
+            Phase::Stopped => "stopped",
         };
         f.debug_struct("Machine")
             .field("phase", &phase)

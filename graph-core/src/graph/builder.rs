@@ -20,7 +20,7 @@ use super::topology::{CaseTargets, Decision, Join, NodeId, Topology, TopologyNod
 use crate::checkpoint::GraphDescription;
 use crate::error::BoxError;
 use crate::id::NodeName;
-use crate::node::{IntoNode, OnUnknown, Policy, Retry};
+use crate::node::{IntoNode, OnUnknown, Policy, Retry, short_type_name};
 use crate::route::Route;
 use crate::state::{Schema, State};
 
@@ -246,6 +246,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         };
         let nodes = self.nodes.into_iter().map(|draft| draft.program).collect();
         Ok(Program {
+            graph: self.graph,
             topology: Arc::new(topology),
             nodes,
             schema: self.schema,
@@ -287,6 +288,18 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
                     .filter(|join| self.joins[*join].sources.contains(&NodeId(index(position))))
                     .collect(),
                 decisions: draft.decisions.clone(),
+                takes: draft
+                    .program
+                    .description
+                    .input
+                    .map(|input| short_type_name(input.type_name)),
+                asks: draft
+                    .program
+                    .description
+                    .asks
+                    .iter()
+                    .map(|ask| (ask.question.clone(), ask.answer.clone()))
+                    .collect(),
             });
         Topology {
             name: self.name.clone(),

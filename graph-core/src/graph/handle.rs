@@ -7,6 +7,7 @@ use core::marker::PhantomData;
 
 use serde::Serialize;
 
+use super::topology::NodeId;
 use crate::error::BoxError;
 use crate::node::{Item, NoInput, Takes};
 
@@ -87,6 +88,7 @@ pub(crate) enum List {
     Many(Vec<Target>),
 }
 
+#[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) graph: u32,
     pub(crate) node: u32,
@@ -116,12 +118,38 @@ where
     }))
 }
 
+/// Leads to a node that was found by its stored name.
+pub(crate) fn to_node(graph: u32, node: NodeId) -> Targets {
+    Targets(List::One(Target {
+        graph,
+        node: node.0,
+        items: None,
+    }))
+}
+
+/// Leads to one task of a node, with an item that was read back from storage.
+pub(crate) fn each_item(graph: u32, node: NodeId, item: Item) -> Targets {
+    Targets(List::One(Target {
+        graph,
+        node: node.0,
+        items: Some(vec![item]),
+    }))
+}
+
 impl Targets {
     /// Leads to `other` as well.
     pub fn and(self, other: Self) -> Self {
         let mut all = self.into_vec();
         all.extend(other.into_vec());
         Self(List::Many(all))
+    }
+
+    pub(crate) fn as_slice(&self) -> &[Target] {
+        match &self.0 {
+            List::None => &[],
+            List::One(target) => core::slice::from_ref(target),
+            List::Many(targets) => targets,
+        }
     }
 
     pub(crate) fn into_vec(self) -> Vec<Target> {

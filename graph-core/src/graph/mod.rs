@@ -26,6 +26,6 @@ pub use topology::{NodeId, Topology};
 
 pub(crate) use builder::START_NAME;
 #[cfg(feature = "std")]
-pub(crate) use check::{caught, panic_message};
-pub(crate) use handle::Target;
+pub(crate) use check::caught;
+pub(crate) use handle::{Target, each_item, to_node};
 pub(crate) use program::NodeProgram;

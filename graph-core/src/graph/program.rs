@@ -17,6 +17,8 @@ use crate::state::{CodecError, ErasedState, Json, Schema, State};
 
 /// Everything a driver needs of a graph. The engine sees only its [`Topology`].
 pub struct Program {
+    /// The builder's number, which its handles carry.
+    pub(crate) graph: u32,
     pub(crate) topology: Arc<Topology>,
     pub(crate) nodes: Vec<NodeProgram>,
     pub(crate) schema: Schema,

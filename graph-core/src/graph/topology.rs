@@ -56,6 +56,10 @@ pub(crate) struct TopologyNode {
     pub(crate) joins: Vec<usize>,
     /// Its route, and its branches: what each case leads to.
     pub(crate) decisions: Vec<Decision>,
+    /// The type of its `Input`.
+    pub(crate) takes: Option<String>,
+    /// The JSON Schemas of its asks: question and answer.
+    pub(crate) asks: Vec<(Json, Json)>,
 }
 
 /// The cases of a route or a branch.
@@ -162,6 +166,13 @@ impl Topology {
         let name = |node: NodeId| self.node_name(node).clone();
         let nodes = self.nodes.iter().map(|node| NodeText {
             name: node.name.clone(),
+            takes: node.takes.clone(),
+            asks: node
+                .asks
+                .iter()
+                .cloned()
+                .map(|(question, answer)| AskText { question, answer })
+                .collect(),
             edges: node
                 .edges
                 .iter()
@@ -245,6 +256,16 @@ struct NodeText {
     edges: Vec<NodeName>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     decisions: Vec<DecisionText>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    takes: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    asks: Vec<AskText>,
+}
+
+#[derive(Serialize)]
+struct AskText {
+    question: Json,
+    answer: Json,
 }
 
 #[derive(Serialize)]

@@ -32,6 +32,8 @@ pub use policy::{OnUnknown, Policy, Retry};
 pub use snapshot::Snapshot;
 pub use task::Task;
 
+pub use superstep_macros::FromRef;
+
 pub(crate) use cell::{CustomSink, RunCell, Stalled, TaskCell};
 pub(crate) use describe::short_type_name;
 pub(crate) use function::Running;

@@ -1,0 +1,43 @@
+//! The driver's clock, ids and chance: the only place where a run touches them.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use uuid::Uuid;
+
+/// Gives the driver time, ids and random numbers. Replace it to make runs repeatable to the byte.
+pub trait Ambient: Send + Sync + 'static {
+    /// A fresh id: a UUIDv7.
+    fn id(&self) -> Uuid;
+
+    /// The time since the Unix epoch.
+    fn now(&self) -> Duration;
+
+    /// A random number in [0, 1).
+    fn roll(&self) -> f64;
+}
+
+/// The system's clock and generator.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct System;
+
+impl Ambient for System {
+    fn id(&self) -> Uuid {
+        Uuid::now_v7()
+    }
+
+    fn now(&self) -> Duration {
+        // A clock before 1970 is shown as 1970: times are for people and order nothing.
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+    }
+
+    fn roll(&self) -> f64 {
+        // The last 32 bits of a UUIDv7 are random.
+        let bits = u32::from_le_bytes(
+            *Uuid::now_v7()
+                .as_bytes()
+                .last_chunk()
+                .expect("a UUID has 16 bytes"),
+        );
+        f64::from(bits) / (f64::from(u32::MAX) + 1.0)
+    }
+}

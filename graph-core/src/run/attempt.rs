@@ -1,0 +1,268 @@
+//! One attempt of a task: the node's future, polled with everything that may end it.
+
+use std::any::Any;
+use std::boxed::Box;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use std::vec::Vec;
+
+use tokio::time::Sleep;
+
+use crate::checkpoint::{AskRecord, RouteRecord};
+use crate::error::{NodeError, NodeErrorKind};
+use crate::graph::{NodeId, NodeProgram, Program, Target, Targets, caught};
+use crate::node::{Done, ErasedTask, Running, Stalled, TaskCell};
+use crate::state::{CodecError, ErasedState, ErasedUpdate, LoggedWrite};
+
+/// A task's attempt as a future.
+pub(crate) struct Attempt {
+    program: Arc<Program>,
+    node: NodeId,
+    /// Whether somebody stores or observes what the task writes.
+    logged: bool,
+    cell: Arc<TaskCell>,
+    state: Arc<dyn ErasedState>,
+    wait: Option<Pin<Box<Sleep>>>,
+    limit: Option<Pin<Box<Sleep>>>,
+    phase: Phase,
+}
+
+enum Phase {
+    /// Not begun: a retry waits.
+    Ready(Option<ErasedTask>),
+    Running(Running),
+    /// The node finished in an earlier attempt, and only the routing is left.
+    Routing(Option<Output>),
+}
+
+/// What a node gave, before its route is mapped.
+#[derive(Default)]
+pub(crate) struct Output {
+    pub(crate) update: Option<Box<dyn ErasedUpdate>>,
+    /// The logged form of the update; empty when nobody stores or observes it.
+    pub(crate) writes: Vec<LoggedWrite>,
+    pub(crate) route: Option<RouteRecord>,
+    decision: Option<Box<dyn Any + Send>>,
+}
+
+/// How an attempt ended.
+pub(crate) enum End {
+    /// The node finished; the targets, unless the routing failed.
+    Finished {
+        output: Output,
+        targets: Result<Targets, NodeError>,
+    },
+    /// It waits for answers.
+    Paused(Vec<AskRecord>),
+    /// It failed.
+    Failed(NodeError),
+}
+
+impl Output {
+    /// A result read back from storage.
+    pub(crate) fn stored(
+        update: Box<dyn ErasedUpdate>,
+        writes: Vec<LoggedWrite>,
+        route: Option<RouteRecord>,
+    ) -> Self {
+        Self {
+            update: Some(update),
+            writes,
+            route,
+            decision: None,
+        }
+    }
+}
+
+impl Attempt {
+    /// An attempt that runs the node.
+    pub(crate) fn run(
+        program: Arc<Program>,
+        node: NodeId,
+        task: ErasedTask,
+        logged: bool,
+        after: Duration,
+    ) -> Self {
+        let limit = program.node(node).policy.timeout;
+        Self {
+            node,
+            logged,
+            cell: Arc::clone(&task.cell),
+            state: Arc::clone(&task.state),
+            wait: (!after.is_zero()).then(|| Box::pin(tokio::time::sleep(after))),
+            limit: limit.map(|limit| Box::pin(tokio::time::sleep(after + limit))),
+            phase: Phase::Ready(Some(task)),
+            program,
+        }
+    }
+
+    /// An attempt that only maps the route of a node that has finished.
+    pub(crate) fn route(
+        program: Arc<Program>,
+        node: NodeId,
+        cell: Arc<TaskCell>,
+        state: Arc<dyn ErasedState>,
+        output: Output,
+    ) -> Self {
+        let phase = Phase::Routing(Some(output));
+        Self {
+            program,
+            node,
+            logged: true,
+            cell,
+            state,
+            wait: None,
+            limit: None,
+            phase,
+        }
+    }
+
+    fn code(&self) -> &NodeProgram {
+        self.program.node(self.node)
+    }
+
+    fn finish(&self, done: Done) -> End {
+        match self.output(done) {
+            Ok(output) => self.map(output),
+            Err(error) => End::Failed(NodeError::new(NodeErrorKind::Codec, error)),
+        }
+    }
+
+    fn output(&self, done: Done) -> Result<Output, CodecError> {
+        let Done {
+            update,
+            route: decision,
+        } = done;
+        let mut output = Output {
+            update,
+            writes: Vec::new(),
+            route: None,
+            decision,
+        };
+        if self.logged {
+            if let Some(update) = &output.update {
+                output.writes = update.encode()?;
+            }
+            if let (Some(router), Some(decision)) = (&self.code().router, &output.decision) {
+                output.route = Some((router.encode)(&**decision)?);
+            }
+        }
+        Ok(output)
+    }
+
+    /// Maps the decision and the branches to targets.
+    fn map(&self, mut output: Output) -> End {
+        let targets = caught(|| self.targets(&mut output)).unwrap_or_else(|panic| Err(panic.into()));
+        let targets = targets.map_err(|error| NodeError::new(NodeErrorKind::Routing, error.into_source()));
+        End::Finished { output, targets }
+    }
+
+    fn targets(&self, output: &mut Output) -> Result<Targets, NodeError> {
+        let code = self.code();
+        let mut all: Option<Targets> = None;
+        if let Some(router) = &code.router {
+            let decision = match (output.decision.take(), &output.route) {
+                (Some(decision), _) => decision,
+                (None, Some(route)) => (router.decode)(&route.value)?,
+                (None, None) => return Err("the node returned no route".into()),
+            };
+            all = Some((router.map)(decision)?);
+        }
+        if !code.branches.is_empty() {
+            let seen = self.with_own_writes(output)?;
+            for branch in &code.branches {
+                let targets = (branch.decide)(&*seen)?;
+                all = Some(match all {
+                    Some(before) => before.and(targets),
+                    None => targets,
+                });
+            }
+        }
+        let targets = all.unwrap_or(crate::graph::END);
+        self.program.own(&targets)?;
+        Ok(targets)
+    }
+
+    /// The snapshot plus this node's own writes: what its branches decide on.
+    fn with_own_writes(&self, output: &Output) -> Result<Arc<dyn ErasedState>, CodecError> {
+        let Some(update) = &output.update else {
+            return Ok(Arc::clone(&self.state));
+        };
+        let copy = self.state.decode_update(&update.encode()?)?;
+        let mut seen = self.state.duplicate();
+        Arc::get_mut(&mut seen)
+            .expect("a fresh copy is not shared")
+            .apply(copy, &|_| true);
+        Ok(seen)
+    }
+}
+
+impl Future for Attempt {
+    type Output = End;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<End> {
+        let this = self.get_mut();
+        if let Some(wait) = &mut this.wait {
+            ready!(wait.as_mut().poll(context));
+            this.wait = None;
+        }
+        if let Phase::Ready(task) = &mut this.phase {
+            let task = task.take().expect("a task is started once");
+            let code = this.code().code.clone().expect("only nodes with code are run");
+            match caught(|| code.start(task)) {
+                Ok(running) => this.phase = Phase::Running(running),
+                Err(panic) => {
+                    return Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::Panicked, panic)));
+                }
+            }
+        }
+        let running = match &mut this.phase {
+            Phase::Running(running) => running,
+            Phase::Routing(output) => {
+                let output = output.take().expect("a future is not polled after it ended");
+                return Poll::Ready(this.map(output));
+            }
+            Phase::Ready(_) => unreachable!("started above"),
+        };
+        match caught(|| running.as_mut().poll(context)) {
+            Err(panic) => return Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::Panicked, panic))),
+            Ok(Poll::Ready(Ok(done))) => {
+                // What the future still holds, a snapshot above all, goes before its result is used.
+                this.phase = Phase::Ready(None);
+                return Poll::Ready(this.finish(done));
+            }
+            Ok(Poll::Ready(Err(error))) => return Poll::Ready(End::Failed(error)),
+            Ok(Poll::Pending) => {}
+        }
+        match this.cell.stalled() {
+            Some(Stalled::Fault(error)) => return Poll::Ready(End::Failed(error)),
+            Some(Stalled::Paused(asks)) => return Poll::Ready(End::Paused(asks)),
+            None => {}
+        }
+        if let Some(limit) = &mut this.limit {
+            ready!(limit.as_mut().poll(context));
+            let allowed = this.code().policy.timeout.unwrap_or_default();
+            let text = alloc::format!("the attempt took longer than {allowed:?}");
+            return Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::TimedOut, text)));
+        }
+        Poll::Pending
+    }
+}
+
+impl Program {
+    pub(crate) fn node(&self, node: NodeId) -> &NodeProgram {
+        &self.nodes[node.index()]
+    }
+
+    /// Checks that a map returned handles of this graph.
+    fn own(&self, targets: &Targets) -> Result<(), NodeError> {
+        let foreign = |target: &Target| target.graph != self.graph;
+        if targets.as_slice().iter().any(foreign) {
+            return Err("the route leads to a node of another graph".into());
+        }
+        Ok(())
+    }
+}

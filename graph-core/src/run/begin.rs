@@ -1,0 +1,380 @@
+//! Where a run begins: from a verb and the thread's head to the machine's first event.
+
+use std::sync::Arc;
+use std::vec::Vec;
+
+use alloc::string::ToString;
+
+use super::attempt::Output;
+use super::driver::{Driver, Ended, Input, Slot};
+use super::error::{RunError, ThreadError};
+use super::event::EventLog;
+use super::graph::Runtime;
+use super::request::{Answers, Order, Verb};
+use crate::checkpoint::{AskRecord, At, Checkpointer, Loaded, TaskResult};
+use crate::engine::restore::{RestoreError, restore};
+use crate::engine::{Begin, Restored};
+use crate::graph::{END, NodeId, Program, Targets, each_item, to_node};
+use crate::id::{InterruptId, RunId, TaskId, ThreadId};
+use crate::node::RunCell;
+use crate::state::{ErasedState, FieldId, Json, LoggedWrite, Schema};
+
+/// Carries out an order from its first look at the thread to the end of the run.
+pub(super) async fn carry_out(runtime: Arc<Runtime>, order: Order) -> Result<Ended, RunError> {
+    let Order {
+        verb,
+        thread,
+        limits,
+        cancel,
+        observers,
+        metadata,
+    } = order;
+    runtime.register().await?;
+    let run = RunId(runtime.ambient.id());
+    let observers: Vec<_> = runtime.observers.iter().cloned().chain(observers).collect();
+    let log = EventLog::new(run, Arc::clone(&runtime.ambient), observers);
+    let has_input = matches!(verb, Verb::Input { .. });
+    let loaded = match &runtime.saver {
+        Some(saver) => saver.load(&thread, At::Head).await?,
+        None if has_input => None,
+        None => return Err(ThreadError::NoCheckpointer.into()),
+    };
+    let (verb, loaded) = match verb {
+        Verb::Answer(answers) => (
+            Verb::Resume,
+            Some(answer(&runtime, &thread, loaded, &answers).await?),
+        ),
+        verb => (verb, loaded),
+    };
+    let sink = log.clone().map(|log| log as Arc<dyn crate::node::CustomSink>);
+    let cell = RunCell {
+        thread: thread.clone(),
+        run,
+        saver: runtime.saver.clone(),
+        sink,
+        revoked: false.into(),
+    };
+    let state = Arc::clone(&runtime.program.initial);
+    let mut driver = Driver::new(
+        Arc::clone(&runtime),
+        Arc::new(cell),
+        log,
+        cancel,
+        metadata,
+        limits,
+        state,
+    );
+    let begin = match (verb, loaded) {
+        (Verb::Input { whole: true, .. }, Some(_)) => return Err(RunError::NotANewThread { thread }),
+        (Verb::Input { update, .. }, loaded) => {
+            let writes = if runtime.saver.is_some() || driver.log.is_some() {
+                update.encode().map_err(|reason| RunError::Encode {
+                    what: "the input".into(),
+                    reason,
+                })?
+            } else {
+                Vec::new()
+            };
+            let last_step = loaded.as_ref().map(|loaded| loaded.checkpoint.step);
+            if let Some(loaded) = loaded {
+                driver.stand_on(&loaded)?;
+            }
+            driver.input = Some(Input { update, writes });
+            Begin::Input { last_step }
+        }
+        (_, Some(loaded)) => driver.restore(loaded)?,
+        (_, None) => return Err(RunError::NothingToResume { thread }),
+    };
+    driver.drive(begin).await
+}
+
+impl Driver {
+    /// Takes a checkpoint's state as the last barrier's.
+    fn stand_on(&mut self, loaded: &Loaded) -> Result<(), ThreadError> {
+        let (state, rewrite) = state_of(&self.runtime.program, loaded)?;
+        self.state = state;
+        self.rewrite = rewrite;
+        self.base = Some(loaded.checkpoint.id);
+        self.step = loaded.checkpoint.step;
+        let written = |field: &FieldId| {
+            loaded
+                .checkpoint
+                .tasks
+                .iter()
+                .any(|task| task.writes.iter().any(|write| write.field == *field))
+        };
+        self.lit = self
+            .runtime
+            .one_step_fields
+            .iter()
+            .copied()
+            .filter(|field| !rewrite && written(field))
+            .collect();
+        Ok(())
+    }
+
+    /// Takes a checkpoint with the unfinished work on top of it.
+    pub(super) fn restore(&mut self, loaded: Loaded) -> Result<Begin, RunError> {
+        self.stand_on(&loaded)?;
+        let program = Arc::clone(&self.runtime.program);
+        let fields = FieldMap::new(&loaded.schema, &program.schema);
+        let decode = |node: NodeId, json: &Json| match &program.node(node).description.input {
+            Some(input) => (input.decode)(json),
+            None => Err(crate::state::CodecError::new("the node takes no input any more")),
+        };
+        let frontier = &loaded.checkpoint.frontier;
+        let (tasks, joins) = restore(&program.topology, frontier, decode).map_err(ThreadError::from)?;
+        self.slots.clear();
+        self.slots.resize_with(tasks.len(), Slot::default);
+        let mut finished = Vec::new();
+        for ((planned, next), (slot, position)) in tasks
+            .iter()
+            .zip(&frontier.tasks)
+            .zip(self.slots.iter_mut().zip(0u32..))
+        {
+            if planned.node == NodeId::START {
+                self.input = Some(stored_input(&program, &loaded, &fields, next.input.as_ref())?);
+                continue;
+            }
+            let id = loaded.checkpoint.id;
+            let task = TaskId::derive(id, "", loaded.checkpoint.step + 1, &next.node, next.cause.each());
+            slot.asks = loaded
+                .asks
+                .iter()
+                .filter(|ask| ask.task == task)
+                .cloned()
+                .collect();
+            slot.effects = loaded
+                .effects
+                .iter()
+                .filter(|effect| effect.id.task == task)
+                .cloned()
+                .collect();
+            if let Some(result) = loaded.results.iter().find(|result| result.task == task) {
+                let output = stored_output(&program, &loaded, &fields, result)?;
+                slot.output = Some(output);
+                slot.targets.clone_from(&result.targets);
+                if let Some(targets) = &result.targets {
+                    finished.push((position, stored_targets(&program, targets, &decode)?));
+                }
+            }
+        }
+        Ok(Begin::Resume(Restored {
+            step: loaded.checkpoint.step,
+            tasks,
+            joins,
+            finished,
+        }))
+    }
+}
+
+/// The state of a checkpoint, and whether it was written under another schema.
+pub(super) fn state_of(
+    program: &Program,
+    loaded: &Loaded,
+) -> Result<(Arc<dyn ErasedState>, bool), ThreadError> {
+    let fields = FieldMap::new(&loaded.schema, &program.schema);
+    let mut state = program.initial.duplicate();
+    let target = Arc::get_mut(&mut state).expect("a fresh copy is not shared");
+    for stored in &loaded.values {
+        let Some(field) = fields.own(stored.field) else {
+            continue;
+        };
+        target
+            .decode_field(field, &stored.value)
+            .map_err(|reason| ThreadError::Decode {
+                checkpoint: loaded.checkpoint.id,
+                field: program.schema.field(field).name.clone(),
+                reason,
+            })?;
+    }
+    Ok((state, !fields.same))
+}
+
+/// From the field ids of a stored schema to the program's.
+struct FieldMap {
+    same: bool,
+    own: Vec<Option<FieldId>>,
+}
+
+impl FieldMap {
+    fn new(stored: &Schema, own: &Schema) -> Self {
+        if stored == own {
+            return Self {
+                same: true,
+                own: own.ids().map(Some).collect(),
+            };
+        }
+        let find = |name: &str| {
+            own.find(name).or_else(|| {
+                own.ids()
+                    .find(|id| own.field(*id).aliases.iter().any(|alias| alias == name))
+            })
+        };
+        Self {
+            same: false,
+            own: stored.fields.iter().map(|field| find(&field.name)).collect(),
+        }
+    }
+
+    /// The program's field; `None` for one that it no longer has.
+    fn own(&self, stored: FieldId) -> Option<FieldId> {
+        self.own.get(stored.index()).copied().flatten()
+    }
+
+    fn writes(&self, writes: &[LoggedWrite]) -> Vec<LoggedWrite> {
+        let own = writes.iter().filter_map(|write| {
+            self.own(write.field).map(|field| LoggedWrite {
+                field,
+                write: write.write.clone(),
+            })
+        });
+        own.collect()
+    }
+}
+
+fn stored_input(
+    program: &Program,
+    loaded: &Loaded,
+    fields: &FieldMap,
+    input: Option<&Json>,
+) -> Result<Input, RunError> {
+    let broken = |reason| ThreadError::Decode {
+        checkpoint: loaded.checkpoint.id,
+        field: "the input".into(),
+        reason,
+    };
+    let writes = input
+        .map(Json::decode::<Vec<LoggedWrite>>)
+        .transpose()
+        .map_err(broken)?
+        .unwrap_or_default();
+    let writes = fields.writes(&writes);
+    let update = program.initial.decode_update(&writes).map_err(broken)?;
+    Ok(Input { update, writes })
+}
+
+fn stored_output(
+    program: &Program,
+    loaded: &Loaded,
+    fields: &FieldMap,
+    result: &TaskResult,
+) -> Result<Output, ThreadError> {
+    let writes = fields.writes(&result.writes);
+    let update = program
+        .initial
+        .decode_update(&writes)
+        .map_err(|reason| ThreadError::Decode {
+            checkpoint: loaded.checkpoint.id,
+            field: std::format!("the result of node {}", result.node),
+            reason,
+        })?;
+    Ok(Output::stored(update, writes, result.route.clone()))
+}
+
+fn stored_targets(
+    program: &Program,
+    targets: &[crate::checkpoint::TargetRecord],
+    decode: &dyn Fn(NodeId, &Json) -> Result<crate::node::Item, crate::state::CodecError>,
+) -> Result<Targets, RunError> {
+    let mut all = END;
+    for target in targets {
+        let topology = &program.topology;
+        let node = topology
+            .find(&target.node)
+            .ok_or_else(|| RestoreError::MissingNode {
+                node: target.node.clone(),
+                graph: topology.name.clone(),
+            });
+        let node = node.map_err(ThreadError::from)?;
+        all = all.and(match &target.input {
+            None => to_node(program.graph, node),
+            Some(input) => {
+                let item = decode(node, input).map_err(|error| RestoreError::Input {
+                    node: target.node.clone(),
+                    reason: error.to_string(),
+                });
+                each_item(program.graph, node, item.map_err(ThreadError::from)?)
+            }
+        });
+    }
+    Ok(all)
+}
+
+/// Checks answers against their questions, stores them, and loads the thread with them.
+async fn answer(
+    runtime: &Runtime,
+    thread: &ThreadId,
+    loaded: Option<Loaded>,
+    answers: &Answers,
+) -> Result<Loaded, RunError> {
+    let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+    let loaded = loaded.ok_or_else(|| RunError::NothingToResume {
+        thread: thread.clone(),
+    })?;
+    let open: Vec<&AskRecord> = loaded.asks.iter().filter(|ask| ask.answer.is_none()).collect();
+    let answers: Vec<(InterruptId, Json)> = match (answers, open.as_slice()) {
+        (Answers::Broken(reason), _) => {
+            return Err(RunError::Encode {
+                what: "the answer".into(),
+                reason: reason.clone(),
+            });
+        }
+        (Answers::Only(_), []) => {
+            return Err(RunError::NothingAsked {
+                thread: thread.clone(),
+            });
+        }
+        (Answers::Only(value), [only]) => std::vec![(only.id, value.clone())],
+        (Answers::Only(_), several) => {
+            let open = several.iter().map(|ask| ask.id).collect();
+            return Err(RunError::WhichQuestion {
+                thread: thread.clone(),
+                open,
+            });
+        }
+        (Answers::ById(answers), _) => answers.clone(),
+    };
+    for (interrupt, value) in &answers {
+        // An answer to a question that is not open is the store's to refuse: it knows why.
+        let Some(ask) = open.iter().find(|ask| ask.id == *interrupt) else {
+            continue;
+        };
+        check_answer(&runtime.program, ask, value)?;
+    }
+    saver.answer(thread, answers).await?;
+    let answered = Checkpointer::load(&**saver, thread, At::Head).await?;
+    answered.ok_or_else(|| RunError::NothingToResume {
+        thread: thread.clone(),
+    })
+}
+
+/// Decodes an answer as the node that asked would, so that a wrong one is refused before it is used.
+fn check_answer(program: &Program, ask: &AskRecord, value: &Json) -> Result<(), RunError> {
+    let Some(node) = program.topology.find(&ask.node) else {
+        return Ok(());
+    };
+    let asks = &program.node(node).description.asks;
+    // A key of the node's own choosing belongs to one of its asks: which one, only the node knows.
+    let by_position = asks
+        .iter()
+        .find(|described| described.position.to_string() == ask.key);
+    let result = match (by_position, asks.as_slice()) {
+        (Some(described), _) => (described.check)(value),
+        (None, []) => Ok(()),
+        (None, several) => {
+            let mut results = several.iter().map(|described| (described.check)(value));
+            let first = results.next().expect("there are several");
+            if results.any(|result| result.is_ok()) {
+                Ok(())
+            } else {
+                first
+            }
+        }
+    };
+    result.map_err(|reason| RunError::WrongAnswer {
+        interrupt: ask.id,
+        node: ask.node.clone(),
+        reason,
+    })
+}

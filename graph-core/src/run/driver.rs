@@ -1,0 +1,578 @@
+//! The driver: carries out the machine's commands. The one loop behind run, resume, answer and fork.
+
+use std::any::Any;
+use std::boxed::Box;
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::string::String;
+use std::sync::Arc;
+use std::time::Duration;
+use std::vec::Vec;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::attempt::{Attempt, End, Output};
+use super::error::{NodeFailure, RunError, ThreadError};
+use super::event::{EventKind, EventLog};
+use super::graph::Runtime;
+use super::outcome::{Interrupt, Status};
+use crate::checkpoint::{AskRecord, At, EffectRecord, Loaded, StoreError, TargetRecord, TaskResult};
+use crate::engine::{Begin, Command, Ending, Event, Machine};
+use crate::error::{NodeError, NodeErrorKind};
+use crate::graph::{NodeId, Targets};
+use crate::id::{CheckpointId, NodeName, RunId, TaskId};
+use crate::node::{ErasedTask, RunCell, TaskCell};
+use crate::state::{CodecError, ErasedState, ErasedUpdate, FieldId, Json, LoggedWrite};
+
+/// Drives one run.
+pub(super) struct Driver {
+    pub(super) runtime: Arc<Runtime>,
+    pub(super) machine: Machine,
+    pub(super) cell: Arc<RunCell>,
+    pub(super) log: Option<Arc<EventLog>>,
+    pub(super) cancel: Option<CancellationToken>,
+    pub(super) metadata: BTreeMap<String, Json>,
+    /// The state as of the last barrier.
+    pub(super) state: Arc<dyn ErasedState>,
+    /// Fields that live for one superstep and were written in the last one.
+    pub(super) lit: Vec<FieldId>,
+    /// Whether the next checkpoint must hold every field, because the last was written under another schema.
+    pub(super) rewrite: bool,
+    /// The checkpoint that the running superstep stands on; `None` without a saver, and before the first.
+    pub(super) base: Option<CheckpointId>,
+    pub(super) step: i64,
+    /// The input, until START has merged it.
+    pub(super) input: Option<Input>,
+    /// The running superstep's tasks.
+    pub(super) slots: Vec<Slot>,
+    tasks: Tasks,
+    /// Whether another driver recorded a result of the running superstep before this one did.
+    outrun: bool,
+}
+
+/// The input of a run.
+pub(super) struct Input {
+    pub(super) update: Box<dyn ErasedUpdate>,
+    /// Its logged form; empty without a saver or an observer.
+    pub(super) writes: Vec<LoggedWrite>,
+}
+
+/// One task of the running superstep, as the driver sees it.
+#[derive(Default)]
+pub(super) struct Slot {
+    pub(super) cell: Option<Arc<TaskCell>>,
+    /// What storage knows of its questions and effects.
+    pub(super) asks: Vec<AskRecord>,
+    pub(super) effects: Vec<EffectRecord>,
+    pub(super) output: Option<Output>,
+    /// Its targets as they are recorded; `None` while it has none.
+    pub(super) targets: Option<Vec<TargetRecord>>,
+    /// The questions that it waits for.
+    pub(super) open: Vec<AskRecord>,
+    /// Why it failed.
+    error: Option<(NodeError, u32)>,
+}
+
+/// What is under way.
+#[derive(Default)]
+struct Tasks {
+    /// The only task of its superstep runs here, without a spawn.
+    inline: Option<(u32, u32, Attempt)>,
+    spawned: JoinSet<(u32, u32, End)>,
+    records: FuturesUnordered<BoxFuture<'static, (TaskResult, Result<TaskResult, StoreError>)>>,
+}
+
+/// How a run ended, as the machine and the driver see it.
+pub(super) struct Ended {
+    pub(super) run: RunId,
+    pub(super) checkpoint: Option<CheckpointId>,
+    pub(super) step: i64,
+    pub(super) status: Status,
+    pub(super) state: Arc<dyn ErasedState>,
+}
+
+/// What became of a barrier.
+pub(super) enum AtBarrier {
+    Passed,
+    Conflicted(RunError),
+    Superseded,
+    /// Another driver of this run was faster; go on from here.
+    Adopted(Box<Loaded>),
+}
+
+impl Driver {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "called in one place, where each is a fact of its own"
+    )]
+    pub(super) fn new(
+        runtime: Arc<Runtime>,
+        cell: Arc<RunCell>,
+        log: Option<Arc<EventLog>>,
+        cancel: Option<CancellationToken>,
+        metadata: BTreeMap<String, Json>,
+        limits: crate::engine::Limits,
+        state: Arc<dyn ErasedState>,
+    ) -> Self {
+        let machine = Machine::new(Arc::clone(&runtime.program.topology), limits);
+        Self {
+            runtime,
+            machine,
+            cell,
+            log,
+            cancel,
+            metadata,
+            state,
+            lit: Vec::new(),
+            rewrite: false,
+            base: None,
+            step: -1,
+            input: None,
+            slots: Vec::new(),
+            tasks: Tasks::default(),
+            outrun: false,
+        }
+    }
+
+    /// Runs until the machine stops.
+    pub(super) async fn drive(mut self, begin: Begin) -> Result<Ended, RunError> {
+        self.emit(|driver| EventKind::RunStarted {
+            graph: driver.runtime.program.topology.name.clone(),
+            thread: driver.cell.thread.clone(),
+        });
+        let result = self.run(begin).await;
+        self.cell.revoke();
+        match &result {
+            Ok(ended) => self.emit(|_| EventKind::RunFinished {
+                status: ended.status.clone(),
+            }),
+            Err(error) => self.emit(|_| EventKind::RunFailed {
+                message: std::format!("{error}"),
+            }),
+        }
+        result
+    }
+
+    async fn run(&mut self, begin: Begin) -> Result<Ended, RunError> {
+        self.machine.handle(Event::Begin(begin));
+        self.superstep_started();
+        loop {
+            while let Some(command) = self.machine.next_command() {
+                match command {
+                    Command::Run { task, attempt, after } => self.start(task, attempt, after)?,
+                    Command::Record { task } => self.record(task)?,
+                    Command::Abort => self.abort().await,
+                    Command::Stop(ending) => return self.stopped(ending).await,
+                    Command::Commit => self.pass_barrier().await?,
+                }
+            }
+            let event = self.next_event().await?;
+            self.machine.handle(event);
+        }
+    }
+
+    async fn pass_barrier(&mut self) -> Result<(), RunError> {
+        if let Some(loaded) = self.settle_records().await? {
+            return self.adopt(*loaded);
+        }
+        match self.commit().await? {
+            AtBarrier::Passed => {
+                self.machine.handle(Event::Committed);
+                self.slots.clear();
+                self.slots.resize_with(self.machine.width(), Slot::default);
+                self.superstep_started();
+                // A run of nodes that never wait must not starve its neighbours.
+                tokio::task::coop::consume_budget().await;
+                Ok(())
+            }
+            AtBarrier::Conflicted(error) => Err(error),
+            AtBarrier::Superseded => {
+                self.machine.handle(Event::Superseded);
+                Ok(())
+            }
+            AtBarrier::Adopted(loaded) => self.adopt(*loaded),
+        }
+    }
+
+    /// Goes on from a checkpoint that another driver of this run wrote, or from results that it recorded.
+    fn adopt(&mut self, loaded: Loaded) -> Result<(), RunError> {
+        let begin = self.restore(loaded)?;
+        self.machine.handle(Event::Begin(begin));
+        self.superstep_started();
+        Ok(())
+    }
+
+    fn start(&mut self, task: u32, attempt: u32, after: Duration) -> Result<(), RunError> {
+        let planned = self
+            .machine
+            .task(task)
+            .expect("the machine runs tasks that it planned");
+        let (node, input, each) = (planned.node, planned.input.clone(), planned.cause.each());
+        let program = Arc::clone(&self.runtime.program);
+        let slot = &mut self.slots[task as usize];
+        let cell = match slot.cell.take() {
+            Some(cell) => {
+                cell.restart(attempt);
+                cell
+            }
+            None => Arc::new(TaskCell::new(
+                Arc::clone(&self.cell),
+                self.base,
+                program.topology.node_name(node).clone(),
+                self.step + 1,
+                each,
+                self.machine.remaining(),
+                program.node(node).policy.on_unknown,
+                std::mem::take(&mut slot.asks),
+                std::mem::take(&mut slot.effects),
+            )),
+        };
+        slot.cell = Some(Arc::clone(&cell));
+        let state = Arc::clone(&self.state);
+        let run = if node == NodeId::START {
+            let Input { update, writes } = self.input.take().expect("a run that starts has an input");
+            Attempt::route(program, node, cell, state, Output::stored(update, writes, None))
+        } else if let Some(output) = slot.output.take() {
+            Attempt::route(program, node, cell, state, output)
+        } else {
+            let context: Arc<dyn Any + Send + Sync> = Arc::clone(&self.runtime.context);
+            let logged = self.cell.saver.is_some() || self.log.is_some();
+            Attempt::run(
+                program,
+                node,
+                ErasedTask {
+                    state,
+                    context,
+                    input,
+                    cell,
+                },
+                logged,
+                after,
+            )
+        };
+        self.emit(|driver| EventKind::TaskStarted {
+            step: driver.step + 1,
+            task,
+            node: driver.runtime.program.topology.node_name(node).clone(),
+            attempt,
+        });
+        if self.machine.width() == 1 {
+            self.tasks.inline = Some((task, attempt, run));
+        } else {
+            self.tasks
+                .spawned
+                .spawn(async move { (task, attempt, run.await) });
+        }
+        Ok(())
+    }
+
+    /// Waits until a task ends or the caller cancels.
+    async fn next_event(&mut self) -> Result<Event, RunError> {
+        loop {
+            let cancelled = async {
+                match &self.cancel {
+                    Some(cancel) => cancel.cancelled().await,
+                    None => pending().await,
+                }
+            };
+            let tasks = &mut self.tasks;
+            let ended = async {
+                if let Some((task, attempt, run)) = &mut tasks.inline {
+                    let ended = (*task, *attempt, run.await);
+                    tasks.inline = None;
+                    return ended;
+                }
+                match tasks.spawned.join_next().await {
+                    Some(Ok(ended)) => ended,
+                    Some(Err(error)) => match error.try_into_panic() {
+                        Ok(panic) => std::panic::resume_unwind(panic),
+                        Err(_) => pending().await,
+                    },
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = cancelled => return Ok(Event::Cancel),
+                Some((ours, counted)) = tasks.records.next(), if !tasks.records.is_empty() => {
+                    // What that means is looked at once, at the barrier.
+                    self.outrun |= ours != counted?;
+                }
+                (task, attempt, end) = ended => return Ok(self.ended(task, attempt, end)),
+            }
+        }
+    }
+
+    /// Takes in how an attempt ended.
+    fn ended(&mut self, task: u32, attempt: u32, end: End) -> Event {
+        match end {
+            End::Finished { output, targets } => {
+                let targets = targets.and_then(|targets| match self.record_targets(&targets) {
+                    Ok(recorded) => Ok((targets, recorded)),
+                    Err(error) => Err(NodeError::new(NodeErrorKind::Codec, error)),
+                });
+                self.slots[task as usize].output = Some(output);
+                match targets {
+                    Ok((targets, recorded)) => {
+                        self.slots[task as usize].targets = recorded;
+                        self.task_finished(task, false);
+                        Event::TaskFinished { task, targets }
+                    }
+                    Err(error) => self.failed(task, attempt, error, true),
+                }
+            }
+            End::Paused(asks) => {
+                self.slots[task as usize].open = asks;
+                self.emit(|driver| {
+                    let (node, step) = driver.place(task);
+                    EventKind::TaskPaused { step, task, node }
+                });
+                Event::TaskPaused { task }
+            }
+            End::Failed(error) => self.failed(task, attempt, error, false),
+        }
+    }
+
+    fn failed(&mut self, task: u32, attempt: u32, error: NodeError, after_node: bool) -> Event {
+        let planned = self
+            .machine
+            .task(task)
+            .expect("a task of the running superstep ended");
+        let policy = &self.runtime.program.node(planned.node).policy;
+        let retry = match &policy.retry {
+            Some(retry) if !after_node => retry.next(attempt, &error, self.runtime.ambient.roll()),
+            _ => None,
+        };
+        self.emit(|driver| {
+            let (node, step) = driver.place(task);
+            let retry_in_ms = retry.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+            EventKind::TaskFailed {
+                step,
+                task,
+                node,
+                attempt,
+                error: error.report(),
+                retry_in_ms,
+            }
+        });
+        self.slots[task as usize].error = Some((error, attempt));
+        Event::TaskFailed {
+            task,
+            retry,
+            after_node,
+        }
+    }
+
+    /// The stored form of a task's dynamic targets; `None` when nobody stores them.
+    fn record_targets(&self, targets: &Targets) -> Result<Option<Vec<TargetRecord>>, CodecError> {
+        if self.cell.saver.is_none() {
+            return Ok(None);
+        }
+        let mut recorded = Vec::new();
+        for target in targets.as_slice() {
+            let node = self.runtime.program.topology.node_name(NodeId(target.node));
+            match &target.items {
+                None => recorded.push(TargetRecord {
+                    node: node.clone(),
+                    input: None,
+                }),
+                Some(items) => {
+                    for item in items {
+                        recorded.push(TargetRecord {
+                            node: node.clone(),
+                            input: Some(item.encode()?),
+                        });
+                    }
+                }
+            }
+        }
+        Ok(Some(recorded))
+    }
+
+    /// Hands a finished task's result to the saver, without waiting.
+    fn record(&mut self, task: u32) -> Result<(), RunError> {
+        let (Some(saver), Some(base)) = (self.cell.saver.clone(), self.base) else {
+            return Ok(());
+        };
+        let slot = &self.slots[task as usize];
+        let (Some(cell), Some(output)) = (&slot.cell, &slot.output) else {
+            return Ok(());
+        };
+        let result = TaskResult {
+            task: TaskId::derive(base, "", cell.step, &cell.node, cell.each),
+            node: cell.node.clone(),
+            writes: output.writes.clone(),
+            route: output.route.clone(),
+            targets: slot.targets.clone(),
+        };
+        let thread = self.cell.thread.clone();
+        self.tasks.records.push(Box::pin(async move {
+            let counted = saver.record(&thread, base, result.clone()).await;
+            (result, counted)
+        }));
+        Ok(())
+    }
+
+    /// Waits until all results are recorded. When another driver's result came first, ours does not count:
+    /// the checkpoint is then loaded anew, with the results that do.
+    async fn settle_records(&mut self) -> Result<Option<Box<Loaded>>, RunError> {
+        while let Some((ours, counted)) = self.tasks.records.next().await {
+            self.outrun |= ours != counted?;
+        }
+        match self.cell.saver.clone() {
+            Some(saver) if std::mem::take(&mut self.outrun) => {
+                let thread = self.cell.thread.clone();
+                let loaded = saver.load(&thread, At::Head).await?;
+                loaded
+                    .map(|loaded| Some(Box::new(loaded)))
+                    .ok_or_else(|| ThreadError::NeverRan(thread).into())
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Cancels what still runs, and waits until it has stopped.
+    async fn abort(&mut self) {
+        self.cell.revoke();
+        self.tasks.inline = None;
+        self.tasks.spawned.shutdown().await;
+    }
+
+    async fn stopped(&mut self, ending: Ending) -> Result<Ended, RunError> {
+        // Results of another driver count as much as ours here: both are of finished tasks.
+        while let Some((_, counted)) = self.tasks.records.next().await {
+            counted?;
+        }
+        let open: Vec<AskRecord> = self
+            .slots
+            .iter_mut()
+            .flat_map(|slot| std::mem::take(&mut slot.open))
+            .collect();
+        let interrupts: Vec<Interrupt> = open.iter().map(Interrupt::of).collect();
+        if let Some(saver) = self.cell.saver.clone()
+            && let Some(base) = self.base
+            && ending != Ending::Superseded
+        {
+            if !open.is_empty() {
+                saver.ask(&self.cell.thread, base, open).await?;
+            }
+            saver.flush(&self.cell.thread).await?;
+        }
+        let status = match ending {
+            Ending::Finished => {
+                self.unfinished_joins();
+                Status::Finished
+            }
+            Ending::Interrupted => {
+                self.emit(|_| EventKind::Interrupted {
+                    interrupts: interrupts.clone(),
+                });
+                Status::Interrupted { interrupts }
+            }
+            Ending::LimitReached => Status::LimitReached {
+                limit: self.runtime.limits.recursion,
+            },
+            Ending::Cancelled => Status::Cancelled,
+            Ending::Drained => Status::Drained,
+            Ending::Superseded => {
+                return Err(RunError::Superseded {
+                    thread: self.cell.thread.clone(),
+                });
+            }
+            Ending::Failed { task } => return Err(self.failure(task).into()),
+            Ending::Conflicted => unreachable!("a conflict ends the run where it is found"),
+        };
+        let state = Arc::clone(&self.state);
+        Ok(Ended {
+            run: self.cell.run,
+            checkpoint: self.base,
+            step: self.step,
+            status,
+            state,
+        })
+    }
+
+    fn failure(&mut self, task: u32) -> NodeFailure {
+        let slot = &mut self.slots[task as usize];
+        let (error, attempt) = slot.error.take().expect("a task that failed left its error");
+        let cell = slot.cell.as_ref().expect("a task that failed was started");
+        NodeFailure {
+            node: cell.node.clone(),
+            step: cell.step,
+            attempt,
+            error,
+        }
+    }
+
+    /// Builds and logs an event, if anybody reads the log.
+    pub(super) fn emit(&self, event: impl FnOnce(&Self) -> EventKind) {
+        if let Some(log) = &self.log {
+            log.write(event(self));
+        }
+    }
+
+    pub(super) fn task_finished(&self, task: u32, recorded: bool) {
+        self.emit(|driver| {
+            let (node, step) = driver.place(task);
+            let output = driver.slots[task as usize].output.as_ref();
+            EventKind::TaskFinished {
+                step,
+                task,
+                node,
+                writes: output.map(|output| output.writes.clone()).unwrap_or_default(),
+                route: output
+                    .and_then(|output| output.route.as_ref())
+                    .map(|route| route.case.clone()),
+                recorded,
+            }
+        });
+    }
+
+    fn superstep_started(&self) {
+        let Some(log) = &self.log else { return };
+        let Some(step) = self.machine.step().filter(|_| self.machine.width() > 0) else {
+            return;
+        };
+        let tasks = (0..).map_while(|task| self.machine.task(task));
+        let nodes = tasks
+            .map(|task| self.runtime.program.topology.node_name(task.node).clone())
+            .collect();
+        log.write(EventKind::SuperstepStarted { step, nodes });
+    }
+
+    fn unfinished_joins(&self) {
+        let topology = &self.runtime.program.topology;
+        for (join, arrived) in self.machine.joins().waiting() {
+            let join = &topology.joins[join];
+            let name = |node: &NodeId| topology.node_name(*node).clone();
+            self.emit(|_| EventKind::JoinUnfinished {
+                target: name(&join.target),
+                missing: join
+                    .sources
+                    .iter()
+                    .filter(|source| !arrived.contains(source))
+                    .map(name)
+                    .collect(),
+            });
+        }
+    }
+
+    fn place(&self, task: u32) -> (NodeName, i64) {
+        let planned = self.machine.task(task).expect("a task of the running superstep");
+        (
+            self.runtime.program.topology.node_name(planned.node).clone(),
+            self.step + 1,
+        )
+    }
+}
+
+impl Drop for Driver {
+    /// A run that is dropped is cancelled: its tasks are aborted, and what they left behind starts no effect.
+    fn drop(&mut self) {
+        self.cell.revoke();
+    }
+}

@@ -1,0 +1,182 @@
+//! Why a run or a look at a thread failed.
+
+use std::error::Error;
+use std::fmt;
+use std::vec::Vec;
+
+use alloc::string::String;
+
+use crate::checkpoint::StoreError;
+use crate::engine::restore::RestoreError;
+use crate::error::NodeError;
+use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
+use crate::state::CodecError;
+
+/// Why a run failed. What was finished before is kept: `thread.resume()` continues after the cause is mended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A node failed, after its retries.
+    #[error(transparent)]
+    Node(#[from] NodeFailure),
+    /// Two tasks of one superstep wrote a field that one may write.
+    #[error("step {step}: nodes {first:?} and {second:?} both {verb} field {field:?} in one superstep; {advice}",
+        verb = if *.overwrites { "overwrite" } else { "write" },
+        advice = if *.overwrites { "let only one of them use `set_`" } else { "give it a reducer that takes several writers" })]
+    Conflict {
+        /// The superstep.
+        step: i64,
+        /// The field.
+        field: String,
+        /// One node.
+        first: NodeName,
+        /// The other.
+        second: NodeName,
+        /// Whether both overwrote a field that several may reduce into.
+        overwrites: bool,
+    },
+    /// Another run on the thread was faster. Its result stands; look at the thread and decide anew.
+    #[error("another run moved thread {thread} on; nothing of this run's superstep was stored")]
+    Superseded {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// A whole state was given to a thread that already has one. Give it an update.
+    #[error(
+        "thread {thread} already has a state; give it an update (`{{State}}::update()`), not a whole state"
+    )]
+    NotANewThread {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// There is nothing to resume on a thread that never ran.
+    #[error("thread {thread} has never run")]
+    NothingToResume {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// The thread waits for no answer.
+    #[error("thread {thread} asks nothing")]
+    NothingAsked {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// Several questions are open. Answer by id with `answer_to` or `answers`.
+    #[error("thread {thread} asks {} questions; say which one is answered ({})", .open.len(), list(open))]
+    WhichQuestion {
+        /// The thread.
+        thread: ThreadId,
+        /// The open questions.
+        open: Vec<InterruptId>,
+    },
+    /// The answer does not fit the question; the question stays open.
+    #[error("the answer to question {interrupt} of node {node:?} does not fit: {reason}")]
+    WrongAnswer {
+        /// The question.
+        interrupt: InterruptId,
+        /// The node that asked.
+        node: NodeName,
+        /// Why.
+        reason: CodecError,
+    },
+    /// A value could not be encoded.
+    #[error("{what} cannot be stored: {reason}")]
+    Encode {
+        /// Which value.
+        what: String,
+        /// Why.
+        reason: CodecError,
+    },
+    /// The thread could not be read or written.
+    #[error(transparent)]
+    Thread(#[from] ThreadError),
+}
+
+impl From<StoreError> for RunError {
+    fn from(error: StoreError) -> Self {
+        Self::Thread(error.into())
+    }
+}
+
+/// Why a thread could not be read, forked or edited.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ThreadError {
+    /// The graph keeps nothing. Give it a saver with `.checkpointer(..)`.
+    #[error("the graph has no checkpointer")]
+    NoCheckpointer,
+    /// The thread has no checkpoint. Run it first.
+    #[error("thread {0} has never run")]
+    NeverRan(ThreadId),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The checkpoint does not fit the graph.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
+    /// A stored value does not fit the state.
+    #[error("field {field:?} of checkpoint {checkpoint} does not decode: {reason}")]
+    Decode {
+        /// The checkpoint.
+        checkpoint: CheckpointId,
+        /// The field, or the task whose result it is.
+        field: String,
+        /// Why.
+        reason: CodecError,
+    },
+    /// A value could not be encoded.
+    #[error("{what} cannot be stored: {reason}")]
+    Encode {
+        /// Which value.
+        what: String,
+        /// Why.
+        reason: CodecError,
+    },
+    /// Another run or edit was faster.
+    #[error("another run moved thread {0} on")]
+    Superseded(ThreadId),
+    /// The handle is of another graph, or the name is unknown.
+    #[error("graph {graph:?} has no node {node:?}")]
+    NoSuchNode {
+        /// The graph.
+        graph: NodeName,
+        /// The node.
+        node: String,
+    },
+}
+
+/// A node that failed.
+#[derive(Debug)]
+pub struct NodeFailure {
+    /// The node.
+    pub node: NodeName,
+    /// The superstep.
+    pub step: i64,
+    /// The last attempt, from 1.
+    pub attempt: u32,
+    /// Its error, with a source that can be downcast.
+    pub error: NodeError,
+}
+
+impl fmt::Display for NodeFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {:?} failed at step {}", self.node, self.step)?;
+        if self.attempt > 1 {
+            write!(f, " after {} attempts", self.attempt)?;
+        }
+        write!(f, ": {}", self.error)
+    }
+}
+
+impl Error for NodeFailure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(self.error.source())
+    }
+}
+
+fn list(ids: &[InterruptId]) -> String {
+    ids.iter()
+        .map(|id| alloc::format!("{id}"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

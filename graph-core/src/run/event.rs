@@ -1,0 +1,221 @@
+//! The typed event log of a run.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::vec::Vec;
+
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use super::ambient::Ambient;
+use super::outcome::{Interrupt, Status};
+use crate::checkpoint::Source;
+use crate::error::ErrorReport;
+use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
+use crate::node::CustomSink;
+use crate::state::{Json, LoggedWrite};
+
+/// One event of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunEvent {
+    /// Its place in the run's log: 0, 1, 2, … without a gap.
+    pub seq: u64,
+    /// When it happened, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+    /// The run.
+    pub run: RunId,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// What happened in a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EventKind {
+    /// The run began. The first event.
+    RunStarted {
+        /// The graph.
+        graph: NodeName,
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// A superstep's tasks are about to run.
+    SuperstepStarted {
+        /// The step that its checkpoint will have.
+        step: i64,
+        /// Its tasks' nodes, in merge order.
+        nodes: Vec<NodeName>,
+    },
+    /// An attempt of a task began.
+    TaskStarted {
+        /// The superstep.
+        step: i64,
+        /// The task's position in it.
+        task: u32,
+        /// The node.
+        node: NodeName,
+        /// The attempt, from 1.
+        attempt: u32,
+    },
+    /// A task finished.
+    TaskFinished {
+        /// The superstep.
+        step: i64,
+        /// The task's position in it.
+        task: u32,
+        /// The node.
+        node: NodeName,
+        /// What it wrote.
+        writes: Vec<LoggedWrite>,
+        /// The case it decided for.
+        route: Option<String>,
+        /// Whether the result was recorded by an earlier run, so that the task did not run now.
+        recorded: bool,
+    },
+    /// A task asked and waits for answers.
+    TaskPaused {
+        /// The superstep.
+        step: i64,
+        /// The task's position in it.
+        task: u32,
+        /// The node.
+        node: NodeName,
+    },
+    /// An attempt of a task failed.
+    TaskFailed {
+        /// The superstep.
+        step: i64,
+        /// The task's position in it.
+        task: u32,
+        /// The node.
+        node: NodeName,
+        /// The attempt, from 1.
+        attempt: u32,
+        /// Why.
+        error: ErrorReport,
+        /// How long until the next attempt, in milliseconds; `None` when there is none.
+        retry_in_ms: Option<u64>,
+    },
+    /// A node emitted something with [`Emit`](crate::node::Emit).
+    Custom {
+        /// The superstep.
+        step: i64,
+        /// The node.
+        node: NodeName,
+        /// The event's name.
+        name: String,
+        /// Its data.
+        data: Json,
+    },
+    /// A checkpoint was stored.
+    CheckpointSaved {
+        /// Its id.
+        id: CheckpointId,
+        /// Its step.
+        step: i64,
+        /// How it came about.
+        source: Source,
+        /// The nodes that are next, in merge order.
+        next: Vec<NodeName>,
+    },
+    /// Questions were stored, and the run waits for answers.
+    Interrupted {
+        /// The questions.
+        interrupts: Vec<Interrupt>,
+    },
+    /// The run ends while a join still waits: some of its sources never ran.
+    JoinUnfinished {
+        /// The joined node.
+        target: NodeName,
+        /// The sources that did not arrive.
+        missing: Vec<NodeName>,
+    },
+    /// The run ended. The last event of a run that did not fail.
+    RunFinished {
+        /// How.
+        status: Status,
+    },
+    /// The run failed. The last event of a run that did.
+    RunFailed {
+        /// Why.
+        message: String,
+    },
+}
+
+/// Watches runs. Called in the order of events, on the thread that causes them: return soon.
+pub trait Observer: Send + Sync + 'static {
+    /// An event happened.
+    fn on_event(&self, event: &RunEvent);
+}
+
+impl<F: Fn(&RunEvent) + Send + Sync + 'static> Observer for F {
+    fn on_event(&self, event: &RunEvent) {
+        self(event);
+    }
+}
+
+/// The log that a driver writes and observers read. Exists only for a run that is observed.
+pub(crate) struct EventLog {
+    run: RunId,
+    ambient: Arc<dyn Ambient>,
+    observers: Vec<Arc<dyn Observer>>,
+    next_seq: Mutex<u64>,
+}
+
+impl EventLog {
+    /// A log, if anybody reads it.
+    pub(crate) fn new(
+        run: RunId,
+        ambient: Arc<dyn Ambient>,
+        observers: Vec<Arc<dyn Observer>>,
+    ) -> Option<Arc<Self>> {
+        if observers.is_empty() {
+            return None;
+        }
+        Some(Arc::new(Self {
+            run,
+            ambient,
+            observers,
+            next_seq: Mutex::new(0),
+        }))
+    }
+
+    pub(crate) fn write(&self, kind: EventKind) {
+        let at_ms = u64::try_from(self.ambient.now().as_millis()).unwrap_or(u64::MAX);
+        // Held while observers are called, so that every one sees the log in order. An observer that panicked
+        // has broken no invariant of ours.
+        let mut seq = self.next_seq.lock().unwrap_or_else(PoisonError::into_inner);
+        let event = RunEvent {
+            seq: *seq,
+            at_ms,
+            run: self.run,
+            kind,
+        };
+        *seq += 1;
+        for observer in &self.observers {
+            observer.on_event(&event);
+        }
+    }
+}
+
+impl CustomSink for EventLog {
+    fn custom(&self, node: &NodeName, step: i64, name: &str, data: Json) {
+        self.write(EventKind::Custom {
+            step,
+            node: node.clone(),
+            name: name.into(),
+            data,
+        });
+    }
+}
+
+impl fmt::Debug for EventLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventLog")
+            .field("run", &self.run)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,249 @@
+//! A compiled graph.
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use alloc::string::String;
+
+use tokio::sync::OnceCell;
+
+use super::ambient::{Ambient, System};
+use super::event::Observer;
+use super::request::RunRequest;
+use super::thread::Thread;
+use crate::checkpoint::{AskRecord, Checkpointer, StoreError, ThreadSummary};
+use crate::engine::Limits;
+use crate::engine::barrier::one_step_fields;
+use crate::graph::{BuildError, NodeRef, Program, StateGraph};
+use crate::id::{Fingerprint, NodeName, ThreadId};
+use crate::run::error::ThreadError;
+use crate::state::{FieldId, IntoInput, State};
+
+/// A compiled graph over states `S` that still needs a context of type `C`; with `C = ()`, one that is ready
+/// to run.
+///
+/// Cheap to clone: clones share everything.
+pub struct Graph<S: State, C = ()> {
+    runtime: Arc<Runtime>,
+    types: PhantomData<fn(S, C)>,
+}
+
+/// What the runs of a graph share.
+#[derive(Clone)]
+pub(super) struct Runtime {
+    pub(super) program: Arc<Program>,
+    pub(super) context: Arc<dyn Any + Send + Sync>,
+    pub(super) saver: Option<Arc<dyn Checkpointer>>,
+    pub(super) observers: Vec<Arc<dyn Observer>>,
+    pub(super) ambient: Arc<dyn Ambient>,
+    pub(super) limits: Limits,
+    pub(super) one_step_fields: Vec<FieldId>,
+    pub(super) schema_fingerprint: Fingerprint,
+    registered: Arc<OnceCell<()>>,
+}
+
+impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
+    /// Checks the graph and makes it ready to run.
+    ///
+    /// # Errors
+    /// Every problem that the graph has, at once.
+    pub fn compile(self) -> Result<Graph<S, C>, BuildError> {
+        let program = Arc::new(self.build()?);
+        let runtime = Runtime {
+            context: Arc::new(()),
+            saver: None,
+            observers: Vec::new(),
+            ambient: Arc::new(System),
+            limits: Limits::default(),
+            one_step_fields: one_step_fields(&program.schema),
+            schema_fingerprint: program.schema.fingerprint(),
+            registered: Arc::default(),
+            program,
+        };
+        Ok(Graph {
+            runtime: Arc::new(runtime),
+            types: PhantomData,
+        })
+    }
+}
+
+impl<S: State, C> Graph<S, C> {
+    fn with(self, change: impl FnOnce(&mut Runtime)) -> Self {
+        let mut runtime = self.runtime;
+        change(Arc::make_mut(&mut runtime));
+        Self {
+            runtime,
+            types: PhantomData,
+        }
+    }
+
+    /// Keeps every superstep in `saver`, so that threads survive, can be resumed, and can be looked back at.
+    #[must_use]
+    pub fn checkpointer(self, saver: impl Checkpointer) -> Self {
+        self.shared_checkpointer(Arc::new(saver))
+    }
+
+    /// Like [`checkpointer`](Self::checkpointer), for a saver that several graphs share.
+    #[must_use]
+    pub fn shared_checkpointer(self, saver: Arc<dyn Checkpointer>) -> Self {
+        self.with(|runtime| {
+            runtime.saver = Some(saver);
+            runtime.registered = Arc::default();
+        })
+    }
+
+    /// Lets a run take at most this many supersteps; 1,000 by default. Reaching it is a resumable outcome.
+    #[must_use]
+    pub fn recursion_limit(self, supersteps: u64) -> Self {
+        self.with(|runtime| runtime.limits.recursion = supersteps)
+    }
+
+    /// Lets at most this many tasks of a run run at once; all of a superstep's by default.
+    ///
+    /// # Panics
+    /// When `tasks` is 0: nothing could ever run.
+    #[must_use]
+    pub fn max_concurrency(self, tasks: usize) -> Self {
+        assert!(tasks > 0, "a run needs room for one task");
+        self.with(|runtime| runtime.limits.concurrency = tasks)
+    }
+
+    /// Lets `observer` watch every run. Without an observer no event is built.
+    #[must_use]
+    pub fn observe(self, observer: impl Observer) -> Self {
+        self.with(|runtime| runtime.observers.push(Arc::new(observer)))
+    }
+
+    /// Replaces the clock and the source of ids and chance.
+    #[must_use]
+    pub fn ambient(self, ambient: impl Ambient) -> Self {
+        self.with(|runtime| runtime.ambient = Arc::new(ambient))
+    }
+
+    /// The graph's name.
+    #[must_use]
+    pub fn name(&self) -> &NodeName {
+        self.runtime.program.topology.name()
+    }
+
+    /// The names of its nodes, in the order of their registration.
+    pub fn nodes(&self) -> impl Iterator<Item = &NodeName> {
+        self.runtime.program.topology.nodes().map(|(_, name)| name)
+    }
+
+    /// A picture of the graph as a Mermaid flowchart, every case listed.
+    #[must_use]
+    pub fn mermaid(&self) -> String {
+        self.runtime.program.topology.mermaid()
+    }
+
+    /// A picture of the graph in Graphviz' DOT language, every case listed.
+    #[must_use]
+    pub fn dot(&self) -> String {
+        self.runtime.program.topology.dot()
+    }
+}
+
+impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
+    /// Gives the nodes their context.
+    #[must_use]
+    pub fn with_context(self, context: C) -> Graph<S> {
+        let ready = self.with(|runtime| runtime.context = Arc::new(context));
+        Graph {
+            runtime: ready.runtime,
+            types: PhantomData,
+        }
+    }
+}
+
+impl<S: State> Graph<S> {
+    /// The thread with this id: a sequence of runs that share one state. It need not exist yet.
+    #[must_use]
+    pub fn thread(&self, id: impl Into<ThreadId>) -> Thread<S> {
+        Thread::new(Arc::clone(&self.runtime), id.into())
+    }
+
+    /// Runs the graph once, on a thread of its own.
+    pub fn run(&self, input: impl IntoInput<S>) -> RunRequest<S> {
+        let id = std::format!("{}", self.runtime.ambient.id());
+        self.thread(id).run(input)
+    }
+
+    /// All threads in the graph's store, by name, with what is next and what is asked.
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer, or it fails.
+    pub async fn threads(&self) -> Result<Vec<ThreadSummary>, ThreadError> {
+        let saver = self.runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        let mut threads = saver.threads().await?;
+        threads.retain(|thread| thread.graph == self.name().as_str());
+        Ok(threads)
+    }
+
+    /// The threads that have something left to do.
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer, or it fails.
+    pub async fn unfinished(&self) -> Result<Vec<ThreadSummary>, ThreadError> {
+        let mut threads = self.threads().await?;
+        threads.retain(|thread| !thread.head.next.is_empty());
+        Ok(threads)
+    }
+
+    /// The open questions of all threads.
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer, or it fails.
+    pub async fn interrupts(&self) -> Result<Vec<(ThreadId, AskRecord)>, ThreadError> {
+        let threads = self.threads().await?;
+        let asks = threads.into_iter().flat_map(|thread| {
+            let id = thread.thread;
+            thread.open_asks.into_iter().map(move |ask| (id.clone(), ask))
+        });
+        Ok(asks.collect())
+    }
+}
+
+impl Runtime {
+    /// Makes the graph known to its store, once.
+    pub(super) async fn register(&self) -> Result<(), StoreError> {
+        let Some(saver) = &self.saver else { return Ok(()) };
+        self.registered
+            .get_or_try_init(|| saver.register(&self.program.description))
+            .await
+            .map(drop)
+    }
+
+    /// The stored name of a node.
+    pub(super) fn name_of<In, Out>(&self, node: NodeRef<In, Out>) -> Result<NodeName, ThreadError> {
+        let topology = &self.program.topology;
+        if node.graph != self.program.graph {
+            let node = String::from("of another graph");
+            return Err(ThreadError::NoSuchNode {
+                graph: topology.name().clone(),
+                node,
+            });
+        }
+        Ok(topology.node_name(crate::graph::NodeId(node.node)).clone())
+    }
+}
+
+impl<S: State, C> Clone for Graph<S, C> {
+    fn clone(&self) -> Self {
+        Self {
+            runtime: Arc::clone(&self.runtime),
+            types: PhantomData,
+        }
+    }
+}
+
+impl<S: State, C> fmt::Debug for Graph<S, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Graph")
+            .field("name", self.name())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,176 @@
+//! Looking back: a thread's checkpoints, and the states they hold.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use super::begin::state_of;
+use super::error::ThreadError;
+use super::graph::Runtime;
+use super::outcome::Interrupt;
+use super::request::typed;
+use super::thread::Thread;
+use super::view::CheckpointView;
+use crate::checkpoint::{Checkpointer, Loaded, Page, Seq, Source, Summary, TaskRecord};
+use crate::id::{CheckpointId, NodeName, ThreadId};
+use crate::state::State;
+
+/// How many checkpoints are read at a time.
+const PAGE: usize = 64;
+
+/// A thread's checkpoints, newest first, read page by page.
+pub struct History {
+    saver: Arc<dyn Checkpointer>,
+    thread: ThreadId,
+    page: VecDeque<Summary>,
+    before: Option<Seq>,
+    at_end: bool,
+}
+
+impl History {
+    pub(super) fn new(saver: Arc<dyn Checkpointer>, thread: ThreadId) -> Self {
+        Self {
+            saver,
+            thread,
+            page: VecDeque::new(),
+            before: None,
+            at_end: false,
+        }
+    }
+
+    /// The next older checkpoint; `None` after the first one of the thread.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn next(&mut self) -> Result<Option<Summary>, ThreadError> {
+        if self.page.is_empty() && !self.at_end {
+            let page = self
+                .saver
+                .history(
+                    &self.thread,
+                    Page {
+                        before: self.before,
+                        limit: PAGE,
+                    },
+                )
+                .await?;
+            self.at_end = page.len() < PAGE;
+            self.before = page.last().map(|oldest| oldest.seq).or(self.before);
+            self.page = page.into();
+        }
+        Ok(self.page.pop_front())
+    }
+}
+
+impl fmt::Debug for History {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("History")
+            .field("thread", &self.thread)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One checkpoint of a thread, with the state it holds.
+pub struct Past<S: State> {
+    runtime: Arc<Runtime>,
+    thread: ThreadId,
+    loaded: Loaded,
+    state: S,
+}
+
+impl<S: State> Past<S> {
+    pub(super) fn new(runtime: Arc<Runtime>, thread: ThreadId, loaded: Loaded) -> Result<Self, ThreadError> {
+        let (state, _) = state_of(&runtime.program, &loaded)?;
+        Ok(Self {
+            runtime,
+            thread,
+            loaded,
+            state: typed(state),
+        })
+    }
+
+    /// The checkpoint's id.
+    pub fn id(&self) -> CheckpointId {
+        self.loaded.checkpoint.id
+    }
+
+    /// Its step.
+    pub fn step(&self) -> i64 {
+        self.loaded.checkpoint.step
+    }
+
+    /// How it came about.
+    pub fn source(&self) -> Source {
+        self.loaded.checkpoint.source
+    }
+
+    /// The state. Results of finished siblings in an unfinished superstep are not in it.
+    pub fn state(&self) -> &S {
+        &self.state
+    }
+
+    /// Takes the state.
+    pub fn into_state(self) -> S {
+        self.state
+    }
+
+    /// The nodes that are next, in merge order.
+    pub fn next(&self) -> Vec<NodeName> {
+        self.loaded
+            .checkpoint
+            .frontier
+            .tasks
+            .iter()
+            .map(|task| task.node.clone())
+            .collect()
+    }
+
+    /// What ran in the superstep that led here: writes, routes and targets.
+    pub fn tasks(&self) -> &[TaskRecord] {
+        &self.loaded.checkpoint.tasks
+    }
+
+    /// The open questions of its next tasks.
+    pub fn interrupts(&self) -> Vec<Interrupt> {
+        self.loaded
+            .asks
+            .iter()
+            .filter(|ask| ask.answer.is_none())
+            .map(Interrupt::of)
+            .collect()
+    }
+
+    /// The checkpoint as it was read.
+    pub fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    /// The checkpoint as a JSON document of a stable shape, for tools and for people.
+    pub fn view(&self) -> CheckpointView {
+        CheckpointView::of(&self.thread, &self.loaded)
+    }
+
+    /// Makes a new thread that begins here: it shares the past and copies nothing.
+    ///
+    /// # Errors
+    /// When a thread of that name exists, or the store fails.
+    pub async fn fork(&self, name: impl Into<ThreadId>) -> Result<Thread<S>, ThreadError> {
+        let name = name.into();
+        let saver = self.runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        saver.fork(&self.thread, self.id(), &name).await?;
+        Ok(Thread::new(Arc::clone(&self.runtime), name))
+    }
+}
+
+impl<S: State> fmt::Debug for Past<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Past({} of {} at step {})",
+            self.id(),
+            self.thread,
+            self.step()
+        )
+    }
+}

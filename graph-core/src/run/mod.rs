@@ -1,0 +1,41 @@
+//! Running: the tokio driver, threads, and the event log. The only place that awaits.
+//!
+//! ```text
+//! Graph ─ thread(id) ─► Thread ─ run, resume, answer ─► RunRequest ─ .await ───► Run { status, state }
+//!                          │                                       └ .stream() ─► RunStream: events, then Run
+//!                          ├─ history, head, at, before ─► Past ─ fork ─► Thread
+//!                          └─ edit
+//!
+//! RunRequest ─► begin    loads the head, checks answers, makes the machine's first event
+//!               driver   the one loop: carries out the machine's commands
+//!               attempt  polls a node, maps its route
+//!               commit   merges, logs and stores a superstep
+//! ```
+
+mod ambient;
+mod attempt;
+mod begin;
+mod commit;
+mod driver;
+mod edit;
+mod error;
+mod event;
+mod graph;
+mod history;
+mod outcome;
+mod request;
+mod thread;
+mod trace;
+mod view;
+
+pub use ambient::{Ambient, System};
+pub use error::{NodeFailure, RunError, ThreadError};
+pub use event::{EventKind, Observer, RunEvent};
+pub use graph::Graph;
+pub use history::{History, Past};
+pub use outcome::{Interrupt, Run, Status, Unfinished};
+pub use request::{RunRequest, RunStream};
+pub use thread::Thread;
+pub use tokio_util::sync::CancellationToken;
+pub use trace::{TraceLog, TraceRecord};
+pub use view::{CheckpointView, ConfigView, InterruptView, MetadataView, TaskView};

@@ -1,0 +1,145 @@
+//! How a run ended.
+
+use std::boxed::Box;
+use std::vec::Vec;
+
+use alloc::string::String;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint::AskRecord;
+use crate::id::{CheckpointId, InterruptId, NodeName, RunId, ThreadId};
+use crate::state::{CodecError, Json};
+
+/// A run that ended without an error: it finished, or it can be continued.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use = "a run may have paused or reached its limit; look at its status"]
+pub struct Run<S> {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The run.
+    pub run: RunId,
+    /// The thread's latest checkpoint; `None` without a checkpointer.
+    pub checkpoint: Option<CheckpointId>,
+    /// The step of the latest checkpoint.
+    pub step: i64,
+    /// How it ended.
+    pub status: Status,
+    /// The state as of the latest barrier.
+    pub state: S,
+}
+
+/// How a run ended. Every status but [`Finished`](Self::Finished) leaves a thread that can be continued.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Status {
+    /// Nothing is next.
+    Finished,
+    /// Tasks wait for answers: give them with `thread.answer(..)`.
+    Interrupted {
+        /// The open questions.
+        interrupts: Vec<Interrupt>,
+    },
+    /// The run took as many supersteps as it may: `thread.resume()` takes as many again.
+    LimitReached {
+        /// The recursion limit.
+        limit: u64,
+    },
+    /// The run was cancelled: `thread.resume()` continues it.
+    Cancelled,
+    /// The run stopped at a barrier because it was asked to: `thread.resume()` continues it.
+    Drained,
+}
+
+/// An open question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interrupt {
+    /// Its id: an answer names it.
+    pub id: InterruptId,
+    /// The node that asked.
+    pub node: NodeName,
+    /// The key of the ask in the node.
+    pub key: String,
+    /// The question.
+    pub question: Json,
+}
+
+impl Interrupt {
+    pub(crate) fn of(ask: &AskRecord) -> Self {
+        Self {
+            id: ask.id,
+            node: ask.node.clone(),
+            key: ask.key.clone(),
+            question: ask.question.clone(),
+        }
+    }
+
+    /// The question as a `Q`.
+    ///
+    /// # Errors
+    /// When the question is none.
+    pub fn question<Q: DeserializeOwned>(&self) -> Result<Q, CodecError> {
+        self.question.decode()
+    }
+}
+
+impl<S> Run<S> {
+    /// The final state of a run that finished.
+    ///
+    /// # Errors
+    /// [`Unfinished`] when it paused, was cancelled or reached its limit.
+    pub fn finished(self) -> Result<S, Unfinished> {
+        match self.status {
+            Status::Finished => Ok(self.state),
+            status => Err(Unfinished {
+                thread: self.thread,
+                expected: "to finish",
+                status: Box::new(status),
+            }),
+        }
+    }
+
+    /// The open questions of a run that paused.
+    ///
+    /// # Errors
+    /// [`Unfinished`] when it did not pause.
+    pub fn interrupted(self) -> Result<Vec<Interrupt>, Unfinished> {
+        match self.status {
+            Status::Interrupted { interrupts } => Ok(interrupts),
+            status => Err(Unfinished {
+                thread: self.thread,
+                expected: "to pause",
+                status: Box::new(status),
+            }),
+        }
+    }
+}
+
+/// A run that ended otherwise than its caller requires.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("the run on thread {thread} was expected {expected}, but {}", how(status))]
+pub struct Unfinished {
+    /// The thread.
+    pub thread: ThreadId,
+    expected: &'static str,
+    /// How it ended.
+    pub status: Box<Status>,
+}
+
+fn how(status: &Status) -> String {
+    match status {
+        Status::Finished => "it finished".into(),
+        Status::Interrupted { interrupts } => {
+            let questions: Vec<String> = interrupts
+                .iter()
+                .map(|ask| alloc::format!("{} asks {}", ask.node, ask.question))
+                .collect();
+            alloc::format!("it waits for answers: {}", questions.join("; "))
+        }
+        Status::LimitReached { limit } => alloc::format!("it reached its limit of {limit} supersteps"),
+        Status::Cancelled => "it was cancelled".into(),
+        Status::Drained => "it was asked to stop at a barrier".into(),
+    }
+}

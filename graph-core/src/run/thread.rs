@@ -1,0 +1,191 @@
+//! A thread: the verbs of running, looking back, forking and editing.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use alloc::string::ToString;
+
+use serde::Serialize;
+
+use super::error::ThreadError;
+use super::graph::Runtime;
+use super::history::{History, Past};
+use super::request::{Answers, RunRequest, Verb};
+use crate::checkpoint::{At, Checkpointer};
+use crate::graph::NodeRef;
+use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
+use crate::state::{Input, IntoInput, Json, State};
+
+/// A thread of a graph: a sequence of runs that share one state, with their past.
+///
+/// The handle holds nothing but the name: a thread exists once something ran on it.
+pub struct Thread<S: State> {
+    runtime: Arc<Runtime>,
+    id: ThreadId,
+    state: PhantomData<fn() -> S>,
+}
+
+impl<S: State> Thread<S> {
+    pub(super) fn new(runtime: Arc<Runtime>, id: ThreadId) -> Self {
+        Self {
+            runtime,
+            id,
+            state: PhantomData,
+        }
+    }
+
+    /// The thread's id.
+    #[must_use]
+    pub fn id(&self) -> &ThreadId {
+        &self.id
+    }
+
+    /// Runs the graph on an input: an update, which goes through the reducers on top of what is there, or a
+    /// whole state, which only a new thread takes.
+    ///
+    /// Unfinished work of the thread is discarded; it stays visible in the thread's history.
+    pub fn run(&self, input: impl IntoInput<S>) -> RunRequest<S> {
+        let verb = match input.into_input() {
+            Input::Update(update) => Verb::Input {
+                update: std::boxed::Box::new(update),
+                whole: false,
+            },
+            Input::State(update) => Verb::Input {
+                update: std::boxed::Box::new(update),
+                whole: true,
+            },
+        };
+        RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), verb)
+    }
+
+    /// Continues unfinished work after a crash, an error, a cancellation or a limit. Finished tasks do not run
+    /// again, and effects that succeeded are not repeated. On a finished thread it returns the stored result.
+    pub fn resume(&self) -> RunRequest<S> {
+        RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), Verb::Resume)
+    }
+
+    /// Answers the only open question and continues.
+    ///
+    /// The answer is checked against the question first: a wrong one is refused and the question stays open.
+    pub fn answer<A: Serialize + ?Sized>(&self, answer: &A) -> RunRequest<S> {
+        self.answering(match Json::encode(answer) {
+            Ok(answer) => Answers::Only(answer),
+            Err(error) => Answers::Broken(error),
+        })
+    }
+
+    /// Answers the question with this id and continues; other questions stay open.
+    pub fn answer_to<A: Serialize + ?Sized>(&self, interrupt: InterruptId, answer: &A) -> RunRequest<S> {
+        self.answering(match Json::encode(answer) {
+            Ok(answer) => Answers::ById(std::vec![(interrupt, answer)]),
+            Err(error) => Answers::Broken(error),
+        })
+    }
+
+    /// Answers several questions, all or none, and continues.
+    pub fn answers(&self, answers: impl IntoIterator<Item = (InterruptId, Json)>) -> RunRequest<S> {
+        self.answering(Answers::ById(answers.into_iter().collect()))
+    }
+
+    fn answering(&self, answers: Answers) -> RunRequest<S> {
+        RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), Verb::Answer(answers))
+    }
+
+    /// The latest checkpoint.
+    ///
+    /// # Errors
+    /// When the thread never ran, or its store fails.
+    pub async fn head(&self) -> Result<Past<S>, ThreadError> {
+        self.past(At::Head).await
+    }
+
+    /// The checkpoint with this id, of this thread or of the past that it shares.
+    ///
+    /// # Errors
+    /// When there is none, or the store fails.
+    pub async fn at(&self, checkpoint: CheckpointId) -> Result<Past<S>, ThreadError> {
+        self.past(At::Id(checkpoint)).await
+    }
+
+    /// The newest checkpoint for which `node` is next.
+    ///
+    /// # Errors
+    /// When there is none, or the store fails.
+    pub async fn before<In, Out>(&self, node: NodeRef<In, Out>) -> Result<Past<S>, ThreadError> {
+        let name = self.runtime.name_of(node)?;
+        self.past(At::Before(name)).await
+    }
+
+    /// Like [`before`](Self::before), for a node that is known by its stored name.
+    ///
+    /// # Errors
+    /// When the graph has no such node, there is no such checkpoint, or the store fails.
+    pub async fn before_named(&self, node: impl Into<NodeName>) -> Result<Past<S>, ThreadError> {
+        let node = node.into();
+        let topology = &self.runtime.program.topology;
+        if topology.find(&node).is_none() {
+            let graph = topology.name().clone();
+            return Err(ThreadError::NoSuchNode {
+                graph,
+                node: node.to_string(),
+            });
+        }
+        self.past(At::Before(node)).await
+    }
+
+    /// The thread's checkpoints, newest first, read page by page. States are decoded only when asked for.
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer.
+    pub fn history(&self) -> Result<History, ThreadError> {
+        Ok(History::new(Arc::clone(self.saver()?), self.id.clone()))
+    }
+
+    /// Writes `update` on top of the latest checkpoint as a new one. What is next stays next, and results of
+    /// finished tasks stay finished.
+    ///
+    /// # Errors
+    /// When the thread never ran, another run was faster, or the store fails.
+    pub async fn edit(&self, update: S::Update) -> Result<CheckpointId, ThreadError> {
+        super::edit::edit(&self.runtime, &self.id, std::boxed::Box::new(update)).await
+    }
+
+    async fn past(&self, at: At) -> Result<Past<S>, ThreadError> {
+        let loaded = self.saver()?.load(&self.id, at).await?;
+        let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(self.id.clone()))?;
+        Past::new(Arc::clone(&self.runtime), self.id.clone(), loaded)
+    }
+
+    fn saver(&self) -> Result<&Arc<dyn Checkpointer>, ThreadError> {
+        self.runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)
+    }
+}
+
+impl<S: State> Clone for Thread<S> {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.runtime), self.id.clone())
+    }
+}
+
+impl<S: State> fmt::Debug for Thread<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Thread").field(&self.id).finish()
+    }
+}
+
+/// Every checkpoint of a page, for callers that want all of them at once.
+impl History {
+    /// Reads all that is left.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn collect(mut self) -> Result<Vec<crate::checkpoint::Summary>, ThreadError> {
+        let mut all = Vec::new();
+        while let Some(summary) = self.next().await? {
+            all.push(summary);
+        }
+        Ok(all)
+    }
+}

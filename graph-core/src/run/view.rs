@@ -1,0 +1,217 @@
+//! A checkpoint as a JSON document of a stable shape.
+
+use std::collections::BTreeMap;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint::{Loaded, Source};
+use crate::id::{CheckpointId, TaskId, ThreadId};
+
+/// A checkpoint for tools and people: LangGraph's checkpoint document, whose names its users know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckpointView {
+    /// Which checkpoint.
+    pub config: ConfigView,
+    /// The state, by field.
+    pub values: BTreeMap<String, serde_json::Value>,
+    /// The nodes that are next, in merge order.
+    pub next: Vec<String>,
+    /// Where it stands in its thread.
+    pub metadata: MetadataView,
+    /// When it was made, as an RFC 3339 text in UTC. For people; it orders nothing.
+    pub created_at: String,
+    /// The checkpoint it continues.
+    pub parent_config: Option<ConfigView>,
+    /// The next superstep's tasks.
+    pub tasks: Vec<TaskView>,
+}
+
+/// Names a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConfigView {
+    /// The thread.
+    pub thread_id: String,
+    /// The path of the subgraph; empty for the root.
+    pub checkpoint_ns: String,
+    /// The checkpoint.
+    pub checkpoint_id: String,
+}
+
+/// Where a checkpoint stands in its thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MetadataView {
+    /// How it came about: `input`, `loop`, `update` or `fork`.
+    pub source: String,
+    /// Its step: −1 for a thread's first input, 0 for the start, 1 for the first user superstep.
+    pub step: i64,
+    /// The run that wrote it.
+    pub run_id: String,
+    /// What the superstep's nodes wrote, by node. Of several tasks of one node, a list.
+    pub writes: BTreeMap<String, serde_json::Value>,
+    /// The user's own entries.
+    #[serde(flatten)]
+    pub user: BTreeMap<String, serde_json::Value>,
+}
+
+/// A task of the next superstep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskView {
+    /// The task.
+    pub id: String,
+    /// Its node.
+    pub name: String,
+    /// The item of `each`.
+    pub input: Option<serde_json::Value>,
+    /// Its open questions.
+    pub interrupts: Vec<InterruptView>,
+    /// Whether it has finished, and waits for its siblings.
+    pub finished: bool,
+}
+
+/// An open question.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InterruptView {
+    /// Its id: an answer names it.
+    pub id: String,
+    /// The question.
+    pub value: serde_json::Value,
+}
+
+impl CheckpointView {
+    pub(super) fn of(thread: &ThreadId, loaded: &Loaded) -> Self {
+        let checkpoint = &loaded.checkpoint;
+        let config = |id: CheckpointId| ConfigView {
+            thread_id: thread.to_string(),
+            checkpoint_ns: String::new(),
+            checkpoint_id: id.to_string(),
+        };
+        let field = |id| loaded.schema.field(id).name.clone();
+        let mut writes: BTreeMap<String, Vec<serde_json::Value>> = BTreeMap::new();
+        for task in &checkpoint.tasks {
+            let wrote: serde_json::Map<_, _> = task
+                .writes
+                .iter()
+                .map(|write| (field(write.field), value(&written(&write.write))))
+                .collect();
+            writes
+                .entry(task.node.to_string())
+                .or_default()
+                .push(wrote.into());
+        }
+        let writes = writes.into_iter().map(|(node, mut wrote)| match wrote.len() {
+            1 => (node, wrote.swap_remove(0)),
+            _ => (node, wrote.into()),
+        });
+        let source = match checkpoint.source {
+            Source::Input => "input",
+            Source::Loop => "loop",
+            Source::Update => "update",
+            Source::Fork => "fork",
+        };
+        let tasks = checkpoint.frontier.tasks.iter().map(|next| {
+            let id = TaskId::derive(
+                checkpoint.id,
+                "",
+                checkpoint.step + 1,
+                &next.node,
+                next.cause.each(),
+            );
+            let open = loaded
+                .asks
+                .iter()
+                .filter(|ask| ask.task == id && ask.answer.is_none());
+            TaskView {
+                id: id.to_string(),
+                name: next.node.to_string(),
+                input: next.input.as_ref().map(value),
+                interrupts: open
+                    .map(|ask| InterruptView {
+                        id: ask.id.to_string(),
+                        value: value(&ask.question),
+                    })
+                    .collect(),
+                finished: loaded
+                    .results
+                    .iter()
+                    .any(|result| result.task == id && result.targets.is_some()),
+            }
+        });
+        Self {
+            config: config(checkpoint.id),
+            values: loaded
+                .values
+                .iter()
+                .map(|held| (field(held.field), value(&held.value)))
+                .collect(),
+            next: checkpoint
+                .frontier
+                .tasks
+                .iter()
+                .map(|task| task.node.to_string())
+                .collect(),
+            metadata: MetadataView {
+                source: source.to_string(),
+                step: checkpoint.step,
+                run_id: checkpoint.run.to_string(),
+                writes: writes.collect(),
+                user: checkpoint
+                    .metadata
+                    .iter()
+                    .map(|(name, entry)| (name.clone(), value(entry)))
+                    .collect(),
+            },
+            created_at: rfc3339(checkpoint.id),
+            parent_config: checkpoint.parent.map(config),
+            tasks: tasks.collect(),
+        }
+    }
+}
+
+fn written(write: &crate::state::Logged) -> crate::state::Json {
+    match write {
+        crate::state::Logged::Op(op) => op.operand().clone(),
+        crate::state::Logged::Reduce(json) => json.clone(),
+    }
+}
+
+fn value(json: &crate::state::Json) -> serde_json::Value {
+    json.decode().expect("stored text is JSON")
+}
+
+/// The time in a UUIDv7, to the millisecond. The calendar is Howard Hinnant's `civil_from_days`.
+fn rfc3339(id: CheckpointId) -> String {
+    let (seconds, nanos) = id.0.get_timestamp().map_or((0, 0), |time| time.to_unix());
+    let (days, rest) = (i64::try_from(seconds / 86_400).unwrap_or(0), seconds % 86_400);
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
+    std::format!(
+        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z",
+        nanos / 1_000_000
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_an_id_is_read_from_it() {
+        let id = CheckpointId("01943d4e-7c00-7000-8000-000000000000".parse().expect("a UUID"));
+        assert_eq!(rfc3339(id), "2025-01-06T18:30:14.784Z");
+    }
+}
