@@ -47,7 +47,7 @@ pub mod __private {
     pub use crate::reducer::{LastValue, Reducer, Transient};
     pub use crate::route::{Case, Example, Route};
     pub use crate::state::derived::{
-        FieldList, Part, debug_update, decode_into, encode_stored, lift, lower, no_field, not_stored,
+        FieldList, NoWrite, Part, debug_update, decode_into, encode_stored, lift, lower, no_field, not_stored,
     };
     pub use crate::state::{
         CodecError, Embedded, Field, FieldId, FieldSchema, FieldWrite, Input, IntoInput, IntoWrite, Json,

@@ -28,6 +28,11 @@ impl Errors {
         result.map_err(|error| self.push(error)).ok()
     }
 
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// The `compile_error!` calls, if there are errors.
     pub(crate) fn into_tokens(self) -> Option<TokenStream> {
         self.0.map(|errors| errors.into_compile_error())

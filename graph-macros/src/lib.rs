@@ -8,6 +8,7 @@
 
 mod errors;
 mod from_ref;
+mod node;
 mod route;
 mod source;
 mod state;
@@ -30,4 +31,10 @@ pub fn derive_route(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(FromRef, attributes(from_ref))]
 pub fn derive_from_ref(input: TokenStream) -> TokenStream {
     from_ref::derive(input.into()).into()
+}
+
+/// Checks the signature of a node function, so that a wrong argument or result is pointed at.
+#[proc_macro_attribute]
+pub fn node(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    node::expand(arguments.into(), item.into()).into()
 }

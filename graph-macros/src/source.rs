@@ -2,7 +2,6 @@
 
 use proc_macro2::{Delimiter, Spacing, Span, TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::Ident;
 
 /// The text of `tokens` with one canonical spacing: `Vec < String >` and `Vec<String>` are both the latter.
 ///
@@ -16,13 +15,21 @@ pub(crate) fn text(tokens: &impl ToTokens) -> String {
     printer.text
 }
 
-/// Where `ident` occurs in `stream`.
-pub(crate) fn find(stream: TokenStream, ident: &Ident) -> Option<Span> {
-    stream.into_iter().find_map(|token| match token {
-        TokenTree::Ident(found) if found == *ident => Some(found.span()),
-        TokenTree::Group(group) => find(group.stream(), ident),
-        _ => None,
-    })
+/// Whether the name `name` occurs in `tokens`.
+pub(crate) fn mentions(tokens: &impl ToTokens, name: &str) -> bool {
+    find(tokens, name).is_some()
+}
+
+/// Where the name `name` occurs in `tokens`.
+pub(crate) fn find(tokens: &impl ToTokens, name: &str) -> Option<Span> {
+    tokens
+        .to_token_stream()
+        .into_iter()
+        .find_map(|token| match token {
+            TokenTree::Ident(found) if found == name => Some(found.span()),
+            TokenTree::Group(group) => find(&group.stream(), name),
+            _ => None,
+        })
 }
 
 struct Printer {

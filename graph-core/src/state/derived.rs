@@ -5,7 +5,9 @@
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::fmt;
+use core::marker::PhantomData;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -88,6 +90,33 @@ impl FieldList<'_> {
     }
 }
 
+/// The write type of a state without fields, or of one that the derive refused. There is no value of it.
+pub struct NoWrite<S>(Infallible, PhantomData<fn() -> S>);
+
+impl<S: 'static> FieldWrite for NoWrite<S> {
+    type State = S;
+
+    fn field(&self) -> FieldId {
+        match self.0 {}
+    }
+
+    fn kind(&self) -> WriteKind {
+        match self.0 {}
+    }
+
+    fn apply(self, _: &mut S) {
+        match self.0 {}
+    }
+
+    fn encode(&self) -> Result<Option<LoggedWrite>, CodecError> {
+        match self.0 {}
+    }
+
+    fn decode(logged: &LoggedWrite) -> Result<Self, CodecError> {
+        Err(no_field("a state without fields", logged.field))
+    }
+}
+
 /// Encodes the value of a field whose reducer is `R`.
 ///
 /// # Errors
@@ -148,6 +177,7 @@ pub fn not_stored(name: &str) -> CodecError {
 /// When the formatter fails.
 pub fn debug_update<U: StateUpdate>(update: &U, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let schema = U::State::schema();
+    write!(f, "{}Update ", schema.name)?;
     let mut shown = f.debug_list();
     for write in update.writes() {
         let field = schema.field(write.field());

@@ -6,6 +6,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
 use super::ast::{Payload, Route, Variant};
+use crate::source::mentions;
 
 /// `impl Route` and `impl IntoOutcome`.
 pub(crate) fn expand(route: &Route) -> TokenStream {
@@ -86,7 +87,7 @@ fn bounded(route: &Route) -> syn::Generics {
         .filter(|payload| payload.attrs.example.is_none());
     let defaulted: Vec<_> = payloads
         .map(|payload| &payload.ty)
-        .filter(|ty| params.iter().any(|param| mentions(ty, param)))
+        .filter(|ty| params.iter().any(|param| mentions(ty, &param.to_string())))
         .collect();
     let clause = generics.make_where_clause();
     for param in &params {
@@ -101,10 +102,6 @@ fn bounded(route: &Route) -> syn::Generics {
         .predicates
         .push(syn::parse_quote!(Self: #private::Serialize + #private::DeserializeOwned));
     generics
-}
-
-fn mentions(ty: &syn::Type, param: &syn::Ident) -> bool {
-    crate::source::find(quote!(#ty), param).is_some()
 }
 
 /// A value of the variant.

@@ -3,12 +3,13 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
-use syn::{Attribute, Data, DeriveInput, Fields, GenericParam, Generics, Ident, Type, Visibility};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Data, DeriveInput, Fields, GenericParam, Generics, Ident, Token, Type, Visibility};
 
 use super::attr::{FieldAttrs, StateAttrs};
 use super::case;
 use crate::errors::Errors;
-use crate::source::find;
+use crate::source::mentions;
 
 /// A struct that derives `State`.
 pub(crate) struct State {
@@ -34,9 +35,10 @@ pub(crate) struct Field {
 }
 
 /// What a field is to the engine.
+#[derive(Clone, Copy)]
 pub(crate) enum Kind {
     /// Written through a reducer: the one in `#[reducer(..)]`, or `LastValue`.
-    Stored { reducer: Option<Type> },
+    Stored,
     /// `#[state(transient)]`: kept in memory only.
     Transient,
     /// `#[state(flatten)]`: another state.
@@ -44,41 +46,12 @@ pub(crate) enum Kind {
 }
 
 impl State {
-    /// Reads `item`; `None` when its shape leaves nothing to expand.
-    pub(crate) fn read(item: &DeriveInput, errors: &mut Errors) -> Option<Self> {
+    /// Reads `item`. One that is not a struct with named fields is an error, and read as if it had none.
+    pub(crate) fn read(item: &DeriveInput, errors: &mut Errors) -> Self {
         let attrs = StateAttrs::read(&item.attrs, errors);
-        let fields = match &item.data {
-            Data::Struct(data) => match &data.fields {
-                Fields::Named(fields) => &fields.named,
-                Fields::Unnamed(fields) => {
-                    errors.at(
-                        fields,
-                        "a state has named fields: the names are what checkpoints store",
-                    );
-                    return None;
-                }
-                Fields::Unit => {
-                    errors.at(
-                        &item.ident,
-                        "a state has fields: write `{}` after the name, or add one",
-                    );
-                    return None;
-                }
-            },
-            Data::Enum(data) => {
-                errors.at(
-                    data.enum_token,
-                    "a state is a struct; keep an enum in one of its fields",
-                );
-                return None;
-            }
-            Data::Union(data) => {
-                errors.at(data.union_token, "a state is a struct");
-                return None;
-            }
-        };
-        let fields: Vec<_> = fields
-            .iter()
+        let fields: Vec<_> = named_fields(item, errors)
+            .into_iter()
+            .flatten()
             .filter_map(|field| Field::read(field, &attrs, errors))
             .collect();
         let krate = attrs
@@ -86,13 +59,13 @@ impl State {
             .map_or_else(|| quote!(::superstep), ToTokens::into_token_stream);
         let private = quote!(#krate::__private);
         let generics = bounded(item, &fields, &private);
-        Some(Self {
+        Self {
             ident: item.ident.clone(),
             vis: item.vis.clone(),
             generics,
             fields,
             private,
-        })
+        }
     }
 
     /// The generated update type.
@@ -118,9 +91,7 @@ impl Field {
         let kind = match (&attrs.flatten, &attrs.transient) {
             (Some(_), _) => Kind::Embedded,
             (None, Some(_)) => Kind::Transient,
-            (None, None) => Kind::Stored {
-                reducer: attrs.reducer.clone(),
-            },
+            (None, None) => Kind::Stored,
         };
         let written = ident.unraw().to_string();
         let stored = match (&attrs.rename, state.rename_all) {
@@ -156,9 +127,7 @@ impl Field {
 
     /// The setter that returns the field to its initial value, for fields with an explicit reducer.
     pub(crate) fn clearer(&self) -> Option<Ident> {
-        let Kind::Stored { reducer: Some(_) } = &self.kind else {
-            return None;
-        };
+        self.attrs.reducer.as_ref()?;
         Some(format_ident!(
             "clear_{}",
             self.ident.unraw(),
@@ -173,14 +142,38 @@ impl Field {
 
     /// The reducer's type.
     pub(crate) fn reducer(&self, private: &TokenStream) -> TokenStream {
-        match &self.kind {
-            Kind::Stored {
-                reducer: Some(reducer),
-            } => reducer.to_token_stream(),
-            Kind::Stored { reducer: None } | Kind::Embedded => quote!(#private::LastValue),
-            Kind::Transient => quote!(#private::Transient),
+        match (self.kind, &self.attrs.reducer) {
+            (Kind::Transient, _) => quote!(#private::Transient),
+            (_, Some(reducer)) => reducer.to_token_stream(),
+            (_, None) => quote!(#private::LastValue),
         }
     }
+}
+
+/// The fields of a struct with named fields.
+fn named_fields<'a>(
+    item: &'a DeriveInput,
+    errors: &mut Errors,
+) -> Option<&'a Punctuated<syn::Field, Token![,]>> {
+    match &item.data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Named(fields) => return Some(&fields.named),
+            Fields::Unnamed(fields) => errors.at(
+                fields,
+                "a state has named fields: the names are what checkpoints store",
+            ),
+            Fields::Unit => errors.at(
+                &item.ident,
+                "a state has named fields: write them in braces after the name",
+            ),
+        },
+        Data::Enum(data) => errors.at(
+            data.enum_token,
+            "a state is a struct; keep this enum in one of its fields",
+        ),
+        Data::Union(data) => errors.at(data.union_token, "a state is a struct with named fields"),
+    }
+    None
 }
 
 /// The item's generics with the bounds of a state: every type parameter can be shared between tasks, those in
@@ -205,11 +198,19 @@ fn bounded(item: &DeriveInput, fields: &[Field], private: &TokenStream) -> Gener
         clause.predicates.push(syn::parse_quote!(
             #param: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static
         ));
-        let stored = |field: &&Field| !matches!(field.kind, Kind::Transient) && mentions(&field.ty, param);
+        let stored = |field: &&Field| {
+            !matches!(field.kind, Kind::Transient) && mentions(&field.ty, &param.to_string())
+        };
         if fields.iter().any(|field| stored(&field)) {
             clause
                 .predicates
                 .push(syn::parse_quote!(#param: #private::Serialize + #private::DeserializeOwned));
+        }
+    }
+    for embedded in fields.iter().filter(|field| matches!(field.kind, Kind::Embedded)) {
+        let ty = &embedded.ty;
+        if params.iter().any(|param| mentions(ty, &param.to_string())) {
+            clause.predicates.push(syn::parse_quote!(#ty: #private::State));
         }
     }
     let (ident, (_, arguments, _)) = (&item.ident, item.generics.split_for_impl());
@@ -217,9 +218,4 @@ fn bounded(item: &DeriveInput, fields: &[Field], private: &TokenStream) -> Gener
         .predicates
         .push(syn::parse_quote!(#ident #arguments: ::core::clone::Clone + ::core::default::Default));
     generics
-}
-
-/// Whether `ident` occurs in `tokens`.
-pub(crate) fn mentions(tokens: &impl ToTokens, ident: &Ident) -> bool {
-    find(tokens.to_token_stream(), ident).is_some()
 }

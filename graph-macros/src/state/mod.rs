@@ -23,11 +23,9 @@ pub(crate) fn derive(input: TokenStream) -> TokenStream {
     };
     let mut errors = Errors::default();
     let state = ast::State::read(&item, &mut errors);
-    if let Some(state) = &state {
-        valid::check(state, &mut errors);
-    }
-    match (state, errors.into_tokens()) {
-        (Some(state), None) => expand::expand(&state),
-        (state, errors) => fallback::expand(&item, state.as_ref(), errors),
+    valid::check(&state, &mut errors);
+    match errors.into_tokens() {
+        None => expand::expand(&state),
+        Some(errors) => fallback::expand(&state, errors),
     }
 }

@@ -91,13 +91,13 @@ pub(crate) fn schema(state: &State) -> TokenStream {
     let parts = state.fields.iter().map(|field| {
         let (stored, ty) = (&field.stored, &field.ty);
         let (shown, default) = (source::text(ty), field.reducer(private));
-        let reducer = match &field.kind {
-            Kind::Embedded => {
+        let reducer = match (field.kind, &field.attrs.reducer) {
+            (Kind::Embedded, _) => {
                 return quote!(#private::Part::Embedded { path: #stored, schema: <#ty as #private::State>::schema });
             }
-            Kind::Stored { reducer: Some(reducer) } => source::text(reducer),
-            Kind::Stored { reducer: None } => "LastValue".to_owned(),
-            Kind::Transient => "Transient".to_owned(),
+            (Kind::Transient, _) => "Transient".to_owned(),
+            (Kind::Stored, Some(reducer)) => source::text(reducer),
+            (Kind::Stored, None) => "LastValue".to_owned(),
         };
         let (aliases, secret) = (&field.attrs.aliases, field.attrs.secret.is_some());
         quote!(#private::Part::Field {

@@ -8,18 +8,24 @@ use crate::source;
 
 /// The struct, its setters and its traits.
 pub(crate) fn expand(state: &State) -> TokenStream {
+    let (write, (_, arguments, _)) = (state.write(), state.generics.split_for_impl());
+    let setters = state.fields.iter().map(|field| setters(state, field)).collect();
+    with_setters(state, &quote!(#write #arguments), &setters)
+}
+
+/// The struct and its traits, with these setters and this type of writes.
+pub(crate) fn with_setters(state: &State, write: &TokenStream, setters: &TokenStream) -> TokenStream {
     let State {
         ident, vis, private, ..
     } = state;
-    let (update, write) = (state.update(), state.write());
+    let update = state.update();
     let (impl_generics, arguments, clause) = state.generics.split_for_impl();
     let doc = format!("An update of [`{ident}`]: a list of writes to its fields, in order.");
-    let setters = state.fields.iter().map(|field| setters(state, field));
 
     quote! {
         #[doc = #doc]
         #[must_use = "an update writes nothing until a node returns it"]
-        #vis struct #update #impl_generics #clause { writes: #private::Vec<#write #arguments> }
+        #vis struct #update #impl_generics #clause { writes: #private::Vec<#write> }
 
         #[allow(dead_code, private_bounds, private_interfaces, deprecated, clippy::should_implement_trait)]
         impl #impl_generics #update #arguments #clause {
@@ -29,7 +35,7 @@ pub(crate) fn expand(state: &State) -> TokenStream {
                 self
             }
 
-            #(#setters)*
+            #setters
         }
 
         #[automatically_derived]
@@ -50,15 +56,15 @@ pub(crate) fn expand(state: &State) -> TokenStream {
         impl #impl_generics #private::StateUpdate for #update #arguments #clause {
             type State = #ident #arguments;
 
-            fn from_writes(writes: #private::Vec<#write #arguments>) -> Self {
+            fn from_writes(writes: #private::Vec<#write>) -> Self {
                 Self { writes }
             }
 
-            fn writes(&self) -> &[#write #arguments] {
+            fn writes(&self) -> &[#write] {
                 &self.writes
             }
 
-            fn into_writes(self) -> #private::Vec<#write #arguments> {
+            fn into_writes(self) -> #private::Vec<#write> {
                 self.writes
             }
         }
@@ -109,13 +115,9 @@ fn setters(state: &State, field: &Field) -> TokenStream {
     }
 
     let reducer = field.reducer(private);
-    let doc = match &field.kind {
-        Kind::Stored {
-            reducer: Some(reducer),
-        } => {
-            format!("Writes `{name}` through the reducer `{}`.", source::text(reducer))
-        }
-        _ => format!("Writes `{name}`."),
+    let doc = match &field.attrs.reducer {
+        Some(reducer) => format!("Writes `{name}` through the reducer `{}`.", source::text(reducer)),
+        None => format!("Writes `{name}`."),
     };
     let set_doc =
         format!("Overwrites `{name}`, and with it what other tasks write to it in the same superstep.");

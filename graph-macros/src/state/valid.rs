@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use proc_macro2::Span;
-use quote::ToTokens;
-use syn::{GenericParam, Ident};
+use syn::GenericParam;
 
 use super::ast::{Field, Kind, State};
 use crate::errors::Errors;
@@ -23,7 +21,7 @@ pub(crate) fn check(state: &State, errors: &mut Errors) {
     for field in &state.fields {
         attributes(field, errors);
         names(field, errors);
-        if let Some(span) = find(field.ty.to_token_stream(), &Ident::new("Self", Span::call_site())) {
+        if let Some(span) = find(&field.ty, "Self") {
             let message = format!("write `{}` instead of `Self` in the type of a field", state.ident);
             errors.push(syn::Error::new(span, message));
         }
@@ -62,7 +60,7 @@ fn attributes(field: &Field, errors: &mut Errors) {
             "an embedded state says itself which of its fields are secret; mark them there",
         );
     }
-    if let (Kind::Stored { .. }, Some(skip)) = (&field.kind, &attrs.serde_skip) {
+    if let (Kind::Stored, Some(skip)) = (&field.kind, &attrs.serde_skip) {
         errors.at(
             skip,
             "this field would be stored nevertheless; to keep it out of checkpoints, add `#[state(transient)]`",

@@ -13,6 +13,12 @@ pub(crate) fn expand(state: &State) -> TokenStream {
     } = state;
     let (write, name) = (state.write(), state.name());
     let (impl_generics, arguments, clause) = state.generics.split_for_impl();
+    if state.fields.is_empty() {
+        return quote! {
+            #[doc(hidden)]
+            #vis type #write #impl_generics = #private::NoWrite<#ident #arguments>;
+        };
+    }
     let layout = Layout::of(state);
     let bases = layout.constants();
 
@@ -61,16 +67,6 @@ pub(crate) fn expand(state: &State) -> TokenStream {
             );
         }
     }
-    let (fields, kinds, applies, encodes) = match state.fields.is_empty() {
-        false => (fields, kinds, applies, encodes),
-        true => (
-            quote!(_ => match *self {}),
-            quote!(_ => match *self {}),
-            quote!(_ => match self {}),
-            quote!(_ => match *self {}),
-        ),
-    };
-
     quote! {
         #[doc(hidden)]
         #[allow(non_camel_case_types, clippy::large_enum_variant, private_interfaces)]

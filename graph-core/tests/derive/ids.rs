@@ -1,0 +1,35 @@
+//! A file of its own so that ids are seen through the erased state too.
+
+use superstep::reducer::Append;
+use superstep::state::{ErasedState, ErasedUpdate, FieldId, State, WriteKind};
+
+#[derive(State, Clone, Debug, Default, PartialEq)]
+struct Essay {
+    topic: String,
+    #[reducer(Append)]
+    facts: Vec<u8>,
+}
+
+#[test]
+fn the_engine_sees_fields_by_id() {
+    let mut essay = Essay::default();
+    let update: Box<dyn ErasedUpdate> = Box::new(Essay::update().topic("a").facts([1]).set_facts([2]));
+    assert_eq!(update.shape(0), (FieldId(0), WriteKind::Reduce));
+    assert_eq!(update.shape(2), (FieldId(1), WriteKind::Overwrite));
+    let logged = update.encode().unwrap();
+    assert_eq!(logged.len(), 3);
+
+    let erased: &mut dyn ErasedState = &mut essay;
+    let read = erased.decode_update(&logged).unwrap();
+    erased.apply(update, &|index| index != 1);
+    assert_eq!(erased.encode_field(FieldId(1)).unwrap().as_str(), "[2]");
+    erased.apply(read, &|index| index == 1);
+    erased.reset_field(FieldId(0));
+    assert_eq!(
+        essay,
+        Essay {
+            topic: String::new(),
+            facts: vec![2, 1]
+        }
+    );
+}
