@@ -20,8 +20,6 @@ pub mod id;
 pub mod node;
 pub mod reducer;
 pub mod route;
-#[cfg(feature = "tokio")]
-pub mod run;
 pub mod state;
 
 /// What the expansions of the derives name. Not public API.
@@ -43,7 +41,7 @@ pub mod __private {
     pub use serde::de::DeserializeOwned;
 
     pub use crate::error::NodeError;
-    pub use crate::node::{Dep, FromRef, FromTask, IntoOutcome, Output};
+    pub use crate::node::{FromRef, FromTask, IntoOutcome, Output};
     pub use crate::reducer::{LastValue, Reducer, Transient};
     pub use crate::route::{Case, Example, Route};
     pub use crate::state::derived::{

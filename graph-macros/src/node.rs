@@ -1,7 +1,7 @@
 //! `#[node]`.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::parse::Parser;
 use syn::{FnArg, GenericArgument, ItemFn, Path, PathArguments, ReturnType, Type};
 
@@ -164,19 +164,36 @@ fn checks(function: &ItemFn, state: Option<Type>, options: &Options) -> TokenStr
         ReturnType::Default => quote!(()),
         ReturnType::Type(_, ty) => ty.to_token_stream(),
     };
+    let names: Vec<_> = (0..types.len()).map(|index| format_ident!("a{index}")).collect();
+    let called = called(function);
+    let sent = quote_spanned!(signature.ident.span()=> send(#called(#(#names),*)););
     quote! {
         const _: () = {
             #[allow(dead_code)]
             fn argument<S: #private::State, C, A: #private::FromTask<S, C>>() {}
             #[allow(dead_code)]
             fn output<S: #private::State, O: #private::IntoOutcome<S>>() {}
-            #[allow(dead_code, clippy::extra_unused_type_parameters)]
-            fn node #impl_generics () #clause {
+            #[allow(dead_code)]
+            fn send<F: ::core::marker::Send>(_: F) {}
+            #[allow(dead_code, clippy::extra_unused_type_parameters, clippy::too_many_arguments)]
+            fn node #impl_generics (#(#names: #types),*) #clause {
                 #(#arguments)*
                 output::<#state, #output>();
+                #sent
             }
         };
     }
+}
+
+/// The function's name with its parameters, which its arguments need not determine.
+fn called(function: &ItemFn) -> TokenStream {
+    let (ident, generics) = (&function.sig.ident, &function.sig.generics);
+    if generics.lifetimes().next().is_some() {
+        return quote!(#ident);
+    }
+    let (_, arguments, _) = generics.split_for_impl();
+    let turbofish = arguments.as_turbofish();
+    quote!(#ident #turbofish)
 }
 
 /// The `S` of the first `Snapshot<S>` or `Update<S>` in the signature; an error when they differ.

@@ -32,7 +32,7 @@ pub use policy::{OnUnknown, Policy, Retry};
 pub use snapshot::Snapshot;
 pub use task::Task;
 
-pub use superstep_macros::FromRef;
+pub use superstep_macros::{FromRef, node};
 
 pub(crate) use cell::{CustomSink, RunCell, Stalled, TaskCell};
 pub(crate) use describe::short_type_name;

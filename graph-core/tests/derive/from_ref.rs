@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use superstep::node::FromRef;
-use superstep_macros::FromRef;
 
 #[derive(Clone, Debug, PartialEq)]
 struct Llm(&'static str);

@@ -36,7 +36,7 @@ fn essay() -> Essay {
         score: 0.1 + 0.2,
         stage: Stage::Review { by: "me".to_owned() },
         note: Some(1),
-        cost: u64::MAX,
+        cost: 1 << 60,
         session: 7,
     }
 }

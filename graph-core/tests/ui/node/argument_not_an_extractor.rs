@@ -1,0 +1,16 @@
+extern crate superstep_core as superstep;
+
+use superstep::node::{Dep, Snapshot, node};
+use superstep::state::{State, Update};
+
+#[derive(State, Clone, Default)]
+struct Essay {
+    topic: String,
+}
+
+#[node]
+async fn plan(essay: Snapshot<Essay>, draft: String) -> Update<Essay> {
+    Essay::update().topic(draft + &essay.topic)
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+extern crate superstep_core as superstep;
+
+use superstep::node::{Dep, Snapshot, node};
+use superstep::state::{State, Update};
+
+#[derive(State, Clone, Default)]
+struct Essay {
+    topic: String,
+}
+
+#[node]
+fn plan(essay: Snapshot<Essay>) -> Update<Essay> {
+    Essay::update().topic(essay.topic.clone())
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+extern crate superstep_core as superstep;
+
+use superstep::node::node;
+
+#[node]
+struct Planner;
+
+fn main() {}

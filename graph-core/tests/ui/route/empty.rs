@@ -1,0 +1,9 @@
+extern crate superstep_core as superstep;
+
+use serde::{Deserialize, Serialize};
+use superstep::route::Route;
+
+#[derive(Route, Serialize, Deserialize)]
+enum Plan {}
+
+fn main() {}

@@ -1,0 +1,10 @@
+extern crate superstep_core as superstep;
+
+use superstep::state::State;
+
+#[derive(State, Clone, Default)]
+struct Essay {
+    and: String,
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+extern crate superstep_core as superstep;
+
+use superstep::state::State;
+
+#[derive(State, Clone, Default)]
+struct Essay {
+    #[reducer(Apend)]
+    facts: Vec<String>,
+}
+
+fn main() {}

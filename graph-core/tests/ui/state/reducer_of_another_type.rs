@@ -1,0 +1,12 @@
+extern crate superstep_core as superstep;
+
+use superstep::reducer::Append;
+use superstep::state::State;
+
+#[derive(State, Clone, Default)]
+struct Essay {
+    #[reducer(Append)]
+    topic: String,
+}
+
+fn main() {}

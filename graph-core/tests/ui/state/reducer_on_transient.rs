@@ -1,0 +1,13 @@
+extern crate superstep_core as superstep;
+
+use superstep::reducer::Append;
+use superstep::state::State;
+
+#[derive(State, Clone, Default)]
+struct Essay {
+    #[state(transient)]
+    #[reducer(Append)]
+    facts: Vec<String>,
+}
+
+fn main() {}

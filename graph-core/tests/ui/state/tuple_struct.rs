@@ -1,0 +1,8 @@
+extern crate superstep_core as superstep;
+
+use superstep::state::State;
+
+#[derive(State, Clone, Default)]
+struct Essay(String, String);
+
+fn main() {}
