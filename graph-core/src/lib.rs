@@ -44,9 +44,7 @@ pub mod __private {
     pub use crate::node::{FromRef, FromTask, IntoOutcome, Output};
     pub use crate::reducer::{LastValue, Reducer, Transient};
     pub use crate::route::{Case, Example, Route};
-    pub use crate::state::derived::{
-        FieldList, NoWrite, Part, debug_update, decode_into, encode_stored, lift, lower, no_field, not_stored,
-    };
+    pub use crate::state::derived::{Codec, FieldList, NoWrite, Part, debug_update, lift, lower, no_field};
     pub use crate::state::{
         CodecError, Embedded, Field, FieldId, FieldSchema, FieldWrite, Input, IntoInput, IntoWrite, Json,
         Lifetime, Logged, LoggedWrite, Schema, State, StateUpdate, Update, Write, WriteKind, Writers,

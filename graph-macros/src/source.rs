@@ -32,6 +32,15 @@ pub(crate) fn find(tokens: &impl ToTokens, name: &str) -> Option<Span> {
         })
 }
 
+/// `tokens` with another span, for code whose errors are to point there.
+pub(crate) fn respan(tokens: &impl ToTokens, span: Span) -> TokenStream {
+    let respanned = tokens.to_token_stream().into_iter().map(|mut token| {
+        token.set_span(span);
+        token
+    });
+    respanned.collect()
+}
+
 struct Printer {
     text: String,
     last: Last,

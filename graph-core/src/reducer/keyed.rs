@@ -46,7 +46,7 @@ impl<T> LogWrite<T> {
 
 impl<T> Reducer<Vec<T>> for KeyedLog
 where
-    T: Keyed + Serialize + DeserializeOwned + Send + 'static,
+    T: Keyed + Send + 'static,
 {
     type Write = LogWrite<T>;
 
@@ -62,16 +62,19 @@ where
         }
     }
 
-    fn log(write: &LogWrite<T>) -> Result<Option<Op>, CodecError> {
-        let rows: Vec<RowRef<'_, T>> = write.0.iter().map(RowRef::of).collect();
-        Ok(Some(Op::Keyed(Json::encode(&rows)?)))
+    fn log(write: &LogWrite<T>) -> Result<Option<Op>, CodecError>
+    where
+        LogWrite<T>: Serialize,
+    {
+        Ok(Some(Op::Keyed(Json::encode(write)?)))
     }
 
-    fn replay(op: &Op) -> Result<LogWrite<T>, CodecError> {
+    fn replay(op: &Op) -> Result<LogWrite<T>, CodecError>
+    where
+        LogWrite<T>: DeserializeOwned,
+    {
         match op {
-            Op::Keyed(rows) => Ok(LogWrite(
-                rows.decode::<Vec<Row<T>>>()?.into_iter().map(Row::edit).collect(),
-            )),
+            Op::Keyed(rows) => rows.decode(),
             other => Err(unknown_operation(other)),
         }
     }

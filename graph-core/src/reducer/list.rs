@@ -12,18 +12,24 @@ use crate::state::{CodecError, Json, Op};
 #[derive(Clone, Copy, Debug)]
 pub struct Append;
 
-impl<T: Serialize + DeserializeOwned + Send + 'static> Reducer<Vec<T>> for Append {
+impl<T: Send + 'static> Reducer<Vec<T>> for Append {
     type Write = Vec<T>;
 
     fn reduce(current: &mut Vec<T>, write: Vec<T>) {
         current.extend(write);
     }
 
-    fn log(write: &Vec<T>) -> Result<Option<Op>, CodecError> {
+    fn log(write: &Vec<T>) -> Result<Option<Op>, CodecError>
+    where
+        Vec<T>: Serialize,
+    {
         Ok(Some(Op::Extend(Json::encode(write)?)))
     }
 
-    fn replay(op: &Op) -> Result<Vec<T>, CodecError> {
+    fn replay(op: &Op) -> Result<Vec<T>, CodecError>
+    where
+        Vec<T>: DeserializeOwned,
+    {
         match op {
             Op::Extend(items) => items.decode(),
             other => Err(unknown_operation(other)),

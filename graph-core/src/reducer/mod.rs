@@ -31,6 +31,9 @@ pub use value::{Any, Ephemeral, LastValue, Transient};
 
 use alloc::format;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::state::{CodecError, Lifetime, Op, Writers};
 
 /// Folds writes into a field of type `T`.
@@ -59,8 +62,7 @@ use crate::state::{CodecError, Lifetime, Op, Writers};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a reducer for a field of type `{T}`",
     label = "this reducer does not fit this field",
-    note = "`Append` is for `Vec`, `Merge` for maps, `Union` for sets, `Sum`, `Max` and `Min` for numbers",
-    note = "stored fields must be `Serialize + DeserializeOwned`; mark a field that cannot be with `#[state(transient)]`"
+    note = "`Append` is for `Vec`, `KeyedLog` for `Vec` of `Keyed` items, `Merge` for maps, `Union` for sets, `Sum`, `Max` and `Min` for numbers"
 )]
 pub trait Reducer<T>: 'static {
     /// What a node writes. For a stored field it must be `Serialize + DeserializeOwned`.
@@ -79,7 +81,10 @@ pub trait Reducer<T>: 'static {
     ///
     /// # Errors
     /// When the write has no JSON form.
-    fn log(_write: &Self::Write) -> Result<Option<Op>, CodecError> {
+    fn log(_write: &Self::Write) -> Result<Option<Op>, CodecError>
+    where
+        Self::Write: Serialize,
+    {
         Ok(None)
     }
 
@@ -87,7 +92,10 @@ pub trait Reducer<T>: 'static {
     ///
     /// # Errors
     /// When the operation is none that `log` makes.
-    fn replay(op: &Op) -> Result<Self::Write, CodecError> {
+    fn replay(op: &Op) -> Result<Self::Write, CodecError>
+    where
+        Self::Write: DeserializeOwned,
+    {
         Err(unknown_operation(op))
     }
 }

@@ -1,16 +1,15 @@
 //! Reducers of single values.
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
-use super::{Reducer, unknown_operation};
+use super::Reducer;
 use crate::state::{CodecError, Json, Lifetime, Op, Writers};
 
 /// The default reducer: a write replaces the value; two tasks writing in one superstep are an error.
 #[derive(Clone, Copy, Debug)]
 pub struct LastValue;
 
-impl<T: Serialize + DeserializeOwned + Send + 'static> Reducer<T> for LastValue {
+impl<T: Send + 'static> Reducer<T> for LastValue {
     type Write = T;
     const WRITERS: Writers = Writers::One;
 
@@ -18,7 +17,10 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Reducer<T> for LastValue 
         *current = write;
     }
 
-    fn log(write: &T) -> Result<Option<Op>, CodecError> {
+    fn log(write: &T) -> Result<Option<Op>, CodecError>
+    where
+        T: Serialize,
+    {
         set(write)
     }
 }
@@ -29,7 +31,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Reducer<T> for LastValue 
 #[derive(Clone, Copy, Debug)]
 pub struct Any;
 
-impl<T: Serialize + DeserializeOwned + Send + 'static> Reducer<T> for Any {
+impl<T: Send + 'static> Reducer<T> for Any {
     type Write = T;
 
     fn reduce(current: &mut T, write: T) {
@@ -43,7 +45,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Reducer<T> for Any {
 #[derive(Clone, Copy, Debug)]
 pub struct Ephemeral;
 
-impl<T: Serialize + DeserializeOwned + Send + 'static> Reducer<T> for Ephemeral {
+impl<T: Send + 'static> Reducer<T> for Ephemeral {
     type Write = T;
     const WRITERS: Writers = Writers::One;
     const LIFETIME: Lifetime = Lifetime::OneStep;
@@ -52,7 +54,10 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Reducer<T> for Ephemeral 
         *current = write;
     }
 
-    fn log(write: &T) -> Result<Option<Op>, CodecError> {
+    fn log(write: &T) -> Result<Option<Op>, CodecError>
+    where
+        T: Serialize,
+    {
         set(write)
     }
 }
@@ -70,10 +75,6 @@ impl<T: Send + 'static> Reducer<T> for Transient {
 
     fn reduce(current: &mut T, write: T) {
         *current = write;
-    }
-
-    fn replay(op: &Op) -> Result<T, CodecError> {
-        Err(unknown_operation(op))
     }
 }
 

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use super::json::{CodecError, Json};
 use super::op::{Logged, LoggedWrite};
 use super::schema::{FieldId, FieldSchema, Lifetime, Schema, Writers};
-use super::{FieldWrite, State, StateUpdate, WriteKind};
+use super::{FieldWrite, State, StateUpdate, Write, WriteKind};
 use crate::reducer::Reducer;
 
 /// A state's source, from which [`FieldList::schema`] makes its schema.
@@ -117,37 +117,132 @@ impl<S: 'static> FieldWrite for NoWrite<S> {
     }
 }
 
-/// Encodes the value of a field whose reducer is `R`.
+/// What a stored field and a stored write have to be.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be stored in a checkpoint",
+    label = "it, or a type in it, is not `Serialize` and `Deserialize`",
+    note = "derive them: `#[derive(Serialize, Deserialize)]`",
+    note = "or keep the field in memory only, with `#[state(transient)]`"
+)]
+pub trait Stored: Serialize + DeserializeOwned {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned> Stored for T {}
+
+/// What the expansion does with a field of type `T` whose reducer takes a `W`.
 ///
-/// # Errors
-/// When the value has no JSON form, or the reducer's fields are not stored.
-pub fn encode_stored<T, R>(value: &T, name: &str) -> Result<Json, CodecError>
-where
-    T: Serialize,
-    R: Reducer<T>,
-{
-    match R::LIFETIME {
-        Lifetime::Unstored => Err(not_stored(name)),
-        Lifetime::Stored | Lifetime::OneStep => Json::encode(value),
+/// One constant for each field: what the field's type and reducer have to be is checked there, and only
+/// there, so that a mistake is one error.
+pub struct Codec<T, W> {
+    reduce: fn(&mut T, W),
+    /// `None` for a field that is not stored.
+    forms: Option<Forms<T, W>>,
+}
+
+struct Forms<T, W> {
+    encode: fn(&T) -> Result<Json, CodecError>,
+    decode: fn(&Json) -> Result<T, CodecError>,
+    encode_write: fn(&Write<T, W>, FieldId) -> Result<Option<LoggedWrite>, CodecError>,
+    decode_write: fn(&Logged) -> Result<Write<T, W>, CodecError>,
+}
+
+impl<T, W> Codec<T, W> {
+    /// Of a field with the reducer `R`.
+    #[must_use]
+    pub const fn stored<R>() -> Self
+    where
+        T: Stored,
+        W: Stored,
+        R: Reducer<T, Write = W>,
+    {
+        let forms = match R::LIFETIME {
+            Lifetime::Unstored => None,
+            Lifetime::Stored | Lifetime::OneStep => Some(Forms {
+                encode: Json::encode,
+                decode: Json::decode,
+                encode_write: Write::encode::<R>,
+                decode_write: Write::decode::<R>,
+            }),
+        };
+        Self {
+            reduce: R::reduce,
+            forms,
+        }
+    }
+
+    /// Of a field that is kept in memory only.
+    #[must_use]
+    pub const fn transient<R: Reducer<T, Write = W>>() -> Self {
+        Self {
+            reduce: R::reduce,
+            forms: None,
+        }
+    }
+
+    /// Applies a write to the field.
+    pub fn apply(&self, write: Write<T, W>, field: &mut T) {
+        match write {
+            Write::Reduce(write) => (self.reduce)(field, write),
+            Write::Set(value) => *field = value,
+        }
+    }
+
+    /// Encodes the field's value.
+    ///
+    /// # Errors
+    /// When the value has no JSON form, or the field is not stored.
+    pub fn encode(&self, value: &T, name: &str) -> Result<Json, CodecError> {
+        (self.forms(name)?.encode)(value)
+    }
+
+    /// Replaces the field's value by a decoded one.
+    ///
+    /// # Errors
+    /// When the value does not decode, which leaves the field as it was, or the field is not stored.
+    pub fn decode(&self, field: &mut T, value: &Json, name: &str) -> Result<(), CodecError> {
+        *field = (self.forms(name)?.decode)(value)?;
+        Ok(())
+    }
+
+    /// The logged form of a write; `None` when the field is not stored.
+    ///
+    /// # Errors
+    /// When the write has no JSON form.
+    pub fn encode_write(&self, write: &Write<T, W>, field: u16) -> Result<Option<LoggedWrite>, CodecError> {
+        match &self.forms {
+            Some(forms) => (forms.encode_write)(write, FieldId(field)),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads a logged write back.
+    ///
+    /// # Errors
+    /// When it does not fit the field, or the field is not stored.
+    pub fn decode_write(&self, logged: &LoggedWrite, name: &str) -> Result<Write<T, W>, CodecError> {
+        (self.forms(name)?.decode_write)(&logged.write)
+    }
+
+    fn forms(&self, name: &str) -> Result<&Forms<T, W>, CodecError> {
+        self.forms
+            .as_ref()
+            .ok_or_else(|| CodecError::new(format!("the field `{name}` is not stored")))
     }
 }
 
-/// Replaces `field` by the decoded `value`.
+/// Moves a write of an embedded state to the ids of the state around it.
 ///
 /// # Errors
-/// When the value does not decode; the field is then unchanged.
-pub fn decode_into<T: DeserializeOwned>(field: &mut T, value: &Json) -> Result<(), CodecError> {
-    *field = value.decode()?;
-    Ok(())
-}
-
-/// Moves a write of an embedded state to the ids of the state around it.
-#[must_use]
-pub fn lift(write: Option<LoggedWrite>, base: u16) -> Option<LoggedWrite> {
-    write.map(|write| LoggedWrite {
+/// The error it is given.
+pub fn lift(
+    write: Result<Option<LoggedWrite>, CodecError>,
+    base: u16,
+) -> Result<Option<LoggedWrite>, CodecError> {
+    let lift = |write: LoggedWrite| LoggedWrite {
         field: FieldId(base + write.field.0),
         ..write
-    })
+    };
+    Ok(write?.map(lift))
 }
 
 /// Moves a write to the ids of the embedded state that starts at `base`.
@@ -163,12 +258,6 @@ pub fn lower(write: &LoggedWrite, base: u16) -> LoggedWrite {
 #[must_use]
 pub fn no_field(state: &str, field: FieldId) -> CodecError {
     CodecError::new(format!("`{state}` has no field with id {}", field.0))
-}
-
-/// The error for a field that checkpoints do not hold.
-#[must_use]
-pub fn not_stored(name: &str) -> CodecError {
-    CodecError::new(format!("the field `{name}` is not stored"))
 }
 
 /// Shows an update as its logged writes, without the values of secret fields.

@@ -23,6 +23,8 @@ mod write;
 
 use core::fmt::Debug;
 
+use crate::node::IntoOutcome;
+
 pub use erased::{ErasedState, ErasedUpdate};
 pub use field::{Embedded, Field};
 pub use json::{CodecError, Json};
@@ -45,7 +47,7 @@ pub type Update<S> = <S as State>::Update;
 )]
 pub trait State: Clone + Send + Sync + 'static {
     /// A list of writes to the fields, with a setter per field.
-    type Update: StateUpdate<State = Self>;
+    type Update: StateUpdate<State = Self> + IntoInput<Self> + IntoOutcome<Self, Route = ()>;
     /// One write to one field.
     type Write: FieldWrite<State = Self>;
     /// The number of fields, those of embedded states included.

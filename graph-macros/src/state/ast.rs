@@ -135,6 +135,11 @@ impl Field {
         ))
     }
 
+    /// The constant of the write type with the field's codec.
+    pub(crate) fn codec(&self) -> Ident {
+        format_ident!("__{}", self.ident.unraw(), span = self.ident.span())
+    }
+
     /// The constant with the field's handle.
     pub(crate) fn handle(&self) -> Ident {
         Ident::new(&case::screaming_snake(&self.name()), self.ident.span())

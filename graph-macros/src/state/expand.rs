@@ -23,6 +23,8 @@ fn state_impl(state: &State) -> TokenStream {
     let State { ident, private, .. } = state;
     let (update, write, name) = (state.update(), state.write(), state.name());
     let (impl_generics, arguments, clause) = state.generics.split_for_impl();
+    let turbofish = arguments.as_turbofish();
+    let write_path = quote!(#write #turbofish);
     let layout = Layout::of(state);
     let (len, schema) = (&layout.len, schema(state));
 
@@ -30,7 +32,7 @@ fn state_impl(state: &State) -> TokenStream {
     let mut decodes = TokenStream::new();
     let mut resets = TokenStream::new();
     for (field, slot) in state.fields.iter().zip(&layout.slots) {
-        let (member, ty, stored, reducer) = (&field.ident, &field.ty, &field.stored, field.reducer(private));
+        let (member, stored, codec) = (&field.ident, &field.stored, field.codec());
         let (id, pattern) = (&slot.id, &slot.pattern);
         if let Kind::Embedded = field.kind {
             let inner = quote!(#private::FieldId(field.0 - #id));
@@ -40,15 +42,8 @@ fn state_impl(state: &State) -> TokenStream {
             resets.extend(quote!(#pattern => #private::State::reset_field(&mut self.#member, #inner),));
             continue;
         }
-        if let Kind::Transient = field.kind {
-            encodes.extend(quote!(#pattern => #private::Err(#private::not_stored(#stored)),));
-            decodes.extend(quote!(#pattern => #private::Err(#private::not_stored(#stored)),));
-        } else {
-            encodes.extend(
-                quote!(#pattern => #private::encode_stored::<#ty, #reducer>(&self.#member, #stored),),
-            );
-            decodes.extend(quote!(#pattern => #private::decode_into(&mut self.#member, value),));
-        }
+        encodes.extend(quote!(#pattern => #write_path::#codec.encode(&self.#member, #stored),));
+        decodes.extend(quote!(#pattern => #write_path::#codec.decode(&mut self.#member, value, #stored),));
         resets.extend(quote!(#pattern => #private::swap(&mut self.#member, &mut initial.#member),));
     }
 

@@ -21,6 +21,10 @@ pub(crate) fn expand(state: &State, errors: TokenStream) -> TokenStream {
     let write = quote!(#private::NoWrite<#ident #arguments>);
     let update_type = update::with_setters(state, &write, &setters(state));
     let handles = handles(state);
+    let reducers = state
+        .fields
+        .iter()
+        .filter_map(|field| field.attrs.reducer.as_ref());
     quote! {
         #errors
 
@@ -73,6 +77,9 @@ pub(crate) fn expand(state: &State, errors: TokenStream) -> TokenStream {
             }
 
             #handles
+
+            // Their imports are not unused.
+            fn __reducers(_: (#(#reducers,)*)) {}
         }
     }
 }

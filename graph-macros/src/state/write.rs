@@ -1,10 +1,12 @@
 //! The write type: one variant per field.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
 
-use super::ast::{Kind, State};
+use super::ast::{Field, Kind, State};
 use super::schema::Layout;
+use crate::source;
 
 /// The enum and its `FieldWrite`.
 pub(crate) fn expand(state: &State) -> TokenStream {
@@ -21,52 +23,41 @@ pub(crate) fn expand(state: &State) -> TokenStream {
     }
     let layout = Layout::of(state);
     let bases = layout.constants();
-
-    let variants = state.fields.iter().map(|field| {
-        let (variant, ty, reducer) = (&field.ident, &field.ty, field.reducer(private));
-        match field.kind {
-            Kind::Embedded => quote!(#variant(<#ty as #private::State>::Write)),
-            _ => quote!(#variant(#private::Write<#ty, <#reducer as #private::Reducer<#ty>>::Write>)),
-        }
-    });
+    let variants = state.fields.iter().map(|field| variant(state, field));
+    let codecs = state.fields.iter().filter_map(|field| codec(state, field));
     let mut fields = TokenStream::new();
     let mut kinds = TokenStream::new();
     let mut applies = TokenStream::new();
     let mut encodes = TokenStream::new();
     let mut decodes = TokenStream::new();
     for (field, slot) in state.fields.iter().zip(&layout.slots) {
-        let (variant, stored, reducer) = (&field.ident, &field.stored, field.reducer(private));
+        let (variant, stored, codec) = (&field.ident, &field.stored, field.codec());
         let (id, pattern) = (&slot.id, &slot.pattern);
         if let Kind::Embedded = field.kind {
-            fields.extend(quote!(
+            fields.extend(quote! {
                 Self::#variant(write) => #private::FieldId(#id + #private::FieldWrite::field(write).0),
-            ));
+            });
             kinds.extend(quote!(Self::#variant(write) => #private::FieldWrite::kind(write),));
-            applies.extend(quote!(
+            applies.extend(quote! {
                 Self::#variant(write) => #private::FieldWrite::apply(write, &mut state.#variant),
-            ));
-            encodes.extend(quote!(
-                Self::#variant(write) => #private::lift(#private::FieldWrite::encode(write)?, #id),
-            ));
-            decodes.extend(quote!(
+            });
+            encodes.extend(quote! {
+                Self::#variant(write) => #private::lift(#private::FieldWrite::encode(write), #id),
+            });
+            decodes.extend(quote! {
                 #pattern => #private::FieldWrite::decode(&#private::lower(logged, #id)).map(Self::#variant),
-            ));
-            continue;
-        }
-        fields.extend(quote!(Self::#variant(_) => #private::FieldId(#id),));
-        kinds.extend(quote!(Self::#variant(write) => write.kind(),));
-        applies.extend(quote!(Self::#variant(write) => write.apply::<#reducer>(&mut state.#variant),));
-        if let Kind::Transient = field.kind {
-            encodes.extend(quote!(Self::#variant(_) => #private::None,));
-            decodes.extend(quote!(#pattern => #private::Err(#private::not_stored(#stored)),));
+            });
         } else {
-            encodes
-                .extend(quote!(Self::#variant(write) => write.encode::<#reducer>(#private::FieldId(#id))?,));
-            decodes.extend(
-                quote!(#pattern => #private::Write::decode::<#reducer>(&logged.write).map(Self::#variant),),
-            );
+            fields.extend(quote!(Self::#variant(_) => #private::FieldId(#id),));
+            kinds.extend(quote!(Self::#variant(write) => write.kind(),));
+            applies.extend(quote!(Self::#variant(write) => Self::#codec.apply(write, &mut state.#variant),));
+            encodes.extend(quote!(Self::#variant(write) => Self::#codec.encode_write(write, #id),));
+            decodes.extend(quote! {
+                #pattern => Self::#codec.decode_write(logged, #stored).map(Self::#variant),
+            });
         }
     }
+
     quote! {
         #[doc(hidden)]
         #[allow(non_camel_case_types, clippy::large_enum_variant, private_interfaces)]
@@ -75,7 +66,10 @@ pub(crate) fn expand(state: &State) -> TokenStream {
         #bases
 
         #[automatically_derived]
-        #[allow(deprecated)]
+        #[allow(non_upper_case_globals, private_interfaces, deprecated)]
+        impl #impl_generics #write #arguments #clause { #(#codecs)* }
+
+        #[automatically_derived]
         impl #impl_generics #private::FieldWrite for #write #arguments #clause {
             type State = #ident #arguments;
 
@@ -92,7 +86,7 @@ pub(crate) fn expand(state: &State) -> TokenStream {
             }
 
             fn encode(&self) -> #private::Result<#private::Option<#private::LoggedWrite>, #private::CodecError> {
-                #private::Ok(match self { #encodes })
+                match self { #encodes }
             }
 
             fn decode(logged: &#private::LoggedWrite) -> #private::Result<Self, #private::CodecError> {
@@ -103,4 +97,32 @@ pub(crate) fn expand(state: &State) -> TokenStream {
             }
         }
     }
+}
+
+fn variant(state: &State, field: &Field) -> TokenStream {
+    let private = &state.private;
+    let (variant, ty, reducer) = (&field.ident, &field.ty, field.reducer(private));
+    match field.kind {
+        Kind::Embedded => quote!(#variant(<#ty as #private::State>::Write)),
+        Kind::Stored | Kind::Transient => {
+            quote!(#variant(#private::Write<#ty, <#reducer as #private::Reducer<#ty>>::Write>))
+        }
+    }
+}
+
+/// The constant through which the expansion encodes, decodes and reduces a field.
+fn codec(state: &State, field: &Field) -> Option<TokenStream> {
+    let private = &state.private;
+    let (codec, ty, reducer) = (field.codec(), &field.ty, field.reducer(private));
+    // The span of the type: what it has to be is checked here.
+    let span = ty.span();
+    let here = source::respan(private, span);
+    let value = match field.kind {
+        Kind::Embedded => return None,
+        Kind::Stored => quote_spanned!(span=> #here::Codec::<#ty, _>::stored::<#reducer>()),
+        Kind::Transient => quote_spanned!(span=> #here::Codec::<#ty, _>::transient::<#reducer>()),
+    };
+    Some(quote! {
+        const #codec: #private::Codec<#ty, <#reducer as #private::Reducer<#ty>>::Write> = #value;
+    })
 }

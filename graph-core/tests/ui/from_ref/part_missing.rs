@@ -13,8 +13,12 @@ struct Deps {
     llm: Llm,
 }
 
+fn part<T: FromRef<Deps>>(deps: &Deps) -> T {
+    T::from_ref(deps)
+}
+
 fn main() {
     let deps = Deps { llm: Llm };
-    let _ = Llm::from_ref(&deps);
-    let _ = Web::from_ref(&deps);
+    let _: Llm = part(&deps);
+    let _: Web = part(&deps);
 }

@@ -1,6 +1,6 @@
 extern crate superstep_core as superstep;
 
-use superstep::node::{Dep, Snapshot, node};
+use superstep::node::{Snapshot, node};
 use superstep::state::{State, Update};
 
 #[derive(State, Clone, Default)]

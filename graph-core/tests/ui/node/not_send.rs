@@ -2,7 +2,7 @@ extern crate superstep_core as superstep;
 
 use std::rc::Rc;
 
-use superstep::node::{Dep, Snapshot, node};
+use superstep::node::{Snapshot, node};
 use superstep::state::{State, Update};
 
 #[derive(State, Clone, Default)]

@@ -1,7 +1,7 @@
 extern crate superstep_core as superstep;
 
-use superstep::node::{Dep, Snapshot, node};
-use superstep::state::{State, Update};
+use superstep::node::{Snapshot, node};
+use superstep::state::State;
 
 #[derive(State, Clone, Default)]
 struct Essay {

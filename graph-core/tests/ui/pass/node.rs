@@ -37,6 +37,7 @@ async fn plan(essay: Snapshot<Essay>, llm: Dep<Llm>, fx: Effects) -> Result<Plan
 #[node(context = Deps)]
 async fn research(mut web: Dep<Llm>, Dep(all): Dep<Deps>, query: Input<String>) -> Result<Update<Essay>, NodeError> {
     web.0 = all.llm;
+    let _ = web;
     Ok(Essay::update().topic(query.as_str()))
 }
 

@@ -1,6 +1,6 @@
 extern crate superstep_core as superstep;
 
-mod essay {
+pub mod essay {
     #![deny(missing_docs, unreachable_pub, private_interfaces, private_bounds, nonstandard_style, unused)]
     //! A state whose crate denies what it can.
 
@@ -8,7 +8,7 @@ mod essay {
     use superstep::state::State;
 
     #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-    struct Score(u8);
+    pub(crate) struct Score(u8);
 
     /// An essay.
     #[derive(State, Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 extern crate superstep_core as superstep;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use superstep::route::Route;
 
 #[derive(Route, Serialize)]

@@ -6,6 +6,7 @@ use superstep::state::State;
 #[derive(State, Clone, Default)]
 #[reducer(Append)]
 struct Essay {
+    #[reducer(Append)]
     facts: Vec<String>,
 }
 

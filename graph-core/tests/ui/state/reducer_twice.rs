@@ -1,12 +1,12 @@
 extern crate superstep_core as superstep;
 
-use superstep::reducer::{Append, Union};
+use superstep::reducer::Append;
 use superstep::state::State;
 
 #[derive(State, Clone, Default)]
 struct Essay {
     #[reducer(Append)]
-    #[reducer(Union)]
+    #[reducer(Append)]
     facts: Vec<String>,
 }
 

@@ -8,8 +8,6 @@ struct Essay {
     facts: Vec<String>,
     #[reducer()]
     drafts: Vec<String>,
-    #[reducer = Append]
-    notes: Vec<String>,
 }
 
 fn main() {}
