@@ -20,6 +20,8 @@ pub mod id;
 pub mod node;
 pub mod reducer;
 pub mod route;
+#[cfg(feature = "tokio")]
+pub mod run;
 pub mod state;
 
 /// What the expansions of the derives name. Not public API.
