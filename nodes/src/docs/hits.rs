@@ -24,6 +24,6 @@ pub struct SearchHits {
 pub struct WordCount {
     /// The word, in lower case.
     pub word: String,
-    /// How many passages have a form of it.
+    /// How many passages have a form of it, or a synonym.
     pub passages: u64,
 }

@@ -11,7 +11,7 @@ use super::{
     IndexError, IndexOptions, IndexReport, Passage, SearchError, SearchHits, WordCount, markdown, prose,
     source,
 };
-use crate::text::{Query, Term, parts};
+use crate::text::{Query, Source, Term, parts, relevance};
 
 /// The passages of a folder of documents, ready to be searched.
 ///
@@ -33,6 +33,12 @@ const TABLE: &str = "create virtual table passages using fts5(
 /// How much a word counts in the heading, the text, as a part of an identifier and in the path.
 const SEARCH: &str = "select rowid, -bm25(passages, 3.0, 1.0, 0.5, 2.0) as score
     from passages where passages match ?1 order by score desc, rowid limit ?2";
+
+/// How many passages the full-text index is asked for, to be read closely.
+const CANDIDATES: u32 = 100;
+
+/// How much the rank in the full-text index counts, against a relevance of about 1.
+const FOR_BM25: f64 = 0.25;
 
 const COUNT: &str = "select count(*) from passages where passages match ?1";
 
@@ -92,21 +98,38 @@ impl DocIndex {
         let terms = Query::new(query);
         // The connection is only read, so a panic elsewhere cannot have left it half changed.
         let db = self.db.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = count(&db, &terms)?;
+        let searched = self.passages.len() as u64;
+        let counted = |term: &Term| {
+            words
+                .iter()
+                .find(|count| count.word == term.word)
+                .map(|count| count.passages)
+        };
+        let terms = terms.weighed(searched, counted);
+        let mut passages = self.find(&db, &terms)?;
+        drop(db);
+        for passage in &mut passages {
+            passage.score += best_unit(&terms, passage);
+        }
+        // Stable, so equals stay in the order of the documents.
+        passages.sort_by(|a, b| b.score.total_cmp(&a.score));
+        passages.truncate(limit);
         Ok(SearchHits {
             query: query.to_owned(),
-            passages: self.find(&db, &terms, limit)?,
-            words: count(&db, &terms)?,
-            searched: self.passages.len() as u64,
+            passages,
+            words,
+            searched,
         })
     }
 
-    fn find(&self, db: &Connection, query: &Query, limit: usize) -> Result<Vec<Passage>, SearchError> {
+    /// Finds the passages worth a closer look; their scores are from 0 to `FOR_BM25`.
+    fn find(&self, db: &Connection, query: &Query) -> Result<Vec<Passage>, SearchError> {
         if query.terms().is_empty() {
             return Ok(Vec::new());
         }
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut statement = db.prepare_cached(SEARCH)?;
-        let mut rows = statement.query(params![expression(query), limit])?;
+        let mut rows = statement.query(params![expression(query), CANDIDATES])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             let (number, score): (i64, f64) = (row.get(0)?, row.get(1)?);
@@ -119,8 +142,28 @@ impl DocIndex {
                 ..passage.clone()
             });
         }
+        let highest = found
+            .first()
+            .map_or(1.0, |best| best.score)
+            .max(f64::MIN_POSITIVE);
+        for passage in &mut found {
+            passage.score *= FOR_BM25 / highest;
+        }
         Ok(found)
     }
+}
+
+/// Returns the score of the piece of a passage that fits best.
+fn best_unit(query: &Query, passage: &Passage) -> f64 {
+    let source = Source {
+        path: &passage.path,
+        heading: &passage.heading,
+        text: &passage.text,
+    };
+    relevance(query, &source)
+        .into_iter()
+        .map(|unit| unit.score)
+        .fold(0.0, f64::max)
 }
 
 fn fill(passages: &[Passage]) -> Result<Connection, rusqlite::Error> {
@@ -149,7 +192,7 @@ fn count(db: &Connection, query: &Query) -> Result<Vec<WordCount>, SearchError> 
     let mut statement = db.prepare_cached(COUNT)?;
     let mut words = Vec::with_capacity(query.terms().len());
     for term in query.terms() {
-        let passages: i64 = statement.query_row([quoted(term)], |row| row.get(0))?;
+        let passages: i64 = statement.query_row([forms(term)], |row| row.get(0))?;
         words.push(WordCount {
             word: term.word.clone(),
             passages: passages.unsigned_abs(),
@@ -160,16 +203,20 @@ fn count(db: &Connection, query: &Query) -> Result<Vec<WordCount>, SearchError> 
 
 /// Writes a query in the language of FTS5: any of the words, better if neighbours are neighbours.
 fn expression(query: &Query) -> String {
-    let words = query.terms().iter().map(quoted);
+    let words = query.terms().iter().map(forms);
     let pairs = query
         .pairs()
         .map(|(first, second)| format!("\"{} {}\"", first.word, second.word));
     words.chain(pairs).collect::<Vec<_>>().join(" OR ")
 }
 
-/// Quotes a word, so that none is taken for an operator; words have no quotes in them.
-fn quoted(term: &Term) -> String {
-    format!("\"{}\"", term.word)
+/// Writes a word or its synonyms, each quoted, so that none is taken for an operator; words have no quotes
+/// in them.
+fn forms(term: &Term) -> String {
+    let all = std::iter::once(&term.word).chain(&term.synonyms);
+    all.map(|word| format!("\"{word}\""))
+        .collect::<Vec<_>>()
+        .join(" OR ")
 }
 
 impl fmt::Debug for DocIndex {

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::ReplyError;
 use crate::message::{Content, Message, MessageId, Part};
@@ -14,10 +13,8 @@ const CLOSING: &str = "\n```";
 /// Makes the message that shows a model its material: an introduction, and the material as JSON in a part
 /// of its own. A fence inside the material does no harm, as JSON strings have no line breaks.
 pub(super) fn message(id: MessageId, introduction: &str, material: &impl Serialize) -> Message {
-    let json = serde_json::to_value(material).unwrap_or_else(|error| {
-        // Prompts are structs of strings and numbers, which always serialise.
-        Value::String(error.to_string())
-    });
+    let json =
+        serde_json::to_value(material).expect("a prompt is strings and numbers, which always serialise");
     let content = [
         Part::text(format!("{introduction}\n\n")),
         Part::text(format!("{OPENING}{json:#}{CLOSING}")),

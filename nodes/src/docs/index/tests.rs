@@ -127,6 +127,25 @@ fn a_query_without_telling_words_finds_nothing() {
     );
 }
 
+#[test]
+fn a_very_long_query_is_searched_by_its_first_words() {
+    let index = index(&[("a.md", "the first word0 of many"), ("b.md", "and word4999")]);
+    // Words of which some have synonyms, as those make the full-text query longer.
+    let words =
+        "args begin bench huge pick merge verb parallel config create broken db erase deps dir docs env";
+    let numbered: Vec<_> = (0..5_000).map(|number| format!("word{number}")).collect();
+    let hits = index
+        .lookup(&format!("{words} {}", numbered.join(" ")), 5)
+        .unwrap();
+    assert_eq!(
+        hits.passages
+            .iter()
+            .map(|passage| &passage.path)
+            .collect::<Vec<_>>(),
+        ["a.md"]
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -6,11 +6,8 @@ use serde::de::DeserializeOwned;
 use super::answer::{NOT_ANSWERED, NOTHING_SEARCHED};
 use crate::model::{ModelError, ModelRequest};
 use crate::prompt::{Candidate, DeciderPrompt, EvaluatorPrompt, Evidence, RankerPrompt, material};
-use crate::text::{Query, Term, Terms};
+use crate::text::{Query, Terms};
 use crate::{Evaluation, Ranking};
-
-/// How much a word counts that is common in questions about anything.
-const FILLER: f64 = 0.3;
 
 /// How much of a score is for the words of the task, and how much for quotes that are in the evidence.
 const FOR_WORDS: f64 = 0.6;
@@ -121,7 +118,7 @@ fn ordered<'c>(task: &str, candidates: &'c [Candidate]) -> Vec<(&'c Candidate, f
 }
 
 fn query(task: &str) -> Query {
-    Query::new(task).weighed(|term: &Term| if term.is_filler() { FILLER } else { 1.0 })
+    Query::new(task).weighed(0, |_| None)
 }
 
 /// Returns the share of the response's lines that are in the evidence. If it quotes, only quotes count.

@@ -1,23 +1,21 @@
 //! Which sentences of the passages found answer a question.
 
+use std::collections::HashMap;
+
 use crate::docs::{Passage, SearchHits};
-use crate::text::{Query, Term, Terms, units};
+use crate::text::{Query, Relevance, Source, Term, relevance};
 
 /// The share of the question's weight that the best match has to have.
-const ENOUGH: f64 = 0.62;
+const ENOUGH: f64 = 0.6;
 
 /// The share of the best match's score that a further one has to have.
 const AS_GOOD: f64 = 0.85;
 
-/// How much finding a word counts: in the sentence, in the headings above it, elsewhere in its passage, in
-/// the name of the file.
-const IN_UNIT: f64 = 1.0;
-const IN_HEADING: f64 = 0.9;
-const IN_PASSAGE: f64 = 0.8;
-const IN_PATH: f64 = 0.6;
+/// How much the score of the passage counts, against a relevance of about 1.
+const FOR_PASSAGE: f64 = 0.3;
 
-/// How much a word counts that is common in questions about anything.
-const FILLER: f64 = 0.3;
+/// How much the second best passage of the same file counts, against a relevance of about 1.
+const FOR_FILE: f64 = 0.1;
 
 /// A piece of a passage that may answer a question.
 pub(super) struct Match<'h> {
@@ -29,15 +27,20 @@ pub(super) struct Match<'h> {
 
 /// Finds the pieces that answer a question, the best first; none if none is good enough.
 pub(super) fn best_matches<'h>(question: &str, searches: &'h [SearchHits], limit: usize) -> Vec<Match<'h>> {
-    let query = Query::new(question).weighed(|term| weight(term, searches));
-    if query.terms().iter().all(Term::is_filler) {
+    let searched = searches.iter().map(|search| search.searched).max().unwrap_or(0);
+    let query = Query::new(question).weighed(searched, |term| counted(term, searches));
+    if !query.is_telling() {
         return Vec::new();
     }
     let mut matches: Vec<Match<'_>> = searches
         .iter()
-        .flat_map(|search| (0_u32..).zip(&search.passages))
-        .flat_map(|(rank, passage)| read(&query, rank, passage))
+        .flat_map(|search| &search.passages)
+        .flat_map(|passage| read(&query, passage))
         .collect();
+    let support: HashMap<&str, f64> = support(searches);
+    for found in &mut matches {
+        found.score += FOR_FILE * support.get(found.passage.path.as_str()).copied().unwrap_or(0.0);
+    }
     // Stable, so of equals the one that the search put first stays first.
     matches.sort_by(|a, b| b.score.total_cmp(&a.score));
     let Some(best) = matches.first().filter(|best| best.coverage >= ENOUGH) else {
@@ -56,66 +59,49 @@ pub(super) fn best_matches<'h>(question: &str, searches: &'h [SearchHits], limit
     chosen
 }
 
-/// Weighs a word of the question by how rare it is in the documents.
-fn weight(term: &Term, searches: &[SearchHits]) -> f64 {
-    let searched: u64 = searches.iter().map(|search| search.searched).max().unwrap_or(0);
-    let with_word = searches
-        .iter()
-        .flat_map(|search| &search.words)
+/// Returns how many passages have a word, as the searches counted.
+fn counted(term: &Term, searches: &[SearchHits]) -> Option<u64> {
+    let words = searches.iter().flat_map(|search| &search.words);
+    words
         .filter(|count| count.word == term.word)
         .map(|count| count.passages)
-        .max();
-    let rarity = match with_word {
-        Some(passages) => {
-            let (all, with) = (searched as f64, passages as f64);
-            (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
-        }
-        None => 1.0,
-    };
-    if term.is_filler() { rarity * FILLER } else { rarity }
+        .max()
 }
 
-fn read<'h>(query: &Query, rank: u32, passage: &'h Passage) -> Vec<Match<'h>> {
-    let heading = Terms::of(&passage.heading);
-    let path = Terms::of(&passage.path);
-    let body = Terms::of(&passage.text);
-    let pieces = units(&passage.text).into_iter();
-    pieces
-        .map(|text| {
-            let unit = Terms::of(&text);
-            let coverage = query.credited(|term| {
-                if unit.contains(&term.stem) {
-                    IN_UNIT
-                } else if heading.contains(&term.stem) {
-                    IN_HEADING
-                } else if body.contains(&term.stem) {
-                    IN_PASSAGE
-                } else if path.contains(&term.stem) {
-                    IN_PATH
-                } else {
-                    0.0
-                }
-            });
-            let score = coverage + closeness(query, &unit, &heading) + 0.05 / f64::from(rank + 1);
-            let short = if unit.len() < 3 { 0.1 } else { 0.0 };
-            Match {
-                passage,
-                text,
-                coverage,
-                score: score - short,
-            }
-        })
+/// Returns for each file the score of its second best passage: whether it is about the question as a whole.
+fn support(searches: &[SearchHits]) -> HashMap<&str, f64> {
+    let mut best_two: HashMap<&str, [f64; 2]> = HashMap::new();
+    for passage in searches.iter().flat_map(|search| &search.passages) {
+        let [first, second] = best_two.entry(&passage.path).or_default();
+        if passage.score > *first {
+            (*second, *first) = (*first, passage.score);
+        } else {
+            *second = second.max(passage.score);
+        }
+    }
+    best_two
+        .into_iter()
+        .map(|(path, [_, second])| (path, second))
         .collect()
 }
 
-/// Rewards neighbours of the question that are neighbours here.
-fn closeness(query: &Query, unit: &Terms, heading: &Terms) -> f64 {
-    let (mut all, mut near) = (0.0, 0.0);
-    for (first, second) in query.pairs() {
-        all += 1.0;
-        if unit.has_pair(&first.stem, &second.stem) || heading.has_pair(&first.stem, &second.stem) {
-            near += 1.0;
-        }
-    }
-    if all > 0.0 { 0.1 * near / all } else { 0.0 }
+fn read<'h>(query: &Query, passage: &'h Passage) -> impl Iterator<Item = Match<'h>> + use<'h> {
+    let source = Source {
+        path: &passage.path,
+        heading: &passage.heading,
+        text: &passage.text,
+    };
+    relevance(query, &source).into_iter().map(
+        |Relevance {
+             unit,
+             coverage,
+             score,
+         }| Match {
+            passage,
+            text: unit,
+            coverage,
+            // The search looked at whole passages; that decides between sentences that are alike.
+            score: score + FOR_PASSAGE * passage.score,
+        },
+    )
 }

@@ -12,13 +12,16 @@
 //!
 //! Words count by how rare they are in the documents. If the best sentence, with its headings, has too few
 //! of the question's words, or lacks those that matter, the answer is [`NOT_ANSWERED`]. So a question put
-//! in quite other words than the documents' is not answered, even if they have the answer.
+//! in quite other words than the documents' is not answered, even if they have the answer; a few synonyms
+//! and both spellings of English are known.
 
 mod agent;
 mod answer;
 mod extractive_model;
 mod judge;
 mod matching;
+#[cfg(test)]
+mod tests;
 
 pub use answer::{NOT_ANSWERED, NOTHING_SEARCHED};
 pub use extractive_model::Extractive;
