@@ -1,1 +1,64 @@
-//! Superstep.
+//! Durable checkpoints for [Superstep](https://docs.rs/superstep): the SQLite saver.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use superstep_checkpoint::{Durability, SqliteSaver};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("essays.db");
+//! let saver = SqliteSaver::open(&path).await?;                    // survives power loss
+//! # drop(saver);
+//! let faster = SqliteSaver::options().durability(Durability::Process).open(&path).await?;
+//! # drop(faster);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The file
+//!
+//! One SQLite file holds any number of threads of any number of graphs. Everything in it is JSON text and
+//! plain numbers, readable with `sqlite3` and without the program that wrote it.
+//!
+//! ```text
+//! thread ──head──► checkpoint ──parent──► checkpoint ──parent──► …        one row a superstep
+//!                    │ changes                │ changes
+//!                    │   field 0 ──prev───────┼───────────────► set       a value is the fold of its chain
+//!                    │   field 3 ──prev────► extend ──prev──► …
+//!                    │ manifest: tasks, frontier, metadata
+//!                    └─► schema, topology     once per fingerprint
+//!                    └─► body                 texts from 4 KiB, once per content
+//!
+//! pending, ask, effect                        work on top of a checkpoint, per thread
+//! ```
+//!
+//! A checkpoint's row lists only the fields that changed. Each change names the checkpoint that holds the
+//! field's previous version, unless it begins with a `set`; so a branch never picks up another branch's items,
+//! a fork copies nothing, and a growing list costs its new items. Every [`MAP_EVERY`] checkpoints the row also
+//! holds the whole map from field to version, so that finding a field's version is a bounded walk.
+//!
+//! The versions live in the checkpoint's own row, not in a table of their own, because what a commit costs is
+//! the number of pages it touches: this way it is one row, one entry of the index on ids, and the thread's
+//! head. Every row carries a checksum over its columns and its identity: a damaged or misplaced row is
+//! [`StoreError::Corrupt`](superstep_core::checkpoint::StoreError::Corrupt), never a value.
+#![forbid(unsafe_code)]
+
+mod bodies;
+mod checksum;
+mod commit;
+mod durability;
+mod fault;
+mod file;
+mod manifest;
+mod options;
+mod reader;
+mod rows;
+mod saver;
+mod session;
+mod work;
+mod writer;
+
+pub use durability::Durability;
+pub use manifest::MAP_EVERY;
+pub use options::{SqliteOptions, Stage};
+pub use saver::SqliteSaver;

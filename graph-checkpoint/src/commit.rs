@@ -1,0 +1,495 @@
+//! What the writer knows and does inside a transaction.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rusqlite::{Connection, ErrorCode, params};
+use superstep_core::checkpoint::{Checkpoint, Commit, Committed, GraphDescription, StoreError, digest};
+use superstep_core::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
+use superstep_core::state::{Json, Schema};
+
+use crate::bodies::BodyTable;
+use crate::fault::{Trouble, sqlite};
+use crate::manifest::{Encoder, Fields, MAP_EVERY, Version};
+use crate::reader::{self, Seen};
+use crate::rows::{CheckpointRow, Described, Key, ThreadRow, schema, topology};
+use crate::work::{self, Place};
+
+/// The writing connection with what it remembers of the file.
+///
+/// What it remembers is a cache: it is dropped when another connection has committed a checkpoint, and with
+/// every transaction that fails.
+pub(crate) struct Live {
+    pub(crate) connection: Connection,
+    threads: HashMap<ThreadId, Known>,
+    last_seq: i64,
+    schemas: HashMap<Fingerprint, (i64, Arc<Schema>)>,
+    topologies: HashMap<Fingerprint, i64>,
+    changes: String,
+    fields: String,
+    manifest: String,
+}
+
+/// How many threads are remembered.
+const THREADS: usize = 8192;
+
+/// What is remembered of a thread.
+struct Known {
+    row: i64,
+    graph: NodeName,
+    head: i64,
+    head_id: CheckpointId,
+    schema: Fingerprint,
+    fields: Fields,
+    /// Checkpoints since the last whole map.
+    since_map: u32,
+    /// Whether there may be work on top of the head.
+    work: bool,
+}
+
+impl Live {
+    pub(crate) fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            threads: HashMap::new(),
+            last_seq: -1,
+            schemas: HashMap::new(),
+            topologies: HashMap::new(),
+            changes: String::new(),
+            fields: String::new(),
+            manifest: String::new(),
+        }
+    }
+
+    pub(crate) fn forget(&mut self) {
+        self.threads.clear();
+        self.schemas.clear();
+        self.topologies.clear();
+        self.last_seq = -1;
+    }
+
+    /// At the start of a transaction: forgets everything if somebody else has committed a checkpoint.
+    pub(crate) fn catch_up(&mut self) -> Result<(), rusqlite::Error> {
+        let mut last = self
+            .connection
+            .prepare_cached("SELECT max(seq) FROM checkpoint")?;
+        let last: Option<i64> = last.query_row([], |row| row.get(0))?;
+        let last = last.unwrap_or(0);
+        if last != self.last_seq {
+            self.threads.clear();
+            self.last_seq = last;
+        }
+        if self.threads.len() > THREADS {
+            self.threads.clear();
+        }
+        Ok(())
+    }
+
+    fn know(&mut self, thread: &ThreadId) -> Result<bool, StoreError> {
+        if self.threads.contains_key(thread) {
+            return Ok(true);
+        }
+        let Some(row) = ThreadRow::find(&self.connection, thread)? else {
+            return Ok(false);
+        };
+        let head = CheckpointRow::get(&self.connection, row.head)?.row;
+        let (fields, since_map) = reader::fields_at(&self.connection, row.head)?;
+        let (_, schema, _) = schema(&self.connection, Key::Row(head.schema))?
+            .ok_or_else(|| crate::fault::corrupt("the schemas", "one is missing"))?;
+        let known = Known {
+            row: row.id,
+            graph: row.graph.into(),
+            head: row.head,
+            head_id: head.id,
+            schema,
+            fields,
+            since_map,
+            work: true,
+        };
+        self.threads.insert(row.name, known);
+        Ok(true)
+    }
+
+    /// Where work on `base` belongs; an error unless `base` is the head of `thread`.
+    pub(crate) fn place(&mut self, thread: &ThreadId, base: CheckpointId) -> Result<Place, StoreError> {
+        self.know(thread)?;
+        let missing = || StoreError::NoCheckpoint {
+            thread: thread.clone(),
+            checkpoint: base.to_string(),
+        };
+        let known = self.threads.get_mut(thread).ok_or_else(missing)?;
+        if known.head_id == base {
+            known.work = true;
+            return Ok(Place {
+                thread: known.row,
+                base: known.head,
+            });
+        }
+        match CheckpointRow::seq_of(&self.connection, base)? {
+            None => Err(missing()),
+            Some(_) => Err(StoreError::Superseded {
+                thread: thread.clone(),
+                base,
+            }),
+        }
+    }
+
+    fn schema(&mut self, fingerprint: Fingerprint) -> Result<(i64, Arc<Schema>), StoreError> {
+        if let Some(known) = self.schemas.get(&fingerprint) {
+            return Ok(known.clone());
+        }
+        let (row, _, schema) = schema(&self.connection, Key::Fingerprint(fingerprint))?
+            .ok_or(StoreError::NotRegistered(fingerprint))?;
+        let known = (row, Arc::new(schema));
+        self.schemas.insert(fingerprint, known.clone());
+        Ok(known)
+    }
+
+    fn topology(&mut self, fingerprint: Fingerprint) -> Result<i64, StoreError> {
+        if let Some(row) = self.topologies.get(&fingerprint) {
+            return Ok(*row);
+        }
+        let (row, _) = topology(&self.connection, Key::Fingerprint(fingerprint))?
+            .ok_or(StoreError::NotRegistered(fingerprint))?;
+        self.topologies.insert(fingerprint, row);
+        Ok(row)
+    }
+
+    pub(crate) fn register(&mut self, graph: &GraphDescription) -> Result<(), StoreError> {
+        let text = Json::encode(&graph.schema).map_err(|error| StoreError::Io(Box::new(error)))?;
+        let schema = Described::Schema { text: text.as_str() };
+        schema.keep(&self.connection, graph.schema.fingerprint())?;
+        let topology = Described::Topology {
+            graph: &graph.name,
+            text: graph.topology.as_str(),
+        };
+        topology.keep(&self.connection, graph.topology_fingerprint)
+    }
+
+    pub(crate) fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
+        let checkpoint = &commit.checkpoint;
+        self.know(&commit.thread)?;
+        let (schema_row, schema) = self.schema(checkpoint.schema)?;
+        let topology = self.topology(checkpoint.topology)?;
+
+        let known = self.threads.get(&commit.thread);
+        if let Some(known) = known.filter(|known| known.graph != commit.graph) {
+            return Err(StoreError::WrongGraph {
+                thread: commit.thread.clone(),
+                expected: commit.graph.to_string(),
+                found: known.graph.to_string(),
+            });
+        }
+        if known.map(|known| known.head_id) != commit.expected {
+            return self.lost(commit);
+        }
+
+        let base = self.base(commit)?;
+        let known = self.threads.get_mut(&commit.thread);
+        let seq = self.last_seq + 1;
+        let (thread, mut fields, since_map) = match (known, base.elsewhere) {
+            (Some(known), None) => (known.row, core::mem::take(&mut known.fields), known.since_map),
+            (Some(known), Some(fields)) => (known.row, fields, MAP_EVERY),
+            (None, fields) => (self.next_thread()?, fields.unwrap_or_default(), MAP_EVERY),
+        };
+        let mut whole_map = since_map + 1 >= MAP_EVERY;
+        if let Some(older) = base.schema.filter(|older| *older != checkpoint.schema) {
+            let (_, older) = self.schema(older)?;
+            fields = carry(&fields, &schema.carried_from(&older), schema.fields.len());
+            whole_map = true;
+        }
+
+        self.encode(checkpoint, seq, &mut fields, whole_map)?;
+        let row = CheckpointRow {
+            seq,
+            id: checkpoint.id,
+            parent: base.parent,
+            thread,
+            run: checkpoint.run,
+            step: checkpoint.step,
+            source: checkpoint.source,
+            schema: schema_row,
+            topology,
+        };
+        let map = whole_map.then_some(self.fields.as_str());
+        match row.insert(&self.connection, &self.changes, map, &self.manifest) {
+            Ok(()) => {}
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                // The id is taken: nothing was written, and what was remembered is no longer whole.
+                self.threads.remove(&commit.thread);
+                return self.lost(commit);
+            }
+            Err(error) => return Err(sqlite(error)),
+        }
+        self.last_seq = seq;
+        self.move_head(commit, thread, seq)?;
+        let since_map = if whole_map { 0 } else { since_map + 1 };
+        self.remember(commit, thread, seq, fields, since_map)?;
+        Ok(Committed::New)
+    }
+
+    /// Finds what the checkpoint builds on.
+    fn base(&self, commit: &Commit) -> Result<Base, StoreError> {
+        let known = self.threads.get(&commit.thread);
+        match commit.checkpoint.parent {
+            None => Ok(Base {
+                parent: None,
+                schema: None,
+                elsewhere: Some(Fields::new()),
+            }),
+            parent if parent == commit.expected => Ok(Base {
+                parent: known.map(|known| known.head),
+                schema: known.map(|known| known.schema),
+                elsewhere: None,
+            }),
+            Some(parent) => {
+                let seq = CheckpointRow::seq_of(&self.connection, parent)?;
+                let seq = seq.ok_or_else(|| StoreError::NoCheckpoint {
+                    thread: commit.thread.clone(),
+                    checkpoint: parent.to_string(),
+                })?;
+                let row = CheckpointRow::get(&self.connection, seq)?.row;
+                let found = schema(&self.connection, Key::Row(row.schema))?;
+                Ok(Base {
+                    parent: Some(seq),
+                    schema: found.map(|(_, fingerprint, _)| fingerprint),
+                    elsewhere: Some(reader::fields_at(&self.connection, seq)?.0),
+                })
+            }
+        }
+    }
+
+    fn encode(
+        &mut self,
+        checkpoint: &Checkpoint,
+        seq: i64,
+        fields: &mut Fields,
+        whole_map: bool,
+    ) -> Result<(), StoreError> {
+        let bodies = &BodyTable(&self.connection);
+        for out in [&mut self.changes, &mut self.fields, &mut self.manifest] {
+            out.clear();
+        }
+        let out = &mut self.changes;
+        Encoder { bodies, out }.changes(&checkpoint.changes, seq, fields)?;
+        if whole_map {
+            let out = &mut self.fields;
+            Encoder { bodies, out }.fields(fields);
+        }
+        let out = &mut self.manifest;
+        Encoder { bodies, out }.manifest(checkpoint)
+    }
+
+    fn next_thread(&self) -> Result<i64, StoreError> {
+        let mut last = self
+            .connection
+            .prepare_cached("SELECT coalesce(max(id), 0) FROM thread")
+            .map_err(sqlite)?;
+        last.query_row([], |row| row.get::<_, i64>(0))
+            .map(|last| last + 1)
+            .map_err(sqlite)
+    }
+
+    /// The compare-and-swap: moves the head from where it was seen, or fails the transaction.
+    fn move_head(&self, commit: &Commit, thread: i64, seq: i64) -> Result<(), StoreError> {
+        let graph = commit.graph.as_str();
+        let sum = ThreadRow::sum(thread, &commit.thread, graph, seq);
+        let Some(known) = self.threads.get(&commit.thread) else {
+            return insert_thread(&self.connection, thread, &commit.thread, graph, seq);
+        };
+        let moved = self
+            .connection
+            .prepare_cached("UPDATE thread SET head = ?, sum = ? WHERE id = ? AND head = ?")
+            .and_then(|mut update| update.execute(params![seq, sum, thread, known.head]))
+            .map_err(sqlite)?;
+        if moved != 1 {
+            return Err(Trouble::Raced.into());
+        }
+        if known.work && commit.checkpoint.parent == commit.expected {
+            let place = Place {
+                thread,
+                base: known.head,
+            };
+            work::settle(&self.connection, place)?;
+        }
+        Ok(())
+    }
+
+    fn remember(
+        &mut self,
+        commit: &Commit,
+        thread: i64,
+        seq: i64,
+        fields: Fields,
+        since_map: u32,
+    ) -> Result<(), StoreError> {
+        let checkpoint = &commit.checkpoint;
+        if let Some(known) = self.threads.get_mut(&commit.thread) {
+            known.head = seq;
+            known.head_id = checkpoint.id;
+            known.schema = checkpoint.schema;
+            known.fields = fields;
+            known.since_map = since_map;
+            known.work = false;
+            return Ok(());
+        }
+        let known = Known {
+            row: thread,
+            graph: commit.graph.clone(),
+            head: seq,
+            head_id: checkpoint.id,
+            schema: checkpoint.schema,
+            fields,
+            since_map,
+            work: false,
+        };
+        self.threads.insert(commit.thread.clone(), known);
+        Ok(())
+    }
+
+    /// What a commit that does not fit the head comes to.
+    fn lost(&self, commit: &Commit) -> Result<Committed, StoreError> {
+        let connection = &self.connection;
+        let thread = ThreadRow::find(connection, &commit.thread)?;
+        let head = match &thread {
+            None => None,
+            Some(thread) => Some(CheckpointRow::get(connection, thread.head)?.row),
+        };
+        let conflict = Committed::Conflict {
+            head: head.map(|head| head.id),
+        };
+        let Some(thread) = thread else {
+            return Ok(conflict);
+        };
+        if let Some(seq) = CheckpointRow::seq_of(connection, commit.checkpoint.id)? {
+            let own = CheckpointRow::get(connection, seq)?.row.thread == thread.id;
+            let same = own && self.is_same(seq, &commit.checkpoint)?;
+            return Ok(if same { Committed::Already } else { conflict });
+        }
+        let parent = match commit.checkpoint.parent {
+            None => None,
+            Some(parent) => match CheckpointRow::seq_of(connection, parent)? {
+                None => return Ok(conflict),
+                parent => parent,
+            },
+        };
+        let winner = reader::walk(connection, thread.head, |row, _| {
+            Ok(row.parent == parent || row.parent.is_some_and(|held| parent.is_some_and(|p| held < p)))
+        })?;
+        match winner {
+            Some(row)
+                if row.parent == parent && row.thread == thread.id && row.run == commit.checkpoint.run =>
+            {
+                let place = Seen {
+                    seq: row.seq,
+                    worker: thread.id,
+                    head: row.seq == thread.head,
+                };
+                let loaded = reader::load_at(connection, place)?;
+                Ok(Committed::Adopt(Box::new(loaded)))
+            }
+            _ => Ok(conflict),
+        }
+    }
+
+    /// Whether the checkpoint at `seq` has the content of `checkpoint`.
+    pub(crate) fn is_same(&self, seq: i64, checkpoint: &Checkpoint) -> Result<bool, StoreError> {
+        let stored = reader::checkpoint(&self.connection, seq)?;
+        let digest = |checkpoint| digest(checkpoint).map_err(|error| StoreError::Io(Box::new(error)));
+        Ok(digest(&stored)? == digest(checkpoint)?)
+    }
+
+    pub(crate) fn answer(
+        &mut self,
+        thread: &ThreadId,
+        answers: &[(InterruptId, Json)],
+    ) -> Result<(), StoreError> {
+        let known = self.know(thread)?;
+        let place = self.threads.get_mut(thread).filter(|_| known).map(|known| {
+            known.work = true;
+            Place {
+                thread: known.row,
+                base: known.head,
+            }
+        });
+        let asks = match place {
+            None => Vec::new(),
+            Some(place) => work::asks(
+                &self.connection,
+                Seen {
+                    seq: place.base,
+                    worker: place.thread,
+                    head: true,
+                },
+            )?,
+        };
+        for (position, (interrupt, _)) in answers.iter().enumerate() {
+            let ask = asks.iter().find(|ask| ask.id == *interrupt);
+            let ask = ask.ok_or_else(|| StoreError::NoInterrupt {
+                thread: thread.clone(),
+                interrupt: *interrupt,
+            })?;
+            let twice = answers[..position]
+                .iter()
+                .any(|(earlier, _)| earlier == interrupt);
+            if ask.answer.is_some() || twice {
+                return Err(StoreError::AlreadyAnswered(*interrupt));
+            }
+        }
+        let Some(place) = place else { return Ok(()) };
+        answers
+            .iter()
+            .try_for_each(|(interrupt, answer)| work::answer(&self.connection, place, *interrupt, answer))
+    }
+
+    pub(crate) fn fork(
+        &mut self,
+        from: &ThreadId,
+        at: CheckpointId,
+        to: &ThreadId,
+    ) -> Result<(), StoreError> {
+        let source = ThreadRow::find(&self.connection, from)?.ok_or_else(|| StoreError::NoCheckpoint {
+            thread: from.clone(),
+            checkpoint: at.to_string(),
+        })?;
+        let seen = reader::seen(&self.connection, &source, at)?;
+        if ThreadRow::find(&self.connection, to)?.is_some() {
+            return Err(StoreError::ThreadExists(to.clone()));
+        }
+        insert_thread(&self.connection, self.next_thread()?, to, &source.graph, seen.seq)
+    }
+}
+
+/// What a checkpoint builds on.
+struct Base {
+    parent: Option<i64>,
+    schema: Option<Fingerprint>,
+    /// The versions there, when it is not the thread's head.
+    elsewhere: Option<Fields>,
+}
+
+/// The versions under a newer schema, in which fields have other ids.
+fn carry(fields: &Fields, carried: &[Option<superstep_core::state::FieldId>], len: usize) -> Fields {
+    let mut newer: Vec<Option<Version>> = vec![None; len];
+    for (version, target) in fields.iter().zip(carried) {
+        if let Some(place) = target.and_then(|target| newer.get_mut(target.index())) {
+            *place = *version;
+        }
+    }
+    newer
+}
+
+fn insert_thread(
+    connection: &Connection,
+    id: i64,
+    name: &ThreadId,
+    graph: &str,
+    head: i64,
+) -> Result<(), StoreError> {
+    let sum = ThreadRow::sum(id, name, graph, head);
+    connection
+        .prepare_cached("INSERT INTO thread(id, name, graph, head, sum) VALUES(?, ?, ?, ?, ?)")
+        .and_then(|mut insert| insert.execute(params![id, name.as_str(), graph, head, sum]))
+        .map(drop)
+        .map_err(sqlite)
+}

@@ -1,0 +1,18 @@
+//! When a committed step is safe.
+
+/// What a saver promises of a step when its commit returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Durability {
+    /// It survives a crash of the program, of the system, and a loss of power. One sync, shared by all who
+    /// commit at that moment.
+    #[default]
+    Power,
+    /// It survives a crash of the program (`kill -9`). A crash of the system or a loss of power may take the
+    /// latest steps; what is left is whole.
+    Process,
+    /// It is in memory. Everything since the last save is saved at once, as durably as with
+    /// [`Power`](Self::Power), by [`flush`](superstep_core::checkpoint::Checkpointer::flush) and when the
+    /// saver is dropped; a crash before that loses it. From the first step until that save the saver holds
+    /// the file's write lock: other programs can read the last save, and wait to write.
+    Exit,
+}

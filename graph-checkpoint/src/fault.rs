@@ -1,0 +1,64 @@
+//! From SQLite's errors to the trait's.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use rusqlite::ErrorCode;
+use superstep_core::checkpoint::StoreError;
+
+/// What can go wrong with the file beside SQLite's own errors.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Trouble {
+    #[error("the folder {0} does not exist: create it first")]
+    NoFolder(String),
+    #[error("another program held the file's write lock for {0:?}")]
+    Busy(Duration),
+    #[error("the saver's writer thread is gone")]
+    WriterGone,
+    #[error("failed to start the writer thread: {0}")]
+    Spawn(#[source] std::io::Error),
+    #[error("another program changed the thread in the same moment")]
+    Raced,
+    #[error("part of a request failed after it had begun to write")]
+    HalfWritten,
+}
+
+impl From<Trouble> for StoreError {
+    fn from(trouble: Trouble) -> Self {
+        Self::Io(Box::new(trouble))
+    }
+}
+
+/// SQLite's error as the trait's. Damage is told from failure, so that a damaged file is never retried.
+pub(crate) fn sqlite(error: rusqlite::Error) -> StoreError {
+    use rusqlite::Error as E;
+    let damaged = match &error {
+        E::SqliteFailure(failure, _) => {
+            matches!(failure.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+        }
+        E::FromSqlConversionFailure(..)
+        | E::IntegralValueOutOfRange(..)
+        | E::Utf8Error(..)
+        | E::InvalidColumnType(..) => true,
+        _ => false,
+    };
+    if damaged {
+        corrupt("the file", error)
+    } else {
+        StoreError::Io(Box::new(error))
+    }
+}
+
+pub(crate) fn corrupt(place: impl Display, reason: impl Display) -> StoreError {
+    StoreError::Corrupt {
+        place: place.to_string(),
+        reason: reason.to_string(),
+    }
+}
+
+pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
+}

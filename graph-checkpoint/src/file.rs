@@ -1,0 +1,256 @@
+//! The file: what it is, how it is opened, and how its format moves on.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use superstep_core::checkpoint::StoreError;
+
+use crate::durability::Durability;
+use crate::fault::{Trouble, is_busy, sqlite};
+use crate::options::SqliteOptions;
+
+/// Marks a checkpoint file in SQLite's header: "SSTP".
+const APPLICATION_ID: u32 = 0x5353_5450;
+
+/// One step of the format each; the file's `user_version` counts those that were taken. A released step is
+/// never changed.
+const MIGRATIONS: &[&str] = &[FORMAT_1];
+
+/// No text or blob may be longer, on the way in and on the way out.
+const LONGEST_VALUE: i32 = 256 << 20;
+
+/// The columns that history and chains read come before those that may be long. No column repeats what
+/// another says: when a checkpoint was made is in its id.
+const FORMAT_1: &str = "
+CREATE TABLE schema(
+    id INTEGER PRIMARY KEY, fingerprint BLOB NOT NULL UNIQUE, text TEXT NOT NULL, sum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE topology(
+    id INTEGER PRIMARY KEY, fingerprint BLOB NOT NULL UNIQUE, graph TEXT NOT NULL, text TEXT NOT NULL,
+    sum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE thread(
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, graph TEXT NOT NULL, head INTEGER NOT NULL,
+    sum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE checkpoint(
+    seq INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, parent INTEGER, thread INTEGER NOT NULL,
+    run BLOB NOT NULL, step INTEGER NOT NULL, source INTEGER NOT NULL, schema INTEGER NOT NULL,
+    topology INTEGER NOT NULL, sum INTEGER NOT NULL, changes_sum INTEGER NOT NULL,
+    fields TEXT, changes TEXT NOT NULL, manifest TEXT NOT NULL
+) STRICT;
+CREATE TABLE body(
+    id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, text TEXT NOT NULL, sum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE pending(
+    id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, base INTEGER NOT NULL, task BLOB NOT NULL,
+    text TEXT NOT NULL, sum INTEGER NOT NULL, UNIQUE(thread, base, task)
+) STRICT;
+CREATE TABLE ask(
+    id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, base INTEGER NOT NULL, interrupt BLOB NOT NULL,
+    text TEXT NOT NULL, answer TEXT, sum INTEGER NOT NULL, UNIQUE(thread, base, interrupt)
+) STRICT;
+CREATE TABLE effect(
+    id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, base INTEGER NOT NULL, task BLOB NOT NULL,
+    name TEXT NOT NULL, key TEXT NOT NULL, occurrence INTEGER NOT NULL, attempt INTEGER NOT NULL,
+    outcome TEXT, sum INTEGER NOT NULL, UNIQUE(thread, base, task, name, key, occurrence)
+) STRICT;
+";
+
+/// Where the checkpoints are.
+#[derive(Clone, Debug)]
+pub(crate) struct File {
+    /// `None` is in memory.
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) options: SqliteOptions,
+}
+
+/// What a file turned out to be.
+enum Found {
+    Nothing,
+    Format(usize),
+}
+
+impl File {
+    fn name(&self) -> String {
+        self.path
+            .as_ref()
+            .map_or_else(|| "memory".into(), |path| path.display().to_string())
+    }
+
+    /// Opens the connection that writes: creates the file or brings its format up to date.
+    pub(crate) fn open_writer(&self) -> Result<Connection, StoreError> {
+        let mut connection = match &self.path {
+            None => Connection::open_in_memory().map_err(sqlite)?,
+            Some(path) => {
+                check_folder(path)?;
+                let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+                    | OpenFlags::SQLITE_OPEN_CREATE
+                    | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+                Connection::open_with_flags(path, flags).map_err(sqlite)?
+            }
+        };
+        self.guard(&connection)?;
+        let patience = Patience::new(self.options.busy_limit);
+        patience.wait(|| self.identify(&connection))?;
+        if self.path.is_some() {
+            patience.wait(|| {
+                connection
+                    .pragma_update(None, "journal_mode", "WAL")
+                    .map_err(sqlite)
+            })?;
+        }
+        let synchronous = match self.options.durability {
+            Durability::Power | Durability::Exit => "FULL",
+            Durability::Process => "NORMAL",
+        };
+        connection
+            .pragma_update(None, "synchronous", synchronous)
+            .map_err(sqlite)?;
+        patience.wait(|| self.migrate(&mut connection))?;
+        // From here on the writer waits by itself.
+        connection.busy_timeout(Duration::ZERO).map_err(sqlite)?;
+        Ok(connection)
+    }
+
+    /// Opens one more connection for reading.
+    pub(crate) fn open_reader(&self) -> Result<Connection, StoreError> {
+        let path = self.path.as_ref().ok_or(Trouble::WriterGone)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(sqlite)?;
+        self.guard(&connection)?;
+        Ok(connection)
+    }
+
+    /// A file may come from anywhere: nothing in it may run code, and nothing in it is believed unchecked.
+    fn guard(&self, connection: &Connection) -> Result<(), StoreError> {
+        connection.busy_timeout(self.options.busy_limit).map_err(sqlite)?;
+        let set = |config, on| connection.set_db_config(config, on).map(drop).map_err(sqlite);
+        set(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+        set(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+        set(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+        set(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+        connection
+            .set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+            .map_err(sqlite)?;
+        connection.pragma_update(None, "mmap_size", 0).map_err(sqlite)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        self.identify(connection).map(drop)?;
+        connection
+            .pragma_update(None, "cell_size_check", true)
+            .map_err(sqlite)
+    }
+
+    /// Reads what the file is, before anything is written to it.
+    fn identify(&self, connection: &Connection) -> Result<Found, StoreError> {
+        let read = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+        let header = read("PRAGMA application_id")
+            .and_then(|application| Ok((application, read("PRAGMA user_version")?)))
+            .and_then(|(application, version)| {
+                Ok((application, version, read("SELECT count(*) FROM sqlite_schema")?))
+            });
+        let (application, version, tables) = match header {
+            Ok(header) => header,
+            Err(error) => {
+                return Err(match sqlite(error) {
+                    StoreError::Corrupt { .. } => StoreError::NotACheckpointFile(self.name()),
+                    other => other,
+                });
+            }
+        };
+        if application == 0 && version == 0 && tables == 0 {
+            return Ok(Found::Nothing);
+        }
+        if application != i64::from(APPLICATION_ID) {
+            return Err(StoreError::NotACheckpointFile(self.name()));
+        }
+        let supported = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+        match u32::try_from(version) {
+            Ok(found) if found <= supported => Ok(Found::Format(found as usize)),
+            Ok(found) => Err(StoreError::NewerFormat { found, supported }),
+            Err(_) => Err(StoreError::NotACheckpointFile(self.name())),
+        }
+    }
+
+    /// Takes the steps that the file's format lacks, in one transaction.
+    fn migrate(&self, connection: &mut Connection) -> Result<(), StoreError> {
+        if let Found::Format(format) = self.identify(connection)?
+            && format == MIGRATIONS.len()
+        {
+            return Ok(());
+        }
+        let transaction = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(sqlite)?;
+        // Another program may have been faster.
+        let taken = match self.identify(&transaction)? {
+            Found::Nothing => 0,
+            Found::Format(format) => format,
+        };
+        for step in &MIGRATIONS[taken..] {
+            transaction.execute_batch(step).map_err(sqlite)?;
+        }
+        transaction
+            .pragma_update(None, "application_id", APPLICATION_ID)
+            .map_err(sqlite)?;
+        transaction
+            .pragma_update(None, "user_version", MIGRATIONS.len() as i64)
+            .map_err(sqlite)?;
+        transaction.commit().map_err(sqlite)
+    }
+}
+
+fn check_folder(path: &Path) -> Result<(), StoreError> {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            Err(Trouble::NoFolder(folder.display().to_string()).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Waits for the file's write lock by asking again: at first after microseconds, never rarer than every two
+/// milliseconds. SQLite's own waiting grows to 100 ms, which starves whoever waits beside a busy program.
+pub(crate) struct Patience {
+    limit: Duration,
+    since: Instant,
+}
+
+impl Patience {
+    pub(crate) fn new(limit: Duration) -> Self {
+        Self {
+            limit,
+            since: Instant::now(),
+        }
+    }
+
+    fn wait<T>(&self, mut attempt: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut tries = 0;
+        loop {
+            match attempt() {
+                Err(StoreError::Io(error)) if error.downcast_ref().is_some_and(is_busy) => {
+                    self.pause(tries)?;
+                    tries += 1;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Sleeps before try number `tries` + 1.
+    pub(crate) fn pause(&self, tries: u32) -> Result<(), StoreError> {
+        let waited = self.since.elapsed();
+        if waited >= self.limit {
+            return Err(Trouble::Busy(self.limit).into());
+        }
+        let longest = (50_u64 << tries.min(6)).min(2_000);
+        // Two programs in step would collide for ever; the clock's last digits part them.
+        let jitter = u64::from(waited.subsec_nanos()) % (longest / 2);
+        thread::sleep(Duration::from_micros(longest / 2 + jitter));
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! How a file is opened.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use superstep_core::checkpoint::StoreError;
+
+use crate::durability::Durability;
+use crate::saver::SqliteSaver;
+
+/// How a [`SqliteSaver`] is opened. Made by [`SqliteSaver::options`].
+#[derive(Clone)]
+pub struct SqliteOptions {
+    pub(crate) durability: Durability,
+    pub(crate) busy_limit: Duration,
+    pub(crate) observer: Option<CommitObserver>,
+}
+
+pub(crate) type CommitObserver = Arc<dyn Fn(Stage) + Send + Sync>;
+
+/// When an observer of storage commits is called.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// Everything is written, nothing is committed.
+    Before,
+    /// The commit is done, nobody was told.
+    After,
+}
+
+impl SqliteOptions {
+    pub(crate) fn new() -> Self {
+        Self {
+            durability: Durability::default(),
+            busy_limit: Duration::from_secs(30),
+            observer: None,
+        }
+    }
+
+    /// What is promised of a step when its commit returns. [`Durability::Power`] unless said otherwise.
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// How long to wait while other programs write to the file, before a call fails. 30 seconds unless said
+    /// otherwise. Programs that share a file take turns, so this is far more than it takes in ordinary use.
+    #[must_use]
+    pub fn busy_limit(mut self, limit: Duration) -> Self {
+        self.busy_limit = limit;
+        self
+    }
+
+    /// Calls `observer` before and after every storage commit, on the thread that commits. For tests that end
+    /// the process there.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn observe_commits(mut self, observer: impl Fn(Stage) + Send + Sync + 'static) -> Self {
+        self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Opens the file at `path`, creating it when there is none.
+    ///
+    /// # Errors
+    /// [`StoreError::NotACheckpointFile`] for a file that is something else, which is left untouched;
+    /// [`StoreError::NewerFormat`] for one that a newer version wrote; [`StoreError::Io`] when its folder
+    /// does not exist or the file cannot be opened.
+    pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteSaver, StoreError> {
+        SqliteSaver::open_with(Some(path.as_ref().to_owned()), self).await
+    }
+}
+
+impl fmt::Debug for SqliteOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteOptions")
+            .field("durability", &self.durability)
+            .field("busy_limit", &self.busy_limit)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,409 @@
+//! Reading: loads, history and lists. On one snapshot each, and never through a damaged row.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use rusqlite::Connection;
+use superstep_core::checkpoint::{
+    At, Checkpoint, Fold, Loaded, Page, Seq, StoreError, Summary, ThreadSummary,
+};
+use superstep_core::id::{CheckpointId, ThreadId};
+use superstep_core::state::{FieldId, FieldValue};
+
+use crate::bodies::BodyTable;
+use crate::fault::{corrupt, sqlite};
+use crate::file::File;
+use crate::manifest::{self, Fields, Outline, StoredChange, Version};
+use crate::rows::{Changed, CheckpointRow, Key, ThreadRow, schema, topology};
+use crate::work;
+
+/// Idle connections for reading.
+pub(crate) struct Readers {
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// How many connections stay open for the next read.
+const IDLE: usize = 4;
+
+impl Readers {
+    pub(crate) fn new() -> Self {
+        Self {
+            idle: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Lends a connection to `read`. After a failure it is closed, not kept.
+    pub(crate) fn with<T>(
+        &self,
+        file: &File,
+        read: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = idle().pop();
+        let connection = match held {
+            Some(connection) => connection,
+            None => file.open_reader()?,
+        };
+        let result = snapshot(&connection, read);
+        if !matches!(result, Err(StoreError::Io(_) | StoreError::Corrupt { .. })) {
+            let mut idle = idle();
+            if idle.len() < IDLE {
+                idle.push(connection);
+            }
+        }
+        result
+    }
+}
+
+/// Runs `read` on one snapshot of the file.
+pub(crate) fn snapshot<T>(
+    connection: &Connection,
+    read: impl FnOnce(&Connection) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    if !connection.is_autocommit() {
+        return read(connection);
+    }
+    let transaction = connection.unchecked_transaction().map_err(sqlite)?;
+    let result = read(&transaction)?;
+    transaction.finish().map_err(sqlite)?;
+    Ok(result)
+}
+
+/// A checkpoint as a thread sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) seq: i64,
+    /// The row of the thread whose work on it counts.
+    pub(crate) worker: i64,
+    /// Whether it is that thread's head.
+    pub(crate) head: bool,
+}
+
+fn missing(thread: &ThreadId, checkpoint: impl ToString) -> StoreError {
+    StoreError::NoCheckpoint {
+        thread: thread.clone(),
+        checkpoint: checkpoint.to_string(),
+    }
+}
+
+/// Walks from `from` back to the first checkpoint for which `stop` says so.
+pub(crate) fn walk(
+    connection: &Connection,
+    from: i64,
+    mut stop: impl FnMut(&CheckpointRow, &str) -> Result<bool, StoreError>,
+) -> Result<Option<CheckpointRow>, StoreError> {
+    let mut next = Some(from);
+    while let Some(seq) = next {
+        let (row, found) =
+            CheckpointRow::visit(connection, seq, |row, manifest| Ok((row, stop(&row, manifest)?)))?;
+        if found {
+            return Ok(Some(row));
+        }
+        next = row.parent;
+    }
+    Ok(None)
+}
+
+/// The checkpoint named `id` as `thread` sees it.
+pub(crate) fn seen(
+    connection: &Connection,
+    thread: &ThreadRow,
+    id: CheckpointId,
+) -> Result<Seen, StoreError> {
+    let missing = || missing(&thread.name, id);
+    let seq = CheckpointRow::seq_of(connection, id)?.ok_or_else(missing)?;
+    let own = CheckpointRow::visit(connection, seq, |row, _| {
+        if row.id == id {
+            Ok(row.thread == thread.id)
+        } else {
+            Err(corrupt(
+                "the index on checkpoint ids",
+                "it points at another checkpoint",
+            ))
+        }
+    })?;
+    if own || seq == thread.head {
+        return Ok(Seen {
+            seq,
+            worker: thread.id,
+            head: seq == thread.head,
+        });
+    }
+    let mut worker = thread.id;
+    let found = walk(connection, thread.head, |row, _| {
+        if row.seq > seq {
+            worker = row.thread;
+        }
+        Ok(row.seq <= seq)
+    })?;
+    match found {
+        Some(row) if row.seq == seq => Ok(Seen {
+            seq,
+            worker,
+            head: false,
+        }),
+        _ => Err(missing()),
+    }
+}
+
+pub(crate) fn load(
+    connection: &Connection,
+    thread: &ThreadId,
+    at: &At,
+) -> Result<Option<Loaded>, StoreError> {
+    let Some(row) = ThreadRow::find(connection, thread)? else {
+        return Ok(None);
+    };
+    let place = match at {
+        At::Head => Seen {
+            seq: row.head,
+            worker: row.id,
+            head: true,
+        },
+        At::Id(id) => seen(connection, &row, *id)?,
+        At::Before(node) => {
+            let mut worker = row.id;
+            let found = walk(connection, row.head, |at, manifest| {
+                let stop = Outline::parse(manifest)?.is_next(node);
+                if !stop {
+                    worker = at.thread;
+                }
+                Ok(stop)
+            })?;
+            let found = found.ok_or_else(|| missing(thread, format_args!("before node {node}")))?;
+            Seen {
+                seq: found.seq,
+                worker,
+                head: found.seq == row.head,
+            }
+        }
+    };
+    load_at(connection, place).map(Some)
+}
+
+/// The checkpoint at `place` with its values and the work on top of it.
+pub(crate) fn load_at(connection: &Connection, place: Seen) -> Result<Loaded, StoreError> {
+    let checkpoint = checkpoint(connection, place.seq)?;
+    let (row, _, schema) = schema(connection, Key::Fingerprint(checkpoint.schema))?
+        .ok_or_else(|| corrupt("the schemas", "one is missing"))?;
+    let (fields, _) = fields_at(connection, place.seq)?;
+    let values =
+        values(connection, &fields).map_err(|(field, error)| match schema.fields.get(field.index()) {
+            Some(field) if !matches!(error, StoreError::Io(_)) => corrupt(
+                format_args!("field {} of checkpoint {}", field.name, checkpoint.id),
+                error,
+            ),
+            _ => error,
+        })?;
+    if fields.len() > schema.fields.len() {
+        return Err(corrupt(
+            format_args!("schema row {row}"),
+            "a value belongs to none of its fields",
+        ));
+    }
+    let (results, asks, effects) = work::on(connection, place)?;
+    Ok(Loaded {
+        seq: Seq(place.seq.cast_unsigned()),
+        checkpoint,
+        values,
+        schema,
+        results,
+        asks,
+        effects,
+    })
+}
+
+/// The checkpoint at `seq`.
+pub(crate) fn checkpoint(connection: &Connection, seq: i64) -> Result<Checkpoint, StoreError> {
+    let found = CheckpointRow::get(connection, seq)?;
+    let row = found.row;
+    let changed = Changed::get(connection, seq)?;
+    let changes = manifest::parse_changes(&changed.changes)?;
+    let parts = manifest::decode(&changes, &found.manifest, &BodyTable(connection))?;
+    let parent = match row.parent {
+        None => None,
+        Some(parent) => Some(CheckpointRow::visit(connection, parent, |row, _| Ok(row.id))?),
+    };
+    let absent = |what| {
+        corrupt(
+            format_args!("checkpoint row {seq}"),
+            format_args!("its {what} is missing"),
+        )
+    };
+    let (_, schema, _) = schema(connection, Key::Row(row.schema))?.ok_or_else(|| absent("schema"))?;
+    let (_, topology) = topology(connection, Key::Row(row.topology))?.ok_or_else(|| absent("topology"))?;
+    Ok(Checkpoint {
+        id: row.id,
+        parent,
+        run: row.run,
+        step: row.step,
+        source: row.source,
+        schema,
+        topology,
+        changes: parts.changes,
+        tasks: parts.tasks,
+        frontier: parts.frontier,
+        metadata: parts.metadata,
+    })
+}
+
+/// The map from field to version at `seq`, and how many checkpoints back the last whole map is.
+pub(crate) fn fields_at(connection: &Connection, seq: i64) -> Result<(Fields, u32), StoreError> {
+    let mut fields = Fields::new();
+    let mut back = 0;
+    let mut next = Some(seq);
+    while let Some(seq) = next {
+        let changed = Changed::get(connection, seq)?;
+        let known = match &changed.fields {
+            Some(map) => manifest::parse_fields(map)?,
+            None => {
+                manifest::parse_changes(&changed.changes)?
+                    .iter()
+                    .fold(Fields::new(), |mut map, change| {
+                        map.resize(map.len().max(change.field.index() + 1), None);
+                        map[change.field.index()] = Some(Version {
+                            seq,
+                            field: change.field,
+                        });
+                        map
+                    })
+            }
+        };
+        fields.resize(fields.len().max(known.len()), None);
+        for (field, known) in fields.iter_mut().zip(known) {
+            *field = field.or(known);
+        }
+        if changed.fields.is_some() {
+            break;
+        }
+        back += 1;
+        next = changed.parent;
+    }
+    Ok((fields, back))
+}
+
+/// Folds the version of every field.
+fn values(connection: &Connection, fields: &Fields) -> Result<Vec<FieldValue>, (FieldId, StoreError)> {
+    let mut parsed: HashMap<i64, Vec<StoredChange>> = HashMap::new();
+    let mut values = Vec::new();
+    for (version, field) in fields.iter().zip((0..).map(FieldId)) {
+        let Some(version) = *version else { continue };
+        let mut chain = Vec::new();
+        let mut next = Some(version);
+        while let Some(version) = next {
+            let changes = match parsed.entry(version.seq) {
+                std::collections::hash_map::Entry::Occupied(held) => held.into_mut(),
+                std::collections::hash_map::Entry::Vacant(empty) => {
+                    let read = Changed::get(connection, version.seq)
+                        .and_then(|changed| manifest::parse_changes(&changed.changes));
+                    empty.insert(read.map_err(|error| (field, error))?)
+                }
+            };
+            let change = changes.iter().find(|change| change.field == version.field);
+            let absent = || {
+                corrupt(
+                    format_args!("checkpoint row {}", version.seq),
+                    "a version is missing",
+                )
+            };
+            let change = change.ok_or_else(|| (field, absent()))?;
+            if change.prev().is_some_and(|prev| prev.seq >= version.seq) {
+                let reason = "a version's parent is not older";
+                return Err((
+                    field,
+                    corrupt(format_args!("checkpoint row {}", version.seq), reason),
+                ));
+            }
+            chain.push(version);
+            next = change.prev();
+        }
+        let mut fold = Fold::new();
+        for version in chain.iter().rev() {
+            let changes = &parsed[&version.seq];
+            for change in changes.iter().filter(|change| change.field == version.field) {
+                for op in &change.ops {
+                    let op = op
+                        .resolve(&BodyTable(connection))
+                        .map_err(|error| (field, error))?;
+                    fold.apply(&op)
+                        .map_err(|error| (field, corrupt("an operation", error)))?;
+                }
+            }
+        }
+        let value = fold
+            .finish()
+            .map_err(|error| (field, corrupt("the value", error)))?;
+        values.extend(value.map(|value| FieldValue { field, value }));
+    }
+    Ok(values)
+}
+
+pub(crate) fn history(
+    connection: &Connection,
+    thread: &ThreadId,
+    page: Page,
+) -> Result<Vec<Summary>, StoreError> {
+    let Some(thread) = ThreadRow::find(connection, thread)? else {
+        return Ok(Vec::new());
+    };
+    let mut names = Names::from([(thread.id, thread.name)]);
+    let mut lines: Vec<Summary> = Vec::new();
+    let wanted = |seq: i64| page.before.is_none_or(|before| seq.cast_unsigned() < before.0);
+    // One more than the page holds: each line names its parent, which is the next row.
+    let _oldest = walk(connection, thread.head, |row, manifest| {
+        if let Some(younger) = lines.last_mut() {
+            younger.parent = Some(row.id);
+        }
+        if lines.len() == page.limit {
+            return Ok(true);
+        }
+        if wanted(row.seq) {
+            let name = name(connection, &mut names, row.thread)?;
+            lines.push(row.summary(Outline::parse(manifest)?, None, name)?);
+        }
+        Ok(false)
+    })?;
+    Ok(lines)
+}
+
+type Names = HashMap<i64, ThreadId>;
+
+fn name(connection: &Connection, names: &mut Names, id: i64) -> Result<ThreadId, StoreError> {
+    if let Some(name) = names.get(&id) {
+        return Ok(name.clone());
+    }
+    let name = ThreadRow::get(connection, id)?.name;
+    names.insert(id, name.clone());
+    Ok(name)
+}
+
+pub(crate) fn threads(connection: &Connection) -> Result<Vec<ThreadSummary>, StoreError> {
+    let rows = ThreadRow::all(connection)?;
+    let mut names: Names = rows.iter().map(|row| (row.id, row.name.clone())).collect();
+    rows.into_iter()
+        .map(|thread| {
+            let head = CheckpointRow::get(connection, thread.head)?;
+            let parent = match head.row.parent {
+                None => None,
+                Some(parent) => Some(CheckpointRow::visit(connection, parent, |row, _| Ok(row.id))?),
+            };
+            let writer = name(connection, &mut names, head.row.thread)?;
+            let place = Seen {
+                seq: thread.head,
+                worker: thread.id,
+                head: true,
+            };
+            Ok(ThreadSummary {
+                thread: thread.name,
+                graph: thread.graph,
+                head: head
+                    .row
+                    .summary(Outline::parse(&head.manifest)?, parent, writer)?,
+                open_asks: work::asks(connection, place)?
+                    .into_iter()
+                    .filter(|ask| ask.answer.is_none())
+                    .collect(),
+            })
+        })
+        .collect()
+}

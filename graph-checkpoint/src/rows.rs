@@ -1,0 +1,419 @@
+//! The rows of threads, checkpoints and graphs: read with their checksums checked.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use superstep_core::checkpoint::{Seq, Source, StoreError, Summary};
+use superstep_core::id::{CheckpointId, Fingerprint, RunId, ThreadId};
+use superstep_core::state::Schema;
+use uuid::Uuid;
+
+use crate::checksum::Checksum;
+use crate::fault::{corrupt, sqlite};
+use crate::manifest::Outline;
+
+/// A row of `thread`.
+#[derive(Debug)]
+pub(crate) struct ThreadRow {
+    pub(crate) id: i64,
+    pub(crate) name: ThreadId,
+    pub(crate) graph: String,
+    pub(crate) head: i64,
+}
+
+impl ThreadRow {
+    pub(crate) fn find(connection: &Connection, name: &ThreadId) -> Result<Option<Self>, StoreError> {
+        let mut find = connection
+            .prepare_cached("SELECT id, name, graph, head, sum FROM thread WHERE name = ?")
+            .map_err(sqlite)?;
+        let found = find
+            .query_row([name.as_str()], |row| Ok(Self::read(row)))
+            .optional();
+        found.map_err(sqlite)?.transpose()
+    }
+
+    pub(crate) fn get(connection: &Connection, id: i64) -> Result<Self, StoreError> {
+        let mut find = connection
+            .prepare_cached("SELECT id, name, graph, head, sum FROM thread WHERE id = ?")
+            .map_err(sqlite)?;
+        let found = find.query_row([id], |row| Ok(Self::read(row))).optional();
+        found
+            .map_err(sqlite)?
+            .unwrap_or_else(|| Err(corrupt(format_args!("thread row {id}"), "the row is missing")))
+    }
+
+    pub(crate) fn all(connection: &Connection) -> Result<Vec<Self>, StoreError> {
+        let mut all = connection
+            .prepare_cached("SELECT id, name, graph, head, sum FROM thread ORDER BY name")
+            .map_err(sqlite)?;
+        let rows = all.query_map([], |row| Ok(Self::read(row))).map_err(sqlite)?;
+        rows.map(|row| row.map_err(sqlite)?).collect()
+    }
+
+    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        let found = Self {
+            id: row.get(0).map_err(sqlite)?,
+            name: text(row, 1)?.into(),
+            graph: text(row, 2)?.into(),
+            head: row.get(3).map_err(sqlite)?,
+        };
+        let sum: i64 = row.get(4).map_err(sqlite)?;
+        if sum != Self::sum(found.id, &found.name, &found.graph, found.head) {
+            return Err(mismatch(format_args!("thread row {}", found.id)));
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn sum(id: i64, name: &ThreadId, graph: &str, head: i64) -> i64 {
+        let sum = Checksum::of("thread").int(id).text(name.as_str());
+        sum.text(graph).int(head).finish()
+    }
+}
+
+/// The columns of a row of `checkpoint` that are numbers and ids.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CheckpointRow {
+    pub(crate) seq: i64,
+    pub(crate) id: CheckpointId,
+    pub(crate) parent: Option<i64>,
+    pub(crate) thread: i64,
+    pub(crate) run: RunId,
+    pub(crate) step: i64,
+    pub(crate) source: Source,
+    pub(crate) schema: i64,
+    pub(crate) topology: i64,
+}
+
+/// The same, with the manifest.
+pub(crate) struct Manifested {
+    pub(crate) row: CheckpointRow,
+    pub(crate) manifest: String,
+}
+
+/// What a row says about versions.
+pub(crate) struct Changed {
+    pub(crate) parent: Option<i64>,
+    pub(crate) changes: String,
+    pub(crate) fields: Option<String>,
+}
+
+fn source_code(source: Source) -> i64 {
+    match source {
+        Source::Input => 0,
+        Source::Loop => 1,
+        Source::Update => 2,
+        Source::Fork => 3,
+    }
+}
+
+impl CheckpointRow {
+    /// The checksum over everything but the changes.
+    fn sum(&self, manifest: &str) -> i64 {
+        let mut ids = [0; 32];
+        ids[..16].copy_from_slice(self.id.0.as_bytes());
+        ids[16..].copy_from_slice(self.run.0.as_bytes());
+        let numbers = [
+            self.seq,
+            self.thread,
+            self.step,
+            source_code(self.source),
+            self.schema,
+            self.topology,
+        ];
+        let mut bytes = [0; 48];
+        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        let sum = Checksum::of("checkpoint").bytes(&bytes).bytes(&ids);
+        sum.optional_int(self.parent).text(manifest).finish()
+    }
+
+    pub(crate) fn insert(
+        &self,
+        connection: &Connection,
+        changes: &str,
+        fields: Option<&str>,
+        manifest: &str,
+    ) -> Result<(), rusqlite::Error> {
+        let mut insert = connection.prepare_cached(
+            "INSERT INTO checkpoint(seq, id, parent, thread, run, step, source, schema, topology, sum, \
+             changes_sum, fields, changes, manifest) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        )?;
+        insert.execute(params![
+            self.seq,
+            self.id.0.as_bytes(),
+            self.parent,
+            self.thread,
+            self.run.0.as_bytes(),
+            self.step,
+            source_code(self.source),
+            self.schema,
+            self.topology,
+            self.sum(manifest),
+            Changed::sum(self.seq, self.parent, changes, fields),
+            fields,
+            changes,
+            manifest,
+        ])?;
+        Ok(())
+    }
+
+    pub(crate) fn seq_of(connection: &Connection, id: CheckpointId) -> Result<Option<i64>, StoreError> {
+        let mut find = connection
+            .prepare_cached("SELECT seq FROM checkpoint WHERE id = ?")
+            .map_err(sqlite)?;
+        let seq = find.query_row([id.0.as_bytes()], |row| row.get(0));
+        seq.optional().map_err(sqlite)
+    }
+
+    /// Reads the row at `seq` and hands its manifest, which is checked, to `with`.
+    pub(crate) fn visit<T>(
+        connection: &Connection,
+        seq: i64,
+        with: impl FnOnce(Self, &str) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let place = format_args!("checkpoint row {seq}");
+        let mut find = connection
+            .prepare_cached(
+                "SELECT id, parent, thread, run, step, source, schema, topology, sum, manifest \
+                 FROM checkpoint WHERE seq = ?",
+            )
+            .map_err(sqlite)?;
+        let mut rows = find.query([seq]).map_err(sqlite)?;
+        let row = rows
+            .next()
+            .map_err(sqlite)?
+            .ok_or_else(|| corrupt(place, "the row is missing"))?;
+        let found = Self {
+            seq,
+            id: CheckpointId(uuid(row, 0)?),
+            parent: row.get(1).map_err(sqlite)?,
+            thread: row.get(2).map_err(sqlite)?,
+            run: RunId(uuid(row, 3)?),
+            step: row.get(4).map_err(sqlite)?,
+            source: match row.get(5).map_err(sqlite)? {
+                0 => Source::Input,
+                1 => Source::Loop,
+                2 => Source::Update,
+                3 => Source::Fork,
+                other => return Err(corrupt(place, format_args!("it has the unknown source {other}"))),
+            },
+            schema: row.get(6).map_err(sqlite)?,
+            topology: row.get(7).map_err(sqlite)?,
+        };
+        let sum: i64 = row.get(8).map_err(sqlite)?;
+        let manifest = text(row, 9)?;
+        if sum != found.sum(manifest) {
+            return Err(mismatch(place));
+        }
+        // A parent is always older: so no walk goes round.
+        if found.parent.is_some_and(|parent| parent >= seq) {
+            return Err(corrupt(place, "its parent is not older"));
+        }
+        with(found, manifest)
+    }
+
+    pub(crate) fn get(connection: &Connection, seq: i64) -> Result<Manifested, StoreError> {
+        Self::visit(connection, seq, |row, manifest| {
+            let manifest = manifest.to_owned();
+            Ok(Manifested { row, manifest })
+        })
+    }
+
+    pub(crate) fn summary(
+        &self,
+        outline: Outline,
+        parent: Option<CheckpointId>,
+        thread: ThreadId,
+    ) -> Result<Summary, StoreError> {
+        Ok(Summary {
+            seq: Seq(u64::try_from(self.seq).map_err(|error| corrupt("a sequence number", error))?),
+            id: self.id,
+            parent,
+            thread,
+            run: self.run,
+            step: self.step,
+            source: self.source,
+            created_ms: self.id.unix_ms(),
+            ran: outline.ran(),
+            next: outline.next(),
+            metadata: outline.metadata,
+        })
+    }
+}
+
+impl Changed {
+    fn sum(seq: i64, parent: Option<i64>, changes: &str, fields: Option<&str>) -> i64 {
+        let sum = Checksum::of("changes").int(seq).optional_int(parent);
+        sum.text(changes).optional_text(fields).finish()
+    }
+
+    pub(crate) fn get(connection: &Connection, seq: i64) -> Result<Self, StoreError> {
+        let place = format_args!("changes of checkpoint row {seq}");
+        let mut find = connection
+            .prepare_cached("SELECT parent, changes_sum, fields, changes FROM checkpoint WHERE seq = ?")
+            .map_err(sqlite)?;
+        let mut rows = find.query([seq]).map_err(sqlite)?;
+        let row = rows
+            .next()
+            .map_err(sqlite)?
+            .ok_or_else(|| corrupt(place, "the row is missing"))?;
+        let sum: i64 = row.get(1).map_err(sqlite)?;
+        let found = Self {
+            parent: row.get(0).map_err(sqlite)?,
+            fields: row.get(2).map_err(sqlite)?,
+            changes: row.get(3).map_err(sqlite)?,
+        };
+        if sum != Self::sum(seq, found.parent, &found.changes, found.fields.as_deref()) {
+            return Err(mismatch(place));
+        }
+        if found.parent.is_some_and(|parent| parent >= seq) {
+            return Err(corrupt(place, "its parent is not older"));
+        }
+        Ok(found)
+    }
+}
+
+/// A description that is stored once per fingerprint.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Described<'a> {
+    Schema { text: &'a str },
+    Topology { graph: &'a str, text: &'a str },
+}
+
+impl Described<'_> {
+    fn sum(&self, id: i64, fingerprint: &[u8; 16]) -> i64 {
+        match self {
+            Self::Schema { text } => Checksum::of("schema")
+                .int(id)
+                .bytes(fingerprint)
+                .text(text)
+                .finish(),
+            Self::Topology { graph, text } => {
+                let sum = Checksum::of("topology").int(id).bytes(fingerprint);
+                sum.text(graph).text(text).finish()
+            }
+        }
+    }
+
+    /// Stores the description unless one with this fingerprint is there.
+    pub(crate) fn keep(&self, connection: &Connection, fingerprint: Fingerprint) -> Result<(), StoreError> {
+        let (find, last) = match self {
+            Self::Schema { .. } => (
+                "SELECT id FROM schema WHERE fingerprint = ?",
+                "SELECT coalesce(max(id), 0) FROM schema",
+            ),
+            Self::Topology { .. } => (
+                "SELECT id FROM topology WHERE fingerprint = ?",
+                "SELECT coalesce(max(id), 0) FROM topology",
+            ),
+        };
+        let bytes = fingerprint.as_bytes();
+        let held: Option<i64> = connection
+            .query_row(find, [bytes], |row| row.get(0))
+            .optional()
+            .map_err(sqlite)?;
+        if held.is_some() {
+            return Ok(());
+        }
+        let id = connection
+            .query_row(last, [], |row| row.get::<_, i64>(0))
+            .map_err(sqlite)?
+            + 1;
+        let sum = self.sum(id, bytes);
+        let stored = match self {
+            Self::Schema { text } => connection.execute(
+                "INSERT INTO schema(id, fingerprint, text, sum) VALUES(?, ?, ?, ?)",
+                params![id, bytes, text, sum],
+            ),
+            Self::Topology { graph, text } => connection.execute(
+                "INSERT INTO topology(id, fingerprint, graph, text, sum) VALUES(?, ?, ?, ?, ?)",
+                params![id, bytes, graph, text, sum],
+            ),
+        };
+        stored.map(drop).map_err(sqlite)
+    }
+}
+
+/// Which row of `schema` or `topology`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Key {
+    Row(i64),
+    Fingerprint(Fingerprint),
+}
+
+fn described<T>(
+    connection: &Connection,
+    key: Key,
+    queries: [&str; 2],
+    read: impl FnOnce(&Row<'_>) -> Result<T, StoreError>,
+) -> Result<Option<T>, StoreError> {
+    let sql = match key {
+        Key::Row(_) => queries[0],
+        Key::Fingerprint(_) => queries[1],
+    };
+    let mut find = connection.prepare_cached(sql).map_err(sqlite)?;
+    let mut rows = match key {
+        Key::Row(id) => find.query([id]),
+        Key::Fingerprint(fingerprint) => find.query([fingerprint.as_bytes()]),
+    }
+    .map_err(sqlite)?;
+    rows.next().map_err(sqlite)?.map(read).transpose()
+}
+
+/// The schema at `key`, with its row and fingerprint.
+pub(crate) fn schema(
+    connection: &Connection,
+    key: Key,
+) -> Result<Option<(i64, Fingerprint, Schema)>, StoreError> {
+    let queries = [
+        "SELECT id, fingerprint, text, sum FROM schema WHERE id = ?",
+        "SELECT id, fingerprint, text, sum FROM schema WHERE fingerprint = ?",
+    ];
+    described(connection, key, queries, |row| {
+        let id: i64 = row.get(0).map_err(sqlite)?;
+        let fingerprint: [u8; 16] = row.get(1).map_err(sqlite)?;
+        let stored = text(row, 2)?;
+        let sum: i64 = row.get(3).map_err(sqlite)?;
+        if sum != (Described::Schema { text: stored }).sum(id, &fingerprint) {
+            return Err(mismatch(format_args!("schema row {id}")));
+        }
+        let schema =
+            serde_json::from_str(stored).map_err(|error| corrupt(format_args!("schema row {id}"), error))?;
+        Ok((id, Fingerprint::from_bytes(fingerprint), schema))
+    })
+}
+
+/// The topology at `key`: its row and fingerprint.
+pub(crate) fn topology(connection: &Connection, key: Key) -> Result<Option<(i64, Fingerprint)>, StoreError> {
+    let queries = [
+        "SELECT id, fingerprint, graph, text, sum FROM topology WHERE id = ?",
+        "SELECT id, fingerprint, graph, text, sum FROM topology WHERE fingerprint = ?",
+    ];
+    described(connection, key, queries, |row| {
+        let id: i64 = row.get(0).map_err(sqlite)?;
+        let fingerprint: [u8; 16] = row.get(1).map_err(sqlite)?;
+        let stored = Described::Topology {
+            graph: text(row, 2)?,
+            text: text(row, 3)?,
+        };
+        let sum: i64 = row.get(4).map_err(sqlite)?;
+        if sum != stored.sum(id, &fingerprint) {
+            return Err(mismatch(format_args!("topology row {id}")));
+        }
+        Ok((id, Fingerprint::from_bytes(fingerprint)))
+    })
+}
+
+pub(crate) fn text<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r str, StoreError> {
+    let value = row.get_ref(column).map_err(sqlite)?;
+    value.as_str().map_err(|error| corrupt("a text column", error))
+}
+
+fn uuid(row: &Row<'_>, column: usize) -> Result<Uuid, StoreError> {
+    row.get::<_, [u8; 16]>(column)
+        .map(Uuid::from_bytes)
+        .map_err(sqlite)
+}
+
+pub(crate) fn mismatch(place: impl core::fmt::Display) -> StoreError {
+    corrupt(place, "its checksum does not match")
+}

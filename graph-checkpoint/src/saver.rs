@@ -1,0 +1,312 @@
+//! The saver.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use async_trait::async_trait;
+use rusqlite::Connection;
+use superstep_core::checkpoint::{
+    AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, GraphDescription,
+    Loaded, Page, StoreError, Summary, TaskResult, ThreadSummary,
+};
+use superstep_core::id::{CheckpointId, InterruptId, ThreadId};
+use superstep_core::state::Json;
+use tokio::sync::oneshot;
+
+use crate::durability::Durability;
+use crate::fault::Trouble;
+use crate::file::File;
+use crate::options::SqliteOptions;
+use crate::reader::{self, Readers, Seen};
+use crate::rows::{CheckpointRow, ThreadRow};
+use crate::session::{Counted, Sessions};
+use crate::work;
+use crate::writer::{Done, Job, Ledger, Request, Writer};
+
+/// Keeps checkpoints in an SQLite file.
+///
+/// Cheap to clone: clones share the file. Several savers, in one program or in several, may use one file at
+/// once; of two that continue the same checkpoint one wins and the other is told. When the last clone is
+/// dropped, everything handed over is written first.
+#[derive(Clone)]
+pub struct SqliteSaver {
+    open: Arc<Open>,
+}
+
+struct Open {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    file: File,
+    writer: Writer,
+    readers: Readers,
+    sessions: Sessions,
+}
+
+impl SqliteSaver {
+    /// Opens the file at `path` with [`Durability::Power`], creating it when there is none.
+    ///
+    /// # Errors
+    /// Those of [`SqliteOptions::open`].
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::options().open(path).await
+    }
+
+    /// Says first how the file is to be opened.
+    #[must_use]
+    pub fn options() -> SqliteOptions {
+        SqliteOptions::new()
+    }
+
+    /// A saver without a file, for tests: the same code on a database in memory.
+    ///
+    /// # Errors
+    /// When the database cannot be made, which takes a lack of memory.
+    pub async fn in_memory() -> Result<Self, StoreError> {
+        Self::open_with(None, Self::options().durability(Durability::Process)).await
+    }
+
+    pub(crate) async fn open_with(path: Option<PathBuf>, options: SqliteOptions) -> Result<Self, StoreError> {
+        let file = File { path, options };
+        let (told, opened) = oneshot::channel();
+        // The file is opened on the thread that will write to it, so that no runtime waits for the disk.
+        let thread = thread::Builder::new()
+            .name("superstep-sqlite".into())
+            .spawn(move || {
+                let shared = Ledger::open(file.clone()).map(|ledger| {
+                    Arc::new(Shared {
+                        file,
+                        writer: Writer::new(ledger),
+                        readers: Readers::new(),
+                        sessions: Sessions::default(),
+                    })
+                });
+                let serving = shared.as_ref().ok().cloned();
+                let wanted = told.send(shared).is_ok();
+                if let Some(shared) = serving.filter(|_| wanted) {
+                    shared.writer.serve();
+                }
+            })
+            .map_err(Trouble::Spawn)?;
+        let shared = opened.await.map_err(|_| Trouble::WriterGone)??;
+        Ok(Self {
+            open: Arc::new(Open {
+                shared,
+                thread: Some(thread),
+            }),
+        })
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.open.shared
+    }
+
+    /// Hands a request to the writer and waits for its answer.
+    async fn ask_writer(&self, request: Request) -> Result<Done, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let job = Job {
+            request,
+            reply: Some(reply),
+        };
+        let shared = self.shared();
+        match shared.file.options.durability {
+            Durability::Power => shared.writer.queue.push(job),
+            // The save syncs, and the writer thread is there to wait for that.
+            Durability::Exit if matches!(job.request, Request::Flush(_)) => shared.writer.queue.push(job),
+            Durability::Process | Durability::Exit => shared.writer.write_here(job),
+        }
+        answer.await.map_err(|_| Trouble::WriterGone)?
+    }
+
+    async fn tell_writer(&self, request: Request) -> Result<(), StoreError> {
+        self.ask_writer(request).await.map(drop)
+    }
+
+    /// Reads away from the runtime's threads, after everything that was handed over is written.
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let shared = self.shared().clone();
+        if shared.writer.queue.is_unsettled() {
+            let (reply, written) = oneshot::channel();
+            shared.writer.queue.push(Job {
+                request: Request::Settle,
+                reply: Some(reply),
+            });
+            written.await.map_err(|_| Trouble::WriterGone)??;
+        }
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => {
+                let reading = runtime.spawn_blocking(move || shared.read(read));
+                reading.await.map_err(|error| StoreError::Io(Box::new(error)))?
+            }
+            Err(_) => shared.read(read),
+        }
+    }
+}
+
+impl Shared {
+    fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        if self.file.path.is_none() || self.file.options.durability == Durability::Exit {
+            self.writer.read(|connection| reader::snapshot(connection, read))
+        } else {
+            self.readers
+                .with(&self.file, |connection| reader::snapshot(connection, read))
+        }
+    }
+
+    /// Opens the superstep on `base`; whether that is still the thread's head.
+    fn begin_superstep(&self, thread: &ThreadId, base: CheckpointId) -> Result<bool, StoreError> {
+        let stored = self.read(|connection| {
+            let missing = || StoreError::NoCheckpoint {
+                thread: thread.clone(),
+                checkpoint: base.to_string(),
+            };
+            let row = ThreadRow::find(connection, thread)?.ok_or_else(missing)?;
+            let seq = CheckpointRow::seq_of(connection, base)?.ok_or_else(missing)?;
+            let head = row.head == seq;
+            let results = work::results(
+                connection,
+                Seen {
+                    seq,
+                    worker: row.id,
+                    head,
+                },
+            )?;
+            Ok(head.then_some(results))
+        })?;
+        let Some(results) = stored else {
+            return Ok(false);
+        };
+        self.sessions.begin(thread, base, results);
+        Ok(true)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.shared.writer.queue.close();
+        if let Some(thread) = self.thread.take() {
+            // It ends when everything is written. It has panicked only if SQLite did.
+            let _ended = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for SqliteSaver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = &self.shared().file;
+        f.debug_struct("SqliteSaver")
+            .field("path", &file.path)
+            .field("durability", &file.options.durability)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Checkpointer for SqliteSaver {
+    async fn register(&self, graph: &GraphDescription) -> Result<(), StoreError> {
+        self.tell_writer(Request::Register(graph.clone())).await
+    }
+
+    async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
+        let name = thread.clone();
+        self.read(move |connection| reader::load(connection, &name, &at))
+            .await
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
+        let thread = commit.thread.clone();
+        let done = self.ask_writer(Request::Commit(Box::new(commit))).await;
+        self.shared().sessions.end(&thread);
+        match done? {
+            Done::Committed(committed) => Ok(committed),
+            Done::Nothing => Err(Trouble::WriterGone.into()),
+        }
+    }
+
+    async fn record(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        result: TaskResult,
+    ) -> Result<TaskResult, StoreError> {
+        let shared = self.shared();
+        loop {
+            match shared.sessions.count(thread, base, &result) {
+                Some(Counted::Earlier(earlier)) => return Ok(earlier),
+                Some(Counted::Store(counts)) => {
+                    shared.writer.queue.push(Job {
+                        request: Request::Record(thread.clone(), base, counts.clone()),
+                        reply: None,
+                    });
+                    return Ok(counts);
+                }
+                None if shared.begin_superstep(thread, base)? => {}
+                // The superstep is over: the commit that follows will say so.
+                None => return Ok(result),
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        asks: Vec<AskRecord>,
+    ) -> Result<(), StoreError> {
+        self.tell_writer(Request::Ask(thread.clone(), base, asks)).await
+    }
+
+    async fn answer(&self, thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError> {
+        self.tell_writer(Request::Answer(thread.clone(), answers)).await
+    }
+
+    async fn begin_effect(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: EffectRecord,
+    ) -> Result<(), StoreError> {
+        self.tell_writer(Request::BeginEffect(thread.clone(), base, effect))
+            .await
+    }
+
+    async fn end_effect(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: &EffectId,
+        outcome: EffectOutcome,
+    ) -> Result<(), StoreError> {
+        self.shared().writer.queue.push(Job {
+            request: Request::EndEffect(thread.clone(), base, effect.clone(), outcome),
+            reply: None,
+        });
+        Ok(())
+    }
+
+    async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.tell_writer(Request::Flush(thread.clone())).await
+    }
+
+    async fn history(&self, thread: &ThreadId, page: Page) -> Result<Vec<Summary>, StoreError> {
+        let name = thread.clone();
+        self.read(move |connection| reader::history(connection, &name, page))
+            .await
+    }
+
+    async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {
+        self.tell_writer(Request::Fork(from.clone(), at, to.clone()))
+            .await
+    }
+
+    async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
+        self.read(reader::threads).await
+    }
+}

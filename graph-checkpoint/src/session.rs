@@ -1,0 +1,77 @@
+//! Results that this saver has recorded and that may not be committed yet.
+//!
+//! A task's result counts when it was the first; that is known at once, without waiting for the writer: from
+//! what this saver recorded, and from what was in the file when the first result of the superstep came. If
+//! another program's result gets in between, the write finds it, and the superstep's commit is refused.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use superstep_core::checkpoint::TaskResult;
+use superstep_core::id::{CheckpointId, TaskId, ThreadId};
+
+/// Per thread, the results of its unfinished superstep.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    open: Mutex<HashMap<ThreadId, Session>>,
+}
+
+struct Session {
+    base: CheckpointId,
+    results: HashMap<TaskId, TaskResult>,
+}
+
+/// What a result turned out to be.
+pub(crate) enum Counted {
+    /// New, or the completion of an earlier one: this is to be stored.
+    Store(TaskResult),
+    /// Not the first; this one was.
+    Earlier(TaskResult),
+}
+
+impl Sessions {
+    fn open(&self) -> MutexGuard<'_, HashMap<ThreadId, Session>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Decides which result counts; `None` when the superstep on `base` is not open here.
+    pub(crate) fn count(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        result: &TaskResult,
+    ) -> Option<Counted> {
+        let mut open = self.open();
+        let session = open.get_mut(thread).filter(|session| session.base == base)?;
+        let Some(held) = session.results.get_mut(&result.task) else {
+            session.results.insert(result.task, result.clone());
+            return Some(Counted::Store(result.clone()));
+        };
+        if held.targets.is_none() && result.targets.is_some() {
+            held.targets.clone_from(&result.targets);
+            return Some(Counted::Store(held.clone()));
+        }
+        Some(Counted::Earlier(held.clone()))
+    }
+
+    /// Opens the superstep on `base` with the results that are stored; keeps what was opened meanwhile.
+    pub(crate) fn begin(&self, thread: &ThreadId, base: CheckpointId, stored: Vec<TaskResult>) {
+        let mut open = self.open();
+        let session = open.entry(thread.clone()).or_insert_with(|| Session {
+            base,
+            results: HashMap::new(),
+        });
+        if session.base != base {
+            session.base = base;
+            session.results.clear();
+        }
+        for result in stored {
+            session.results.entry(result.task).or_insert(result);
+        }
+    }
+
+    /// Forgets the superstep of a thread: it is committed, or its commit was refused.
+    pub(crate) fn end(&self, thread: &ThreadId) {
+        self.open().remove(thread);
+    }
+}

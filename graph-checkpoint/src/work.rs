@@ -1,0 +1,356 @@
+//! Work on top of a checkpoint: results of finished tasks, questions, and the effect journal.
+//!
+//! Rows belong to a thread and a base. At the barrier, results, open questions and effects without an outcome
+//! go; answers and outcomes stay, for replay. A reader ignores what another process left on a checkpoint that
+//! is no longer a head.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::Serialize;
+use superstep_core::checkpoint::{AskRecord, EffectId, EffectOutcome, EffectRecord, StoreError, TaskResult};
+use superstep_core::id::{InterruptId, TaskId};
+use superstep_core::state::Json;
+
+use crate::checksum::Checksum;
+use crate::fault::{Trouble, corrupt, sqlite};
+use crate::reader::Seen;
+use crate::rows::{mismatch, text};
+
+/// Where work belongs: the row of a thread, and the sequence number of its base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) thread: i64,
+    pub(crate) base: i64,
+}
+
+impl Place {
+    fn sum(self, table: &str) -> Checksum {
+        Checksum::of(table).int(self.thread).int(self.base)
+    }
+}
+
+type Work = (Vec<TaskResult>, Vec<AskRecord>, Vec<EffectRecord>);
+
+/// Everything on top of a checkpoint.
+pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Work, StoreError> {
+    Ok((
+        results(connection, seen)?,
+        asks(connection, seen)?,
+        effects(connection, seen)?,
+    ))
+}
+
+fn encode<T: Serialize>(value: &T) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Io(Box::new(error)))
+}
+
+fn place_of(seen: Seen) -> Place {
+    Place {
+        thread: seen.worker,
+        base: seen.seq,
+    }
+}
+
+pub(crate) fn results(connection: &Connection, seen: Seen) -> Result<Vec<TaskResult>, StoreError> {
+    if !seen.head {
+        return Ok(Vec::new());
+    }
+    let place = place_of(seen);
+    let mut find = connection
+        .prepare_cached("SELECT task, text, sum FROM pending WHERE thread = ? AND base = ? ORDER BY id")
+        .map_err(sqlite)?;
+    let mut rows = find.query([place.thread, place.base]).map_err(sqlite)?;
+    let mut results = Vec::new();
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let task = TaskId::from_bytes(row.get(0).map_err(sqlite)?);
+        let stored = text(row, 1)?;
+        let sum: i64 = row.get(2).map_err(sqlite)?;
+        if sum != result_sum(place, task, stored) {
+            return Err(mismatch(format_args!("the pending result of task {task}")));
+        }
+        let result = serde_json::from_str(stored)
+            .map_err(|error| corrupt(format_args!("the pending result of task {task}"), error))?;
+        results.push(result);
+    }
+    Ok(results)
+}
+
+fn result_sum(place: Place, task: TaskId, stored: &str) -> i64 {
+    place.sum("pending").bytes(task.as_bytes()).text(stored).finish()
+}
+
+/// Stores a result unless its task has one. Whether the one that is stored now is `result`.
+pub(crate) fn record(connection: &Connection, place: Place, result: &TaskResult) -> Result<bool, StoreError> {
+    let task = result.task;
+    let stored = encode(result)?;
+    let inserted = connection
+        .prepare_cached(
+            "INSERT INTO pending(thread, base, task, text, sum) VALUES(?, ?, ?, ?, ?) \
+             ON CONFLICT DO NOTHING",
+        )
+        .and_then(|mut insert| {
+            let sum = result_sum(place, task, &stored);
+            insert.execute(params![place.thread, place.base, task.as_bytes(), stored, sum])
+        })
+        .map_err(sqlite)?;
+    if inserted == 1 {
+        return Ok(true);
+    }
+    let held = results(
+        connection,
+        Seen {
+            seq: place.base,
+            worker: place.thread,
+            head: true,
+        },
+    )?;
+    let Some(mut held) = held.into_iter().find(|held| held.task == task) else {
+        return Err(corrupt(
+            "the index on pending results",
+            "it names a row that is missing",
+        ));
+    };
+    if held == *result {
+        return Ok(true);
+    }
+    if held.targets.is_some() {
+        return Ok(false);
+    }
+    held.targets.clone_from(&result.targets);
+    if held != *result {
+        return Ok(false);
+    }
+    connection
+        .prepare_cached("UPDATE pending SET text = ?, sum = ? WHERE thread = ? AND base = ? AND task = ?")
+        .and_then(|mut update| {
+            let sum = result_sum(place, task, &stored);
+            update.execute(params![stored, sum, place.thread, place.base, task.as_bytes()])
+        })
+        .map_err(sqlite)?;
+    Ok(true)
+}
+
+pub(crate) fn asks(connection: &Connection, seen: Seen) -> Result<Vec<AskRecord>, StoreError> {
+    let place = place_of(seen);
+    let mut find = connection
+        .prepare_cached(
+            "SELECT interrupt, text, answer, sum FROM ask WHERE thread = ? AND base = ? ORDER BY id",
+        )
+        .map_err(sqlite)?;
+    let mut rows = find.query([place.thread, place.base]).map_err(sqlite)?;
+    let mut asks = Vec::new();
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let interrupt = InterruptId::from_bytes(row.get(0).map_err(sqlite)?);
+        let at = format_args!("question {interrupt}");
+        let stored = text(row, 1)?;
+        let answer: Option<String> = row.get(2).map_err(sqlite)?;
+        let sum: i64 = row.get(3).map_err(sqlite)?;
+        if sum != ask_sum(place, interrupt, stored, answer.as_deref()) {
+            return Err(mismatch(at));
+        }
+        if answer.is_none() && !seen.head {
+            continue;
+        }
+        let mut ask: AskRecord = serde_json::from_str(stored).map_err(|error| corrupt(at, error))?;
+        ask.answer = answer
+            .map(Json::parse)
+            .transpose()
+            .map_err(|error| corrupt(at, error))?;
+        asks.push(ask);
+    }
+    Ok(asks)
+}
+
+fn ask_sum(place: Place, interrupt: InterruptId, stored: &str, answer: Option<&str>) -> i64 {
+    let sum = place.sum("ask").bytes(interrupt.as_bytes()).text(stored);
+    sum.optional_text(answer).finish()
+}
+
+/// Stores a question unless it is there.
+pub(crate) fn ask(connection: &Connection, place: Place, ask: &AskRecord) -> Result<(), StoreError> {
+    let answer = ask.answer.as_ref().map(Json::as_str);
+    let stored = encode(&AskRecord {
+        answer: None,
+        ..ask.clone()
+    })?;
+    connection
+        .prepare_cached(
+            "INSERT INTO ask(thread, base, interrupt, text, answer, sum) VALUES(?, ?, ?, ?, ?, ?) \
+             ON CONFLICT DO NOTHING",
+        )
+        .and_then(|mut insert| {
+            let sum = ask_sum(place, ask.id, &stored, answer);
+            insert.execute(params![
+                place.thread,
+                place.base,
+                ask.id.as_bytes(),
+                stored,
+                answer,
+                sum
+            ])
+        })
+        .map(drop)
+        .map_err(sqlite)
+}
+
+/// Stores the answer of a question that is there.
+pub(crate) fn answer(
+    connection: &Connection,
+    place: Place,
+    interrupt: InterruptId,
+    answer: &Json,
+) -> Result<(), StoreError> {
+    let stored: String = connection
+        .prepare_cached("SELECT text FROM ask WHERE thread = ? AND base = ? AND interrupt = ?")
+        .and_then(|mut find| {
+            find.query_row(params![place.thread, place.base, interrupt.as_bytes()], |row| {
+                row.get(0)
+            })
+        })
+        .map_err(sqlite)?;
+    let sum = ask_sum(place, interrupt, &stored, Some(answer.as_str()));
+    connection
+        .prepare_cached("UPDATE ask SET answer = ?, sum = ? WHERE thread = ? AND base = ? AND interrupt = ?")
+        .and_then(|mut update| {
+            update.execute(params![
+                answer.as_str(),
+                sum,
+                place.thread,
+                place.base,
+                interrupt.as_bytes()
+            ])
+        })
+        .map(drop)
+        .map_err(sqlite)
+}
+
+fn effects(connection: &Connection, seen: Seen) -> Result<Vec<EffectRecord>, StoreError> {
+    let place = place_of(seen);
+    let mut find = connection
+        .prepare_cached(
+            "SELECT task, name, key, occurrence, attempt, outcome, sum FROM effect \
+             WHERE thread = ? AND base = ? ORDER BY id",
+        )
+        .map_err(sqlite)?;
+    let mut rows = find.query([place.thread, place.base]).map_err(sqlite)?;
+    let mut effects = Vec::new();
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let id = EffectId {
+            task: TaskId::from_bytes(row.get(0).map_err(sqlite)?),
+            name: row.get(1).map_err(sqlite)?,
+            key: row.get(2).map_err(sqlite)?,
+            occurrence: row.get(3).map_err(sqlite)?,
+        };
+        let attempt = row.get(4).map_err(sqlite)?;
+        let outcome: Option<String> = row.get(5).map_err(sqlite)?;
+        let sum: i64 = row.get(6).map_err(sqlite)?;
+        let at = format_args!("effect {} of task {}", id.name, id.task);
+        if sum != effect_sum(place, &id, attempt, outcome.as_deref()) {
+            return Err(mismatch(at));
+        }
+        if outcome.is_none() && !seen.head {
+            continue;
+        }
+        let outcome = outcome.map(|outcome| serde_json::from_str(&outcome)).transpose();
+        let outcome = outcome.map_err(|error| corrupt(at, error))?;
+        effects.push(EffectRecord { id, attempt, outcome });
+    }
+    Ok(effects)
+}
+
+fn effect_sum(place: Place, id: &EffectId, attempt: u32, outcome: Option<&str>) -> i64 {
+    let sum = place
+        .sum("effect")
+        .bytes(id.task.as_bytes())
+        .text(&id.name)
+        .text(&id.key);
+    let sum = sum.int(i64::from(id.occurrence)).int(i64::from(attempt));
+    sum.optional_text(outcome).finish()
+}
+
+/// Stores that an effect starts, in the place of what an earlier attempt left.
+pub(crate) fn begin_effect(
+    connection: &Connection,
+    place: Place,
+    effect: &EffectRecord,
+) -> Result<(), StoreError> {
+    let id = &effect.id;
+    let outcome = effect.outcome.as_ref().map(encode).transpose()?;
+    connection
+        .prepare_cached(
+            "INSERT INTO effect(thread, base, task, name, key, occurrence, attempt, outcome, sum) \
+             VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE \
+             SET attempt = excluded.attempt, outcome = excluded.outcome, sum = excluded.sum",
+        )
+        .and_then(|mut insert| {
+            insert.execute(params![
+                place.thread,
+                place.base,
+                id.task.as_bytes(),
+                id.name,
+                id.key,
+                id.occurrence,
+                effect.attempt,
+                outcome,
+                effect_sum(place, id, effect.attempt, outcome.as_deref()),
+            ])
+        })
+        .map(drop)
+        .map_err(sqlite)
+}
+
+/// Stores how an effect that was begun ended.
+pub(crate) fn end_effect(
+    connection: &Connection,
+    place: Place,
+    id: &EffectId,
+    outcome: &EffectOutcome,
+) -> Result<(), StoreError> {
+    let outcome = encode(outcome)?;
+    let begun: Option<(i64, u32)> = connection
+        .prepare_cached(
+            "SELECT id, attempt FROM effect \
+             WHERE thread = ? AND base = ? AND task = ? AND name = ? AND key = ? AND occurrence = ?",
+        )
+        .and_then(|mut find| {
+            let key = params![
+                place.thread,
+                place.base,
+                id.task.as_bytes(),
+                id.name,
+                id.key,
+                id.occurrence
+            ];
+            find.query_row(key, |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()
+        })
+        .map_err(sqlite)?;
+    let Some((row, attempt)) = begun else {
+        return Ok(());
+    };
+    let sum = effect_sum(place, id, attempt, Some(&outcome));
+    let updated = connection
+        .prepare_cached("UPDATE effect SET outcome = ?, sum = ? WHERE id = ?")
+        .and_then(|mut update| update.execute(params![outcome, sum, row]))
+        .map_err(sqlite)?;
+    if updated == 1 {
+        Ok(())
+    } else {
+        Err(Trouble::Raced.into())
+    }
+}
+
+/// The barrier: what goes when a checkpoint continues `place`.
+pub(crate) fn settle(connection: &Connection, place: Place) -> Result<(), StoreError> {
+    let statements = [
+        "DELETE FROM pending WHERE thread = ? AND base = ?",
+        "DELETE FROM ask WHERE thread = ? AND base = ? AND answer IS NULL",
+        "DELETE FROM effect WHERE thread = ? AND base = ? AND outcome IS NULL",
+    ];
+    statements.iter().try_for_each(|sql| {
+        connection
+            .prepare_cached(sql)
+            .and_then(|mut delete| delete.execute([place.thread, place.base]))
+            .map(drop)
+            .map_err(sqlite)
+    })
+}
