@@ -5,6 +5,27 @@ use alloc::vec::Vec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+/// ```
+/// # extern crate superstep_core as superstep;
+/// use serde::{Deserialize, Serialize};
+/// use superstep::route::Route;
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Query {
+///     text: String,
+/// }
+///
+/// #[derive(Route, Serialize, Deserialize)]
+/// enum Plan {
+///     Research(Vec<Query>),
+///     Ask(#[route(example = Query { text: "why".into() })] Query),
+///     Write,
+/// }
+///
+/// let names: Vec<_> = Plan::cases().iter().map(|case| case.name).collect();
+/// assert_eq!(names, ["Research", "Ask", "Write"]);
+/// assert_eq!(Plan::Write.case(), "Write");
+/// ```
 pub use superstep_macros::Route;
 
 /// A decision of a node, wired to targets with `graph.route(node, |route| match route { .. })`.

@@ -7,6 +7,7 @@ fn mistakes_are_explained() {
     let cases = trybuild::TestCases::new();
     cases.pass("tests/ui/pass/*.rs");
     cases.compile_fail("tests/ui/from_ref/*.rs");
+    cases.compile_fail("tests/ui/graph/*.rs");
     cases.compile_fail("tests/ui/node/*.rs");
     cases.compile_fail("tests/ui/route/*.rs");
     cases.compile_fail("tests/ui/state/*.rs");

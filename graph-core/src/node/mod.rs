@@ -32,7 +32,53 @@ pub use policy::{OnUnknown, Policy, Retry};
 pub use snapshot::Snapshot;
 pub use task::Task;
 
-pub use superstep_macros::{FromRef, node};
+/// ```
+/// # extern crate superstep_core as superstep;
+/// use superstep::node::FromRef;
+///
+/// #[derive(Clone)]
+/// struct Llm;
+///
+/// #[derive(FromRef, Clone)]
+/// struct Deps {
+///     llm: Llm,
+///     names: Vec<String>,
+/// }
+///
+/// let deps = Deps { llm: Llm, names: vec!["a".to_owned()] };
+/// assert_eq!(Vec::<String>::from_ref(&deps), ["a"]);
+/// # let (_llm, _deps) = (Llm::from_ref(&deps), Deps::from_ref(&deps));
+/// # let _ = deps.llm;
+/// ```
+pub use superstep_macros::FromRef;
+
+/// ```
+/// # extern crate superstep_core as superstep;
+/// use superstep::node::{Dep, FromRef, Snapshot, node};
+/// use superstep::state::{State, Update};
+///
+/// #[derive(State, Clone, Default)]
+/// struct Essay {
+///     topic: String,
+///     draft: String,
+/// }
+///
+/// #[derive(Clone)]
+/// struct Llm;
+///
+/// #[derive(FromRef, Clone)]
+/// struct Deps {
+///     llm: Llm,
+/// }
+///
+/// #[node(context = Deps)]
+/// async fn write(essay: Snapshot<Essay>, llm: Dep<Llm>) -> Update<Essay> {
+///     let Dep(Llm) = llm;
+///     Essay::update().draft(format!("About {}.", essay.topic))
+/// }
+/// # let _ = write;
+/// ```
+pub use superstep_macros::node;
 
 pub(crate) use cell::{CustomSink, RunCell, Stalled, TaskCell};
 pub(crate) use describe::short_type_name;

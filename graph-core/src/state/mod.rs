@@ -32,6 +32,46 @@ pub use op::{Change, FieldValue, Logged, LoggedWrite, Op};
 pub use schema::{FieldId, FieldSchema, Lifetime, Schema, Writers};
 pub use write::{IntoWrite, Write, WriteKind};
 
+/// ```
+/// # extern crate superstep_core as superstep;
+/// use serde::{Deserialize, Serialize};
+/// use superstep::reducer::{Append, Sum};
+/// use superstep::state::State;
+///
+/// #[derive(State, Clone, Default, Serialize, Deserialize)]
+/// struct Chat {
+///     #[reducer(Append)]
+///     messages: Vec<String>,
+/// }
+///
+/// #[derive(State, Clone, Default)]
+/// struct Essay {
+///     topic: String,
+///     #[reducer(Sum)]
+///     tokens: u64,
+///     #[serde(alias = "text")]
+///     draft: Option<String>,
+///     #[state(secret)]
+///     password: String,
+///     #[state(transient)]
+///     session: Option<std::sync::mpsc::Sender<String>>,
+///     #[state(flatten)]
+///     chat: Chat,
+/// }
+/// # impl Essay { fn read(&self) { let _ = (&self.topic, self.tokens, &self.draft, &self.password, &self.session, &self.chat.messages); } }
+///
+/// let update = Essay::update().topic("Rust").tokens(12).draft("...").chat(Chat::update().messages(["hi"]));
+/// let update = update.and(Essay::TOKENS.write(30)).set_password("hunter2").clear_tokens();
+/// assert_eq!(
+///     format!("{update:?}"),
+///     r#"EssayUpdate [topic: "Rust", tokens: 12, draft: "...", chat.messages: extend ["hi"], "#.to_owned()
+///         + r#"tokens: 30, set password: <secret>, set tokens: 0]"#
+/// );
+///
+/// let messages = Chat::MESSAGES.within(Essay::CHAT);
+/// assert!(messages.get(&Essay::default()).is_empty());
+/// assert_eq!(Essay::schema().field(messages.id()).name, "chat.messages");
+/// ```
 pub use superstep_macros::State;
 
 /// The update type of a state: what its nodes return.
