@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use crate::id::{CheckpointId, Fingerprint, InterruptId, NodeName, RunId, TaskId, ThreadId};
 use crate::state::{Change, FieldValue, Json, LoggedWrite, Schema};
@@ -104,6 +105,9 @@ pub struct NextTask {
     pub input: Option<Json>,
 }
 
+/// Positions of tasks in a superstep; the usual one or two need no allocation.
+pub type Positions = SmallVec<[u32; 4]>;
+
 /// Why a task was planned. Numbers are positions in [`Checkpoint::tasks`] of the same checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -111,9 +115,9 @@ pub enum Cause {
     /// An input arrived.
     Input,
     /// Edges, routes or branches of these tasks.
-    Tasks(Vec<u32>),
+    Tasks(Positions),
     /// A join that these tasks completed.
-    Join(Vec<u32>),
+    Join(Positions),
     /// One item of an `each`.
     Each {
         /// The task that made the items.

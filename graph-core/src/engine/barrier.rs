@@ -33,10 +33,13 @@ impl Overwrites {
     ///
     /// # Errors
     /// The first conflict, in task order.
-    pub fn find(updates: &[(u32, &dyn ErasedUpdate)], schema: &Schema) -> Result<Self, Conflict> {
+    pub fn find<'u>(
+        updates: impl Iterator<Item = (u32, &'u dyn ErasedUpdate)>,
+        schema: &Schema,
+    ) -> Result<Self, Conflict> {
         let mut overwrites = Vec::new();
         let mut writers: Vec<Option<u32>> = alloc::vec![None; schema.fields.len()];
-        for &(task, update) in updates {
+        for (task, update) in updates {
             for index in 0..update.len() {
                 let (field, kind) = update.shape(index);
                 let one_writer = schema.field(field).writers == Writers::One;
@@ -81,7 +84,7 @@ impl Overwrites {
 /// Applies the updates of a superstep's tasks, given in merge order.
 pub fn apply(
     state: &mut dyn ErasedState,
-    updates: Vec<(u32, Box<dyn ErasedUpdate>)>,
+    updates: impl Iterator<Item = (u32, Box<dyn ErasedUpdate>)>,
     overwrites: &Overwrites,
 ) {
     for (task, update) in updates {
@@ -106,44 +109,38 @@ pub fn changes<'w>(
     writes: impl Iterator<Item = (u32, &'w [LoggedWrite])>,
     overwrites: &Overwrites,
 ) -> Result<Vec<Change>, CodecError> {
-    let mut changes: Vec<(Change, bool)> = Vec::new();
+    let mut changes: Vec<Change> = Vec::new();
+    // Fields whose reducer logs no operations: their new value is logged whole.
+    let mut whole: Vec<FieldId> = Vec::new();
     for (task, writes) in writes {
         for write in writes.iter().filter(|write| overwrites.counts(task, write.field)) {
-            let at = match changes.iter().position(|(change, _)| change.field == write.field) {
+            let at = match changes.iter().position(|change| change.field == write.field) {
                 Some(at) => at,
                 None => {
-                    changes.push((
-                        Change {
-                            field: write.field,
-                            ops: Vec::new(),
-                        },
-                        false,
-                    ));
+                    changes.push(Change {
+                        field: write.field,
+                        ops: Vec::with_capacity(1),
+                    });
                     changes.len() - 1
                 }
             };
-            let (change, whole) = &mut changes[at];
             match &write.write {
-                Logged::Reduce(_) => *whole = true,
+                Logged::Reduce(_) => whole.push(write.field),
                 Logged::Op(op) => {
                     if op.is_whole() {
-                        change.ops.clear();
-                        *whole = false;
+                        changes[at].ops.clear();
+                        whole.retain(|field| *field != write.field);
                     }
-                    change.ops.push(op.clone());
+                    changes[at].ops.push(op.clone());
                 }
             }
         }
     }
-    let mut logged = Vec::with_capacity(changes.len());
-    for (mut change, whole) in changes {
-        if whole {
-            change.ops = alloc::vec![Op::Set(state.encode_field(change.field)?)];
-        }
-        logged.push(change);
+    for change in changes.iter_mut().filter(|change| whole.contains(&change.field)) {
+        change.ops = alloc::vec![Op::Set(state.encode_field(change.field)?)];
     }
-    logged.sort_by_key(|change| change.field);
-    Ok(logged)
+    changes.sort_unstable_by_key(|change| change.field);
+    Ok(changes)
 }
 
 /// Resets the fields that live for one superstep: those in `lit`, which the last superstep wrote, unless

@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use super::command::{Command, Ending};
 use super::event::{Begin, Event, Restored};
-use super::plan::{Arrivals, Planner, Ran};
+use super::plan::{Arrivals, Planner};
 use super::task::{Entry, PlannedTask, Status};
 use crate::checkpoint::{Cause, Source};
 use crate::graph::{NodeId, Targets, Topology};
@@ -86,10 +86,20 @@ pub struct Barrier {
     pub step: i64,
     /// How the checkpoint comes about.
     pub source: Source,
+    ran: Vec<Entry>,
+    next: Vec<Entry>,
+}
+
+impl Barrier {
     /// The nodes that ran, in merge order.
-    pub ran: Vec<NodeId>,
+    pub fn ran(&self) -> impl ExactSizeIterator<Item = NodeId> {
+        self.ran.iter().map(|entry| entry.planned.node)
+    }
+
     /// What is next, in merge order.
-    pub next: Vec<PlannedTask>,
+    pub fn next(&self) -> impl ExactSizeIterator<Item = &PlannedTask> {
+        self.next.iter().map(|entry| &entry.planned)
+    }
 }
 
 impl Machine {
@@ -205,7 +215,7 @@ impl Machine {
                     input: None,
                 };
                 let step = last_step.map_or(-1, |last| last + 1);
-                let next = vec![start];
+                let next = vec![Entry::waiting(start)];
                 self.phase = Phase::Barrier(Barrier {
                     step,
                     source: Source::Input,
@@ -221,17 +231,21 @@ impl Machine {
                 finished,
             }) => {
                 self.joins = joins;
-                self.run_superstep(step + 1, tasks, finished);
+                self.run_superstep(
+                    step + 1,
+                    tasks.into_iter().map(Entry::waiting).collect(),
+                    finished,
+                );
             }
         }
     }
 
     /// Begins a superstep, of which some tasks may have finished in an earlier run.
-    fn run_superstep(&mut self, step: i64, tasks: Vec<PlannedTask>, finished: Vec<(u32, Targets)>) {
+    fn run_superstep(&mut self, step: i64, mut tasks: Vec<Entry>, finished: Vec<(u32, Targets)>) {
         let Some(first) = tasks.first() else {
             return self.stop(Ending::Finished);
         };
-        if first.node != NodeId::START {
+        if first.planned.node != NodeId::START {
             if self.draining {
                 return self.stop(Ending::Drained);
             }
@@ -240,10 +254,9 @@ impl Machine {
             };
             self.remaining = remaining;
         }
-        let mut tasks: Vec<Entry> = tasks.into_iter().map(Entry::waiting).collect();
         let mut open = tasks.len();
         for (task, targets) in finished {
-            tasks[task as usize].status = Status::Finished(targets.into_vec());
+            tasks[task as usize].status = Status::Finished(targets);
             open -= 1;
         }
         let mut superstep = Superstep {
@@ -278,7 +291,7 @@ impl Machine {
     }
 
     fn finished(&mut self, mut step: Superstep, task: u32, targets: Targets) {
-        if !step.end(task, Status::Finished(targets.into_vec())) {
+        if !step.end(task, Status::Finished(targets)) {
             self.phase = Phase::Running(step);
             return;
         }
@@ -329,24 +342,14 @@ impl Machine {
     }
 
     fn close(&mut self, step: Superstep) {
-        let mut ran = Vec::with_capacity(step.tasks.len());
-        let mut nodes = Vec::with_capacity(step.tasks.len());
-        for Entry { planned, status } in step.tasks {
-            let targets = match status {
-                Status::Finished(targets) => targets,
-                _ => unreachable!("a superstep closes when all of its tasks have finished"),
-            };
-            nodes.push(planned.node);
-            ran.push(Ran {
-                node: planned.node,
-                targets,
-            });
-        }
-        let next = self.planner.plan(&self.topology, ran, &mut self.joins);
+        let Superstep {
+            step, tasks: mut ran, ..
+        } = step;
+        let next = self.planner.plan(&self.topology, &mut ran, &mut self.joins);
         self.phase = Phase::Barrier(Barrier {
-            step: step.step,
+            step,
             source: Source::Loop,
-            ran: nodes,
+            ran,
             next,
         });
         self.commands.push_back(Command::Commit);

@@ -3,9 +3,11 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::task::PlannedTask;
-use crate::checkpoint::Cause;
-use crate::graph::{NodeId, Target, Topology};
+use smallvec::smallvec;
+
+use super::task::{Entry, PlannedTask};
+use crate::checkpoint::{Cause, Positions};
+use crate::graph::{NodeId, Topology};
 
 /// Which sources of each join have arrived, by the join's position in the topology.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,12 +38,6 @@ pub(super) struct Planner {
     planned: Vec<u32>,
 }
 
-/// A finished task: its node, and where its decisions send it.
-pub(super) struct Ran {
-    pub(super) node: NodeId,
-    pub(super) targets: Vec<Target>,
-}
-
 impl Planner {
     pub(super) fn new(topology: &Topology) -> Self {
         Self {
@@ -54,80 +50,69 @@ impl Planner {
     pub(super) fn plan(
         &mut self,
         topology: &Topology,
-        ran: Vec<Ran>,
+        ran: &mut [Entry],
         joins: &mut Arrivals,
-    ) -> Vec<PlannedTask> {
-        let mut nodes: Vec<PlannedTask> = Vec::new();
-        let mut items: Vec<PlannedTask> = Vec::new();
-        for (by, task) in (0u32..).zip(ran) {
-            let node = topology.node(task.node);
+    ) -> Vec<Entry> {
+        let mut nodes: Vec<Entry> = Vec::with_capacity(1);
+        let mut items: Vec<Entry> = Vec::new();
+        for (by, entry) in (0u32..).zip(ran) {
+            let source = entry.planned.node;
+            let node = topology.node(source);
             for &edge in &node.edges {
-                self.add(&mut nodes, edge, by);
+                self.add(&mut nodes, edge, by, Cause::Tasks);
             }
             let mut index = 0;
-            for target in task.targets {
+            for target in entry.take_targets() {
                 match target.items {
-                    None => self.add(&mut nodes, NodeId(target.node), by),
+                    None => self.add(&mut nodes, NodeId(target.node), by, Cause::Tasks),
                     Some(sent) => items.extend(sent.into_iter().map(|item| {
                         let cause = Cause::Each { by, index };
                         index += 1;
-                        PlannedTask {
+                        Entry::waiting(PlannedTask {
                             node: NodeId(target.node),
                             cause,
                             input: Some(item),
-                        }
+                        })
                     })),
                 }
             }
             for &join in &node.joins {
                 let arrived = &mut joins.0[join];
-                if !arrived.contains(&task.node) {
-                    arrived.push(task.node);
+                if !arrived.contains(&source) {
+                    arrived.push(source);
                 }
                 if arrived.len() == topology.joins[join].sources.len() {
                     arrived.clear();
-                    self.complete(&mut nodes, topology.joins[join].target, by);
+                    self.add(&mut nodes, topology.joins[join].target, by, Cause::Join);
                 }
             }
         }
-        for task in &nodes {
-            self.planned[task.node.index()] = 0;
+        for entry in &nodes {
+            self.planned[entry.planned.node.index()] = 0;
         }
         if nodes.len() > 1 {
-            nodes.sort_by_key(|task| topology.node(task.node).rank);
+            nodes.sort_by_key(|entry| topology.node(entry.planned.node).rank);
         }
         nodes.append(&mut items);
         nodes
     }
 
-    fn add(&mut self, nodes: &mut Vec<PlannedTask>, node: NodeId, by: u32) {
-        match self.position(node) {
-            None => self.push(nodes, node, Cause::Tasks(vec![by])),
-            Some(position) => match &mut nodes[position].cause {
-                Cause::Tasks(tasks) | Cause::Join(tasks) if tasks.last() != Some(&by) => tasks.push(by),
-                _ => {}
-            },
+    /// Plans `node` because of task `by`; `why` is the cause of a node that nothing led to yet.
+    fn add(&mut self, nodes: &mut Vec<Entry>, node: NodeId, by: u32, why: fn(Positions) -> Cause) {
+        let planned = &mut self.planned[node.index()];
+        let Some(position) = (*planned as usize).checked_sub(1) else {
+            let cause = why(smallvec![by]);
+            nodes.push(Entry::waiting(PlannedTask {
+                node,
+                cause,
+                input: None,
+            }));
+            *planned = u32::try_from(nodes.len()).expect("a superstep has fewer than 2^32 tasks");
+            return;
+        };
+        match &mut nodes[position].planned.cause {
+            Cause::Tasks(tasks) | Cause::Join(tasks) if tasks.last() != Some(&by) => tasks.push(by),
+            _ => {}
         }
-    }
-
-    fn complete(&mut self, nodes: &mut Vec<PlannedTask>, node: NodeId, by: u32) {
-        match self.position(node) {
-            None => self.push(nodes, node, Cause::Join(vec![by])),
-            Some(_) => self.add(nodes, node, by),
-        }
-    }
-
-    fn position(&self, node: NodeId) -> Option<usize> {
-        (self.planned[node.index()] as usize).checked_sub(1)
-    }
-
-    fn push(&mut self, nodes: &mut Vec<PlannedTask>, node: NodeId, cause: Cause) {
-        nodes.push(PlannedTask {
-            node,
-            cause,
-            input: None,
-        });
-        self.planned[node.index()] =
-            u32::try_from(nodes.len()).expect("a superstep has fewer than 2^32 tasks");
     }
 }

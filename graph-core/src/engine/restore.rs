@@ -108,7 +108,11 @@ pub fn restore(
 ///
 /// # Errors
 /// When an item has no JSON form.
-pub fn store(topology: &Topology, next: &[PlannedTask], joins: &Arrivals) -> Result<Frontier, CodecError> {
+pub fn store<'t>(
+    topology: &Topology,
+    next: impl ExactSizeIterator<Item = &'t PlannedTask>,
+    joins: &Arrivals,
+) -> Result<Frontier, CodecError> {
     let name = |node: NodeId| topology.node_name(node).clone();
     let mut tasks = Vec::with_capacity(next.len());
     for task in next {

@@ -1,9 +1,7 @@
 //! A task from plan to end.
 
-use alloc::vec::Vec;
-
 use crate::checkpoint::Cause;
-use crate::graph::{NodeId, Target};
+use crate::graph::{END, NodeId, Target, Targets};
 use crate::node::Item;
 
 /// A task of the next superstep.
@@ -17,20 +15,22 @@ pub struct PlannedTask {
     pub input: Option<Item>,
 }
 
-/// A task of the running superstep.
+/// A task of a superstep, with how far it is.
+#[derive(Debug)]
 pub(super) struct Entry {
     pub(super) planned: PlannedTask,
     pub(super) status: Status,
 }
 
 /// How far a task is.
+#[derive(Debug)]
 pub(super) enum Status {
     /// It waits for its turn under the concurrency limit.
     Waiting,
     /// An attempt of this number runs, or waits for its retry.
     Running(u32),
     /// It produced its outcome and its route.
-    Finished(Vec<Target>),
+    Finished(Targets),
     /// It asked and waits for answers.
     Paused,
     /// It failed for good, or was cancelled.
@@ -43,5 +43,14 @@ impl Entry {
             planned,
             status: Status::Waiting,
         }
+    }
+
+    /// Where a finished task's decisions send it.
+    pub(super) fn take_targets(&mut self) -> impl Iterator<Item = Target> + use<> {
+        let targets = match core::mem::replace(&mut self.status, Status::Ended) {
+            Status::Finished(targets) => targets,
+            _ => END,
+        };
+        targets.into_iter()
     }
 }

@@ -152,6 +152,15 @@ impl Targets {
         }
     }
 
+    pub(crate) fn into_iter(self) -> impl Iterator<Item = Target> + use<> {
+        let (one, many) = match self.0 {
+            List::None => (None, Vec::new()),
+            List::One(target) => (Some(target), Vec::new()),
+            List::Many(targets) => (None, targets),
+        };
+        one.into_iter().chain(many)
+    }
+
     pub(crate) fn into_vec(self) -> Vec<Target> {
         match self.0 {
             List::None => Vec::new(),

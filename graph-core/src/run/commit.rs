@@ -1,6 +1,5 @@
 //! The barrier as the driver does it: merge, log, store.
 
-use std::boxed::Box;
 use std::sync::Arc;
 use std::vec::Vec;
 
@@ -13,76 +12,63 @@ use crate::engine::barrier::{self, Conflict, Overwrites};
 use crate::engine::restore;
 use crate::graph::NodeId;
 use crate::id::{CheckpointId, NodeName};
-use crate::state::{Change, CodecError, ErasedUpdate, FieldId, Json, LoggedWrite, Op};
+use crate::state::{Change, CodecError, ErasedState, ErasedUpdate, FieldId, Json, Lifetime, Op, Schema};
 
 impl Driver {
     /// Merges the superstep's writes into the state and stores the checkpoint.
     pub(super) async fn commit(&mut self) -> Result<AtBarrier, RunError> {
-        let stored = self.cell.saver.is_some();
-        let outputs: Vec<Output> = self
-            .slots
-            .iter_mut()
-            .map(|slot| slot.output.take().unwrap_or_default())
-            .collect();
-        let mut records = Vec::new();
-        let mut updates = Vec::with_capacity(outputs.len());
-        let mut lit = Vec::new();
-        for (task, output) in (0u32..).zip(outputs) {
-            if let Some(update) = output.update {
-                self.light(&*update, &mut lit);
-                updates.push((task, update));
-            }
-            if stored {
-                records.push((output.writes, output.route));
-            }
-        }
-        let overwrites = match self.overwrites(&updates) {
+        let overwrites = match self.overwrites() {
             Ok(overwrites) => overwrites,
             Err(conflict) => return Ok(AtBarrier::Conflicted(self.conflict(conflict))),
         };
-        let changes = self.merge(updates, &records, &overwrites, lit)?;
+        let dimmed = self.merge(&overwrites);
         let barrier = self.machine.barrier().expect("the machine waits at its barrier");
-        let step = barrier.step;
-        if !stored {
-            self.step = step;
+        if self.cell.saver.is_none() {
+            self.step = barrier.step;
             return Ok(AtBarrier::Passed);
         }
-        let checkpoint = self.checkpoint(changes, records)?;
+        let codec = |reason| RunError::Encode {
+            what: "the state".into(),
+            reason,
+        };
+        let changes = self.changes(&overwrites, dimmed).map_err(codec)?;
+        let checkpoint = self.checkpoint(changes)?;
         self.store(checkpoint).await
     }
 
-    fn overwrites(&self, updates: &[(u32, Box<dyn ErasedUpdate>)]) -> Result<Overwrites, Conflict> {
-        if updates.len() < 2 {
+    fn updates(&self) -> impl Iterator<Item = (u32, &dyn ErasedUpdate)> {
+        let updates = self
+            .slots
+            .iter()
+            .map(|slot| slot.output.as_ref()?.update.as_deref());
+        (0u32..)
+            .zip(updates)
+            .filter_map(|(task, update)| Some((task, update?)))
+    }
+
+    fn overwrites(&self) -> Result<Overwrites, Conflict> {
+        if self.slots.len() < 2 {
             return Ok(Overwrites::default());
         }
-        let updates: Vec<(u32, &dyn ErasedUpdate)> =
-            updates.iter().map(|(task, update)| (*task, &**update)).collect();
-        Overwrites::find(&updates, &self.runtime.program.schema)
+        Overwrites::find(self.updates(), &self.runtime.program.schema)
     }
 
-    /// Notes which fields that live for one superstep are written in this one.
-    fn light(&self, update: &dyn ErasedUpdate, lit: &mut Vec<FieldId>) {
-        if self.runtime.one_step_fields.is_empty() {
-            return;
+    /// Applies the updates; returns the fields that lived for one superstep and are now reset.
+    fn merge(&mut self, overwrites: &Overwrites) -> Vec<FieldId> {
+        let one_step = &self.runtime.one_step_fields;
+        let mut written = Vec::new();
+        if !one_step.is_empty() {
+            for (_, update) in self.updates() {
+                let fields = (0..update.len()).map(|index| update.shape(index).0);
+                written.extend(fields.filter(|field| one_step.contains(field)));
+            }
         }
-        let fields = (0..update.len()).map(|index| update.shape(index).0);
-        lit.extend(fields.filter(|field| self.runtime.one_step_fields.contains(field)));
-    }
-
-    /// Applies the updates, and says what changed when that is stored.
-    fn merge(
-        &mut self,
-        updates: Vec<(u32, Box<dyn ErasedUpdate>)>,
-        records: &[(Vec<LoggedWrite>, Option<crate::checkpoint::RouteRecord>)],
-        overwrites: &Overwrites,
-        lit: Vec<FieldId>,
-    ) -> Result<Vec<Change>, RunError> {
-        let loop_step = self
-            .machine
-            .barrier()
-            .is_some_and(|barrier| barrier.source == Source::Loop);
-        if updates.is_empty() && self.lit.is_empty() && !self.rewrite {
-            return Ok(Vec::new());
+        let mut updates = (0u32..)
+            .zip(&mut self.slots)
+            .filter_map(|(task, slot)| Some((task, slot.output.as_mut()?.update.take()?)))
+            .peekable();
+        if updates.peek().is_none() && self.lit.is_empty() {
+            return Vec::new();
         }
         if Arc::get_mut(&mut self.state).is_none() {
             self.state = self.state.duplicate();
@@ -90,58 +76,37 @@ impl Driver {
         let state = Arc::get_mut(&mut self.state).expect("a state that nobody else holds");
         barrier::apply(state, updates, overwrites);
         // An input checkpoint changes nothing, so what was lit before it stays so until START has merged it.
-        let dimmed = if loop_step {
-            barrier::dim(state, &self.lit, &lit)
-        } else {
-            Vec::new()
-        };
-        if loop_step {
-            self.lit = lit;
+        if self
+            .machine
+            .barrier()
+            .is_some_and(|barrier| barrier.source == Source::Input)
+        {
+            return Vec::new();
         }
-        if self.cell.saver.is_none() {
-            return Ok(Vec::new());
+        let dimmed = barrier::dim(state, &self.lit, &written);
+        self.lit = written;
+        dimmed
+    }
+
+    /// What changed, in the form in which it is stored.
+    fn changes(&mut self, overwrites: &Overwrites, dimmed: Vec<FieldId>) -> Result<Vec<Change>, CodecError> {
+        if std::mem::take(&mut self.rewrite) {
+            return whole(&*self.state, &self.runtime.program.schema);
         }
-        let codec = |reason| RunError::Encode {
-            what: "the state".into(),
-            reason,
-        };
-        let writes = (0u32..)
-            .zip(records)
-            .map(|(task, (writes, _))| (task, writes.as_slice()));
-        let mut changes = barrier::changes(&*self.state, writes, overwrites).map_err(codec)?;
-        if self.rewrite {
-            self.rewrite = false;
-            return self.whole().map_err(codec);
-        }
+        let writes = self
+            .slots
+            .iter()
+            .map(|slot| slot.output.as_ref().map_or(&[][..], |output| &output.writes));
+        let mut changes = barrier::changes(&*self.state, (0u32..).zip(writes), overwrites)?;
         for field in dimmed {
-            let ops = std::vec![Op::Set(self.state.encode_field(field).map_err(codec)?)];
+            let ops = std::vec![Op::Set(self.state.encode_field(field)?)];
             changes.push(Change { field, ops });
         }
-        changes.sort_by_key(|change| change.field);
+        changes.sort_unstable_by_key(|change| change.field);
         Ok(changes)
     }
 
-    /// Every stored field, written whole.
-    fn whole(&self) -> Result<Vec<Change>, CodecError> {
-        let schema = &self.runtime.program.schema;
-        let stored = schema
-            .ids()
-            .filter(|id| schema.field(*id).lifetime != crate::state::Lifetime::Unstored);
-        stored
-            .map(|field| {
-                Ok(Change {
-                    field,
-                    ops: std::vec![Op::Set(self.state.encode_field(field)?)],
-                })
-            })
-            .collect()
-    }
-
-    fn checkpoint(
-        &self,
-        changes: Vec<Change>,
-        records: Vec<(Vec<LoggedWrite>, Option<crate::checkpoint::RouteRecord>)>,
-    ) -> Result<Checkpoint, RunError> {
+    fn checkpoint(&mut self, changes: Vec<Change>) -> Result<Checkpoint, RunError> {
         let program = &self.runtime.program;
         let barrier = self.machine.barrier().expect("the machine waits at its barrier");
         let codec = |reason| RunError::Encode {
@@ -149,30 +114,25 @@ impl Driver {
             reason,
         };
         let mut frontier =
-            restore::store(&program.topology, &barrier.next, self.machine.joins()).map_err(codec)?;
+            restore::store(&program.topology, barrier.next(), self.machine.joins()).map_err(codec)?;
         if barrier.source == Source::Input {
             self.store_input(&mut frontier)?;
         }
-        let tasks =
-            barrier
-                .ran
-                .iter()
-                .zip(records)
-                .zip(&self.slots)
-                .map(|((node, (writes, route)), slot)| {
-                    let mut targets: Vec<NodeName> = Vec::new();
-                    for target in slot.targets.iter().flatten() {
-                        if !targets.contains(&target.node) {
-                            targets.push(target.node.clone());
-                        }
-                    }
-                    TaskRecord {
-                        node: program.topology.node_name(*node).clone(),
-                        writes,
-                        route,
-                        targets,
-                    }
-                });
+        let tasks = barrier.ran().zip(&mut self.slots).map(|(node, slot)| {
+            let mut targets: Vec<NodeName> = Vec::new();
+            for target in slot.targets.iter().flatten() {
+                if !targets.contains(&target.node) {
+                    targets.push(target.node.clone());
+                }
+            }
+            let Output { writes, route, .. } = slot.output.take().unwrap_or_default();
+            TaskRecord {
+                node: program.topology.node_name(node).clone(),
+                writes,
+                route,
+                targets,
+            }
+        });
         Ok(Checkpoint {
             id: CheckpointId(self.runtime.ambient.id()),
             parent: self.base,
@@ -232,7 +192,7 @@ impl Driver {
                 .barrier()
                 .expect("the machine waits at its barrier");
             let name = |node: NodeId| driver.runtime.program.topology.node_name(node).clone();
-            let next = barrier.next.iter().map(|task| name(task.node)).collect();
+            let next = barrier.next().map(|task| name(task.node)).collect();
             EventKind::CheckpointSaved {
                 id,
                 step,
@@ -246,7 +206,13 @@ impl Driver {
     fn conflict(&self, conflict: Conflict) -> RunError {
         let program = &self.runtime.program;
         let barrier = self.machine.barrier().expect("the machine waits at its barrier");
-        let name = |task: u32| program.topology.node_name(barrier.ran[task as usize]).clone();
+        let name = |task: u32| {
+            let node = barrier
+                .ran()
+                .nth(task as usize)
+                .expect("a task that wrote did run");
+            program.topology.node_name(node).clone()
+        };
         RunError::Conflict {
             step: barrier.step,
             field: program.schema.field(conflict.field).name.clone(),
@@ -255,4 +221,19 @@ impl Driver {
             overwrites: conflict.overwrites,
         }
     }
+}
+
+/// Every stored field, written whole: the first checkpoint under another schema.
+pub(super) fn whole(state: &dyn ErasedState, schema: &Schema) -> Result<Vec<Change>, CodecError> {
+    let stored = schema
+        .ids()
+        .filter(|id| schema.field(*id).lifetime != Lifetime::Unstored);
+    stored
+        .map(|field| {
+            Ok(Change {
+                field,
+                ops: std::vec![Op::Set(state.encode_field(field)?)],
+            })
+        })
+        .collect()
 }

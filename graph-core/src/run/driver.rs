@@ -176,7 +176,9 @@ impl Driver {
     }
 
     async fn pass_barrier(&mut self) -> Result<(), RunError> {
-        if let Some(loaded) = self.settle_records().await? {
+        if (self.outrun || !self.tasks.records.is_empty())
+            && let Some(loaded) = self.settle_records().await?
+        {
             return self.adopt(*loaded);
         }
         match self.commit().await? {

@@ -4,12 +4,13 @@ use std::boxed::Box;
 use std::sync::Arc;
 
 use super::begin::state_of;
+use super::commit::whole;
 use super::error::ThreadError;
 use super::graph::Runtime;
 use crate::checkpoint::{At, Checkpoint, Commit, Committed, Source, TaskRecord};
 use crate::engine::barrier::{self, Overwrites};
 use crate::id::{CheckpointId, RunId, TaskId, ThreadId};
-use crate::state::{Change, ErasedUpdate, Op};
+use crate::state::ErasedUpdate;
 
 /// The node name under which an edit's writes are recorded.
 const EDIT: &str = "__edit__";
@@ -33,21 +34,11 @@ pub(super) async fn edit(
     let writes = update.encode().map_err(codec)?;
     let target = Arc::get_mut(&mut state).expect("a freshly decoded state is not shared");
     let overwrites = Overwrites::default();
-    barrier::apply(target, std::vec![(0, update)], &overwrites);
+    barrier::apply(target, std::iter::once((0, update)), &overwrites);
     let changes = if rewrite {
-        let schema = &runtime.program.schema;
-        let stored = schema
-            .ids()
-            .filter(|id| schema.field(*id).lifetime != crate::state::Lifetime::Unstored);
-        let whole = stored.map(|field| {
-            Ok(Change {
-                field,
-                ops: std::vec![Op::Set(state.encode_field(field)?)],
-            })
-        });
-        whole.collect::<Result<_, _>>().map_err(codec)?
+        whole(&*state, &runtime.program.schema).map_err(codec)?
     } else {
-        barrier::changes(&*state, [(0, writes.as_slice())].into_iter(), &overwrites).map_err(codec)?
+        barrier::changes(&*state, std::iter::once((0, writes.as_slice())), &overwrites).map_err(codec)?
     };
     let old = loaded.checkpoint;
     let id = CheckpointId(runtime.ambient.id());

@@ -1,0 +1,57 @@
+//! The workloads that the project is measured by, each as a ratio to a baseline of the same run.
+//!
+//! ```text
+//! cargo bench --bench workloads -- [IDS] [--json]
+//! ```
+//!
+//! Every workload runs in rounds; a round times the baseline and the workload in turn, so that a noisy machine
+//! disturbs both. The figures are medians over the rounds.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+mod engine;
+mod report;
+mod storage;
+
+use report::{Figure, Output};
+
+/// A workload: its id, and what runs it.
+type Workload = (&'static str, fn() -> Figure);
+
+const WORKLOADS: &[Workload] = &[
+    ("W1", engine::cycle),
+    ("W2", engine::cycle_in_memory),
+    //("W3", storage::cycle_process),
+    //("W3p", storage::cycle_power),
+    ("W5", engine::fan_out),
+];
+
+fn main() {
+    let (output, ids) = arguments();
+    let unknown: Vec<_> = ids.iter().filter(|id| WORKLOADS.iter().all(|(known, _)| known != id)).collect();
+    if !unknown.is_empty() {
+        let known: Vec<_> = WORKLOADS.iter().map(|(id, _)| *id).collect();
+        println!("no workload {unknown:?}; there are {known:?}");
+        std::process::exit(2);
+    }
+    report::head(output);
+    for (id, run) in WORKLOADS {
+        if ids.is_empty() || ids.iter().any(|wanted| wanted == id) {
+            report::line(output, id, &run());
+        }
+    }
+}
+
+fn arguments() -> (Output, Vec<String>) {
+    let mut output = Output::Table;
+    let mut ids = Vec::new();
+    for argument in std::env::args().skip(1) {
+        match argument.as_str() {
+            "--json" => output = Output::Json,
+            // Cargo says which kind of target it runs.
+            "--bench" => {}
+            _ => ids.push(argument),
+        }
+    }
+    (output, ids)
+}

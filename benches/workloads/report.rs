@@ -1,0 +1,90 @@
+//! Figures, and how they are printed.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// How figures are printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// A table for people.
+    Table,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What a workload measured.
+pub(crate) struct Figure {
+    /// The unit of `value` and `baseline`.
+    pub(crate) unit: &'static str,
+    /// Samples of the workload, one per round.
+    pub(crate) values: Vec<f64>,
+    /// Samples of the baseline, one per round.
+    pub(crate) baselines: Vec<f64>,
+    /// Other figures of the same runs.
+    pub(crate) extra: Map<String, Value>,
+    /// What the baseline is, and what the ratio should stay under.
+    pub(crate) target: &'static str,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    id: &'a str,
+    unit: &'a str,
+    value: f64,
+    baseline: f64,
+    ratio: f64,
+    n: usize,
+    extra: &'a Map<String, Value>,
+}
+
+/// The median of some samples.
+pub(crate) fn median(samples: &[f64]) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    if sorted.len().is_multiple_of(2) { (sorted[middle - 1] + sorted[middle]) / 2.0 } else { sorted[middle] }
+}
+
+/// The median of the ratios of each round: what a drifting machine disturbs least.
+fn ratio(values: &[f64], baselines: &[f64]) -> f64 {
+    let ratios: Vec<f64> = values.iter().zip(baselines).map(|(value, baseline)| value / baseline).collect();
+    median(&ratios)
+}
+
+/// Rounds to four significant digits, as more would be noise.
+pub(crate) fn round(value: f64) -> f64 {
+    format!("{value:.3e}").parse().expect("a printed number is a number")
+}
+
+pub(crate) fn head(output: Output) {
+    if output == Output::Table {
+        println!("{:<4} {:>10} {:>10} {:>7}  {:<10} baseline and target; more", "id", "value", "baseline", "ratio", "unit");
+    }
+}
+
+pub(crate) fn line(output: Output, id: &str, figure: &Figure) {
+    let line = Line {
+        id,
+        unit: figure.unit,
+        value: round(median(&figure.values)),
+        baseline: round(median(&figure.baselines)),
+        ratio: round(ratio(&figure.values, &figure.baselines)),
+        n: figure.values.len(),
+        extra: &figure.extra,
+    };
+    match output {
+        Output::Json => println!("{}", serde_json::to_string(&line).expect("figures have a JSON form")),
+        Output::Table => {
+            let extra: Vec<String> = figure.extra.iter().map(|(name, value)| format!("{name} {value}")).collect();
+            println!(
+                "{id:<4} {:>10} {:>10} {:>7.2}  {:<10} {}; {}",
+                line.value,
+                line.baseline,
+                line.ratio,
+                line.unit,
+                figure.target,
+                extra.join(", ")
+            );
+        }
+    }
+}

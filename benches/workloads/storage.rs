@@ -1,0 +1,1 @@
+//! The engine with a store on disk.
