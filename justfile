@@ -1,0 +1,48 @@
+# `just` lists the verbs. The stages are those of the gate, .ci/run, which needs no `just`.
+
+_default:
+    @just --list
+
+# everything that must hold before a change is merged
+gate:
+    .ci/run
+
+# format the code
+fmt:
+    cargo fmt --all
+
+# check the formatting
+format:
+    .ci/run format
+
+# clippy, warnings are errors
+lint:
+    .ci/run lint
+
+# the core without the standard library
+no_std:
+    .ci/run no_std
+
+# all tests, documentation tests included
+test:
+    .ci/run test
+
+# the API documentation, warnings are errors
+docs:
+    .ci/run docs
+
+# whether every crate can be packaged
+package:
+    .ci/run package
+
+# ask the documents of this repository a question
+answer question="How do I fork a checkpoint?":
+    cargo run --release --example agent_loop -- "{{ question }}"
+
+# measure; see benches/README.md
+bench *ids:
+    cargo bench --bench workloads -- {{ ids }}
+
+# licences, advisories and sources of the dependencies; needs cargo-deny
+deny:
+    cargo deny check
