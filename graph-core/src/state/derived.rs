@@ -139,10 +139,13 @@ pub struct Codec<T, W> {
     forms: Option<Forms<T, W>>,
 }
 
+/// A write in its logged form; `None` when its field is not stored.
+type MaybeLogged = Result<Option<LoggedWrite>, CodecError>;
+
 struct Forms<T, W> {
     encode: fn(&T) -> Result<Json, CodecError>,
     decode: fn(&Json) -> Result<T, CodecError>,
-    encode_write: fn(&Write<T, W>, FieldId) -> Result<Option<LoggedWrite>, CodecError>,
+    encode_write: fn(&Write<T, W>, FieldId) -> MaybeLogged,
     decode_write: fn(&Logged) -> Result<Write<T, W>, CodecError>,
 }
 
