@@ -49,6 +49,15 @@ pub trait IntoOutcome<S: State>: Send + 'static {
     fn into_outcome(self) -> Result<Output<S, Self::Route>, NodeError>;
 }
 
+/// What a prebuilt node returns: it does not know the state's own update type.
+impl<S: State, R: Send + 'static> IntoOutcome<S> for Output<S, R> {
+    type Route = R;
+
+    fn into_outcome(self) -> Result<Self, NodeError> {
+        Ok(self)
+    }
+}
+
 impl<S: State> IntoOutcome<S> for () {
     type Route = ();
 
