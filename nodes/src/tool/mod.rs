@@ -31,6 +31,7 @@
 //! # }).unwrap();
 //! ```
 
+mod effect;
 mod error;
 mod output;
 mod registry;
@@ -42,6 +43,7 @@ mod spec;
 mod tool;
 mod typed;
 
+pub use effect::ToolEffect;
 pub use error::ToolError;
 pub use output::ToolOutput;
 pub use registry::{DuplicateTool, ToolRegistry};

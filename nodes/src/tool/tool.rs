@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use super::{ToolError, ToolOutput, ToolSpec};
+use super::{ToolEffect, ToolError, ToolOutput, ToolSpec};
 
 /// Something a model may ask to have done.
 ///
@@ -21,6 +21,12 @@ pub trait Tool: Send + Sync + 'static {
 
     /// Returns the JSON Schema of the input.
     fn input_schema(&self) -> Value;
+
+    /// Returns what a call does to the world: it decides whether a call that a crash cut short may run again,
+    /// and whether calls may run at the same time.
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::default()
+    }
 
     /// Runs the tool.
     ///
@@ -50,6 +56,10 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
 
     fn input_schema(&self) -> Value {
         (**self).input_schema()
+    }
+
+    fn effect(&self) -> ToolEffect {
+        (**self).effect()
     }
 
     fn call(&self, input: Value) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {

@@ -9,7 +9,7 @@ use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Tool, ToolError, ToolOutput};
+use super::{Tool, ToolEffect, ToolError, ToolOutput};
 
 /// A tool made of an async function that takes one deserialisable input.
 ///
@@ -19,6 +19,7 @@ pub struct TypedTool<I, F> {
     name: String,
     description: String,
     schema: Value,
+    effect: ToolEffect,
     run: F,
     input: PhantomData<fn(I)>,
 }
@@ -34,9 +35,16 @@ impl<I: JsonSchema, F> TypedTool<I, F> {
             name: name.into(),
             description: description.into(),
             schema: schema_for!(I).into(),
+            effect: ToolEffect::default(),
             run,
             input: PhantomData,
         }
+    }
+
+    /// Declares what a call does to the world. Without this, a call is taken to change it.
+    pub fn with_effect(mut self, effect: ToolEffect) -> Self {
+        self.effect = effect;
+        self
     }
 }
 
@@ -58,6 +66,10 @@ where
 
     fn input_schema(&self) -> Value {
         self.schema.clone()
+    }
+
+    fn effect(&self) -> ToolEffect {
+        self.effect
     }
 
     fn call(&self, input: Value) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
