@@ -1,5 +1,4 @@
-//! Prebuilt parts for agents: messages, models, tools, documents, and what an evaluator, a ranker and a
-//! decider ask and answer.
+//! Prebuilt parts for agents: messages, models, tools, documents, nodes and whole graphs.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -8,16 +7,23 @@
 //! | [`tool`] | what a model may ask to have done |
 //! | [`docs`] | a folder of documents that can be searched, also as a tool |
 //! | [`prompt`] | what the evaluator, the ranker and the decider ask their model |
+//! | [`node`] | the nodes themselves, over any state: agent, tools, evaluator, ranker, decider |
+//! | [`graphs`] | graphs made of them, ready to run |
 //!
 //! Nothing here reads a clock or draws a random number, and nothing opens a connection: the same input
 //! gives the same output, which is what lets a recorded run be replayed.
 
 #![forbid(unsafe_code)]
 
+// The derives name the framework `superstep`, as users do.
+extern crate superstep_core as superstep;
+
 pub mod docs;
 mod evaluation;
+pub mod graphs;
 pub mod message;
 pub mod model;
+pub mod node;
 pub mod prompt;
 mod ranking;
 mod text;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use superstep_core::reducer::Keyed;
 
 use super::{AiMessage, Content, HumanMessage, MessageId, SystemMessage, ToolCall, ToolMessage, ToolStatus};
 
@@ -120,6 +121,12 @@ impl Message {
             content: content.into(),
             data: None,
         })
+    }
+}
+
+impl Keyed for Message {
+    fn id(&self) -> &str {
+        self.id().as_str()
     }
 }
 

@@ -1,0 +1,88 @@
+//! What an evaluator graph is made of.
+
+use std::fmt;
+use std::sync::Arc;
+
+use superstep_core::node::Retry;
+
+use super::state::DEFAULT_MAX_ITERATIONS;
+use crate::model::ChatModel;
+use crate::tool::ToolRegistry;
+
+/// What an [`evaluator`](super::evaluator()) graph is made of: a model, and what differs from the defaults.
+#[derive(Clone)]
+pub struct EvaluatorConfig {
+    pub(super) model: Arc<dyn ChatModel>,
+    pub(super) judge: Arc<dyn ChatModel>,
+    pub(super) tools: ToolRegistry,
+    pub(super) system: String,
+    pub(super) max_iterations: u32,
+    pub(super) retry: Retry,
+}
+
+const INSTRUCTIONS: &str = "Do what the task asks for. Use the tools where they help, and name the source of \
+    each claim that rests on one. If the tools do not give what the task needs, say so rather than guess. When \
+    you are done, give the whole response in one message, without asking for more tools.";
+
+impl EvaluatorConfig {
+    /// Takes a model, and the defaults for everything else: no tools, five iterations, three attempts at a
+    /// model call that fails for a reason that may pass.
+    pub fn new(model: impl ChatModel) -> Self {
+        let model: Arc<dyn ChatModel> = Arc::new(model);
+        Self {
+            judge: Arc::clone(&model),
+            model,
+            tools: ToolRegistry::new(),
+            system: INSTRUCTIONS.to_owned(),
+            max_iterations: DEFAULT_MAX_ITERATIONS,
+            retry: Retry::exponential(3),
+        }
+    }
+
+    /// Has another model evaluate and rank the responses.
+    #[must_use]
+    pub fn judge(mut self, model: impl ChatModel) -> Self {
+        self.judge = Arc::new(model);
+        self
+    }
+
+    /// Gives the agent tools.
+    #[must_use]
+    pub fn tools(mut self, tools: ToolRegistry) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// Replaces the agent's standing instructions.
+    #[must_use]
+    pub fn system(mut self, instructions: impl Into<String>) -> Self {
+        self.system = instructions.into();
+        self
+    }
+
+    /// Lets the agent be visited at most so many times in a turn; once in any case. A turn may override it by
+    /// writing the field.
+    #[must_use]
+    pub fn max_iterations(mut self, visits: u32) -> Self {
+        self.max_iterations = visits;
+        self
+    }
+
+    /// Sets when and how often a failed model call is tried again.
+    #[must_use]
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+}
+
+impl fmt::Debug for EvaluatorConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EvaluatorConfig")
+            .field("model", &self.model.name())
+            .field("judge", &self.judge.name())
+            .field("tools", &self.tools)
+            .field("max_iterations", &self.max_iterations)
+            .finish_non_exhaustive()
+    }
+}

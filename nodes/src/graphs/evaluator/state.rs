@@ -1,0 +1,74 @@
+//! The state of an evaluator graph.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use superstep_core::reducer::{Append, KeyedLog, Sum};
+use superstep_core::state::State;
+
+use crate::message::Message;
+use crate::node::{LlmCalls, TurnEvaluation, TurnRanking};
+
+/// How often the agent is visited in a turn, at most, if nobody says otherwise.
+pub const DEFAULT_MAX_ITERATIONS: u32 = 5;
+
+/// The state of an [`evaluator`](super::evaluator()) graph.
+///
+/// A thread is a conversation of several turns: each run with a new input, made with [`ask`](Self::ask), is
+/// one. `messages`, `evaluations` and `rankings` grow over all turns; `iteration`, `response` and `llm_calls`
+/// are about the current one. An evaluation or a ranking names its turn.
+#[derive(State, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentState {
+    /// What is asked for in this turn. The agent's first visit adds it to the messages.
+    pub task: String,
+    /// The conversation.
+    #[reducer(KeyedLog)]
+    pub messages: Vec<Message>,
+    /// What the evaluator said, one entry per visit.
+    #[reducer(Append)]
+    pub evaluations: Vec<TurnEvaluation>,
+    /// What the ranker said, one entry per visit.
+    #[reducer(Append)]
+    pub rankings: Vec<TurnRanking>,
+    /// The final response of this turn; nothing until the decider sets it.
+    pub response: Option<String>,
+    /// The turn of the conversation, from 1.
+    #[reducer(Sum)]
+    pub turn: u32,
+    /// How often the agent was visited in this turn; visits that only ask for tools count.
+    pub iteration: u32,
+    /// How often it may be visited in a turn.
+    pub max_iterations: u32,
+    /// The model calls of this turn.
+    #[reducer(Sum)]
+    pub llm_calls: LlmCalls,
+}
+
+impl Default for AgentState {
+    fn default() -> Self {
+        Self {
+            task: String::new(),
+            messages: Vec::new(),
+            evaluations: Vec::new(),
+            rankings: Vec::new(),
+            response: None,
+            turn: 0,
+            iteration: 0,
+            max_iterations: DEFAULT_MAX_ITERATIONS,
+            llm_calls: LlmCalls::default(),
+        }
+    }
+}
+
+impl AgentState {
+    /// Makes the input that begins a turn, on a new thread or on one that has a conversation.
+    ///
+    /// What else the turn needs is added to it: `AgentState::ask("..").max_iterations(3)`.
+    pub fn ask(task: impl Into<String>) -> AgentStateUpdate {
+        Self::update()
+            .task(task.into())
+            .turn(1)
+            .iteration(0)
+            .set_response(None)
+            .set_llm_calls(LlmCalls::default())
+    }
+}

@@ -1,0 +1,183 @@
+//! The node that works on the task.
+
+use std::fmt;
+use std::sync::Arc;
+
+use superstep_core::error::NodeError;
+use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
+use superstep_core::state::{Field, State};
+
+use super::agent_next::AgentNext;
+use super::conversation::shown;
+use super::fields::{MessagesField, all, appended};
+use super::llm_calls::LlmCalls;
+use super::model_calls::ModelCalls;
+use super::turn_evaluation::TurnEvaluation;
+use crate::message::{AiMessage, Message};
+use crate::model::{ChatModel, ModelRequest, Purpose};
+use crate::tool::{ToolRegistry, ToolSpec};
+
+/// The node that works on the task: it shows the conversation to a model and appends what the model says.
+///
+/// Each visit appends exactly one AI message and adds 1 to the iteration, also on visits that only ask for
+/// tools. See [`AgentNext`] for where it leads.
+pub struct Agent<S: State> {
+    model: Arc<dyn ChatModel>,
+    messages: MessagesField<S>,
+    iteration: Field<S, u32>,
+    tools: Vec<ToolSpec>,
+    system: Option<String>,
+    task: Option<Field<S, String>>,
+    max_iterations: Option<Field<S, u32>>,
+    evaluations: Option<Field<S, Vec<TurnEvaluation>>>,
+    llm_calls: Option<Field<S, LlmCalls>>,
+}
+
+impl<S: State> Agent<S> {
+    /// Makes an agent that continues `messages` and counts its visits in `iteration`.
+    pub fn new(model: Arc<dyn ChatModel>, messages: MessagesField<S>, iteration: Field<S, u32>) -> Self {
+        Self {
+            model,
+            messages,
+            iteration,
+            tools: Vec::new(),
+            system: None,
+            task: None,
+            max_iterations: None,
+            evaluations: None,
+            llm_calls: None,
+        }
+    }
+
+    /// Tells the model of these tools.
+    #[must_use]
+    pub fn tools(mut self, tools: &ToolRegistry) -> Self {
+        self.tools = tools.specs();
+        self
+    }
+
+    /// Gives the model standing instructions.
+    #[must_use]
+    pub fn system(mut self, instructions: impl Into<String>) -> Self {
+        self.system = Some(instructions.into());
+        self
+    }
+
+    /// Begins a turn with its task: on a visit at iteration 0 the task is appended as a human message before
+    /// the model is asked, unless the conversation ends with a human message already.
+    #[must_use]
+    pub fn task(mut self, task: Field<S, String>) -> Self {
+        self.task = Some(task);
+        self
+    }
+
+    /// Limits the visits: tools that the model asks for on the last one are not run. Each such call is
+    /// answered by an error that says so, as an open call would make the next model request invalid.
+    #[must_use]
+    pub fn limit(mut self, max_iterations: Field<S, u32>) -> Self {
+        self.max_iterations = Some(max_iterations);
+        self
+    }
+
+    /// Shows the model what the evaluator said of those of its responses that were followed by another
+    /// iteration. This is part of the request only; the conversation that is kept does not have it.
+    #[must_use]
+    pub fn feedback(mut self, evaluations: Field<S, Vec<TurnEvaluation>>) -> Self {
+        self.evaluations = Some(evaluations);
+        self
+    }
+
+    /// Counts the model calls.
+    #[must_use]
+    pub fn count(mut self, llm_calls: Field<S, LlmCalls>) -> Self {
+        self.llm_calls = Some(llm_calls);
+        self
+    }
+
+    /// Returns the messages with which a turn begins.
+    fn opening(&self, state: &S, calls: &ModelCalls) -> Option<Message> {
+        let begins = *self.iteration.get(state) == 0
+            && !matches!(self.messages.get(state).last(), Some(Message::Human(_)));
+        let task = self.task.as_ref().filter(|_| begins)?;
+        Some(Message::human(
+            calls.message_id_of("task"),
+            task.get(state).as_str(),
+        ))
+    }
+
+    fn request(&self, state: &S, opening: Option<&Message>) -> ModelRequest {
+        let mut messages = self.messages.get(state).clone();
+        messages.extend(opening.cloned());
+        let evaluations = self
+            .evaluations
+            .as_ref()
+            .map_or(&[][..], |evaluations| evaluations.get(state));
+        let mut request =
+            ModelRequest::new(Purpose::Agent, shown(&messages, evaluations)).with_tools(self.tools.clone());
+        request.system.clone_from(&self.system);
+        request
+    }
+
+    async fn visit(&self, state: &S, calls: &ModelCalls) -> Result<Output<S, AgentNext>, NodeError> {
+        let opening = self.opening(state, calls);
+        let request = self.request(state, opening.as_ref());
+        let reply = calls.ask(&self.model, request).await?;
+        let visit = self.iteration.get(state).saturating_add(1);
+        let said = reply.into_message(calls.message_id());
+        let limit = self.max_iterations.as_ref().map(|limit| *limit.get(state));
+        let (next, skipped) = match limit {
+            _ if said.tool_calls.is_empty() => (AgentNext::Respond, Vec::new()),
+            Some(limit) if visit >= limit => (AgentNext::Respond, skipped(&said, limit, calls)),
+            _ => (AgentNext::RunTools, Vec::new()),
+        };
+        let messages = opening.into_iter().chain([said.into()]).chain(skipped).collect();
+        let counted = self
+            .llm_calls
+            .as_ref()
+            .map(|count| count.write(LlmCalls::of(Purpose::Agent, 1)));
+        let update = [
+            self.messages.write(appended(messages)),
+            self.iteration.write(visit),
+        ];
+        Ok(Output {
+            update: Some(all(update.into_iter().chain(counted))),
+            route: next,
+        })
+    }
+}
+
+/// Answers the calls that are not run because the limit is reached.
+fn skipped(said: &AiMessage, limit: u32, calls: &ModelCalls) -> Vec<Message> {
+    let answers = said.tool_calls.iter().enumerate().map(|(position, call)| {
+        let reason = format!("Not run: the limit of {limit} iterations is reached.");
+        Message::tool_error(calls.message_id_of(position), call, reason)
+    });
+    answers.collect()
+}
+
+impl<S: State, C: Send + Sync + 'static> Node<S, C> for Agent<S> {
+    type Output = Result<Output<S, AgentNext>, NodeError>;
+
+    async fn call(&self, task: Task<S, C>) -> Self::Output {
+        let (state, calls) = (Arc::clone(task.state()), ModelCalls::of(&task));
+        drop(task);
+        self.visit(&state, &calls).await
+    }
+
+    fn describe(&self, node: &mut NodeDescription) {
+        <Effects as FromTask<S, C>>::describe(node, 0);
+        node.writes_field(self.messages.id());
+        node.writes_field(self.iteration.id());
+        if let Some(count) = &self.llm_calls {
+            node.writes_field(count.id());
+        }
+    }
+}
+
+impl<S: State> fmt::Debug for Agent<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent")
+            .field("model", &self.model.name())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,24 @@
+//! What the nodes have in common about the fields of a state.
+
+use superstep_core::reducer::LogWrite;
+use superstep_core::state::{Field, IntoWrite, State, StateUpdate};
+
+use crate::message::Message;
+
+/// The handle of a conversation: a `Vec<Message>` with the reducer `KeyedLog`.
+pub type MessagesField<S> = Field<S, Vec<Message>, LogWrite<Message>>;
+
+/// Makes one update of several.
+pub(super) fn all<U: StateUpdate>(updates: impl IntoIterator<Item = U>) -> U {
+    U::from_writes(updates.into_iter().flat_map(U::into_writes).collect())
+}
+
+/// Makes the write that adds messages at the end.
+pub(super) fn appended(messages: Vec<Message>) -> LogWrite<Message> {
+    messages.into_write()
+}
+
+/// Returns the turn of a state; a state that counts none has one turn.
+pub(super) fn turn_of<S: State>(turn: Option<&Field<S, u32>>, state: &S) -> u32 {
+    turn.map_or(1, |turn| *turn.get(state))
+}

@@ -1,0 +1,65 @@
+//! Nodes of an agent, as types over any state.
+//!
+//! A node names the fields that it reads and writes by their handles, so it does not know the state:
+//!
+//! ```text
+//! Agent::new(model, Chat::MESSAGES, Chat::VISITS).tools(&tools).limit(Chat::MAX_VISITS)
+//!
+//!            messages ──▶ ┌───────┐ ──▶ messages: one AI message
+//!   iteration, limit ──▶ │ Agent │ ──▶ iteration + 1
+//!         evaluations ──▶ └───────┘ ──▶ AgentNext::{RunTools, Respond}
+//! ```
+//!
+//! | node | asks a model | writes | decides |
+//! |---|---|---|---|
+//! | [`Agent`] | once | messages, iteration | [`AgentNext`] |
+//! | [`Tools`] | – | messages | – |
+//! | [`Evaluator`] | once | evaluations | – |
+//! | [`Ranker`] | once | rankings | – |
+//! | [`Decider`] | only for a final response | response, messages | [`DeciderNext`] |
+//!
+//! What is given to `new` a node cannot do without; everything else is optional and added with a method.
+//! The graphs in [`graphs`](crate::graphs) are these nodes with their wiring.
+//!
+//! **Nothing is done twice.** Model and tool calls are effects: a finished call is recorded, and a run that is
+//! resumed takes the recorded outcome. A model call that a crash cut short is made again; what becomes of a
+//! tool call is for [`ToolEffect`](crate::tool::ToolEffect) to say.
+//!
+//! **Nothing is left to chance.** The id of a message is the node's name and the superstep in which it was
+//! written, `agent.3`, and for tool messages the position of the call, `tools.4.0`. Supersteps only grow in
+//! a thread, so no two messages of a conversation share an id, and the same run makes the same ids.
+//!
+//! **Everything can be watched.** While a run is observed, what a model says is emitted piece by piece as
+//! custom events named [`MODEL_EVENT`], with a [`ModelChunk`] as data.
+
+mod agent;
+mod agent_next;
+mod candidates;
+mod complete;
+mod conversation;
+mod decider;
+mod decider_next;
+mod evaluator;
+mod fields;
+mod judge;
+mod llm_calls;
+mod model_calls;
+mod model_chunk;
+mod ranker;
+mod tools;
+mod turn_evaluation;
+mod turn_ranking;
+
+pub use agent::Agent;
+pub use agent_next::AgentNext;
+pub use complete::{MIN_RESPONSE_CHARS, is_complete};
+pub use decider::Decider;
+pub use decider_next::DeciderNext;
+pub use evaluator::Evaluator;
+pub use fields::MessagesField;
+pub use llm_calls::LlmCalls;
+pub use model_chunk::{MODEL_EVENT, ModelChunk};
+pub use ranker::Ranker;
+pub use tools::Tools;
+pub use turn_evaluation::TurnEvaluation;
+pub use turn_ranking::TurnRanking;

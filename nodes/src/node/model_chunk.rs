@@ -1,0 +1,19 @@
+//! What a model says, as an event of the run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{ModelEvent, Purpose};
+
+/// The name of the custom events that carry a [`ModelChunk`].
+pub const MODEL_EVENT: &str = "model";
+
+/// One piece of what a model says, emitted as a custom event while a run is observed.
+///
+/// A call whose outcome is taken from the record says nothing anew, so it emits nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelChunk {
+    /// What the call is for.
+    pub purpose: Purpose,
+    /// What the model says.
+    pub event: ModelEvent,
+}
