@@ -2,13 +2,23 @@
 
 #![forbid(unsafe_code)]
 
-pub use superstep_core::{checkpoint, engine, error, graph, id, node, reducer, route, run, state};
+pub use superstep_core::{engine, error, graph, id, node, reducer, route, run, state};
+
+/// What is stored, and by whom: the trait, the model, and the savers.
+pub mod checkpoint {
+    pub use superstep_core::checkpoint::*;
+
+    #[cfg(feature = "sqlite")]
+    pub use superstep_checkpoint::{Durability, SqliteOptions, SqliteSaver};
+}
 
 #[doc(hidden)]
 pub use superstep_core::__private;
 
 /// Everything a program that composes graphs needs.
 pub mod prelude {
+    #[cfg(feature = "sqlite")]
+    pub use superstep_checkpoint::{Durability, SqliteSaver};
     pub use superstep_core::checkpoint::MemorySaver;
     pub use superstep_core::error::NodeError;
     pub use superstep_core::graph::{END, START, StateGraph, each, to};

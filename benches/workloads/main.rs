@@ -21,8 +21,8 @@ type Workload = (&'static str, fn() -> Figure);
 const WORKLOADS: &[Workload] = &[
     ("W1", engine::cycle),
     ("W2", engine::cycle_in_memory),
-    //("W3", storage::cycle_process),
-    //("W3p", storage::cycle_power),
+    ("W3", storage::cycle_process),
+    ("W3p", storage::cycle_power),
     ("W5", engine::fan_out),
 ];
 
