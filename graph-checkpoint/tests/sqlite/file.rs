@@ -1,0 +1,162 @@
+//! Which files are opened, and what is in them.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use superstep_checkpoint::{Durability, SqliteSaver};
+use superstep_core::checkpoint::{At, Checkpointer, Page, StoreError};
+
+use crate::material::*;
+
+#[test]
+fn what_was_committed_is_there_after_a_reopen() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.db");
+        for durability in [Durability::Power, Durability::Process, Durability::Exit] {
+            let open = || SqliteSaver::options().durability(durability).open(&path);
+            let name = format!("{durability:?}");
+            let saver = registered(Arc::new(open().await.unwrap())).await;
+            let first = advance(&saver, &name, None, [set(0, "1")]).await;
+            let second = advance(&saver, &name, Some(&first), [set(0, "2")]).await;
+            saver
+                .record(&thread(&name), second.id, result(1, "1"))
+                .await
+                .unwrap();
+            drop(saver);
+
+            let saver: Saver = Arc::new(open().await.unwrap());
+            let loaded = head(&saver, &name).await;
+            assert_eq!(loaded.checkpoint, second);
+            assert_eq!(loaded.results, [result(1, "1")]);
+            advance(&saver, &name, Some(&second), [set(0, "3")]).await;
+            assert_eq!(
+                saver
+                    .history(&thread(&name), Page::newest(9))
+                    .await
+                    .unwrap()
+                    .len(),
+                3
+            );
+        }
+    });
+}
+
+#[test]
+fn exit_saves_at_a_flush_and_not_before() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.db");
+        let exit = SqliteSaver::options()
+            .durability(Durability::Exit)
+            .open(&path)
+            .await
+            .unwrap();
+        let saver = registered(Arc::new(exit)).await;
+        let first = advance(&saver, "t", None, [set(0, "1")]).await;
+        let other = SqliteSaver::open(&path);
+        assert_eq!(head(&saver, "t").await.checkpoint, first);
+        saver.flush(&thread("t")).await.unwrap();
+        let other = other.await.unwrap();
+        assert!(other.load(&thread("t"), At::Head).await.unwrap().is_some());
+        advance(&saver, "t", Some(&first), [set(0, "2")]).await;
+        assert_eq!(
+            other
+                .load(&thread("t"), At::Head)
+                .await
+                .unwrap()
+                .unwrap()
+                .checkpoint,
+            first
+        );
+    });
+}
+
+#[test]
+fn a_newer_format_is_refused() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.db");
+        drop(SqliteSaver::open(&path).await.unwrap());
+        Connection::open(&path)
+            .unwrap()
+            .pragma_update(None, "user_version", 9)
+            .unwrap();
+        let error = SqliteSaver::open(&path).await.unwrap_err();
+        assert!(
+            matches!(
+                error,
+                StoreError::NewerFormat {
+                    found: 9,
+                    supported: 1
+                }
+            ),
+            "{error}"
+        );
+    });
+}
+
+#[test]
+fn what_is_not_a_checkpoint_file_is_left_alone() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let text = folder.path().join("notes.txt");
+        std::fs::write(&text, "dear diary, ".repeat(1000)).unwrap();
+        let foreign = folder.path().join("foreign.db");
+        Connection::open(&foreign)
+            .unwrap()
+            .execute_batch("CREATE TABLE checkpoint(x)")
+            .unwrap();
+        for path in [text, foreign] {
+            let before = std::fs::read(&path).unwrap();
+            let error = SqliteSaver::open(&path).await.unwrap_err();
+            assert!(matches!(error, StoreError::NotACheckpointFile(_)), "{error}");
+            assert_eq!(std::fs::read(&path).unwrap(), before);
+            assert_eq!(
+                error.to_string(),
+                format!("{} is not a checkpoint file", path.display())
+            );
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    });
+}
+
+#[test]
+fn an_empty_file_becomes_a_checkpoint_file() {
+    run(async {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        SqliteSaver::open(file.path()).await.unwrap();
+        SqliteSaver::open(file.path()).await.unwrap();
+    });
+}
+
+#[test]
+fn a_missing_folder_is_named() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("missing");
+        let error = SqliteSaver::open(missing.join("t.db")).await.unwrap_err();
+        let expected = format!(
+            "the store failed: the folder {} does not exist: create it first",
+            missing.display()
+        );
+        assert_eq!(error.to_string(), expected);
+    });
+}
+
+#[test]
+fn a_long_text_is_stored_once() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.db");
+        let saver = registered(Arc::new(SqliteSaver::open(&path).await.unwrap())).await;
+        let long = format!("\"{}\"", "x".repeat(100_000));
+        let mut last = advance(&saver, "t", None, [set(0, &long), set(1, &long)]).await;
+        for _ in 0..10 {
+            last = advance(&saver, "t", Some(&last), [set(2, &long)]).await;
+        }
+        assert_eq!(values(&head(&saver, "t").await)[2].1, long);
+        drop(saver);
+        assert!(std::fs::metadata(&path).unwrap().len() < 300_000);
+    });
+}
