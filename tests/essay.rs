@@ -64,7 +64,8 @@ async fn review(essay: Snapshot<Essay>, editor: Ask<String, Verdict>) -> Verdict
 }
 
 #[tokio::test]
-async fn an_essay_is_planned_researched_written_reviewed_and_forked() -> Result<(), Box<dyn std::error::Error>> {
+async fn an_essay_is_planned_researched_written_reviewed_and_forked() -> Result<(), Box<dyn std::error::Error>>
+{
     let mut g = StateGraph::<Essay, Deps>::new("essay");
     let plan = g.node("plan", plan);
     let research = g.node("research", research);
@@ -82,11 +83,20 @@ async fn an_essay_is_planned_researched_written_reviewed_and_forked() -> Result<
         Verdict::Accept => END,
         Verdict::Revise => to(write),
     });
-    let essays = g.compile()?.with_context(Deps { llm: Llm }).checkpointer(MemorySaver::new());
+    let essays = g
+        .compile()?
+        .with_context(Deps { llm: Llm })
+        .checkpointer(MemorySaver::new());
     println!("{}", essays.mermaid());
 
     let thread = essays.thread("rust");
-    let asked = thread.run(Essay { topic: "Rust".into(), ..Essay::default() }).await?.interrupted()?;
+    let asked = thread
+        .run(Essay {
+            topic: "Rust".into(),
+            ..Essay::default()
+        })
+        .await?
+        .interrupted()?;
     assert_eq!(asked[0].question::<String>()?, "<Rust: <a>+<b>>");
     let essay = thread.answer(&Verdict::Accept).await?.finished()?;
     assert_eq!(essay.facts, ["<a>", "<b>"]);
@@ -98,7 +108,10 @@ async fn an_essay_is_planned_researched_written_reviewed_and_forked() -> Result<
     assert_eq!(thread.head().await?.state().topic, "Rust");
     let history = thread.history()?.collect().await?;
     for line in &history {
-        println!("{} {:?} ran {:?} next {:?}", line.step, line.source, line.ran, line.next);
+        println!(
+            "{} {:?} ran {:?} next {:?}",
+            line.step, line.source, line.ran, line.next
+        );
     }
     Ok(())
 }

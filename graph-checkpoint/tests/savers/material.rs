@@ -127,7 +127,7 @@ pub(crate) fn step(parent: Option<&Checkpoint>, changes: impl Into<Vec<Change>>)
         frontier: Frontier {
             tasks: vec![NextTask {
                 node: "n".into(),
-                cause: Cause::Tasks(vec![0].into()),
+                cause: Cause::Tasks([0].into_iter().collect()),
                 input: None,
             }],
             joins: Vec::new(),

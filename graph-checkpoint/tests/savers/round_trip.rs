@@ -112,8 +112,8 @@ fn every_part_of_a_checkpoint_comes_back() {
         second.frontier = Frontier {
             tasks: vec![
                 next(Cause::Input, Some("null")),
-                next(Cause::Tasks(vec![0, 1].into()), None),
-                next(Cause::Join(vec![1].into()), Some("{\"a\":1.0}")),
+                next(Cause::Tasks([0, 1].into_iter().collect()), None),
+                next(Cause::Join([1].into_iter().collect()), Some("{\"a\":1.0}")),
                 next(Cause::Each { by: 1, index: 70_000 }, Some(&long)),
             ],
             joins: vec![JoinProgress {
