@@ -81,7 +81,7 @@ fn a_result_without_targets_is_completed() {
         assert_eq!(head(&saver, "t").await.results, [routed.clone()]);
         routed.targets = Some(vec![TargetRecord {
             node: "m".into(),
-            input: Some(json("1")),
+            input: Some(json("null")),
         }]);
         let counted = saver.record(&"t".into(), first.id, routed.clone()).await.unwrap();
         assert_eq!(counted, routed);

@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use smallvec::SmallVec;
 
 use crate::id::{CheckpointId, Fingerprint, InterruptId, NodeName, RunId, TaskId, ThreadId};
@@ -14,6 +14,11 @@ use crate::state::{Change, FieldValue, Json, LoggedWrite, Schema};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seq(pub u64);
+
+/// A member that is there is a value, also when it is JSON's `null`.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
+    Json::deserialize(deserializer).map(Some)
+}
 
 /// One finished superstep: what changed, what ran, what is next. Immutable once written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,7 +106,11 @@ pub struct NextTask {
     /// Why.
     pub cause: Cause,
     /// The item of `each`, or the input of a run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
     pub input: Option<Json>,
 }
 
@@ -170,7 +179,11 @@ pub struct TargetRecord {
     /// The node to run.
     pub node: NodeName,
     /// The item of `each`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
     pub input: Option<Json>,
 }
 
@@ -188,6 +201,11 @@ pub struct AskRecord {
     /// The question.
     pub question: Json,
     /// The answer.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
     pub answer: Option<Json>,
 }
 
