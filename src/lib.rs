@@ -4,12 +4,19 @@
 
 pub use superstep_core::{engine, error, graph, id, node, reducer, route, run, state};
 
+#[cfg(feature = "nodes")]
+pub use superstep_nodes as nodes;
+
 /// What is stored, and by whom: the trait, the model, and the savers.
 pub mod checkpoint {
     pub use superstep_core::checkpoint::*;
 
     #[cfg(feature = "sqlite")]
     pub use superstep_checkpoint::{Durability, SqliteOptions, SqliteSaver};
+
+    #[cfg(feature = "sqlite")]
+    #[doc(hidden)]
+    pub use superstep_checkpoint::Stage;
 }
 
 #[doc(hidden)]

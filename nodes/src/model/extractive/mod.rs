@@ -20,8 +20,10 @@ mod answer;
 mod extractive_model;
 mod judge;
 mod matching;
+mod source;
 #[cfg(test)]
 mod tests;
 
 pub use answer::{NOT_ANSWERED, NOTHING_SEARCHED};
 pub use extractive_model::Extractive;
+pub use source::{Source, sources};

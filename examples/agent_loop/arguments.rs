@@ -1,0 +1,82 @@
+//! The command line.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use etcetera::BaseStrategy;
+use superstep::id::ThreadId;
+
+/// Answers a question from a folder of documents, offline, by quoting them.
+#[derive(Debug, Parser)]
+#[command(name = "agent_loop")]
+pub(crate) struct Arguments {
+    /// The question. Not needed with --resume.
+    #[arg(required_unless_present = "resume", conflicts_with = "resume")]
+    pub(crate) question: Option<String>,
+
+    /// The folder of documents [default: this repository's own].
+    #[arg(long, value_name = "DIR")]
+    docs: Option<PathBuf>,
+
+    /// The file that keeps every step [default: superstep/agent_loop.db in your data folder].
+    #[arg(long, value_name = "FILE")]
+    db: Option<PathBuf>,
+
+    /// The conversation to continue; a new one without it.
+    #[arg(long, value_name = "ID")]
+    thread: Option<String>,
+
+    /// Continue a thread that a crash or Ctrl-C left; of a finished one, print the result again.
+    #[arg(long, requires = "thread")]
+    pub(crate) resume: bool,
+
+    /// How often the agent may be visited for one question.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_iterations: Option<u32>,
+
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Stop for good at the Nth time a point is passed, for tests that kill the process there.
+    #[arg(long, value_name = "POINT:N", hide = true)]
+    pub(crate) halt_at: Option<crate::halt::Mark>,
+}
+
+impl Arguments {
+    pub(crate) fn docs(&self) -> PathBuf {
+        self.docs
+            .clone()
+            .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")))
+    }
+
+    /// The file of checkpoints; the default's folder is made when it is not there.
+    pub(crate) fn db(&self) -> Result<PathBuf, Box<dyn Error>> {
+        if let Some(db) = &self.db {
+            return Ok(db.clone());
+        }
+        let folder = etcetera::choose_base_strategy()?.data_dir().join("superstep");
+        std::fs::create_dir_all(&folder)?;
+        Ok(folder.join("agent_loop.db"))
+    }
+
+    pub(crate) fn thread(&self) -> ThreadId {
+        match &self.thread {
+            Some(thread) => thread.as_str().into(),
+            None => uuid::Uuid::now_v7().to_string().into(),
+        }
+    }
+
+    /// The command that continues an unfinished thread.
+    pub(crate) fn to_resume(&self, thread: &ThreadId, db: &Path) -> String {
+        let mut command = format!(
+            "cargo run --release --example agent_loop -- --resume --thread '{thread}' --db '{}'",
+            db.display()
+        );
+        if let Some(docs) = &self.docs {
+            command.push_str(&format!(" --docs '{}'", docs.display()));
+        }
+        command
+    }
+}

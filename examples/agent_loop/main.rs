@@ -1,0 +1,102 @@
+//! Answers a question from a folder of documents, with an agent whose responses are evaluated, ranked and
+//! decided on, and which keeps every step.
+//!
+//! ```text
+//! cargo run --release --example agent_loop -- "How do I fork a checkpoint?"
+//! ```
+//!
+//! The model is built in: it quotes the documents and does not write. `--help` lists the options.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line program prints"
+)]
+
+mod answer;
+mod arguments;
+mod halt;
+mod progress;
+
+use std::error::Error;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+use superstep::nodes::docs::{DocIndex, IndexOptions, SearchDocs};
+use superstep::nodes::graphs::{self, AgentState, EvaluatorConfig};
+use superstep::nodes::model::Extractive;
+use superstep::nodes::tool::ToolRegistry;
+use superstep::prelude::*;
+
+use crate::answer::Answer;
+use crate::arguments::Arguments;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Arguments::parse()).await {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            let mut source = error.source();
+            while let Some(cause) = source {
+                eprintln!("  caused by: {cause}");
+                source = cause.source();
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
+    let db = arguments.db()?;
+    let halt = halt::Halt::new(arguments.halt_at.as_ref());
+    let saver = SqliteSaver::options()
+        .observe_commits(halt.at_commits())
+        .open(&db)
+        .await?;
+    let tools = ToolRegistry::new().with(SearchDocs::new(Arc::new(index(&arguments)?)))?;
+    let mut config = EvaluatorConfig::new(Extractive).tools(tools);
+    if let Some(limit) = arguments.max_iterations {
+        config = config.max_iterations(limit);
+    }
+    let graph = graphs::evaluator(config)?
+        .checkpointer(saver)
+        .observe(halt.at_nodes());
+
+    let thread = graph.thread(arguments.thread());
+    let request = match &arguments.question {
+        Some(question) => thread.run(AgentState::ask(question)),
+        None => thread.resume(),
+    };
+    let interrupt = CancellationToken::new();
+    let interrupted = interrupt.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            interrupted.cancel();
+        }
+    });
+    let run = progress::watch(request.cancel_on(interrupt).stream()).await?;
+
+    halt.report();
+    if run.status != Status::Finished {
+        eprintln!(
+            "stopped at step {} of thread {}; nothing that was finished is lost",
+            run.step, run.thread
+        );
+        eprintln!("continue: {}", arguments.to_resume(&run.thread, &db));
+        return Ok(ExitCode::from(130));
+    }
+    let checkpoints = thread.history()?.collect().await?.len();
+    Answer::of(&run, checkpoints, &db).print(&arguments);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn index(arguments: &Arguments) -> Result<DocIndex, Box<dyn Error>> {
+    let folder = arguments.docs();
+    let index = DocIndex::build(&folder, &IndexOptions::default())?;
+    if index.report().passages == 0 {
+        return Err(format!("{} holds no Markdown or text to search", folder.display()).into());
+    }
+    Ok(index)
+}
