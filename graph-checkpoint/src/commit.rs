@@ -17,12 +17,16 @@ use crate::work::{self, Place};
 
 /// The writing connection with what it remembers of the file.
 ///
-/// What it remembers is a cache: it is dropped when another connection has committed a checkpoint, and with
-/// every transaction that fails.
+/// What it remembers is a cache: it is dropped when another connection turns out to have committed a
+/// checkpoint, and with every transaction that fails. A commit relies on it without asking: the next sequence
+/// number is free only if nobody else has committed.
 pub(crate) struct Live {
     pub(crate) connection: Connection,
     threads: HashMap<ThreadId, Known>,
+    /// The latest checkpoint's; negative when it is not known.
     last_seq: i64,
+    /// A greater id is a new one.
+    newest: Option<CheckpointId>,
     schemas: HashMap<Fingerprint, (i64, Arc<Schema>)>,
     topologies: HashMap<Fingerprint, i64>,
     changes: String,
@@ -53,6 +57,7 @@ impl Live {
             connection,
             threads: HashMap::new(),
             last_seq: -1,
+            newest: None,
             schemas: HashMap::new(),
             topologies: HashMap::new(),
             changes: String::new(),
@@ -68,7 +73,7 @@ impl Live {
         self.last_seq = -1;
     }
 
-    /// At the start of a transaction: forgets everything if somebody else has committed a checkpoint.
+    /// Forgets everything if somebody else has committed a checkpoint.
     pub(crate) fn catch_up(&mut self) -> Result<(), rusqlite::Error> {
         let mut last = self
             .connection
@@ -78,9 +83,7 @@ impl Live {
         if last != self.last_seq {
             self.threads.clear();
             self.last_seq = last;
-        }
-        if self.threads.len() > THREADS {
-            self.threads.clear();
+            self.newest = CheckpointRow::newest_id(&self.connection)?;
         }
         Ok(())
     }
@@ -167,6 +170,24 @@ impl Live {
     }
 
     pub(crate) fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
+        if self.threads.len() > THREADS {
+            self.threads.clear();
+        }
+        for _ in 0..2 {
+            if self.last_seq < 0 {
+                self.catch_up().map_err(sqlite)?;
+            }
+            if self.attempt(commit)? {
+                return Ok(Committed::New);
+            }
+            // What was remembered may be out of date.
+            self.forget();
+        }
+        self.lost(commit)
+    }
+
+    /// Stores the checkpoint if it fits what is remembered; otherwise writes nothing.
+    fn attempt(&mut self, commit: &Commit) -> Result<bool, StoreError> {
         let checkpoint = &commit.checkpoint;
         self.know(&commit.thread)?;
         let (schema_row, schema) = self.schema(checkpoint.schema)?;
@@ -181,7 +202,12 @@ impl Live {
             });
         }
         if known.map(|known| known.head_id) != commit.expected {
-            return self.lost(commit);
+            return Ok(false);
+        }
+        // Ids sort by time: nearly always a new one is greater than all others, and need not be looked for.
+        let is_newest = self.newest.is_none_or(|newest| checkpoint.id > newest);
+        if !is_newest && CheckpointRow::seq_of(&self.connection, checkpoint.id)?.is_some() {
+            return Ok(false);
         }
 
         let base = self.base(commit)?;
@@ -215,17 +241,20 @@ impl Live {
         match row.insert(&self.connection, &self.changes, map, &self.manifest) {
             Ok(()) => {}
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-                // The id is taken: nothing was written, and what was remembered is no longer whole.
-                self.threads.remove(&commit.thread);
-                return self.lost(commit);
+                // Somebody else has taken the number.
+                return Ok(false);
             }
             Err(error) => return Err(sqlite(error)),
         }
         self.last_seq = seq;
+        if is_newest {
+            self.newest = Some(checkpoint.id);
+        }
         self.move_head(commit, thread, seq)?;
+        CheckpointRow::locate(&self.connection, seq)?;
         let since_map = if whole_map { 0 } else { since_map + 1 };
-        self.remember(commit, thread, seq, fields, since_map)?;
-        Ok(Committed::New)
+        self.remember(commit, thread, seq, fields, since_map);
+        Ok(true)
     }
 
     /// Finds what the checkpoint builds on.
@@ -315,14 +344,7 @@ impl Live {
         Ok(())
     }
 
-    fn remember(
-        &mut self,
-        commit: &Commit,
-        thread: i64,
-        seq: i64,
-        fields: Fields,
-        since_map: u32,
-    ) -> Result<(), StoreError> {
+    fn remember(&mut self, commit: &Commit, thread: i64, seq: i64, fields: Fields, since_map: u32) {
         let checkpoint = &commit.checkpoint;
         if let Some(known) = self.threads.get_mut(&commit.thread) {
             known.head = seq;
@@ -331,7 +353,7 @@ impl Live {
             known.fields = fields;
             known.since_map = since_map;
             known.work = false;
-            return Ok(());
+            return;
         }
         let known = Known {
             row: thread,
@@ -344,7 +366,6 @@ impl Live {
             work: false,
         };
         self.threads.insert(commit.thread.clone(), known);
-        Ok(())
     }
 
     /// What a commit that does not fit the head comes to.

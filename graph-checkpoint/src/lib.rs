@@ -38,8 +38,10 @@
 //! holds the whole map from field to version, so that finding a field's version is a bounded walk.
 //!
 //! The versions live in the checkpoint's own row, not in a table of their own, because what a commit costs is
-//! the number of pages it touches: this way it is one row, one entry of the index on ids, and the thread's
-//! head. Every row carries a checksum over its columns and its identity: a damaged or misplaced row is
+//! the number of pages it touches: this way it is that row and the thread's head. Ids are entered into the
+//! table `locator` 64 at a time, for the same reason; the newest are found by looking at them.
+//!
+//! Every row carries a checksum over its columns and its identity: a damaged or misplaced row is
 //! [`StoreError::Corrupt`](superstep_core::checkpoint::StoreError::Corrupt), never a value.
 #![forbid(unsafe_code)]
 

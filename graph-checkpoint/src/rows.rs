@@ -10,6 +10,11 @@ use crate::checksum::Checksum;
 use crate::fault::{corrupt, sqlite};
 use crate::manifest::Outline;
 
+/// Ids are entered into the locator so many at a time (the statements below say the same number): an index
+/// that every commit had to touch would be a third of what a commit writes. Until then a checkpoint is found
+/// among the newest.
+const LOCATE_EVERY: i64 = 64;
+
 /// A row of `thread`.
 #[derive(Debug)]
 pub(crate) struct ThreadRow {
@@ -156,12 +161,48 @@ impl CheckpointRow {
         Ok(())
     }
 
+    /// Where the checkpoint named `id` is: in the locator, or among the newest that are not in it yet.
     pub(crate) fn seq_of(connection: &Connection, id: CheckpointId) -> Result<Option<i64>, StoreError> {
-        let mut find = connection
-            .prepare_cached("SELECT seq FROM checkpoint WHERE id = ?")
-            .map_err(sqlite)?;
-        let seq = find.query_row([id.0.as_bytes()], |row| row.get(0));
-        seq.optional().map_err(sqlite)
+        let look = |sql| -> Result<Option<i64>, StoreError> {
+            let mut find = connection.prepare_cached(sql).map_err(sqlite)?;
+            find.query_row([id.0.as_bytes()], |row| row.get(0))
+                .optional()
+                .map_err(sqlite)
+        };
+        if let Some(seq) = look("SELECT seq FROM locator WHERE id = ?")? {
+            let points_at_it = Self::visit(connection, seq, |row, _| Ok(row.id == id))?;
+            let stray = || corrupt(format_args!("the locator of checkpoint {id}"), "it names another");
+            return points_at_it.then_some(Some(seq)).ok_or_else(stray);
+        }
+        look(
+            "SELECT seq FROM checkpoint \
+             WHERE seq > (SELECT max(seq) FROM checkpoint) / 64 * 64 AND id = ?",
+        )
+    }
+
+    /// The greatest id of all.
+    pub(crate) fn newest_id(connection: &Connection) -> Result<Option<CheckpointId>, rusqlite::Error> {
+        let mut newest = connection.prepare_cached(
+            "SELECT max(id) FROM (SELECT max(id) AS id FROM locator UNION ALL \
+             SELECT max(id) FROM checkpoint WHERE seq > (SELECT max(seq) FROM checkpoint) / 64 * 64)",
+        )?;
+        let newest: Option<[u8; 16]> = newest.query_row([], |row| row.get(0))?;
+        Ok(newest.map(|bytes| CheckpointId(Uuid::from_bytes(bytes))))
+    }
+
+    /// Enters the checkpoints up to `seq` into the locator, when a batch of them is full.
+    pub(crate) fn locate(connection: &Connection, seq: i64) -> Result<(), StoreError> {
+        if seq % LOCATE_EVERY != 0 {
+            return Ok(());
+        }
+        connection
+            .prepare_cached(
+                "INSERT OR IGNORE INTO locator(id, seq) \
+                 SELECT id, seq FROM checkpoint WHERE seq > ?1 - 64 AND seq <= ?1",
+            )
+            .and_then(|mut insert| insert.execute([seq]))
+            .map(drop)
+            .map_err(sqlite)
     }
 
     /// Reads the row at `seq` and hands its manifest, which is checked, to `with`.

@@ -249,6 +249,10 @@ impl Ledger {
 
     fn write(&mut self, jobs: &[Job], answers: &mut Vec<Answer>, waits: Waits) -> Result<(), Failed> {
         self.begin(waits)?;
+        let only_commits = jobs.iter().all(|job| matches!(job.request, Request::Commit(_)));
+        if let Some(live) = self.live.as_mut().filter(|_| !only_commits) {
+            live.catch_up().map_err(|error| Failed::Before(sqlite(error)))?;
+        }
         let mut save = self.file.options.durability != Durability::Exit;
         for job in jobs {
             save |= matches!(job.request, Request::Flush(_));
@@ -304,7 +308,7 @@ impl Ledger {
             }
             tries += 1;
         }
-        live.catch_up().map_err(|error| Failed::Before(sqlite(error)))
+        Ok(())
     }
 
     /// Does one request. The outer error is one after which the transaction cannot go on.

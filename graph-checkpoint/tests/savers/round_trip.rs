@@ -168,9 +168,16 @@ fn a_field_that_did_not_change_keeps_its_value() {
 #[test]
 fn long_branches_find_fields_that_were_written_long_ago() {
     on_every_saver(|saver| async move {
-        let mut last = advance(&saver, "t", None, [set(0, "\"old\""), set(1, "[]")]).await;
+        let mut all = vec![advance(&saver, "t", None, [set(0, "\"old\""), set(1, "[]")]).await];
         for number in 0..300 {
-            last = advance(&saver, "t", Some(&last), [extend(1, &format!("[{number}]"))]).await;
+            all.push(advance(&saver, "t", all.last(), [extend(1, &format!("[{number}]"))]).await);
+        }
+        for number in [
+            0, 1, 61, 62, 63, 64, 65, 126, 127, 128, 254, 255, 256, 257, 299, 300,
+        ] {
+            let loaded = at(&saver, "t", all[number].id).await;
+            assert_eq!(loaded.checkpoint, all[number]);
+            assert_eq!(loaded.values[1].value.decode::<Vec<u32>>().unwrap().len(), number);
         }
         let loaded = head(&saver, "t").await;
         let numbers: Vec<u32> = loaded.values[1].value.decode().unwrap();
