@@ -56,7 +56,10 @@ impl Answer {
 
     pub(crate) fn print(&self, arguments: &Arguments) {
         if arguments.json {
-            println!("{}", json!(self));
+            println!(
+                "{}",
+                serde_json::to_string(self).expect("an answer has a JSON form")
+            );
             return;
         }
         println!("{}\n", self.response);

@@ -11,8 +11,8 @@ use superstep::id::ThreadId;
 #[derive(Debug, Parser)]
 #[command(name = "agent_loop")]
 pub(crate) struct Arguments {
-    /// The question. Not needed with --resume.
-    #[arg(required_unless_present = "resume", conflicts_with = "resume")]
+    /// The question. With --resume only asked on a thread that never ran.
+    #[arg(required_unless_present = "resume")]
     pub(crate) question: Option<String>,
 
     /// The folder of documents [default: this repository's own].

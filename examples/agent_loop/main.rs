@@ -28,6 +28,7 @@ use superstep::nodes::graphs::{self, AgentState, EvaluatorConfig};
 use superstep::nodes::model::Extractive;
 use superstep::nodes::tool::ToolRegistry;
 use superstep::prelude::*;
+use superstep::run::ThreadError;
 
 use crate::answer::Answer;
 use crate::arguments::Arguments;
@@ -38,11 +39,6 @@ async fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error}");
-            let mut source = error.source();
-            while let Some(cause) = source {
-                eprintln!("  caused by: {cause}");
-                source = cause.source();
-            }
             ExitCode::FAILURE
         }
     }
@@ -65,9 +61,10 @@ async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
         .observe(halt.at_nodes());
 
     let thread = graph.thread(arguments.thread());
+    let resumes = arguments.resume && (arguments.question.is_none() || has_run(&thread).await?);
     let request = match &arguments.question {
-        Some(question) => thread.run(AgentState::ask(question)),
-        None => thread.resume(),
+        Some(question) if !resumes => thread.run(AgentState::ask(question)),
+        _ => thread.resume(),
     };
     let interrupt = CancellationToken::new();
     let interrupted = interrupt.clone();
@@ -90,6 +87,14 @@ async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let checkpoints = thread.history()?.collect().await?.len();
     Answer::of(&run, checkpoints, &db).print(&arguments);
     Ok(ExitCode::SUCCESS)
+}
+
+async fn has_run(thread: &Thread<AgentState>) -> Result<bool, ThreadError> {
+    match thread.head().await {
+        Ok(_) => Ok(true),
+        Err(ThreadError::NeverRan(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 fn index(arguments: &Arguments) -> Result<DocIndex, Box<dyn Error>> {

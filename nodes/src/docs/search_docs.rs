@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{DocIndex, Passage, SearchHits};
-use crate::tool::{Tool, ToolError, ToolOutput};
+use crate::tool::{Tool, ToolEffect, ToolError, ToolOutput};
 
 /// The tool `search_docs`: finds passages of documents.
 ///
@@ -78,6 +78,10 @@ impl Tool for SearchDocs {
 
     fn input_schema(&self) -> Value {
         schema_for!(SearchDocsInput).into()
+    }
+
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::ReadOnly
     }
 
     fn call(&self, input: Value) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {

@@ -1,0 +1,40 @@
+//! The smallest graph: two nodes in a line.
+//!
+//! ```text
+//! cargo run --example hello -- Ada
+//! ```
+
+#![expect(clippy::print_stdout, reason = "a command-line program prints")]
+
+use serde::{Deserialize, Serialize};
+use superstep::prelude::*;
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Greeting {
+    name: String,
+    text: String,
+}
+
+async fn greet(greeting: Snapshot<Greeting>) -> Update<Greeting> {
+    Greeting::update().text(format!("hello, {}", greeting.name))
+}
+
+async fn shout(greeting: Snapshot<Greeting>) -> Update<Greeting> {
+    Greeting::update().text(greeting.text.to_uppercase())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut g = StateGraph::<Greeting>::new("hello");
+    let greet = g.node("greet", greet);
+    let shout = g.node("shout", shout);
+    g.edge(START, greet);
+    g.edge(greet, shout);
+    g.edge(shout, END);
+    let hello = g.compile()?;
+
+    let name = std::env::args().nth(1).unwrap_or_else(|| "world".into());
+    let greeting = hello.run(Greeting::update().name(name)).await?.finished()?;
+    println!("{}", greeting.text);
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! Fan-out and join: words are counted in parallel, one task per file, while a clock-free second branch adds up
+//! their sizes; a join waits for both. Every field says by its reducer how parallel writes become one value.
+//!
+//! ```text
+//! cargo run --example reducers -- README.md Cargo.toml
+//! ```
+
+#![expect(clippy::print_stdout, reason = "a command-line program prints")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use superstep::prelude::*;
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Census {
+    files: Vec<String>,
+    /// Entries of parallel tasks are put into one map.
+    #[reducer(Merge)]
+    words: BTreeMap<String, usize>,
+    #[reducer(Union)]
+    kinds: BTreeSet<String>,
+    #[reducer(Sum)]
+    bytes: u64,
+    #[reducer(Max)]
+    longest_line: usize,
+    /// One writer a superstep, as without a reducer: two would be an error that names both nodes.
+    report: String,
+}
+
+/// One task per file, each with the file's name as its input.
+#[derive(Route, Serialize, Deserialize)]
+enum Plan {
+    Count(Vec<String>),
+}
+
+async fn plan(census: Snapshot<Census>) -> Plan {
+    Plan::Count(census.files.clone())
+}
+
+async fn count(file: Input<String>) -> Result<Update<Census>, std::io::Error> {
+    let text = tokio::fs::read_to_string(&*file).await?;
+    let longest = text.lines().map(str::len).max().unwrap_or(0);
+    Ok(Census::update()
+        .words([(file.as_str(), text.split_whitespace().count())])
+        .longest_line(longest))
+}
+
+async fn weigh(census: Snapshot<Census>) -> Result<Update<Census>, std::io::Error> {
+    let mut update = Census::update();
+    for file in &census.files {
+        let kind = file.rsplit_once('.').map_or("none", |(_, kind)| kind);
+        update = update.bytes(tokio::fs::metadata(file).await?.len()).kinds([kind]);
+    }
+    Ok(update)
+}
+
+async fn report(census: Snapshot<Census>) -> Update<Census> {
+    let Census {
+        words,
+        kinds,
+        bytes,
+        longest_line,
+        ..
+    } = &*census;
+    Census::update().report(format!(
+        "{words:?}\n{bytes} bytes in files of kind {kinds:?}; the longest line has {longest_line} bytes"
+    ))
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut g = StateGraph::<Census>::new("census");
+    let plan = g.node("plan", plan);
+    let count = g.node("count", count);
+    let weigh = g.node("weigh", weigh);
+    let report = g.node("report", report);
+    g.edge(START, plan);
+    g.edge(START, weigh);
+    g.route(plan, move |Plan::Count(files)| each(count, files));
+    g.join((count, weigh), report);
+    g.edge(report, END);
+    let census = g.compile()?;
+    println!("{}", census.mermaid());
+
+    let mut files: Vec<String> = std::env::args().skip(1).collect();
+    if files.is_empty() {
+        files = vec!["Cargo.toml".into(), "src/lib.rs".into()];
+    }
+    println!(
+        "{}",
+        census
+            .run(Census::update().files(files))
+            .await?
+            .finished()?
+            .report
+    );
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! Time travel: look back at a run, fork it before a step, edit the state there, and compare both ends.
+//!
+//! ```text
+//! cargo run --example time_travel
+//! ```
+
+#![expect(clippy::print_stdout, reason = "a command-line program prints")]
+
+use serde::{Deserialize, Serialize};
+use superstep::prelude::*;
+
+#[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Trip {
+    budget: u32,
+    #[reducer(Append)]
+    legs: Vec<String>,
+    hotel: String,
+}
+
+async fn travel(trip: Snapshot<Trip>) -> Update<Trip> {
+    let by = if trip.budget >= 500 { "plane" } else { "train" };
+    Trip::update().legs([format!("to Lisbon by {by}")])
+}
+
+async fn book(trip: Snapshot<Trip>) -> Update<Trip> {
+    let hotel = if trip.budget >= 300 { "Palace" } else { "Hostel" };
+    Trip::update().hotel(hotel).legs(["to the hotel"])
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut g = StateGraph::<Trip>::new("trip");
+    let travel = g.node("travel", travel);
+    let book = g.node("book", book);
+    g.edge(START, travel);
+    g.edge(travel, book);
+    g.edge(book, END);
+    let trips = g.compile()?.checkpointer(SqliteSaver::in_memory().await?);
+
+    let rich = trips.thread("rich");
+    rich.run(Trip {
+        budget: 900,
+        ..Trip::default()
+    })
+    .await?
+    .finished()?;
+    println!("the thread's checkpoints, newest first:");
+    let mut history = rich.history()?;
+    while let Some(checkpoint) = history.next().await? {
+        println!(
+            "  step {:>2}  ran {:?}  next {:?}",
+            checkpoint.step, checkpoint.ran, checkpoint.next
+        );
+    }
+
+    // A fork begins where the hotel was still to be booked. It shares the past and copies nothing.
+    let poor = rich.before(book).await?.fork("poor").await?;
+    poor.edit(Trip::update().budget(100)).await?;
+    poor.resume().await?.finished()?;
+
+    for thread in [&rich, &poor] {
+        let head = thread.head().await?;
+        println!("{}: {:?}", thread.id(), head.state());
+    }
+    let (rich, poor) = (rich.head().await?.into_state(), poor.head().await?.into_state());
+    assert_eq!(rich.legs, poor.legs, "the flight was booked before the fork");
+    assert_ne!(rich.hotel, poor.hotel, "the hotel after it");
+    Ok(())
+}
