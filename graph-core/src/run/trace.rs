@@ -85,7 +85,7 @@ impl Observer for TraceLog {
                 task,
                 node,
                 attempt,
-            } if *step > 0 || !is_start(node) => {
+            } if !is_start(node) => {
                 records.push(TraceRecord {
                     id: call_id(*step, *task, *attempt),
                     op_name: std::format!("{node}_node"),
