@@ -1,0 +1,35 @@
+//! Snippets of `docs/checkpoints.md`.
+
+use superstep::prelude::*;
+
+use super::story::{stories, topic};
+
+#[tokio::test]
+async fn a_thread_continues_in_another_process() -> super::Result {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("stories.db");
+    {
+        let (stories, _) = stories();
+        let saver = SqliteSaver::open(&path).await?;
+        let stories = stories.checkpointer(saver);
+        stories.thread("rust").run(topic("Rust")).await?.interrupted()?;
+    }
+    let (stories, _) = stories();
+    let saver = SqliteSaver::options()
+        .durability(Durability::Process)
+        .open(&path)
+        .await?;
+    let stories = stories.checkpointer(saver);
+    for thread in stories.unfinished().await? {
+        println!(
+            "{} is at step {}, next {:?}",
+            thread.thread, thread.head.step, thread.head.next
+        );
+    }
+    for (thread, question) in stories.interrupts().await? {
+        println!("{thread} asks {}", question.question);
+    }
+    assert_eq!(stories.threads().await?.len(), 1);
+    assert_eq!(stories.interrupts().await?.len(), 1);
+    Ok(())
+}

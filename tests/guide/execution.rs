@@ -1,0 +1,41 @@
+//! Snippets of `docs/execution.md`.
+
+use superstep::prelude::*;
+
+use super::story::{stories, topic};
+
+#[tokio::test]
+async fn a_history_shows_the_supersteps() -> super::Result {
+    let (stories, _) = stories();
+    let thread = stories.thread("lines");
+    thread.run(topic("Rust")).await?.interrupted()?;
+    let mut lines = Vec::new();
+    for line in thread.history()?.collect().await? {
+        lines.push(format!(
+            "{:>2} {:?} {:?} -> {:?}",
+            line.step, line.source, line.ran, line.next
+        ));
+    }
+    assert_eq!(
+        lines,
+        [
+            r#" 2 Loop ["write"] -> ["review"]"#,
+            r#" 1 Loop ["outline"] -> ["write"]"#,
+            r#" 0 Loop ["__start__"] -> ["outline"]"#,
+            r#"-1 Input [] -> ["__start__"]"#,
+        ]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_limit_is_a_resumable_outcome() -> super::Result {
+    let (stories, _) = stories();
+    let stories = stories.recursion_limit(2).max_concurrency(8);
+    let thread = stories.thread("short");
+    let run = thread.run(topic("Rust")).await?;
+    assert_eq!(run.status, Status::LimitReached { limit: 2 });
+    let asked = thread.resume().await?.interrupted()?;
+    assert_eq!(asked.len(), 1);
+    Ok(())
+}

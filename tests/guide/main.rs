@@ -1,0 +1,22 @@
+//! The snippets of the README and of `docs/`, as programs that run.
+//!
+//! A page shows pieces of the file here that is named after it; `tests/house_rules.rs` checks that every Rust
+//! block of a page is such a piece, line by line.
+
+#![expect(clippy::print_stdout, reason = "the README's program says what it does")]
+
+mod checkpoints;
+mod effects_and_resume;
+mod errors_and_retries;
+mod events_and_tracing;
+mod execution;
+mod graphs;
+mod interrupts;
+mod nodes_and_extractors;
+mod readme;
+mod routing_and_fan_out;
+mod state_and_reducers;
+mod story;
+mod time_travel;
+
+type Result = std::result::Result<(), Box<dyn std::error::Error>>;

@@ -1,0 +1,95 @@
+//! Snippets of `docs/nodes-and-extractors.md`.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use superstep::node::node;
+use superstep::prelude::*;
+
+#[derive(State, Clone, Debug, Default)]
+struct Essay {
+    topic: String,
+    draft: String,
+}
+
+#[derive(Route, Serialize, Deserialize)]
+enum Next {
+    Again,
+    Stop,
+}
+
+#[derive(Clone)]
+struct Llm;
+
+impl Llm {
+    async fn complete(&self, prompt: &str) -> std::io::Result<String> {
+        Ok(format!("<{prompt}>"))
+    }
+}
+
+#[derive(Clone, FromRef)]
+struct Deps {
+    llm: Llm,
+    names: Arc<Vec<String>>,
+}
+
+#[node(context = Deps)]
+async fn write(essay: Snapshot<Essay>, llm: Dep<Llm>, fx: Effects) -> Result<Update<Essay>, std::io::Error> {
+    let draft = fx.run("draft", || llm.complete(&essay.topic)).await?;
+    Ok(Essay::update().draft(draft))
+}
+
+async fn check(
+    essay: Snapshot<Essay>,
+    names: Dep<Arc<Vec<String>>>,
+    info: TaskInfo,
+    emit: Emit,
+) -> (Update<Essay>, Next) {
+    emit.emit("checked", &essay.draft.len());
+    let known = names.iter().any(|name| essay.draft.contains(name));
+    let enough = known || info.remaining_steps() < 2;
+    (
+        Essay::update().topic("again"),
+        if enough { Next::Stop } else { Next::Again },
+    )
+}
+
+#[tokio::test]
+async fn nodes_take_extractors() -> super::Result {
+    let mut g = StateGraph::<Essay, Deps>::new("essay");
+    let write = g.node("write", write);
+    let check = g.node("check", check);
+    g.edge(START, write);
+    g.edge(write, check);
+    g.route(check, move |next| match next {
+        Next::Again => to(write),
+        Next::Stop => END,
+    });
+    let essays = g.compile()?.with_context(Deps {
+        llm: Llm,
+        names: Arc::new(vec!["again".into()]),
+    });
+    let essay = essays.run(Essay::update().topic("Rust")).await?.finished()?;
+    assert_eq!(essay.draft, "<again>");
+    Ok(())
+}
+
+#[tokio::test]
+async fn closures_are_nodes() -> super::Result {
+    let mut g = StateGraph::<Essay>::new("essay");
+    let prefix = Arc::new(String::from("About "));
+    let write = g.node("write", move |essay: Snapshot<Essay>| {
+        let prefix = Arc::clone(&prefix);
+        async move { Ok::<_, Infallible>(Essay::update().draft(format!("{prefix}{}", essay.topic))) }
+    });
+    g.edge(START, write);
+    g.edge(write, END);
+    let essay = g
+        .compile()?
+        .run(Essay::update().topic("Rust"))
+        .await?
+        .finished()?;
+    assert_eq!(essay.draft, "About Rust");
+    Ok(())
+}
