@@ -60,8 +60,8 @@ impl EvaluatorConfig {
         self
     }
 
-    /// Lets the agent be visited at most so many times in a turn; once in any case. A turn may override it by
-    /// writing the field.
+    /// Lets the agent be visited at most so many times in a turn; once in any case. An input
+    /// may override it for its thread by writing the field.
     #[must_use]
     pub fn max_iterations(mut self, visits: u32) -> Self {
         self.max_iterations = visits;

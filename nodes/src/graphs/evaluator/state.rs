@@ -31,7 +31,7 @@ pub struct AgentState {
     pub rankings: Vec<TurnRanking>,
     /// The final response of this turn; nothing until the decider sets it.
     pub response: Option<String>,
-    /// The turn of the conversation, from 1.
+    /// The turn of the conversation, from 1; 0 for one that began with a whole state as input.
     #[reducer(Sum)]
     pub turn: u32,
     /// How often the agent was visited in this turn; visits that only ask for tools count.
@@ -62,7 +62,8 @@ impl Default for AgentState {
 impl AgentState {
     /// Makes the input that begins a turn, on a new thread or on one that has a conversation.
     ///
-    /// What else the turn needs is added to it: `AgentState::ask("..").max_iterations(3)`.
+    /// What else the turn needs is added to it: `AgentState::ask("..").max_iterations(3)`. The limit then holds
+    /// for later turns of the thread too.
     pub fn ask(task: impl Into<String>) -> AgentStateUpdate {
         Self::update()
             .task(task.into())
