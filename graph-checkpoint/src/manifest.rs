@@ -478,6 +478,22 @@ pub(crate) fn parse_changes(text: &str) -> Result<Vec<StoredChange>, StoreError>
     serde_json::from_str(text).map_err(|error| corrupt("a checkpoint's changes", error))
 }
 
+/// The versions that changes at `seq` made.
+pub(crate) fn changed_fields(text: &str, seq: i64) -> Result<Fields, StoreError> {
+    #[derive(Deserialize)]
+    struct Outline {
+        field: FieldId,
+    }
+    let changes: Vec<Outline> =
+        serde_json::from_str(text).map_err(|error| corrupt("a checkpoint's changes", error))?;
+    let mut fields = Fields::new();
+    for Outline { field } in changes {
+        fields.resize(fields.len().max(field.index() + 1), None);
+        fields[field.index()] = Some(Version { seq, field });
+    }
+    Ok(fields)
+}
+
 pub(crate) fn parse_fields(text: &str) -> Result<Fields, StoreError> {
     let stored: Vec<Option<StoredVersion>> =
         serde_json::from_str(text).map_err(|error| corrupt("a checkpoint's field map", error))?;

@@ -8,7 +8,7 @@ use superstep_core::checkpoint::{
     At, Checkpoint, Fold, Loaded, Page, Seq, StoreError, Summary, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, ThreadId};
-use superstep_core::state::{FieldId, FieldValue};
+use superstep_core::state::{FieldId, FieldValue, Json};
 
 use crate::bodies::BodyTable;
 use crate::fault::{corrupt, sqlite};
@@ -92,16 +92,15 @@ pub(crate) fn walk(
     from: i64,
     mut stop: impl FnMut(&CheckpointRow, &str) -> Result<bool, StoreError>,
 ) -> Result<Option<CheckpointRow>, StoreError> {
-    let mut next = Some(from);
-    while let Some(seq) = next {
-        let (row, found) =
-            CheckpointRow::visit(connection, seq, |row, manifest| Ok((row, stop(&row, manifest)?)))?;
-        if found {
-            return Ok(Some(row));
+    let mut found = None;
+    CheckpointRow::descend(connection, from, |row, manifest| {
+        if stop(&row, manifest)? {
+            found = Some(row);
+            return Ok(None);
         }
-        next = row.parent;
-    }
-    Ok(None)
+        Ok(row.parent)
+    })?;
+    Ok(found)
 }
 
 /// The checkpoint named `id` as `thread` sees it.
@@ -217,8 +216,11 @@ pub(crate) fn load_at(connection: &Connection, place: Seen) -> Result<Loaded, St
 pub(crate) fn checkpoint(connection: &Connection, seq: i64) -> Result<Checkpoint, StoreError> {
     let found = CheckpointRow::get(connection, seq)?;
     let row = found.row;
-    let changed = Changed::get(connection, seq)?;
-    let changes = manifest::parse_changes(&changed.changes)?;
+    let mut changes = Vec::new();
+    Changed::descend(connection, seq, |_, changed| {
+        changes = manifest::parse_changes(changed.changes)?;
+        Ok(None)
+    })?;
     let parts = manifest::decode(&changes, &found.manifest, &BodyTable(connection))?;
     let parent = match row.parent {
         None => None,
@@ -251,91 +253,91 @@ pub(crate) fn checkpoint(connection: &Connection, seq: i64) -> Result<Checkpoint
 pub(crate) fn fields_at(connection: &Connection, seq: i64) -> Result<(Fields, u32), StoreError> {
     let mut fields = Fields::new();
     let mut back = 0;
-    let mut next = Some(seq);
-    while let Some(seq) = next {
-        let changed = Changed::get(connection, seq)?;
-        let known = match &changed.fields {
+    Changed::descend(connection, seq, |seq, changed| {
+        let known = match changed.fields {
             Some(map) => manifest::parse_fields(map)?,
-            None => {
-                manifest::parse_changes(&changed.changes)?
-                    .iter()
-                    .fold(Fields::new(), |mut map, change| {
-                        map.resize(map.len().max(change.field.index() + 1), None);
-                        map[change.field.index()] = Some(Version {
-                            seq,
-                            field: change.field,
-                        });
-                        map
-                    })
-            }
+            None => manifest::changed_fields(changed.changes, seq)?,
         };
         fields.resize(fields.len().max(known.len()), None);
         for (field, known) in fields.iter_mut().zip(known) {
             *field = field.or(known);
         }
         if changed.fields.is_some() {
-            break;
+            return Ok(None);
         }
         back += 1;
-        next = changed.parent;
-    }
+        Ok(changed.parent)
+    })?;
     Ok((fields, back))
 }
 
 /// Folds the version of every field.
 fn values(connection: &Connection, fields: &Fields) -> Result<Vec<FieldValue>, (FieldId, StoreError)> {
-    let mut parsed: HashMap<i64, Vec<StoredChange>> = HashMap::new();
+    let mut parsed = Parsed::new();
     let mut values = Vec::new();
     for (version, field) in fields.iter().zip((0..).map(FieldId)) {
         let Some(version) = *version else { continue };
-        let mut chain = Vec::new();
-        let mut next = Some(version);
-        while let Some(version) = next {
-            let changes = match parsed.entry(version.seq) {
-                std::collections::hash_map::Entry::Occupied(held) => held.into_mut(),
-                std::collections::hash_map::Entry::Vacant(empty) => {
-                    let read = Changed::get(connection, version.seq)
-                        .and_then(|changed| manifest::parse_changes(&changed.changes));
-                    empty.insert(read.map_err(|error| (field, error))?)
-                }
-            };
-            let change = changes.iter().find(|change| change.field == version.field);
-            let absent = || {
-                corrupt(
-                    format_args!("checkpoint row {}", version.seq),
-                    "a version is missing",
-                )
-            };
-            let change = change.ok_or_else(|| (field, absent()))?;
-            if change.prev().is_some_and(|prev| prev.seq >= version.seq) {
-                let reason = "a version's parent is not older";
-                return Err((
-                    field,
-                    corrupt(format_args!("checkpoint row {}", version.seq), reason),
-                ));
-            }
-            chain.push(version);
-            next = change.prev();
-        }
-        let mut fold = Fold::new();
-        for version in chain.iter().rev() {
-            let changes = &parsed[&version.seq];
-            for change in changes.iter().filter(|change| change.field == version.field) {
-                for op in &change.ops {
-                    let op = op
-                        .resolve(&BodyTable(connection))
-                        .map_err(|error| (field, error))?;
-                    fold.apply(&op)
-                        .map_err(|error| (field, corrupt("an operation", error)))?;
-                }
-            }
-        }
-        let value = fold
-            .finish()
-            .map_err(|error| (field, corrupt("the value", error)))?;
+        let value = value(connection, version, &mut parsed).map_err(|error| (field, error))?;
         values.extend(value.map(|value| FieldValue { field, value }));
     }
     Ok(values)
+}
+
+/// Changes that were read for one field and may hold versions of another.
+type Parsed = HashMap<i64, Vec<StoredChange>>;
+
+/// The fold of the chain of versions that ends with `last`.
+fn value(connection: &Connection, last: Version, parsed: &mut Parsed) -> Result<Option<Json>, StoreError> {
+    let mut chain = Vec::new();
+    let mut next = Some(last);
+    while let Some(version) = next {
+        next = match parsed.get(&version.seq) {
+            Some(changes) => link(changes, version, &mut chain)?,
+            None => {
+                let mut wanted = version;
+                let mut after = None;
+                Changed::descend(connection, version.seq, |seq, changed| {
+                    let changes = manifest::parse_changes(changed.changes)?;
+                    after = link(&changes, wanted, &mut chain)?;
+                    parsed.insert(seq, changes);
+                    match after {
+                        Some(older) if !parsed.contains_key(&older.seq) => {
+                            wanted = older;
+                            Ok(Some(older.seq))
+                        }
+                        _ => Ok(None),
+                    }
+                })?;
+                after
+            }
+        };
+    }
+    let mut fold = Fold::new();
+    for (seq, position) in chain.iter().rev() {
+        let change = parsed.get(seq).and_then(|changes| changes.get(*position));
+        for op in change.iter().flat_map(|change| &change.ops) {
+            let op = op.resolve(&BodyTable(connection))?;
+            fold.apply(&op).map_err(|error| corrupt("an operation", error))?;
+        }
+    }
+    fold.finish().map_err(|error| corrupt("the value", error))
+}
+
+/// Adds `version` to the chain, as the checkpoint and the position of the change; returns the one before it.
+fn link(
+    changes: &[StoredChange],
+    version: Version,
+    chain: &mut Vec<(i64, usize)>,
+) -> Result<Option<Version>, StoreError> {
+    let place = format_args!("checkpoint row {}", version.seq);
+    let position = changes.iter().position(|change| change.field == version.field);
+    let position = position.ok_or_else(|| corrupt(place, "a version is missing"))?;
+    let before = changes[position].prev();
+    if before.is_some_and(|before| before.seq >= version.seq) {
+        return Err(corrupt(place, "a version's parent is not older"));
+    }
+    chain.push((version.seq, position));
+    Ok(before)
 }
 
 pub(crate) fn history(

@@ -94,10 +94,10 @@ pub(crate) struct Manifested {
 }
 
 /// What a row says about versions.
-pub(crate) struct Changed {
+pub(crate) struct Changed<'r> {
     pub(crate) parent: Option<i64>,
-    pub(crate) changes: String,
-    pub(crate) fields: Option<String>,
+    pub(crate) changes: &'r str,
+    pub(crate) fields: Option<&'r str>,
 }
 
 fn source_code(source: Source) -> i64 {
@@ -211,37 +211,52 @@ impl CheckpointRow {
         seq: i64,
         with: impl FnOnce(Self, &str) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        let mut with = Some(with);
+        let mut found = None;
+        Self::descend(connection, seq, |row, manifest| {
+            if let Some(with) = with.take() {
+                found = Some(with(row, manifest)?);
+            }
+            Ok(None)
+        })?;
+        found.ok_or_else(|| corrupt(format_args!("checkpoint row {seq}"), "the row is missing"))
+    }
+
+    /// Visits the row at `from`, and then always the older one that `visit` names.
+    pub(crate) fn descend(
+        connection: &Connection,
+        from: i64,
+        mut visit: impl FnMut(Self, &str) -> Result<Option<i64>, StoreError>,
+    ) -> Result<(), StoreError> {
+        let sql = "SELECT seq, id, parent, thread, run, step, source, schema, topology, sum, manifest \
+                   FROM checkpoint WHERE seq <= ? ORDER BY seq DESC";
+        descend(connection, sql, from, |row, seq| {
+            let (found, manifest) = Self::read(row, seq)?;
+            visit(found, manifest)
+        })
+    }
+
+    fn read<'r>(row: &'r Row<'_>, seq: i64) -> Result<(Self, &'r str), StoreError> {
         let place = format_args!("checkpoint row {seq}");
-        let mut find = connection
-            .prepare_cached(
-                "SELECT id, parent, thread, run, step, source, schema, topology, sum, manifest \
-                 FROM checkpoint WHERE seq = ?",
-            )
-            .map_err(sqlite)?;
-        let mut rows = find.query([seq]).map_err(sqlite)?;
-        let row = rows
-            .next()
-            .map_err(sqlite)?
-            .ok_or_else(|| corrupt(place, "the row is missing"))?;
         let found = Self {
             seq,
-            id: CheckpointId(uuid(row, 0)?),
-            parent: row.get(1).map_err(sqlite)?,
-            thread: row.get(2).map_err(sqlite)?,
-            run: RunId(uuid(row, 3)?),
-            step: row.get(4).map_err(sqlite)?,
-            source: match row.get(5).map_err(sqlite)? {
+            id: CheckpointId(uuid(row, 1)?),
+            parent: row.get(2).map_err(sqlite)?,
+            thread: row.get(3).map_err(sqlite)?,
+            run: RunId(uuid(row, 4)?),
+            step: row.get(5).map_err(sqlite)?,
+            source: match row.get(6).map_err(sqlite)? {
                 0 => Source::Input,
                 1 => Source::Loop,
                 2 => Source::Update,
                 3 => Source::Fork,
                 other => return Err(corrupt(place, format_args!("it has the unknown source {other}"))),
             },
-            schema: row.get(6).map_err(sqlite)?,
-            topology: row.get(7).map_err(sqlite)?,
+            schema: row.get(7).map_err(sqlite)?,
+            topology: row.get(8).map_err(sqlite)?,
         };
-        let sum: i64 = row.get(8).map_err(sqlite)?;
-        let manifest = text(row, 9)?;
+        let sum: i64 = row.get(9).map_err(sqlite)?;
+        let manifest = text(row, 10)?;
         if sum != found.sum(manifest) {
             return Err(mismatch(place));
         }
@@ -249,7 +264,7 @@ impl CheckpointRow {
         if found.parent.is_some_and(|parent| parent >= seq) {
             return Err(corrupt(place, "its parent is not older"));
         }
-        with(found, manifest)
+        Ok((found, manifest))
     }
 
     pub(crate) fn get(connection: &Connection, seq: i64) -> Result<Manifested, StoreError> {
@@ -281,35 +296,84 @@ impl CheckpointRow {
     }
 }
 
-impl Changed {
+impl Changed<'_> {
     fn sum(seq: i64, parent: Option<i64>, changes: &str, fields: Option<&str>) -> i64 {
         let sum = Checksum::of("changes").int(seq).optional_int(parent);
         sum.text(changes).optional_text(fields).finish()
     }
 
-    pub(crate) fn get(connection: &Connection, seq: i64) -> Result<Self, StoreError> {
-        let place = format_args!("changes of checkpoint row {seq}");
-        let mut find = connection
-            .prepare_cached("SELECT parent, changes_sum, fields, changes FROM checkpoint WHERE seq = ?")
-            .map_err(sqlite)?;
-        let mut rows = find.query([seq]).map_err(sqlite)?;
-        let row = rows
-            .next()
-            .map_err(sqlite)?
-            .ok_or_else(|| corrupt(place, "the row is missing"))?;
-        let sum: i64 = row.get(1).map_err(sqlite)?;
-        let found = Self {
-            parent: row.get(0).map_err(sqlite)?,
-            fields: row.get(2).map_err(sqlite)?,
-            changes: row.get(3).map_err(sqlite)?,
-        };
-        if sum != Self::sum(seq, found.parent, &found.changes, found.fields.as_deref()) {
-            return Err(mismatch(place));
+    /// Visits the changes at `from`, and then always those of the older checkpoint that `visit` names.
+    pub(crate) fn descend(
+        connection: &Connection,
+        from: i64,
+        mut visit: impl FnMut(i64, Changed<'_>) -> Result<Option<i64>, StoreError>,
+    ) -> Result<(), StoreError> {
+        let sql = "SELECT seq, parent, changes_sum, fields, changes FROM checkpoint \
+                   WHERE seq <= ? ORDER BY seq DESC";
+        descend(connection, sql, from, |row, seq| {
+            let place = format_args!("changes of checkpoint row {seq}");
+            let sum: i64 = row.get(2).map_err(sqlite)?;
+            let fields = optional_text(row, 3)?;
+            let found = Changed {
+                parent: row.get(1).map_err(sqlite)?,
+                fields,
+                changes: text(row, 4)?,
+            };
+            if sum != Self::sum(seq, found.parent, found.changes, found.fields) {
+                return Err(mismatch(place));
+            }
+            if found.parent.is_some_and(|parent| parent >= seq) {
+                return Err(corrupt(place, "its parent is not older"));
+            }
+            visit(seq, found)
+        })
+    }
+}
+
+/// How many rows of other branches are stepped over before the next row is looked up instead.
+const STEPPED_OVER: usize = 8;
+
+/// Visits rows of `checkpoint` from newer to older with one statement, whose first column is `seq`: the next
+/// row is nearly always near.
+fn descend(
+    connection: &Connection,
+    sql: &str,
+    from: i64,
+    mut visit: impl FnMut(&Row<'_>, i64) -> Result<Option<i64>, StoreError>,
+) -> Result<(), StoreError> {
+    let mut statement = connection.prepare_cached(sql).map_err(sqlite)?;
+    let mut wanted = from;
+    'look_up: loop {
+        let mut rows = statement.query([wanted]).map_err(sqlite)?;
+        let mut stepped_over = 0;
+        while let Some(row) = rows.next().map_err(sqlite)? {
+            let seq: i64 = row.get(0).map_err(sqlite)?;
+            if seq < wanted {
+                break;
+            }
+            if seq > wanted {
+                stepped_over += 1;
+                if stepped_over > STEPPED_OVER {
+                    continue 'look_up;
+                }
+                continue;
+            }
+            match visit(row, seq)? {
+                None => return Ok(()),
+                Some(older) if older < seq => wanted = older,
+                Some(_) => {
+                    return Err(corrupt(
+                        format_args!("checkpoint row {seq}"),
+                        "it names no older one",
+                    ));
+                }
+            }
+            stepped_over = 0;
         }
-        if found.parent.is_some_and(|parent| parent >= seq) {
-            return Err(corrupt(place, "its parent is not older"));
-        }
-        Ok(found)
+        return Err(corrupt(
+            format_args!("checkpoint row {wanted}"),
+            "the row is missing",
+        ));
     }
 }
 
@@ -447,6 +511,13 @@ pub(crate) fn topology(connection: &Connection, key: Key) -> Result<Option<(i64,
 pub(crate) fn text<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r str, StoreError> {
     let value = row.get_ref(column).map_err(sqlite)?;
     value.as_str().map_err(|error| corrupt("a text column", error))
+}
+
+fn optional_text<'r>(row: &'r Row<'_>, column: usize) -> Result<Option<&'r str>, StoreError> {
+    let value = row.get_ref(column).map_err(sqlite)?;
+    value
+        .as_str_or_null()
+        .map_err(|error| corrupt("a text column", error))
 }
 
 fn uuid(row: &Row<'_>, column: usize) -> Result<Uuid, StoreError> {

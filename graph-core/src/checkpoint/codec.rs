@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use smallvec::SmallVec;
 
 use super::model::Checkpoint;
 use crate::state::{CodecError, Json, Op};
@@ -23,8 +24,43 @@ enum Value {
     Unwritten,
     Whole(Json),
     List(Vec<Box<RawValue>>),
-    Keyed(Vec<(String, Box<RawValue>)>),
+    Keyed(Indexed),
+    Set(Indexed),
     Map(BTreeMap<String, Box<RawValue>>),
+}
+
+/// Items that are found by a key: the id of a keyed list's item, the text of a set's. So that a long log of
+/// puts folds in one pass.
+#[derive(Debug, Default)]
+struct Indexed {
+    /// In order; `None` where one was removed.
+    items: Vec<Option<Box<RawValue>>>,
+    places: BTreeMap<String, SmallVec<[usize; 2]>>,
+}
+
+impl Indexed {
+    fn push(&mut self, key: String, item: Box<RawValue>) {
+        self.places.entry(key).or_default().push(self.items.len());
+        self.items.push(Some(item));
+    }
+
+    fn put(&mut self, key: String, item: Box<RawValue>) {
+        // A list that a `Set` gave may hold an id twice: the last one is replaced, as the reducer does.
+        match self.places.get(&key).and_then(|places| places.last()) {
+            Some(place) => self.items[*place] = Some(item),
+            None => self.push(key, item),
+        }
+    }
+
+    fn remove(&mut self, key: &str) {
+        for place in self.places.remove(key).into_iter().flatten() {
+            self.items[place] = None;
+        }
+    }
+
+    fn into_items(self) -> Vec<Box<RawValue>> {
+        self.items.into_iter().flatten().collect()
+    }
 }
 
 #[derive(Deserialize)]
@@ -55,17 +91,19 @@ impl Fold {
             Op::Set(value) => self.0 = Value::Whole(value.clone()),
             Op::Extend(items) => self.list()?.extend(items.decode::<Vec<Box<RawValue>>>()?),
             Op::SetAdd(items) => {
-                let list = self.list()?;
+                let set = self.set()?;
                 for item in items.decode::<Vec<Box<RawValue>>>()? {
-                    if !list.iter().any(|held| held.get() == item.get()) {
-                        list.push(item);
+                    if !set.places.contains_key(item.get()) {
+                        set.push(item.get().into(), item);
                     }
                 }
             }
             Op::SetRemove(items) => {
-                let gone = items.decode::<Vec<Box<RawValue>>>()?;
-                self.list()?
-                    .retain(|held| !gone.iter().any(|item| item.get() == held.get()));
+                let set = self.set()?;
+                items
+                    .decode::<Vec<Box<RawValue>>>()?
+                    .iter()
+                    .for_each(|item| set.remove(item.get()));
             }
             Op::MapPut(entries) => self
                 .map()?
@@ -79,11 +117,9 @@ impl Fold {
             Op::Keyed(rows) => {
                 let list = self.keyed()?;
                 for Row { id, item } in rows.decode::<Vec<Row>>()? {
-                    match (item, list.iter().position(|(held, _)| *held == id)) {
-                        (Some(item), Some(at)) => list[at].1 = item,
-                        (Some(item), None) => list.push((id, item)),
-                        (None, Some(at)) => drop(list.remove(at)),
-                        (None, None) => {}
+                    match item {
+                        Some(item) => list.put(id, item),
+                        None => list.remove(&id),
                     }
                 }
             }
@@ -100,7 +136,7 @@ impl Fold {
             Value::Unwritten => return Ok(None),
             Value::Whole(value) => value,
             Value::List(items) => Json::encode(&items)?,
-            Value::Keyed(items) => Json::encode(&items.iter().map(|(_, item)| item).collect::<Vec<_>>())?,
+            Value::Keyed(indexed) | Value::Set(indexed) => Json::encode(&indexed.into_items())?,
             Value::Map(entries) => Json::encode(&entries)?,
         }))
     }
@@ -110,8 +146,8 @@ impl Fold {
             Value::List(_) => {}
             Value::Unwritten => self.0 = Value::List(Vec::new()),
             Value::Whole(value) => self.0 = Value::List(value.decode()?),
-            Value::Keyed(items) => {
-                self.0 = Value::List(core::mem::take(items).into_iter().map(|(_, item)| item).collect());
+            Value::Keyed(indexed) | Value::Set(indexed) => {
+                self.0 = Value::List(core::mem::take(indexed).into_items());
             }
             Value::Map(_) => return Err(CodecError::new("a list operation follows a map operation")),
         }
@@ -121,19 +157,33 @@ impl Fold {
         }
     }
 
-    fn keyed(&mut self) -> Result<&mut Vec<(String, Box<RawValue>)>, CodecError> {
+    fn keyed(&mut self) -> Result<&mut Indexed, CodecError> {
         if !matches!(self.0, Value::Keyed(_)) {
-            let items = core::mem::take(self.list()?);
-            let keyed = items.into_iter().map(|item| {
+            let mut indexed = Indexed::default();
+            for item in core::mem::take(self.list()?) {
                 let Id { id } = serde_json::from_str(item.get())
                     .map_err(|_| CodecError::new("an item of a keyed list has no text member `id`"))?;
-                Ok((id, item))
-            });
-            self.0 = Value::Keyed(keyed.collect::<Result<_, CodecError>>()?);
+                indexed.push(id, item);
+            }
+            self.0 = Value::Keyed(indexed);
         }
         match &mut self.0 {
-            Value::Keyed(items) => Ok(items),
+            Value::Keyed(indexed) => Ok(indexed),
             _ => unreachable!("made a keyed list above"),
+        }
+    }
+
+    fn set(&mut self) -> Result<&mut Indexed, CodecError> {
+        if !matches!(self.0, Value::Set(_)) {
+            let mut indexed = Indexed::default();
+            for item in core::mem::take(self.list()?) {
+                indexed.push(item.get().into(), item);
+            }
+            self.0 = Value::Set(indexed);
+        }
+        match &mut self.0 {
+            Value::Set(indexed) => Ok(indexed),
+            _ => unreachable!("made a set above"),
         }
     }
 
@@ -142,7 +192,7 @@ impl Fold {
             Value::Map(_) => {}
             Value::Unwritten => self.0 = Value::Map(BTreeMap::new()),
             Value::Whole(value) => self.0 = Value::Map(value.decode()?),
-            Value::List(_) | Value::Keyed(_) => {
+            Value::List(_) | Value::Keyed(_) | Value::Set(_) => {
                 return Err(CodecError::new("a map operation follows a list operation"));
             }
         }
@@ -174,4 +224,37 @@ pub fn digest(checkpoint: &Checkpoint) -> Result<[u8; 32], CodecError> {
         &checkpoint.frontier,
     ))?;
     Ok(*blake3::hash(content.as_str().as_bytes()).as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The list came from a `Set` with an id twice; the fold replaced the first of the two and removed only
+    /// one, where the reducer replaces the last and removes both.
+    #[test]
+    fn an_id_that_is_there_twice_is_folded_as_the_reducer_does() {
+        let json = |text: &str| Json::parse(text).unwrap();
+        let mut fold = Fold::new();
+        fold.apply(&Op::Set(json(r#"[{"id":"a","n":1},{"id":"a","n":2}]"#)))
+            .unwrap();
+        fold.apply(&Op::Keyed(json(r#"[{"id":"a","item":{"id":"a","n":3}}]"#)))
+            .unwrap();
+        fold.apply(&Op::Extend(json(r#"[{"id":"b"}]"#))).unwrap();
+        fold.apply(&Op::Keyed(json("[]"))).unwrap();
+        let value = Fold(core::mem::take(&mut fold.0));
+        let Value::Keyed(indexed) = &value.0 else {
+            panic!("{value:?}")
+        };
+        assert_eq!(indexed.items.len(), 3);
+        assert_eq!(
+            value.finish().unwrap(),
+            Some(json(r#"[{"id":"a","n":1},{"id":"a","n":3},{"id":"b"}]"#))
+        );
+
+        fold.apply(&Op::Set(json(r#"[{"id":"a","n":1},{"id":"a","n":2}]"#)))
+            .unwrap();
+        fold.apply(&Op::Keyed(json(r#"[{"id":"a"}]"#))).unwrap();
+        assert_eq!(fold.finish().unwrap(), Some(json("[]")));
+    }
 }
