@@ -5,6 +5,7 @@
 
 #![expect(clippy::print_stdout, reason = "the README's program says what it does")]
 
+mod agent_loop;
 mod checkpoints;
 mod effects_and_resume;
 mod errors_and_retries;

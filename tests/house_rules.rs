@@ -1,0 +1,334 @@
+//! The invariants of ARCHITECTURE.md that can be seen in the source files, and what the documents promise of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The folders of the members; the package of the workspace's root is ".".
+const MEMBERS: [&str; 5] = [".", "graph-core", "graph-macros", "graph-checkpoint", "nodes"];
+
+/// Files of more lines than this, without their tests, are to be split.
+const LONGEST: usize = 500;
+
+/// Files that are still too long, and how long each may be. The list only gets shorter.
+const TO_SPLIT: [(&str, usize); 4] = [
+    ("graph-checkpoint/src/commit.rs", 530),
+    ("graph-checkpoint/src/manifest.rs", 640),
+    ("graph-core/src/checkpoint/memory.rs", 600),
+    ("graph-core/src/run/driver.rs", 590),
+];
+
+/// What each module of graph-core may name. Leaves first; `state` and `reducer` are one vocabulary in two files.
+const ARROWS: [(&str, &[&str]); 10] = [
+    ("error", &[]),
+    ("id", &[]),
+    ("route", &[]),
+    // `node` for one bound: every update is something that a node may return.
+    ("state", &["id", "reducer", "node"]),
+    ("reducer", &["state"]),
+    ("checkpoint", &["error", "id", "state"]),
+    ("node", &["checkpoint", "error", "id", "route", "state"]),
+    ("graph", &["checkpoint", "error", "id", "node", "route", "state"]),
+    ("engine", &["checkpoint", "graph", "id", "node", "state"]),
+    (
+        "run",
+        &["checkpoint", "engine", "error", "graph", "id", "node", "state"],
+    ),
+];
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Whether the members are here. The published package of the root has none of them, and nothing to check.
+fn is_workspace() -> bool {
+    root().join("graph-core").is_dir()
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The files below a folder whose names end so, relative to the root, in order.
+fn files(folder: &str, extension: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap().map(Result::unwrap) {
+            let (path, name) = (entry.path(), entry.file_name().into_string().unwrap());
+            if path.is_dir() && name != "target" && !name.starts_with('.') {
+                folders.push(path);
+            } else if name.ends_with(extension) {
+                found.push(
+                    path.strip_prefix(root())
+                        .unwrap()
+                        .to_str()
+                        .unwrap()
+                        .replace('\\', "/"),
+                );
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The lines of a file up to its tests, without those that are comments.
+fn code(path: &str) -> Vec<String> {
+    let text = read(path);
+    let lines = text.lines().take_while(|line| *line != "#[cfg(test)]");
+    lines
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+}
+
+/// The Markdown documents that people read.
+fn documents() -> Vec<String> {
+    let pages = files(".", ".md").into_iter();
+    pages.filter(|page| !page.contains("/examples/")).collect()
+}
+
+fn report(broken: &[String]) {
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
+
+#[test]
+fn crate_roots_forbid_unsafe_code() {
+    for member in MEMBERS.iter().filter(|_| is_workspace()) {
+        let path = format!("{member}/src/lib.rs");
+        assert!(
+            read(&path).contains("\n#![forbid(unsafe_code)]\n"),
+            "{path} does not forbid unsafe code"
+        );
+    }
+}
+
+#[test]
+fn the_engine_reads_no_clock_draws_no_chance_and_never_waits() {
+    if !is_workspace() {
+        return;
+    }
+    const FOREIGN: [&str; 9] = [
+        "tokio",
+        "std",
+        "SystemTime",
+        "Instant",
+        "rand",
+        "async",
+        "await",
+        "Future",
+        "Uuid",
+    ];
+    let mut broken = Vec::new();
+    for path in files("graph-core/src/engine", ".rs") {
+        for line in code(&path) {
+            let named = words(&line).find(|word| FOREIGN.contains(word));
+            broken.extend(named.map(|word| format!("{path} names `{word}`: {line}")));
+        }
+    }
+    report(&broken);
+}
+
+#[test]
+fn files_are_short_and_named_after_what_is_in_them() {
+    const VAGUE: [&str; 6] = ["utils", "helpers", "common", "types", "manager", "misc"];
+    let mut broken = Vec::new();
+    for path in files(".", ".rs") {
+        let length = read(&path)
+            .lines()
+            .take_while(|line| *line != "#[cfg(test)]")
+            .count();
+        let known = TO_SPLIT.iter().find(|(long, _)| path == *long);
+        let allowed = known.map_or(LONGEST, |(_, allowed)| *allowed);
+        if length > allowed {
+            broken.push(format!(
+                "{path} has {length} lines before its tests; split it by topic"
+            ));
+        }
+        if known.is_some() && length <= LONGEST {
+            broken.push(format!("{path} is short now: take it off the list"));
+        }
+        let name = Path::new(&path).file_stem().unwrap().to_str().unwrap();
+        if VAGUE.contains(&name) {
+            broken.push(format!("{path} says nothing of what is in it"));
+        }
+    }
+    report(&broken);
+}
+
+#[test]
+fn crates_depend_one_way() {
+    if !is_workspace() {
+        return;
+    }
+    let allowed: [(&str, &[&str]); 5] = [
+        ("graph-macros", &[]),
+        ("graph-core", &["superstep-macros"]),
+        ("graph-checkpoint", &["superstep-core"]),
+        ("nodes", &["superstep-core"]),
+        (
+            ".",
+            &["superstep-checkpoint", "superstep-core", "superstep-nodes"],
+        ),
+    ];
+    let mut broken = Vec::new();
+    for (member, allowed) in allowed {
+        let manifest = read(format!("{member}/Cargo.toml"));
+        let mut section = "";
+        for line in manifest.lines() {
+            if line.starts_with('[') {
+                section = line;
+            }
+            let name = line.split(['.', ' ', '=']).next().unwrap_or_default();
+            if !name.starts_with("superstep-") {
+                continue;
+            }
+            if section == "[dependencies]" && !allowed.contains(&name) {
+                broken.push(format!("{member} may not depend on {name}"));
+            }
+            // With a version, a member could not be packaged before the one that it tests with.
+            if section == "[dev-dependencies]" && !line.contains("path =") {
+                broken.push(format!(
+                    "{member}: the dev-dependency {name} must be by path only"
+                ));
+            }
+        }
+    }
+    report(&broken);
+}
+
+#[test]
+fn modules_of_the_core_depend_one_way() {
+    if !is_workspace() {
+        return;
+    }
+    let mut broken = Vec::new();
+    for (module, allowed) in ARROWS {
+        let sources = files("graph-core/src", ".rs").into_iter().filter(|path| {
+            let inside = path.strip_prefix("graph-core/src/").unwrap();
+            inside == format!("{module}.rs") || inside.starts_with(&format!("{module}/"))
+        });
+        for path in sources.filter(|path| !path.ends_with("/tests.rs")) {
+            for line in code(&path) {
+                for (_, named) in line.match_indices("crate::").map(|(at, _)| line.split_at(at + 7)) {
+                    let named = words(named).next().unwrap_or_default();
+                    let known = ARROWS.iter().any(|(module, _)| *module == named);
+                    if known && named != module && !allowed.contains(&named) {
+                        broken.push(format!("{path} names `{named}`, which is not below `{module}`"));
+                    }
+                }
+            }
+        }
+    }
+    report(&broken);
+}
+
+#[test]
+fn the_readme_names_examples_that_exist_and_commands_that_the_gate_runs() {
+    let readme = read("README.md");
+    for (_, rest) in readme
+        .match_indices("--example ")
+        .map(|(at, found)| readme.split_at(at + found.len()))
+    {
+        let name = words(rest).next().unwrap_or_default();
+        let exists = ["", "/main"].map(|main| root().join(format!("examples/{name}{main}.rs")).is_file());
+        assert!(exists.contains(&true), "there is no example {name}");
+    }
+    if is_workspace() {
+        let gate = read(".ci/run");
+        for command in readme
+            .split("```sh\n")
+            .skip(1)
+            .filter_map(|block| block.lines().next())
+        {
+            assert!(gate.contains(command), "the gate does not run `{command}`");
+        }
+    }
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    if !is_workspace() {
+        return;
+    }
+    let mut broken = Vec::new();
+    for page in documents() {
+        let folder = root().join(&page).parent().unwrap().to_owned();
+        for link in links(&read(&page)) {
+            if link.contains("://") {
+                continue;
+            }
+            let (path, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let target = if path.is_empty() {
+                root().join(&page)
+            } else {
+                folder.join(path)
+            };
+            if !target.exists() {
+                broken.push(format!("{page} links to {link}, which does not exist"));
+            } else if !anchor.is_empty() && !anchors(&fs::read_to_string(&target).unwrap()).contains(anchor) {
+                broken.push(format!("{page} links to {link}, which has no such heading"));
+            }
+        }
+    }
+    report(&broken);
+}
+
+/// The targets of the links in a Markdown text, code blocks left out.
+fn links(text: &str) -> Vec<String> {
+    let prose: String = text.split("```").step_by(2).collect();
+    let starts = prose.match_indices("](").map(|(at, found)| at + found.len());
+    starts
+        .filter_map(|at| prose[at..].split(')').next().map(str::to_owned))
+        .collect()
+}
+
+/// The anchors of the headings in a Markdown text, as GitHub makes them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let anchor = |heading: &str| {
+        let kept = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = kept
+            .chars()
+            .filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+        kept.map(|letter| if letter == ' ' { '-' } else { letter })
+            .collect()
+    };
+    headings.map(anchor).collect()
+}
+
+/// Every Rust block of the README and of `docs/` is a piece of a file in `tests/guide`, which is compiled and run.
+#[test]
+fn snippets_are_pieces_of_programs_that_run() {
+    let guide: Vec<String> = files("tests/guide", ".rs")
+        .iter()
+        .map(|path| pure(&read(path)))
+        .collect();
+    let mut broken = Vec::new();
+    for page in documents()
+        .iter()
+        .filter(|page| *page == "README.md" || page.starts_with("docs/"))
+    {
+        for block in read(page).split("```rust\n").skip(1) {
+            let snippet = block.split("```").next().unwrap_or_default();
+            if !guide.iter().any(|program| program.contains(&pure(snippet))) {
+                broken.push(format!("{page}: no program of tests/guide has this:\n{snippet}"));
+            }
+        }
+    }
+    report(&broken);
+}
+
+/// A program without what formatting changes: white space, and commas at the ends of lists.
+fn pure(program: &str) -> String {
+    program
+        .chars()
+        .filter(|letter| !letter.is_whitespace() && *letter != ',')
+        .collect()
+}
