@@ -48,9 +48,13 @@
 mod bodies;
 mod checksum;
 mod commit;
+mod decode;
+mod described;
 mod durability;
+mod encode;
 mod fault;
 mod file;
+mod lost;
 mod manifest;
 mod options;
 mod reader;

@@ -11,10 +11,12 @@ use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::state::{FieldId, FieldValue, Json};
 
 use crate::bodies::BodyTable;
+use crate::decode::{self, Outline, StoredChange};
+use crate::described::{Key, schema, topology};
 use crate::fault::{corrupt, sqlite};
 use crate::file::File;
-use crate::manifest::{self, Fields, Outline, StoredChange, Version};
-use crate::rows::{Changed, CheckpointRow, Key, ThreadRow, schema, topology};
+use crate::manifest::{Fields, Version};
+use crate::rows::{Changed, CheckpointRow, ThreadRow};
 use crate::work;
 
 /// Idle connections for reading.
@@ -218,10 +220,10 @@ pub(crate) fn checkpoint(connection: &Connection, seq: i64) -> Result<Checkpoint
     let row = found.row;
     let mut changes = Vec::new();
     Changed::descend(connection, seq, |_, changed| {
-        changes = manifest::parse_changes(changed.changes)?;
+        changes = decode::parse_changes(changed.changes)?;
         Ok(None)
     })?;
-    let parts = manifest::decode(&changes, &found.manifest, &BodyTable(connection))?;
+    let parts = decode::decode(&changes, &found.manifest, &BodyTable(connection))?;
     let parent = match row.parent {
         None => None,
         Some(parent) => Some(CheckpointRow::visit(connection, parent, |row, _| Ok(row.id))?),
@@ -255,8 +257,8 @@ pub(crate) fn fields_at(connection: &Connection, seq: i64) -> Result<(Fields, u3
     let mut back = 0;
     Changed::descend(connection, seq, |seq, changed| {
         let known = match changed.fields {
-            Some(map) => manifest::parse_fields(map)?,
-            None => manifest::changed_fields(changed.changes, seq)?,
+            Some(map) => decode::parse_fields(map)?,
+            None => decode::changed_fields(changed.changes, seq)?,
         };
         fields.resize(fields.len().max(known.len()), None);
         for (field, known) in fields.iter_mut().zip(known) {
@@ -297,7 +299,7 @@ fn value(connection: &Connection, last: Version, parsed: &mut Parsed) -> Result<
                 let mut wanted = version;
                 let mut after = None;
                 Changed::descend(connection, version.seq, |seq, changed| {
-                    let changes = manifest::parse_changes(changed.changes)?;
+                    let changes = decode::parse_changes(changed.changes)?;
                     after = link(&changes, wanted, &mut chain)?;
                     parsed.insert(seq, changes);
                     match after {

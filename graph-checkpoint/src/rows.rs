@@ -1,14 +1,13 @@
-//! The rows of threads, checkpoints and graphs: read with their checksums checked.
+//! The rows of threads and checkpoints: read with their checksums checked.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use superstep_core::checkpoint::{Seq, Source, StoreError, Summary};
-use superstep_core::id::{CheckpointId, Fingerprint, RunId, ThreadId};
-use superstep_core::state::Schema;
+use superstep_core::id::{CheckpointId, RunId, ThreadId};
 use uuid::Uuid;
 
 use crate::checksum::Checksum;
+use crate::decode::Outline;
 use crate::fault::{corrupt, sqlite};
-use crate::manifest::Outline;
 
 /// Ids are entered into the locator so many at a time (the statements below say the same number): an index
 /// that every commit had to touch would be a third of what a commit writes. Until then a checkpoint is found
@@ -375,137 +374,6 @@ fn descend(
             "the row is missing",
         ));
     }
-}
-
-/// A description that is stored once per fingerprint.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Described<'a> {
-    Schema { text: &'a str },
-    Topology { graph: &'a str, text: &'a str },
-}
-
-impl Described<'_> {
-    fn sum(&self, id: i64, fingerprint: &[u8; 16]) -> i64 {
-        match self {
-            Self::Schema { text } => Checksum::of("schema")
-                .int(id)
-                .bytes(fingerprint)
-                .text(text)
-                .finish(),
-            Self::Topology { graph, text } => {
-                let sum = Checksum::of("topology").int(id).bytes(fingerprint);
-                sum.text(graph).text(text).finish()
-            }
-        }
-    }
-
-    /// Stores the description unless one with this fingerprint is there.
-    pub(crate) fn keep(&self, connection: &Connection, fingerprint: Fingerprint) -> Result<(), StoreError> {
-        let (find, last) = match self {
-            Self::Schema { .. } => (
-                "SELECT id FROM schema WHERE fingerprint = ?",
-                "SELECT coalesce(max(id), 0) FROM schema",
-            ),
-            Self::Topology { .. } => (
-                "SELECT id FROM topology WHERE fingerprint = ?",
-                "SELECT coalesce(max(id), 0) FROM topology",
-            ),
-        };
-        let bytes = fingerprint.as_bytes();
-        let held: Option<i64> = connection
-            .query_row(find, [bytes], |row| row.get(0))
-            .optional()
-            .map_err(sqlite)?;
-        if held.is_some() {
-            return Ok(());
-        }
-        let id = connection
-            .query_row(last, [], |row| row.get::<_, i64>(0))
-            .map_err(sqlite)?
-            + 1;
-        let sum = self.sum(id, bytes);
-        let stored = match self {
-            Self::Schema { text } => connection.execute(
-                "INSERT INTO schema(id, fingerprint, text, sum) VALUES(?, ?, ?, ?)",
-                params![id, bytes, text, sum],
-            ),
-            Self::Topology { graph, text } => connection.execute(
-                "INSERT INTO topology(id, fingerprint, graph, text, sum) VALUES(?, ?, ?, ?, ?)",
-                params![id, bytes, graph, text, sum],
-            ),
-        };
-        stored.map(drop).map_err(sqlite)
-    }
-}
-
-/// Which row of `schema` or `topology`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Key {
-    Row(i64),
-    Fingerprint(Fingerprint),
-}
-
-fn described<T>(
-    connection: &Connection,
-    key: Key,
-    queries: [&str; 2],
-    read: impl FnOnce(&Row<'_>) -> Result<T, StoreError>,
-) -> Result<Option<T>, StoreError> {
-    let sql = match key {
-        Key::Row(_) => queries[0],
-        Key::Fingerprint(_) => queries[1],
-    };
-    let mut find = connection.prepare_cached(sql).map_err(sqlite)?;
-    let mut rows = match key {
-        Key::Row(id) => find.query([id]),
-        Key::Fingerprint(fingerprint) => find.query([fingerprint.as_bytes()]),
-    }
-    .map_err(sqlite)?;
-    rows.next().map_err(sqlite)?.map(read).transpose()
-}
-
-/// The schema at `key`, with its row and fingerprint.
-pub(crate) fn schema(
-    connection: &Connection,
-    key: Key,
-) -> Result<Option<(i64, Fingerprint, Schema)>, StoreError> {
-    let queries = [
-        "SELECT id, fingerprint, text, sum FROM schema WHERE id = ?",
-        "SELECT id, fingerprint, text, sum FROM schema WHERE fingerprint = ?",
-    ];
-    described(connection, key, queries, |row| {
-        let id: i64 = row.get(0).map_err(sqlite)?;
-        let fingerprint: [u8; 16] = row.get(1).map_err(sqlite)?;
-        let stored = text(row, 2)?;
-        let sum: i64 = row.get(3).map_err(sqlite)?;
-        if sum != (Described::Schema { text: stored }).sum(id, &fingerprint) {
-            return Err(mismatch(format_args!("schema row {id}")));
-        }
-        let schema =
-            serde_json::from_str(stored).map_err(|error| corrupt(format_args!("schema row {id}"), error))?;
-        Ok((id, Fingerprint::from_bytes(fingerprint), schema))
-    })
-}
-
-/// The topology at `key`: its row and fingerprint.
-pub(crate) fn topology(connection: &Connection, key: Key) -> Result<Option<(i64, Fingerprint)>, StoreError> {
-    let queries = [
-        "SELECT id, fingerprint, graph, text, sum FROM topology WHERE id = ?",
-        "SELECT id, fingerprint, graph, text, sum FROM topology WHERE fingerprint = ?",
-    ];
-    described(connection, key, queries, |row| {
-        let id: i64 = row.get(0).map_err(sqlite)?;
-        let fingerprint: [u8; 16] = row.get(1).map_err(sqlite)?;
-        let stored = Described::Topology {
-            graph: text(row, 2)?,
-            text: text(row, 3)?,
-        };
-        let sum: i64 = row.get(4).map_err(sqlite)?;
-        if sum != stored.sum(id, &fingerprint) {
-            return Err(mismatch(format_args!("topology row {id}")));
-        }
-        Ok((id, Fingerprint::from_bytes(fingerprint)))
-    })
 }
 
 pub(crate) fn text<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r str, StoreError> {
