@@ -53,18 +53,14 @@ fn files(folder: &str, extension: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap().map(Result::unwrap) {
-            let (path, name) = (entry.path(), entry.file_name().into_string().unwrap());
+        for entry in fs::read_dir(&folder).expect("a folder of the repository") {
+            let path = entry.expect("an entry of a folder").path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
             if path.is_dir() && name != "target" && !name.starts_with('.') {
                 folders.push(path);
             } else if name.ends_with(extension) {
-                found.push(
-                    path.strip_prefix(root())
-                        .unwrap()
-                        .to_str()
-                        .unwrap()
-                        .replace('\\', "/"),
-                );
+                let inside = path.strip_prefix(root()).expect("a path below the root");
+                found.push(inside.to_string_lossy().replace('\\', "/"));
             }
         }
     }
