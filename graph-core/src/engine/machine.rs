@@ -127,7 +127,10 @@ impl Machine {
     pub fn handle(&mut self, event: Event) {
         match (event, core::mem::replace(&mut self.phase, Phase::Idle)) {
             (_, stopped @ Phase::Stopped) => self.phase = stopped,
-            (Event::Begin(begin), _) => self.begin(begin),
+            (Event::Begin(begin), phase) => {
+                self.refund(&begin, &phase);
+                self.begin(begin);
+            }
             (Event::TaskFinished { task, targets }, Phase::Running(step)) => {
                 self.finished(step, task, targets)
             }
@@ -164,25 +167,33 @@ impl Machine {
         }
     }
 
-    /// A task of the running superstep.
+    /// A task of the superstep that runs or waits to be committed.
     #[must_use]
     pub fn task(&self, task: u32) -> Option<&PlannedTask> {
-        match &self.phase {
-            Phase::Running(step) => step.tasks.get(task as usize).map(|entry| &entry.planned),
-            _ => None,
-        }
+        self.tasks().get(task as usize).map(|entry| &entry.planned)
     }
 
-    /// The number of tasks in the running superstep.
+    /// The number of tasks in the superstep that runs or waits to be committed.
     #[must_use]
     pub fn width(&self) -> usize {
+        self.tasks().len()
+    }
+
+    fn tasks(&self) -> &[Entry] {
         match &self.phase {
-            Phase::Running(step) => step.tasks.len(),
-            _ => 0,
+            Phase::Running(step) => &step.tasks,
+            Phase::Barrier(barrier) => &barrier.ran,
+            Phase::Idle | Phase::Stopped => &[],
         }
     }
 
-    /// The step that the running superstep will write.
+    /// What bounds the run.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The step of the superstep that runs or waits to be committed.
     #[must_use]
     pub fn step(&self) -> Option<i64> {
         match &self.phase {
@@ -202,6 +213,16 @@ impl Machine {
     #[must_use]
     pub fn remaining(&self) -> u64 {
         self.remaining
+    }
+
+    /// A superstep that begins again at its own barrier, with results of another driver, counts once.
+    fn refund(&mut self, begin: &Begin, phase: &Phase) {
+        if let (Begin::Resume(restored), Phase::Barrier(barrier)) = (begin, phase)
+            && barrier.step == restored.step + 1
+            && barrier.ran().any(|node| node != NodeId::START)
+        {
+            self.remaining += 1;
+        }
     }
 
     fn begin(&mut self, begin: Begin) {

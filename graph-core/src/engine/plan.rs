@@ -7,7 +7,7 @@ use smallvec::smallvec;
 
 use super::task::{Entry, PlannedTask};
 use crate::checkpoint::{Cause, Positions};
-use crate::graph::{NodeId, Topology};
+use crate::graph::{Join, NodeId, Topology};
 
 /// Which sources of each join have arrived, by the join's position in the topology.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +18,22 @@ impl Arrivals {
     #[must_use]
     pub fn none(topology: &Topology) -> Self {
         Self(vec![Vec::new(); topology.joins.len()])
+    }
+
+    fn arrive(&mut self, join: usize, source: NodeId) {
+        let arrived = &mut self.0[join];
+        if !arrived.contains(&source) {
+            arrived.push(source);
+        }
+    }
+
+    /// Whether all sources of `join` have arrived; it then waits for all of them anew.
+    fn complete(&mut self, join: usize, sources: usize) -> bool {
+        let complete = self.0[join].len() == sources;
+        if complete {
+            self.0[join].clear();
+        }
+        complete
     }
 
     /// The joins that wait for more sources.
@@ -55,6 +71,7 @@ impl Planner {
     ) -> Vec<Entry> {
         let mut nodes: Vec<Entry> = Vec::with_capacity(1);
         let mut items: Vec<Entry> = Vec::new();
+        let mut arrivals: Vec<(usize, Positions)> = Vec::new();
         for (by, entry) in (0u32..).zip(ran) {
             let source = entry.planned.node;
             let node = topology.node(source);
@@ -77,13 +94,19 @@ impl Planner {
                 }
             }
             for &join in &node.joins {
-                let arrived = &mut joins.0[join];
-                if !arrived.contains(&source) {
-                    arrived.push(source);
+                joins.arrive(join, source);
+                match arrivals.iter_mut().find(|(arrived, _)| *arrived == join) {
+                    Some((_, tasks)) => tasks.push(by),
+                    None => arrivals.push((join, smallvec![by])),
                 }
-                if arrived.len() == topology.joins[join].sources.len() {
-                    arrived.clear();
-                    self.add(&mut nodes, topology.joins[join].target, by, Cause::Join);
+            }
+        }
+        // Only now: a source that ran as several tasks has arrived once, not once more after the join fired.
+        for (join, tasks) in arrivals {
+            let Join { sources, target } = &topology.joins[join];
+            if joins.complete(join, sources.len()) {
+                for by in tasks {
+                    self.add(&mut nodes, *target, by, Cause::Join);
                 }
             }
         }
@@ -111,7 +134,7 @@ impl Planner {
             return;
         };
         match &mut nodes[position].planned.cause {
-            Cause::Tasks(tasks) | Cause::Join(tasks) if tasks.last() != Some(&by) => tasks.push(by),
+            Cause::Tasks(tasks) | Cause::Join(tasks) if !tasks.contains(&by) => tasks.push(by),
             _ => {}
         }
     }

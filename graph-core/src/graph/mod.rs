@@ -29,3 +29,6 @@ pub(crate) use builder::START_NAME;
 pub(crate) use check::caught;
 pub(crate) use handle::{Target, each_item, to_node};
 pub(crate) use program::NodeProgram;
+pub(crate) use topology::Join;
+#[cfg(test)]
+pub(crate) use topology::TopologyNode;

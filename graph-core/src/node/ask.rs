@@ -9,12 +9,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::cell::TaskCell;
+use super::cell::{Asked, TaskCell};
 use super::describe::NodeDescription;
 use super::function::FromTask;
 use super::input::NoInput;
 use super::task::Task;
 use crate::error::{NodeError, NodeErrorKind};
+use crate::id::InterruptId;
 use crate::state::{Json, State};
 
 /// Extracts the means to ask a person, or another program, a typed question.
@@ -46,8 +47,9 @@ where
     /// Asks `question` under a key of its own, which stays the same when the function's arguments change.
     pub async fn ask_as(&self, key: &str, question: Q) -> A {
         match self.answer(key, &question) {
-            Ok(Some(answer)) => answer,
-            Ok(None) => pending().await,
+            Ok(Answer::Given(answer)) => answer,
+            Ok(Answer::Awaited(_open)) => pending().await,
+            Ok(Answer::Stale) => pending().await,
             Err(error) => {
                 self.cell.fault(error);
                 pending().await
@@ -55,21 +57,46 @@ where
         }
     }
 
-    fn answer(&self, key: &str, question: &Q) -> Result<Option<A>, NodeError> {
+    fn answer(&self, key: &str, question: &Q) -> Result<Answer<A>, NodeError> {
         if !self.cell.is_current(self.attempt) {
-            return Ok(None);
+            return Ok(Answer::Stale);
         }
-        if self.cell.run.saver.is_none() {
+        let Some(task) = self.cell.task_id() else {
             return Err(NodeError::terminal(
                 "the node asks a question, but the graph has no checkpointer to keep it until it is answered",
             ));
-        }
+        };
         let codec = |error| NodeError::new(NodeErrorKind::Codec, error);
         let question = Json::encode(question).map_err(codec)?;
-        self.cell
-            .ask(key, question)
-            .map(|answer| answer.decode().map_err(codec))
-            .transpose()
+        match self.cell.ask(task, key, question) {
+            Asked::Answered(answer) => Ok(Answer::Given(answer.decode().map_err(codec)?)),
+            Asked::Open(id) => Ok(Answer::Awaited(OpenAsk {
+                cell: Arc::clone(&self.cell),
+                attempt: self.attempt,
+                id,
+            })),
+        }
+    }
+}
+
+enum Answer<A> {
+    Given(A),
+    Awaited(OpenAsk),
+    /// The attempt is over; nobody is asked.
+    Stale,
+}
+
+/// A question somebody waits for. Dropped with the ask's future: a question that the node has given up is not
+/// put to anybody.
+struct OpenAsk {
+    cell: Arc<TaskCell>,
+    attempt: u32,
+    id: InterruptId,
+}
+
+impl Drop for OpenAsk {
+    fn drop(&mut self) {
+        self.cell.withdraw(self.attempt, self.id);
     }
 }
 

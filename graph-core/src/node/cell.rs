@@ -71,12 +71,12 @@ struct Live {
     fault: Option<NodeError>,
 }
 
-/// Why a poll of a task returned pending, where the driver must act on it.
-pub(crate) enum Stalled {
-    /// Something failed that the node's code cannot see.
-    Fault(NodeError),
-    /// The task waits for answers only.
-    Paused(Vec<AskRecord>),
+/// What becomes of a question.
+pub(crate) enum Asked {
+    /// It was answered before.
+    Answered(Json),
+    /// It is open.
+    Open(InterruptId),
 }
 
 impl TaskCell {
@@ -144,21 +144,22 @@ impl TaskCell {
         self.live.lock().fault.get_or_insert(error);
     }
 
-    /// Why the task is pending, where that is not simply that it waits for the outside world.
-    pub(crate) fn stalled(&self) -> Option<Stalled> {
+    /// Why the task fails, whatever its code makes of it.
+    pub(crate) fn take_fault(&self) -> Option<NodeError> {
+        self.live.lock().fault.take()
+    }
+
+    /// The questions of a pending task that waits for answers only; `None` while an effect is in flight.
+    pub(crate) fn take_open(&self) -> Option<Vec<AskRecord>> {
         let mut live = self.live.lock();
-        if let Some(fault) = live.fault.take() {
-            return Some(Stalled::Fault(fault));
-        }
         if live.open.is_empty() || !live.flying.is_empty() {
             return None;
         }
-        Some(Stalled::Paused(core::mem::take(&mut live.open)))
+        Some(core::mem::take(&mut live.open))
     }
 
-    /// Asks a question: its answer if there is one, else it is open from now on.
-    pub(crate) fn ask(&self, key: &str, question: Json) -> Option<Json> {
-        let task = self.task_id()?;
+    /// Asks a question of the task `task`: its answer if there is one, else it is open from now on.
+    pub(crate) fn ask(&self, task: TaskId, key: &str, question: Json) -> Asked {
         let mut live = self.live.lock();
         let occurrence = count(live.asked.iter().filter(|asked| *asked == key));
         live.asked.push(key.to_string());
@@ -169,7 +170,7 @@ impl TaskCell {
             .find(|ask| ask.id == id)
             .and_then(|ask| ask.answer.clone())
         {
-            return Some(answer);
+            return Asked::Answered(answer);
         }
         let node = self.node.clone();
         live.open.push(AskRecord {
@@ -180,7 +181,14 @@ impl TaskCell {
             question,
             answer: None,
         });
-        None
+        Asked::Open(id)
+    }
+
+    /// Takes back a question of `attempt` for whose answer nobody waits any more.
+    pub(crate) fn withdraw(&self, attempt: u32, id: InterruptId) {
+        if attempt == self.attempt() {
+            self.live.lock().open.retain(|ask| ask.id != id);
+        }
     }
 
     /// Registers the start of an effect, and what the journal knows of it.
@@ -222,15 +230,14 @@ impl TaskCell {
         }
     }
 
-    /// Keeps how an effect ended, for later attempts.
-    pub(crate) fn keep_effect(&self, id: &EffectId, outcome: EffectOutcome) {
-        let attempt = self.attempt();
+    /// Keeps how an effect ended for later attempts, or that it began.
+    pub(crate) fn keep_effect(&self, attempt: u32, id: &EffectId, outcome: Option<EffectOutcome>) {
         let mut live = self.live.lock();
         live.effects.retain(|effect| effect.id != *id);
         live.effects.push(EffectRecord {
             id: id.clone(),
             attempt,
-            outcome: Some(outcome),
+            outcome,
         });
     }
 }

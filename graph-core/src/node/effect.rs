@@ -124,11 +124,12 @@ impl Effects {
                 .map_err(journal)?;
         }
         // The intent took a while to become durable; the run may have ended meanwhile.
-        Ok(if self.cell.is_current(self.attempt) {
-            Begun::Live(flight)
-        } else {
-            Begun::Stale
-        })
+        if !self.cell.is_current(self.attempt) {
+            return Ok(Begun::Stale);
+        }
+        // Also here, so that a retry in this process finds what a resume in another would.
+        self.cell.keep_effect(self.attempt, &flight.id, None);
+        Ok(Begun::Live(flight))
     }
 
     async fn end<T: Serialize, E: Display>(
@@ -149,7 +150,7 @@ impl Effects {
                 .await
                 .map_err(journal)?;
         }
-        self.cell.keep_effect(id, outcome);
+        self.cell.keep_effect(self.attempt, id, Some(outcome));
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use tokio::time::Sleep;
 use crate::checkpoint::{AskRecord, RouteRecord};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, NodeProgram, Program, Target, Targets, caught};
-use crate::node::{Done, ErasedTask, Running, Stalled, TaskCell};
+use crate::node::{Done, ErasedTask, Running, TaskCell};
 use crate::state::{CodecError, ErasedState, ErasedUpdate, LoggedWrite};
 
 /// A task's attempt as a future.
@@ -191,7 +191,7 @@ impl Attempt {
         let Some(update) = &output.update else {
             return Ok(Arc::clone(&self.state));
         };
-        let copy = self.state.decode_update(&update.encode()?)?;
+        let copy = update.duplicate()?;
         let mut seen = self.state.duplicate();
         Arc::get_mut(&mut seen)
             .expect("a fresh copy is not shared")
@@ -227,20 +227,24 @@ impl Future for Attempt {
             }
             Phase::Ready(_) => unreachable!("started above"),
         };
-        match caught(|| running.as_mut().poll(context)) {
+        let polled = match caught(|| running.as_mut().poll(context)) {
             Err(panic) => return Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::Panicked, panic))),
-            Ok(Poll::Ready(Ok(done))) => {
+            Ok(polled) => polled,
+        };
+        if let Some(fault) = this.cell.take_fault() {
+            return Poll::Ready(End::Failed(fault));
+        }
+        match polled {
+            Poll::Ready(Ok(done)) => {
                 // What the future still holds, a snapshot above all, goes before its result is used.
                 this.phase = Phase::Ready(None);
                 return Poll::Ready(this.finish(done));
             }
-            Ok(Poll::Ready(Err(error))) => return Poll::Ready(End::Failed(error)),
-            Ok(Poll::Pending) => {}
+            Poll::Ready(Err(error)) => return Poll::Ready(End::Failed(error)),
+            Poll::Pending => {}
         }
-        match this.cell.stalled() {
-            Some(Stalled::Fault(error)) => return Poll::Ready(End::Failed(error)),
-            Some(Stalled::Paused(asks)) => return Poll::Ready(End::Paused(asks)),
-            None => {}
+        if let Some(asks) = this.cell.take_open() {
+            return Poll::Ready(End::Paused(asks));
         }
         if let Some(limit) = &mut this.limit {
             ready!(limit.as_mut().poll(context));

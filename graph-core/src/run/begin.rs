@@ -9,6 +9,7 @@ use super::attempt::Output;
 use super::driver::{Driver, Ended, Input, Slot};
 use super::error::{RunError, ThreadError};
 use super::event::EventLog;
+use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::request::{Answers, Order, Verb};
 use crate::checkpoint::{AskRecord, At, Checkpointer, Loaded, TaskResult};
@@ -17,7 +18,7 @@ use crate::engine::{Begin, Restored};
 use crate::graph::{END, NodeId, Program, Targets, each_item, to_node};
 use crate::id::{InterruptId, RunId, TaskId, ThreadId};
 use crate::node::RunCell;
-use crate::state::{ErasedState, FieldId, Json, LoggedWrite, Schema};
+use crate::state::{ErasedState, FieldId, Json, LoggedWrite};
 
 /// Carries out an order from its first look at the thread to the end of the run.
 pub(super) async fn carry_out(runtime: Arc<Runtime>, order: Order) -> Result<Ended, RunError> {
@@ -91,31 +92,33 @@ pub(super) async fn carry_out(runtime: Arc<Runtime>, order: Order) -> Result<End
 impl Driver {
     /// Takes a checkpoint's state as the last barrier's.
     fn stand_on(&mut self, loaded: &Loaded) -> Result<(), ThreadError> {
-        let (state, rewrite) = state_of(&self.runtime.program, loaded)?;
-        self.state = state;
-        self.rewrite = rewrite;
-        self.base = Some(loaded.checkpoint.id);
-        self.step = loaded.checkpoint.step;
-        let written = |field: &FieldId| {
-            loaded
-                .checkpoint
-                .tasks
-                .iter()
-                .any(|task| task.writes.iter().any(|write| write.field == *field))
-        };
+        let program = &self.runtime.program;
+        let (state, older) = state_of(program, loaded)?;
+        // Its value says that a field is lit, whoever wrote it: an edit or an input may lie in between.
+        let is_lit = |field: &FieldId| state.encode_field(*field) != program.initial.encode_field(*field);
         self.lit = self
             .runtime
             .one_step_fields
             .iter()
             .copied()
-            .filter(|field| !rewrite && written(field))
+            .filter(is_lit)
             .collect();
+        self.state = state;
+        self.older = older;
+        self.base = Some(loaded.checkpoint.id);
+        self.step = loaded.checkpoint.step;
         Ok(())
     }
 
     /// Takes a checkpoint with the unfinished work on top of it.
     pub(super) fn restore(&mut self, loaded: Loaded) -> Result<Begin, RunError> {
-        self.stand_on(&loaded)?;
+        let mut ours = Vec::new();
+        if self.base == Some(loaded.checkpoint.id) {
+            // The same superstep once more: what this run finished and nobody recorded stays finished.
+            ours = std::mem::take(&mut self.slots);
+        } else {
+            self.stand_on(&loaded)?;
+        }
         let program = Arc::clone(&self.runtime.program);
         let fields = FieldMap::new(&loaded.schema, &program.schema);
         let decode = |node: NodeId, json: &Json| match &program.node(node).description.input {
@@ -154,9 +157,12 @@ impl Driver {
                 let output = stored_output(&program, &loaded, &fields, result)?;
                 slot.output = Some(output);
                 slot.targets.clone_from(&result.targets);
-                if let Some(targets) = &result.targets {
-                    finished.push((position, stored_targets(&program, targets, &decode)?));
-                }
+            } else if let Some(slot_of_ours) = ours.get_mut(position as usize) {
+                slot.output = slot_of_ours.output.take();
+                slot.targets = slot_of_ours.targets.take();
+            }
+            if let Some(targets) = &slot.targets {
+                finished.push((position, stored_targets(&program, targets, &decode)?));
             }
         }
         Ok(Begin::Resume(Restored {
@@ -168,11 +174,11 @@ impl Driver {
     }
 }
 
-/// The state of a checkpoint, and whether it was written under another schema.
+/// The state of a checkpoint, and the way from its schema to the program's when that is another one.
 pub(super) fn state_of(
     program: &Program,
     loaded: &Loaded,
-) -> Result<(Arc<dyn ErasedState>, bool), ThreadError> {
+) -> Result<(Arc<dyn ErasedState>, Option<FieldMap>), ThreadError> {
     let fields = FieldMap::new(&loaded.schema, &program.schema);
     let mut state = program.initial.duplicate();
     let target = Arc::get_mut(&mut state).expect("a fresh copy is not shared");
@@ -188,49 +194,7 @@ pub(super) fn state_of(
                 reason,
             })?;
     }
-    Ok((state, !fields.same))
-}
-
-/// From the field ids of a stored schema to the program's.
-struct FieldMap {
-    same: bool,
-    own: Vec<Option<FieldId>>,
-}
-
-impl FieldMap {
-    fn new(stored: &Schema, own: &Schema) -> Self {
-        if stored == own {
-            return Self {
-                same: true,
-                own: own.ids().map(Some).collect(),
-            };
-        }
-        let find = |name: &str| {
-            own.find(name).or_else(|| {
-                own.ids()
-                    .find(|id| own.field(*id).aliases.iter().any(|alias| alias == name))
-            })
-        };
-        Self {
-            same: false,
-            own: stored.fields.iter().map(|field| find(&field.name)).collect(),
-        }
-    }
-
-    /// The program's field; `None` for one that it no longer has.
-    fn own(&self, stored: FieldId) -> Option<FieldId> {
-        self.own.get(stored.index()).copied().flatten()
-    }
-
-    fn writes(&self, writes: &[LoggedWrite]) -> Vec<LoggedWrite> {
-        let own = writes.iter().filter_map(|write| {
-            self.own(write.field).map(|field| LoggedWrite {
-                field,
-                write: write.write.clone(),
-            })
-        });
-        own.collect()
-    }
+    Ok((state, (loaded.schema != program.schema).then_some(fields)))
 }
 
 fn stored_input(
@@ -249,7 +213,7 @@ fn stored_input(
         .transpose()
         .map_err(broken)?
         .unwrap_or_default();
-    let writes = fields.writes(&writes);
+    let writes = fields.own_writes(&writes);
     let update = program.initial.decode_update(&writes).map_err(broken)?;
     Ok(Input { update, writes })
 }
@@ -260,7 +224,7 @@ fn stored_output(
     fields: &FieldMap,
     result: &TaskResult,
 ) -> Result<Output, ThreadError> {
-    let writes = fields.writes(&result.writes);
+    let writes = fields.own_writes(&result.writes);
     let update = program
         .initial
         .decode_update(&writes)
@@ -326,13 +290,13 @@ async fn answer(
             });
         }
         (Answers::Only(value), [only]) => std::vec![(only.id, value.clone())],
-        (Answers::Only(_), several) => {
-            let open = several.iter().map(|ask| ask.id).collect();
-            return Err(RunError::WhichQuestion {
+        (Answers::Only(_), several) => return Err(which(thread, several)),
+        (Answers::ById(answers), []) if answers.is_empty() => {
+            return Err(RunError::NothingAsked {
                 thread: thread.clone(),
-                open,
             });
         }
+        (Answers::ById(answers), open) if answers.is_empty() => return Err(which(thread, open)),
         (Answers::ById(answers), _) => answers.clone(),
     };
     for (interrupt, value) in &answers {
@@ -347,6 +311,13 @@ async fn answer(
     answered.ok_or_else(|| RunError::NothingToResume {
         thread: thread.clone(),
     })
+}
+
+fn which(thread: &ThreadId, open: &[&AskRecord]) -> RunError {
+    RunError::WhichQuestion {
+        thread: thread.clone(),
+        open: open.iter().map(|ask| ask.id).collect(),
+    }
 }
 
 /// Decodes an answer as the node that asked would, so that a wrong one is refused before it is used.

@@ -89,8 +89,8 @@ impl Driver {
     }
 
     /// What changed, in the form in which it is stored.
-    fn changes(&mut self, overwrites: &Overwrites, dimmed: Vec<FieldId>) -> Result<Vec<Change>, CodecError> {
-        if std::mem::take(&mut self.rewrite) {
+    fn changes(&self, overwrites: &Overwrites, dimmed: Vec<FieldId>) -> Result<Vec<Change>, CodecError> {
+        if self.older.is_some() {
             return whole(&*self.state, &self.runtime.program.schema);
         }
         let writes = self
@@ -186,6 +186,7 @@ impl Driver {
         }
         self.base = Some(id);
         self.step = step;
+        self.older = None;
         self.emit(|driver| {
             let barrier = driver
                 .machine

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::attempt::{Attempt, End, Output};
 use super::error::{NodeFailure, RunError, ThreadError};
 use super::event::{EventKind, EventLog};
+use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::outcome::{Interrupt, Status};
 use crate::checkpoint::{AskRecord, At, EffectRecord, Loaded, StoreError, TargetRecord, TaskResult};
@@ -40,8 +41,9 @@ pub(super) struct Driver {
     pub(super) state: Arc<dyn ErasedState>,
     /// Fields that live for one superstep and were written in the last one.
     pub(super) lit: Vec<FieldId>,
-    /// Whether the next checkpoint must hold every field, because the last was written under another schema.
-    pub(super) rewrite: bool,
+    /// Set when the last checkpoint was written under another schema: the next one must hold every field, and
+    /// results on top of the last one are stored as its schema has them.
+    pub(super) older: Option<FieldMap>,
     /// The checkpoint that the running superstep stands on; `None` without a saver, and before the first.
     pub(super) base: Option<CheckpointId>,
     pub(super) step: i64,
@@ -128,7 +130,7 @@ impl Driver {
             metadata,
             state,
             lit: Vec::new(),
-            rewrite: false,
+            older: None,
             base: None,
             step: -1,
             input: None,
@@ -145,7 +147,10 @@ impl Driver {
             thread: driver.cell.thread.clone(),
         });
         let result = self.run(begin).await;
+        // A store that fails ends the run while tasks are under way.
         self.cell.revoke();
+        self.tasks.inline = None;
+        self.tasks.spawned.shutdown().await;
         match &result {
             Ok(ended) => self.emit(|_| EventKind::RunFinished {
                 status: ended.status.clone(),
@@ -165,7 +170,7 @@ impl Driver {
                 match command {
                     Command::Run { task, attempt, after } => self.start(task, attempt, after)?,
                     Command::Record { task } => self.record(task)?,
-                    Command::Abort => self.abort().await,
+                    Command::Abort => self.abort().await?,
                     Command::Stop(ending) => return self.stopped(ending).await,
                     Command::Commit => self.pass_barrier().await?,
                 }
@@ -179,6 +184,11 @@ impl Driver {
         if (self.outrun || !self.tasks.records.is_empty())
             && let Some(loaded) = self.settle_records().await?
         {
+            let ours = self.base == Some(loaded.checkpoint.id) || loaded.checkpoint.run == self.cell.run;
+            if !ours {
+                self.machine.handle(Event::Superseded);
+                return Ok(());
+            }
             return self.adopt(*loaded);
         }
         match self.commit().await? {
@@ -340,6 +350,9 @@ impl Driver {
     }
 
     fn failed(&mut self, task: u32, attempt: u32, error: NodeError, after_node: bool) -> Event {
+        if matches!(error.downcast_ref(), Some(StoreError::Superseded { .. })) {
+            return Event::Superseded;
+        }
         let planned = self
             .machine
             .task(task)
@@ -404,10 +417,17 @@ impl Driver {
         let (Some(cell), Some(output)) = (&slot.cell, &slot.output) else {
             return Ok(());
         };
+        // What the checkpoint's schema has no name for cannot be stored on top of it. The task is then not
+        // recorded, and runs again should this superstep be resumed.
+        let writes = match &self.older {
+            Some(fields) => fields.stored_writes(&output.writes),
+            None => Some(output.writes.clone()),
+        };
+        let Some(writes) = writes else { return Ok(()) };
         let result = TaskResult {
             task: TaskId::derive(base, "", cell.step, &cell.node, cell.each),
             node: cell.node.clone(),
-            writes: output.writes.clone(),
+            writes,
             route: output.route.clone(),
             targets: slot.targets.clone(),
         };
@@ -437,11 +457,33 @@ impl Driver {
         }
     }
 
-    /// Cancels what still runs, and waits until it has stopped.
-    async fn abort(&mut self) {
+    /// Cancels what still runs, and waits until it has stopped. What came to its end before it could be
+    /// cancelled counts: results are recorded, questions are asked.
+    async fn abort(&mut self) -> Result<(), RunError> {
         self.cell.revoke();
         self.tasks.inline = None;
-        self.tasks.spawned.shutdown().await;
+        self.tasks.spawned.abort_all();
+        while let Some(joined) = self.tasks.spawned.join_next().await {
+            match joined {
+                Ok((task, _, End::Finished { output, targets })) => self.keep(task, output, targets.ok())?,
+                Ok((task, _, End::Paused(asks))) => self.slots[task as usize].open = asks,
+                // The first failure is the caller's.
+                Ok((_, _, End::Failed(_))) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the result of a task that finished while the run was given up.
+    fn keep(&mut self, task: u32, output: Output, targets: Option<Targets>) -> Result<(), RunError> {
+        let recorded = targets.and_then(|targets| self.record_targets(&targets).ok().flatten());
+        let slot = &mut self.slots[task as usize];
+        slot.output = Some(output);
+        slot.targets = recorded;
+        if slot.targets.is_some() {
+            self.task_finished(task, false);
+        }
+        self.record(task)
     }
 
     async fn stopped(&mut self, ending: Ending) -> Result<Ended, RunError> {
@@ -476,7 +518,7 @@ impl Driver {
                 Status::Interrupted { interrupts }
             }
             Ending::LimitReached => Status::LimitReached {
-                limit: self.runtime.limits.recursion,
+                limit: self.machine.limits().recursion,
             },
             Ending::Cancelled => Status::Cancelled,
             Ending::Drained => Status::Drained,
@@ -544,6 +586,11 @@ impl Driver {
             .map(|task| self.runtime.program.topology.node_name(task.node).clone())
             .collect();
         log.write(EventKind::SuperstepStarted { step, nodes });
+        for (task, slot) in (0u32..).zip(&self.slots) {
+            if slot.targets.is_some() {
+                self.task_finished(task, true);
+            }
+        }
     }
 
     fn unfinished_joins(&self) {
@@ -564,11 +611,14 @@ impl Driver {
     }
 
     fn place(&self, task: u32) -> (NodeName, i64) {
-        let planned = self.machine.task(task).expect("a task of the running superstep");
-        (
-            self.runtime.program.topology.node_name(planned.node).clone(),
-            self.step + 1,
-        )
+        let node = match &self.slots[task as usize].cell {
+            Some(cell) => cell.node.clone(),
+            None => {
+                let planned = self.machine.task(task).expect("a task of the running superstep");
+                self.runtime.program.topology.node_name(planned.node).clone()
+            }
+        };
+        (node, self.step + 1)
     }
 }
 

@@ -2,15 +2,19 @@
 
 use std::boxed::Box;
 use std::sync::Arc;
+use std::vec::Vec;
 
 use super::begin::state_of;
 use super::commit::whole;
 use super::error::ThreadError;
+use super::field_map::FieldMap;
 use super::graph::Runtime;
-use crate::checkpoint::{At, Checkpoint, Commit, Committed, Source, TaskRecord};
+use crate::checkpoint::{
+    At, Checkpoint, Checkpointer, Commit, Committed, Frontier, Loaded, Source, TaskRecord,
+};
 use crate::engine::barrier::{self, Overwrites};
 use crate::id::{CheckpointId, RunId, TaskId, ThreadId};
-use crate::state::ErasedUpdate;
+use crate::state::{Change, CodecError, ErasedUpdate, Json, LoggedWrite};
 
 /// The node name under which an edit's writes are recorded.
 const EDIT: &str = "__edit__";
@@ -26,21 +30,14 @@ pub(super) async fn edit(
         .load(thread, At::Head)
         .await?
         .ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
+    let fields = FieldMap::new(&loaded.schema, &runtime.program.schema);
     let codec = |reason| ThreadError::Encode {
         what: "the edit".into(),
         reason,
     };
-    let (mut state, rewrite) = state_of(&runtime.program, &loaded)?;
     let writes = update.encode().map_err(codec)?;
-    let target = Arc::get_mut(&mut state).expect("a freshly decoded state is not shared");
-    let overwrites = Overwrites::default();
-    barrier::apply(target, std::iter::once((0, update)), &overwrites);
-    let changes = if rewrite {
-        whole(&*state, &runtime.program.schema).map_err(codec)?
-    } else {
-        barrier::changes(&*state, std::iter::once((0, writes.as_slice())), &overwrites).map_err(codec)?
-    };
-    let old = loaded.checkpoint;
+    let changes = changes(runtime, &loaded, update, &writes)?;
+    let old = &loaded.checkpoint;
     let id = CheckpointId(runtime.ambient.id());
     let checkpoint = Checkpoint {
         id,
@@ -55,15 +52,14 @@ pub(super) async fn edit(
             node: EDIT.into(),
             writes,
             route: None,
-            targets: std::vec::Vec::new()
+            targets: Vec::new()
         }],
-        frontier: old.frontier.clone(),
+        frontier: frontier(&old.frontier, &fields).map_err(codec)?,
         metadata: std::collections::BTreeMap::new(),
     };
-    let graph = runtime.program.topology.name().clone();
     let commit = Commit {
         thread: thread.clone(),
-        graph,
+        graph: runtime.program.topology.name().clone(),
         expected: Some(old.id),
         checkpoint,
     };
@@ -73,19 +69,66 @@ pub(super) async fn edit(
             return Err(ThreadError::Superseded(thread.clone()));
         }
     }
-    // Finished siblings stay finished: their results move to the ids that their tasks have on the edit.
-    for next in &old.frontier.tasks {
-        let task = |base, step| TaskId::derive(base, "", step, &next.node, next.cause.each());
-        if let Some(result) = loaded
-            .results
-            .iter()
-            .find(|result| result.task == task(old.id, old.step + 1))
-        {
-            let mut result = result.clone();
-            result.task = task(id, old.step + 2);
-            saver.record(thread, id, result).await?;
-        }
-    }
+    keep_results(&**saver, thread, &loaded, id, &fields).await?;
     saver.flush(thread).await?;
     Ok(id)
+}
+
+fn changes(
+    runtime: &Runtime,
+    loaded: &Loaded,
+    update: Box<dyn ErasedUpdate>,
+    writes: &[LoggedWrite],
+) -> Result<Vec<Change>, ThreadError> {
+    let (mut state, older) = state_of(&runtime.program, loaded)?;
+    let target = Arc::get_mut(&mut state).expect("a freshly decoded state is not shared");
+    let overwrites = Overwrites::default();
+    barrier::apply(target, std::iter::once((0, update)), &overwrites);
+    let changes = match older {
+        Some(_) => whole(&*state, &runtime.program.schema),
+        None => barrier::changes(&*state, std::iter::once((0, writes)), &overwrites),
+    };
+    changes.map_err(|reason| ThreadError::Encode {
+        what: "the edit".into(),
+        reason,
+    })
+}
+
+/// What was next stays next. An input that waits for START names fields, so it follows the schema.
+fn frontier(old: &Frontier, fields: &FieldMap) -> Result<Frontier, CodecError> {
+    let mut frontier = old.clone();
+    let starts = |node: &str| node == crate::graph::START_NAME;
+    for task in frontier
+        .tasks
+        .iter_mut()
+        .filter(|task| starts(task.node.as_str()))
+    {
+        if let Some(input) = &mut task.input {
+            let writes: Vec<LoggedWrite> = input.decode()?;
+            *input = Json::encode(&fields.own_writes(&writes))?;
+        }
+    }
+    Ok(frontier)
+}
+
+/// Finished siblings stay finished: their results move to the ids that their tasks have on the edit.
+async fn keep_results(
+    saver: &dyn Checkpointer,
+    thread: &ThreadId,
+    loaded: &Loaded,
+    edit: CheckpointId,
+    fields: &FieldMap,
+) -> Result<(), ThreadError> {
+    let old = &loaded.checkpoint;
+    for next in &old.frontier.tasks {
+        let task = |base, step| TaskId::derive(base, "", step, &next.node, next.cause.each());
+        let before = task(old.id, old.step + 1);
+        if let Some(result) = loaded.results.iter().find(|result| result.task == before) {
+            let mut result = result.clone();
+            result.task = task(edit, old.step + 2);
+            result.writes = fields.own_writes(&result.writes);
+            saver.record(thread, edit, result).await?;
+        }
+    }
+    Ok(())
 }

@@ -94,7 +94,10 @@ pub enum RunError {
 
 impl From<StoreError> for RunError {
     fn from(error: StoreError) -> Self {
-        Self::Thread(error.into())
+        match error {
+            StoreError::Superseded { thread, .. } => Self::Superseded { thread },
+            error => Self::Thread(error.into()),
+        }
     }
 }
 

@@ -20,6 +20,7 @@ mod driver;
 mod edit;
 mod error;
 mod event;
+mod field_map;
 mod graph;
 mod history;
 mod outcome;

@@ -205,7 +205,11 @@ impl<S: State> RunStream<S> {
                 self.ended = Some(ended);
                 self.run = None;
             }
-            self.events.poll_recv(context)
+            match self.run {
+                Some(_) => self.events.poll_recv(context),
+                // A node may have kept its `Emit`, and with it the log: that the run has ended is the end.
+                None => Poll::Ready(self.events.try_recv().ok()),
+            }
         })
         .await
     }

@@ -108,6 +108,10 @@ impl<S: 'static> FieldWrite for NoWrite<S> {
         match self.0 {}
     }
 
+    fn duplicate(&self) -> Result<Self, CodecError> {
+        match self.0 {}
+    }
+
     fn encode(&self) -> Result<Option<LoggedWrite>, CodecError> {
         match self.0 {}
     }
@@ -135,6 +139,7 @@ impl<T: Serialize + DeserializeOwned> Stored for T {}
 /// there, so that a mistake is one error.
 pub struct Codec<T, W> {
     reduce: fn(&mut T, W),
+    copy: fn(&Write<T, W>) -> Result<Write<T, W>, CodecError>,
     /// `None` for a field that is not stored.
     forms: Option<Forms<T, W>>,
 }
@@ -169,15 +174,22 @@ impl<T, W> Codec<T, W> {
         };
         Self {
             reduce: R::reduce,
+            copy: Write::recode,
             forms,
         }
     }
 
     /// Of a field that is kept in memory only.
     #[must_use]
-    pub const fn transient<R: Reducer<T, Write = W>>() -> Self {
+    pub const fn transient<R>() -> Self
+    where
+        T: Clone,
+        W: Clone,
+        R: Reducer<T, Write = W>,
+    {
         Self {
             reduce: R::reduce,
+            copy: |write| Ok(write.clone()),
             forms: None,
         }
     }
@@ -188,6 +200,14 @@ impl<T, W> Codec<T, W> {
             Write::Reduce(write) => (self.reduce)(field, write),
             Write::Set(value) => *field = value,
         }
+    }
+
+    /// Copies a write.
+    ///
+    /// # Errors
+    /// When it is stored and does not come back from its JSON form.
+    pub fn copy(&self, write: &Write<T, W>) -> Result<Write<T, W>, CodecError> {
+        (self.copy)(write)
     }
 
     /// Encodes the field's value.

@@ -57,6 +57,12 @@ pub trait ErasedUpdate: Any + Send {
     /// The field and kind of the write at `index`.
     fn shape(&self, index: usize) -> (FieldId, WriteKind);
 
+    /// A copy, with the fields that are not stored.
+    ///
+    /// # Errors
+    /// When the value of a stored field does not come back from its JSON form.
+    fn duplicate(&self) -> Result<Box<dyn ErasedUpdate>, CodecError>;
+
     /// The logged form, without the fields that are not stored.
     ///
     /// # Errors
@@ -107,6 +113,11 @@ impl<U: StateUpdate> ErasedUpdate for U {
     fn shape(&self, index: usize) -> (FieldId, WriteKind) {
         let write = &self.writes()[index];
         (write.field(), write.kind())
+    }
+
+    fn duplicate(&self) -> Result<Box<dyn ErasedUpdate>, CodecError> {
+        let writes = self.writes().iter().map(FieldWrite::duplicate);
+        Ok(Box::new(U::from_writes(writes.collect::<Result<_, _>>()?)))
     }
 
     fn encode(&self) -> Result<Vec<LoggedWrite>, CodecError> {

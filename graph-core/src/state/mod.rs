@@ -147,6 +147,12 @@ pub trait FieldWrite: Sized + Send + 'static {
     /// Applies it.
     fn apply(self, state: &mut Self::State);
 
+    /// A copy, with fields that are not stored: what a branch sees of its own node's writes.
+    ///
+    /// # Errors
+    /// When the value of a stored field does not come back from its JSON form.
+    fn duplicate(&self) -> Result<Self, CodecError>;
+
     /// Its logged form; `None` for a field that is not stored.
     ///
     /// # Errors

@@ -71,6 +71,21 @@ impl<T, W> Write<T, W> {
         Ok(Some(LoggedWrite { field, write }))
     }
 
+    /// A copy by way of the JSON form: operands need not be `Clone`.
+    ///
+    /// # Errors
+    /// When the operand does not come back.
+    pub fn recode(&self) -> Result<Self, CodecError>
+    where
+        T: Serialize + DeserializeOwned,
+        W: Serialize + DeserializeOwned,
+    {
+        Ok(match self {
+            Self::Reduce(write) => Self::Reduce(Json::encode(write)?.decode()?),
+            Self::Set(value) => Self::Set(Json::encode(value)?.decode()?),
+        })
+    }
+
     /// Reads a logged write back.
     ///
     /// # Errors

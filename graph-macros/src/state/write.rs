@@ -28,6 +28,7 @@ pub(crate) fn expand(state: &State) -> TokenStream {
     let mut fields = TokenStream::new();
     let mut kinds = TokenStream::new();
     let mut applies = TokenStream::new();
+    let mut duplicates = TokenStream::new();
     let mut encodes = TokenStream::new();
     let mut decodes = TokenStream::new();
     for (field, slot) in state.fields.iter().zip(&layout.slots) {
@@ -41,6 +42,9 @@ pub(crate) fn expand(state: &State) -> TokenStream {
             applies.extend(quote! {
                 Self::#variant(write) => #private::FieldWrite::apply(write, &mut state.#variant),
             });
+            duplicates.extend(quote! {
+                Self::#variant(write) => #private::FieldWrite::duplicate(write).map(Self::#variant),
+            });
             encodes.extend(quote! {
                 Self::#variant(write) => #private::lift(#private::FieldWrite::encode(write), #id),
             });
@@ -51,6 +55,7 @@ pub(crate) fn expand(state: &State) -> TokenStream {
             fields.extend(quote!(Self::#variant(_) => #private::FieldId(#id),));
             kinds.extend(quote!(Self::#variant(write) => write.kind(),));
             applies.extend(quote!(Self::#variant(write) => Self::#codec.apply(write, &mut state.#variant),));
+            duplicates.extend(quote!(Self::#variant(write) => Self::#codec.copy(write).map(Self::#variant),));
             encodes.extend(quote!(Self::#variant(write) => Self::#codec.encode_write(write, #id),));
             decodes.extend(quote! {
                 #pattern => Self::#codec.decode_write(logged, #stored).map(Self::#variant),
@@ -83,6 +88,10 @@ pub(crate) fn expand(state: &State) -> TokenStream {
 
             fn apply(self, state: &mut Self::State) {
                 match self { #applies }
+            }
+
+            fn duplicate(&self) -> #private::Result<Self, #private::CodecError> {
+                match self { #duplicates }
             }
 
             fn encode(&self) -> #private::Result<#private::Option<#private::LoggedWrite>, #private::CodecError> {
