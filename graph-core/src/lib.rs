@@ -6,9 +6,12 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 // The derives name this crate `superstep`, as users do.
-#[expect(
-    unused_extern_crates,
-    reason = "paths in the expansion of the derives resolve through it"
+#[cfg_attr(
+    not(test),
+    expect(
+        unused_extern_crates,
+        reason = "paths in the expansion of the derives resolve through it"
+    )
 )]
 extern crate self as superstep;
 

@@ -164,3 +164,6 @@ pub fn one_step_fields(schema: &Schema) -> Vec<FieldId> {
         .filter(|field| schema.field(*field).lifetime == Lifetime::OneStep)
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -140,3 +140,6 @@ fn find(topology: &Topology, name: &NodeName) -> Result<NodeId, RestoreError> {
         graph: topology.name.clone(),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -259,3 +259,6 @@ pub(crate) fn panic_message(panic: &(dyn core::any::Any + Send)) -> String {
         (None, None) => "a panic without a message".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -76,3 +76,108 @@ impl Topology {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use crate::graph::{END, START, StateGraph, Topology, each, to};
+    use crate::node::Input;
+    use crate::route::Route;
+    use crate::state::State;
+
+    #[derive(State, Clone, Debug, Default)]
+    struct Nothing {}
+
+    #[derive(Route, serde::Serialize, serde::Deserialize)]
+    enum Plan {
+        Research(Vec<u32>),
+        Write,
+        Both(Vec<u32>),
+        Stop,
+    }
+
+    async fn quiet() {}
+
+    async fn plan() -> Plan {
+        Plan::Stop
+    }
+
+    async fn research(_item: Input<u32>) {}
+
+    fn topology() -> Topology {
+        let mut g = StateGraph::<Nothing>::new("an \"essay\"");
+        let plan = g.node("plan", plan);
+        let research = g.node("research", research);
+        let write = g.node("write \"it\"", quiet);
+        let review = g.node("review", quiet);
+        g.edge(START, plan);
+        g.route(plan, move |plan| match plan {
+            Plan::Research(items) => each(research, items),
+            Plan::Write => to(write),
+            Plan::Both(items) => to(write).and(each(research, items)),
+            Plan::Stop => END,
+        })
+        .may_reach(review);
+        g.edge(research, write);
+        g.join((research, write), review);
+        g.edge(write, END);
+        g.edge(review, END);
+        (*g.build().expect("the graph is sound").topology).clone()
+    }
+
+    #[test]
+    fn mermaid_lists_every_case() {
+        assert_eq!(
+            topology().mermaid(),
+            r##"flowchart TD
+    n0((START))
+    n1((END))
+    n2["plan"]
+    n3["research"]
+    n4["write #quot;it#quot;"]
+    n5["review"]
+    n0 --> n2
+    n2 -.->|each Research| n3
+    n2 -->|Write| n4
+    n2 -->|Both| n4
+    n2 -.->|each Both| n3
+    n2 -->|Stop| n1
+    n2 -.-> n5
+    n3 --> n4
+    n4 --> n1
+    n5 --> n1
+    n3 ==> n5
+    n4 ==> n5
+"##
+        );
+    }
+
+    #[test]
+    fn dot_lists_every_case() {
+        assert_eq!(
+            topology().dot(),
+            r#"digraph "an \"essay\"" {
+    n0 [label="START", shape=circle];
+    n1 [label="END", shape=doublecircle];
+    n2 [label="plan", shape=box];
+    n3 [label="research", shape=box];
+    n4 [label="write \"it\"", shape=box];
+    n5 [label="review", shape=box];
+    n0 -> n2;
+    n2 -> n3 [label="each Research", style=dashed];
+    n2 -> n4 [label="Write"];
+    n2 -> n4 [label="Both"];
+    n2 -> n3 [label="each Both", style=dashed];
+    n2 -> n1 [label="Stop"];
+    n2 -> n5 [style=dashed];
+    n3 -> n4;
+    n4 -> n1;
+    n5 -> n1;
+    n3 -> n5 [style=bold];
+    n4 -> n5 [style=bold];
+}
+"#
+        );
+    }
+}

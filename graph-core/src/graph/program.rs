@@ -36,18 +36,24 @@ pub(crate) struct NodeProgram {
     pub(crate) policy: Policy,
 }
 
+/// From a decision without its type to targets.
+type Map<R> = Arc<dyn Fn(R) -> Result<Targets, BoxError> + Send + Sync>;
+
+/// From a state without its type to targets.
+type Decide = dyn Fn(&dyn ErasedState) -> Result<Targets, BoxError> + Send + Sync;
+
 /// From a node's decision to its targets.
 #[derive(Clone)]
 pub(crate) struct Router {
     pub(crate) encode: fn(&(dyn Any + Send)) -> Result<RouteRecord, CodecError>,
     pub(crate) decode: fn(&Json) -> Result<Box<dyn Any + Send>, CodecError>,
-    pub(crate) map: Arc<dyn Fn(Box<dyn Any + Send>) -> Result<Targets, BoxError> + Send + Sync>,
+    pub(crate) map: Map<Box<dyn Any + Send>>,
 }
 
 /// From the state to targets: a conditional edge.
 #[derive(Clone)]
 pub(crate) struct Branch {
-    pub(crate) decide: Arc<dyn Fn(&dyn ErasedState) -> Result<Targets, BoxError> + Send + Sync>,
+    pub(crate) decide: Arc<Decide>,
 }
 
 impl Router {

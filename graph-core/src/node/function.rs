@@ -110,6 +110,15 @@ fn done<S: State, R: Send + 'static>(output: Output<S, R>) -> Done {
     }
 }
 
+/// The description of a function with arguments that describe themselves so.
+fn described(arguments: &[fn(&mut NodeDescription, usize)]) -> NodeDescription {
+    let mut node = NodeDescription::default();
+    for (position, describe) in arguments.iter().enumerate() {
+        describe(&mut node, position);
+    }
+    node
+}
+
 macro_rules! implement {
     ($($argument:ident $position:literal),*) => {
         #[diagnostic::do_not_recommend]
@@ -127,10 +136,8 @@ macro_rules! implement {
             type Input = In;
             type Route = O::Route;
 
-            #[allow(unused_variables, unused_mut, reason = "a function without arguments uses neither")]
             fn into_code(self) -> (NodeDescription, Code) {
-                let mut node = NodeDescription::default();
-                $($argument::describe(&mut node, $position);)*
+                let node = described(&[$(<$argument as FromTask<S, C>>::describe),*]);
                 let code = Code(Arc::new(move |task| {
                     let task = Task::<S, C>::typed(task);
                     let running = self($($argument::from_task(&task, $position)),*);

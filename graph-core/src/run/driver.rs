@@ -107,10 +107,6 @@ pub(super) enum AtBarrier {
 }
 
 impl Driver {
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "called in one place, where each is a fact of its own"
-    )]
     pub(super) fn new(
         runtime: Arc<Runtime>,
         cell: Arc<RunCell>,

@@ -41,6 +41,9 @@ pub struct RunRequest<S> {
     state: PhantomData<fn() -> S>,
 }
 
+/// A run under way.
+type Running<S> = Pin<Box<dyn Future<Output = Result<Run<S>, RunError>> + Send>>;
+
 /// What is to be done, without types.
 pub(super) struct Order {
     pub(super) verb: Verb,
@@ -140,7 +143,7 @@ impl<S: State> RunRequest<S> {
 
 impl<S: State> IntoFuture for RunRequest<S> {
     type Output = Result<Run<S>, RunError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+    type IntoFuture = Running<S>;
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { runtime, order, .. } = self;
@@ -187,7 +190,7 @@ impl<S> fmt::Debug for RunRequest<S> {
 #[must_use = "a run goes on while its handle is asked for events, and is cancelled when that is dropped"]
 pub struct RunStream<S> {
     events: mpsc::UnboundedReceiver<RunEvent>,
-    run: Option<Pin<Box<dyn Future<Output = Result<Run<S>, RunError>> + Send>>>,
+    run: Option<Running<S>>,
     ended: Option<Result<Run<S>, RunError>>,
 }
 

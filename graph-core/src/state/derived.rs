@@ -139,10 +139,13 @@ impl<T: Serialize + DeserializeOwned> Stored for T {}
 /// there, so that a mistake is one error.
 pub struct Codec<T, W> {
     reduce: fn(&mut T, W),
-    copy: fn(&Write<T, W>) -> Result<Write<T, W>, CodecError>,
+    copy: fn(&Write<T, W>) -> Copied<T, W>,
     /// `None` for a field that is not stored.
     forms: Option<Forms<T, W>>,
 }
+
+/// A copy of a write.
+type Copied<T, W> = Result<Write<T, W>, CodecError>;
 
 /// A write in its logged form; `None` when its field is not stored.
 type MaybeLogged = Result<Option<LoggedWrite>, CodecError>;

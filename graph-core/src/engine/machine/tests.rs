@@ -15,7 +15,7 @@ use crate::node::Item;
 struct Wires(Topology);
 
 impl Wires {
-    fn new(nodes: &[&str], edges: &[(&str, &str)], joins: &[(&[&str], &str)]) -> Arc<Topology> {
+    fn build(nodes: &[&str], edges: &[(&str, &str)], joins: &[(&[&str], &str)]) -> Arc<Topology> {
         let names: Vec<&str> = ["__start__", "__end__"].iter().chain(nodes).copied().collect();
         let mut sorted = names.clone();
         sorted.sort_unstable();
@@ -199,7 +199,7 @@ fn each(topology: &Topology, node: &str, items: u32) -> Targets {
 
 /// `START -> a, b -> c`
 fn diamond() -> Arc<Topology> {
-    Wires::new(
+    Wires::build(
         &["a", "b", "c"],
         &[("START", "a"), ("START", "b"), ("a", "c"), ("b", "c")],
         &[],
@@ -208,7 +208,7 @@ fn diamond() -> Arc<Topology> {
 
 /// `START -> a -> b -> c`
 fn chain() -> Arc<Topology> {
-    Wires::new(&["a", "b", "c"], &[("START", "a"), ("a", "b"), ("b", "c")], &[])
+    Wires::build(&["a", "b", "c"], &[("START", "a"), ("a", "b"), ("b", "c")], &[])
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn targets_of_a_finished_task_survive_a_resume() {
 
 #[test]
 fn only_the_last_task_of_a_superstep_is_not_recorded() {
-    let wires = Wires::new(
+    let wires = Wires::build(
         &["a", "b", "c"],
         &[("START", "a"), ("START", "b"), ("START", "c")],
         &[],
@@ -482,7 +482,7 @@ fn a_superstep_that_begins_again_at_its_barrier_counts_once() {
 
 #[test]
 fn at_most_so_many_tasks_run_at_once() {
-    let wires = Wires::new(
+    let wires = Wires::build(
         &["a", "b", "c", "d"],
         &[("START", "a"), ("START", "b"), ("START", "c"), ("START", "d")],
         &[],
@@ -517,7 +517,7 @@ fn at_most_so_many_tasks_run_at_once() {
 fn names_order_as_plain_strings_whatever_finishes_first() {
     let nodes = ["a2", "b", "A", "a10"];
     let edges = nodes.map(|node| ("START", node));
-    let wires = Wires::new(&nodes, &edges, &[]);
+    let wires = Wires::build(&nodes, &edges, &[]);
     let mut play = Play::new(&wires);
     play.event(input(None));
     play.event(Event::Committed);
@@ -529,7 +529,7 @@ fn names_order_as_plain_strings_whatever_finishes_first() {
 
 #[test]
 fn node_tasks_come_first_then_items_by_producer_and_index() {
-    let wires = Wires::new(&["p", "q", "w", "z", "y"], &[("START", "p"), ("START", "q")], &[]);
+    let wires = Wires::build(&["p", "q", "w", "z", "y"], &[("START", "p"), ("START", "q")], &[]);
     let mut play = Play::new(&wires).started();
     let first = each(&wires, "w", 1)
         .and(to(&wires, "z"))
@@ -547,7 +547,7 @@ fn node_tasks_come_first_then_items_by_producer_and_index() {
 
 #[test]
 fn a_node_runs_once_however_many_wires_lead_to_it() {
-    let wires = Wires::new(
+    let wires = Wires::build(
         &["a", "b", "c"],
         &[("START", "a"), ("START", "b"), ("a", "c"), ("a", "c"), ("b", "c")],
         &[(&["a", "b"], "c")],
@@ -565,7 +565,7 @@ fn a_node_runs_once_however_many_wires_lead_to_it() {
 
 /// `START -> a -> c, START -> b -> d -> c'`, with c after both a and d.
 fn late_join() -> Arc<Topology> {
-    Wires::new(
+    Wires::build(
         &["a", "b", "c", "d"],
         &[("START", "a"), ("START", "b"), ("b", "d")],
         &[(&["a", "d"], "c")],
@@ -618,7 +618,7 @@ fn a_source_that_runs_twice_arrives_once() {
 /// round then needed one source only.
 #[test]
 fn a_source_of_several_tasks_leaves_nothing_behind() {
-    let wires = Wires::new(&["a", "w", "z"], &[("START", "a")], &[(&["a", "w"], "z")]);
+    let wires = Wires::build(&["a", "w", "z"], &[("START", "a")], &[(&["a", "w"], "z")]);
     let mut play = Play::new(&wires).started();
     assert_eq!(
         play.event(finished(0, each(&wires, "w", 3))),

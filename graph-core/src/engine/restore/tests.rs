@@ -1,0 +1,134 @@
+use alloc::vec;
+
+use super::*;
+use crate::checkpoint::Cause;
+use crate::graph::{END, START, StateGraph, each};
+use crate::node::Input;
+use crate::route::Route;
+use crate::state::State;
+
+#[derive(State, Clone, Debug, Default)]
+struct Nothing {}
+
+#[derive(Route, serde::Serialize, serde::Deserialize)]
+enum Fan {
+    Out(Vec<u32>),
+}
+
+async fn quiet() {}
+
+async fn fan() -> Fan {
+    Fan::Out(vec![1])
+}
+
+async fn work(_item: Input<u32>) {}
+
+/// `START -> fan -each-> work -> a -> b -> END`, and `a, b` joined into `c`.
+fn topology() -> Topology {
+    let mut g = StateGraph::<Nothing>::new("g");
+    let (a, b, c) = (g.node("a", quiet), g.node("b", quiet), g.node("c", quiet));
+    let (fan, work) = (g.node("fan", fan), g.node("work", work));
+    g.edge(START, fan);
+    g.route(fan, move |Fan::Out(items)| each(work, items));
+    g.edge(work, a);
+    g.edge(a, b);
+    g.edge(b, END);
+    g.join([a, b], c);
+    g.edge(c, END);
+    (*g.build().expect("the graph is sound").topology).clone()
+}
+
+fn number(_node: NodeId, json: &Json) -> Result<Item, CodecError> {
+    Item::decode::<u32>(json)
+}
+
+fn next(node: &str, input: Option<&str>) -> NextTask {
+    NextTask {
+        node: node.into(),
+        cause: Cause::Input,
+        input: input.map(|text| Json::parse(text).expect("JSON")),
+    }
+}
+
+fn waiting(target: &str, sources: &[&str], arrived: &[&str]) -> JoinProgress {
+    let names = |names: &[&str]| names.iter().map(|name| NodeName::from(*name)).collect();
+    JoinProgress {
+        target: target.into(),
+        sources: names(sources),
+        arrived: names(arrived),
+    }
+}
+
+fn error(frontier: Frontier) -> RestoreError {
+    restore(&topology(), &frontier, number)
+        .map(|_| ())
+        .expect_err("the frontier does not fit")
+}
+
+#[test]
+fn a_frontier_comes_back_as_it_was_stored() {
+    let topology = topology();
+    let frontier = Frontier {
+        tasks: vec![
+            next("b", None),
+            NextTask {
+                cause: Cause::Each { by: 3, index: 1 },
+                ..next("work", Some("7"))
+            },
+        ],
+        joins: vec![waiting("c", &["a", "b"], &["a"])],
+    };
+    let (tasks, joins) = restore(&topology, &frontier, number).expect("every name is there");
+    assert_eq!(store(&topology, tasks.iter(), &joins), Ok(frontier));
+}
+
+#[test]
+fn the_input_of_a_run_is_no_item() {
+    let frontier = Frontier {
+        tasks: vec![next("__start__", Some("[1,2]"))],
+        joins: vec![],
+    };
+    let (tasks, _) = restore(&topology(), &frontier, number).expect("START is there");
+    assert_eq!((tasks[0].node, tasks[0].input.is_none()), (NodeId::START, true));
+}
+
+#[test]
+fn a_pending_node_that_is_gone_is_named() {
+    let frontier = Frontier {
+        tasks: vec![next("a", None), next("gone", None)],
+        joins: vec![],
+    };
+    assert_eq!(
+        alloc::format!("{}", error(frontier)),
+        r#"the checkpoint's next node "gone" does not exist in graph "g"; it was removed or renamed"#
+    );
+}
+
+#[test]
+fn an_input_that_does_not_decode_names_its_node() {
+    let frontier = Frontier {
+        tasks: vec![next("work", Some(r#""seven""#))],
+        joins: vec![],
+    };
+    assert!(matches!(error(frontier), RestoreError::Input { node, .. } if node.as_str() == "work"));
+}
+
+#[test]
+fn a_waiting_join_that_is_gone_is_named() {
+    let other_sources = Frontier {
+        tasks: vec![],
+        joins: vec![waiting("c", &["a", "work"], &["a"])],
+    };
+    assert!(matches!(
+        error(other_sources),
+        RestoreError::MissingJoin { target, .. } if target.as_str() == "c"
+    ));
+    let no_such_source = Frontier {
+        tasks: vec![],
+        joins: vec![waiting("c", &["a", "gone"], &["a"])],
+    };
+    assert!(matches!(
+        error(no_such_source),
+        RestoreError::MissingNode { node, .. } if node.as_str() == "gone"
+    ));
+}
