@@ -11,9 +11,8 @@ const MEMBERS: [&str; 5] = [".", "graph-core", "graph-macros", "graph-checkpoint
 const LONGEST: usize = 500;
 
 /// Files that are still too long, and how long each may be. The list only gets shorter.
-const TO_SPLIT: [(&str, usize); 2] = [
+const TO_SPLIT: [(&str, usize); 1] = [
     ("graph-core/src/checkpoint/memory.rs", 600),
-    ("graph-core/src/run/driver.rs", 590),
 ];
 
 /// What each module of graph-core may name. Leaves first; `state` and `reducer` are one vocabulary in two files.

@@ -18,6 +18,8 @@ mod machine;
 mod plan;
 pub mod restore;
 mod task;
+#[cfg(test)]
+mod wires;
 
 pub use command::{Command, Ending};
 pub use event::{Begin, Event, Restored};

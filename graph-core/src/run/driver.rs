@@ -16,18 +16,18 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::attempt::{Attempt, End, Output};
-use super::error::{NodeFailure, RunError, ThreadError};
+use super::error::{NodeFailure, RunError};
 use super::event::{EventKind, EventLog};
 use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::outcome::{Interrupt, Status};
-use crate::checkpoint::{AskRecord, At, EffectRecord, Loaded, StoreError, TargetRecord, TaskResult};
+use crate::checkpoint::{AskRecord, EffectRecord, Loaded, StoreError, TargetRecord, TaskResult};
 use crate::engine::{Begin, Command, Ending, Event, Machine};
 use crate::error::{NodeError, NodeErrorKind};
-use crate::graph::{NodeId, Targets};
-use crate::id::{CheckpointId, NodeName, RunId, TaskId};
+use crate::graph::NodeId;
+use crate::id::{CheckpointId, RunId};
 use crate::node::{ErasedTask, RunCell, TaskCell};
-use crate::state::{CodecError, ErasedState, ErasedUpdate, FieldId, Json, LoggedWrite};
+use crate::state::{ErasedState, ErasedUpdate, FieldId, Json, LoggedWrite};
 
 /// Drives one run.
 pub(super) struct Driver {
@@ -51,9 +51,9 @@ pub(super) struct Driver {
     pub(super) input: Option<Input>,
     /// The running superstep's tasks.
     pub(super) slots: Vec<Slot>,
-    tasks: Tasks,
+    pub(super) tasks: Tasks,
     /// Whether another driver recorded a result of the running superstep before this one did.
-    outrun: bool,
+    pub(super) outrun: bool,
 }
 
 /// The input of a run.
@@ -81,11 +81,11 @@ pub(super) struct Slot {
 
 /// What is under way.
 #[derive(Default)]
-struct Tasks {
+pub(super) struct Tasks {
     /// The only task of its superstep runs here, without a spawn.
-    inline: Option<(u32, u32, Attempt)>,
-    spawned: JoinSet<(u32, u32, End)>,
-    records: FuturesUnordered<BoxFuture<'static, (TaskResult, Result<TaskResult, StoreError>)>>,
+    pub(super) inline: Option<(u32, u32, Attempt)>,
+    pub(super) spawned: JoinSet<(u32, u32, End)>,
+    pub(super) records: FuturesUnordered<BoxFuture<'static, (TaskResult, Result<TaskResult, StoreError>)>>,
 }
 
 /// How a run ended, as the machine and the driver see it.
@@ -378,110 +378,6 @@ impl Driver {
         }
     }
 
-    /// The stored form of a task's dynamic targets; `None` when nobody stores them.
-    fn record_targets(&self, targets: &Targets) -> Result<Option<Vec<TargetRecord>>, CodecError> {
-        if self.cell.saver.is_none() {
-            return Ok(None);
-        }
-        let mut recorded = Vec::new();
-        for target in targets.as_slice() {
-            let node = self.runtime.program.topology.node_name(NodeId(target.node));
-            match &target.items {
-                None => recorded.push(TargetRecord {
-                    node: node.clone(),
-                    input: None,
-                }),
-                Some(items) => {
-                    for item in items {
-                        recorded.push(TargetRecord {
-                            node: node.clone(),
-                            input: Some(item.encode()?),
-                        });
-                    }
-                }
-            }
-        }
-        Ok(Some(recorded))
-    }
-
-    /// Hands a finished task's result to the saver, without waiting.
-    fn record(&mut self, task: u32) -> Result<(), RunError> {
-        let (Some(saver), Some(base)) = (self.cell.saver.clone(), self.base) else {
-            return Ok(());
-        };
-        let slot = &self.slots[task as usize];
-        let (Some(cell), Some(output)) = (&slot.cell, &slot.output) else {
-            return Ok(());
-        };
-        // What the checkpoint's schema has no name for cannot be stored on top of it. The task is then not
-        // recorded, and runs again should this superstep be resumed.
-        let writes = match &self.older {
-            Some(fields) => fields.stored_writes(&output.writes),
-            None => Some(output.writes.clone()),
-        };
-        let Some(writes) = writes else { return Ok(()) };
-        let result = TaskResult {
-            task: TaskId::derive(base, "", cell.step, &cell.node, cell.each),
-            node: cell.node.clone(),
-            writes,
-            route: output.route.clone(),
-            targets: slot.targets.clone(),
-        };
-        let thread = self.cell.thread.clone();
-        self.tasks.records.push(Box::pin(async move {
-            let counted = saver.record(&thread, base, result.clone()).await;
-            (result, counted)
-        }));
-        Ok(())
-    }
-
-    /// Waits until all results are recorded. When another driver's result came first, ours does not count:
-    /// the checkpoint is then loaded anew, with the results that do.
-    async fn settle_records(&mut self) -> Result<Option<Box<Loaded>>, RunError> {
-        while let Some((ours, counted)) = self.tasks.records.next().await {
-            self.outrun |= ours != counted?;
-        }
-        match self.cell.saver.clone() {
-            Some(saver) if std::mem::take(&mut self.outrun) => {
-                let thread = self.cell.thread.clone();
-                let loaded = saver.load(&thread, At::Head).await?;
-                loaded
-                    .map(|loaded| Some(Box::new(loaded)))
-                    .ok_or_else(|| ThreadError::NeverRan(thread).into())
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// Cancels what still runs, and waits until it has stopped. What came to its end before it could be
-    /// cancelled counts: results are recorded, questions are asked.
-    async fn abort(&mut self) -> Result<(), RunError> {
-        self.cell.revoke();
-        self.tasks.inline = None;
-        self.tasks.spawned.abort_all();
-        while let Some(joined) = self.tasks.spawned.join_next().await {
-            match joined {
-                Ok((task, _, End::Finished { output, targets })) => self.keep(task, output, targets.ok())?,
-                Ok((task, _, End::Paused(asks))) => self.slots[task as usize].open = asks,
-                // The first failure is the caller's.
-                Ok((_, _, End::Failed(_))) | Err(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Keeps the result of a task that finished while the run was given up.
-    fn keep(&mut self, task: u32, output: Output, targets: Option<Targets>) -> Result<(), RunError> {
-        let recorded = targets.and_then(|targets| self.record_targets(&targets).ok().flatten());
-        let slot = &mut self.slots[task as usize];
-        slot.output = Some(output);
-        slot.targets = recorded;
-        if slot.targets.is_some() {
-            self.task_finished(task, false);
-        }
-        self.record(task)
-    }
-
     async fn stopped(&mut self, ending: Ending) -> Result<Ended, RunError> {
         // Results of another driver count as much as ours here: both are of finished tasks.
         while let Some((_, counted)) = self.tasks.records.next().await {
@@ -546,75 +442,6 @@ impl Driver {
             attempt,
             error,
         }
-    }
-
-    /// Builds and logs an event, if anybody reads the log.
-    pub(super) fn emit(&self, event: impl FnOnce(&Self) -> EventKind) {
-        if let Some(log) = &self.log {
-            log.write(event(self));
-        }
-    }
-
-    pub(super) fn task_finished(&self, task: u32, recorded: bool) {
-        self.emit(|driver| {
-            let (node, step) = driver.place(task);
-            let output = driver.slots[task as usize].output.as_ref();
-            EventKind::TaskFinished {
-                step,
-                task,
-                node,
-                writes: output.map(|output| output.writes.clone()).unwrap_or_default(),
-                route: output
-                    .and_then(|output| output.route.as_ref())
-                    .map(|route| route.case.clone()),
-                recorded,
-            }
-        });
-    }
-
-    fn superstep_started(&self) {
-        let Some(log) = &self.log else { return };
-        let Some(step) = self.machine.step().filter(|_| self.machine.width() > 0) else {
-            return;
-        };
-        let tasks = (0..).map_while(|task| self.machine.task(task));
-        let nodes = tasks
-            .map(|task| self.runtime.program.topology.node_name(task.node).clone())
-            .collect();
-        log.write(EventKind::SuperstepStarted { step, nodes });
-        for (task, slot) in (0u32..).zip(&self.slots) {
-            if slot.targets.is_some() {
-                self.task_finished(task, true);
-            }
-        }
-    }
-
-    fn unfinished_joins(&self) {
-        let topology = &self.runtime.program.topology;
-        for (join, arrived) in self.machine.joins().waiting() {
-            let join = &topology.joins[join];
-            let name = |node: &NodeId| topology.node_name(*node).clone();
-            self.emit(|_| EventKind::JoinUnfinished {
-                target: name(&join.target),
-                missing: join
-                    .sources
-                    .iter()
-                    .filter(|source| !arrived.contains(source))
-                    .map(name)
-                    .collect(),
-            });
-        }
-    }
-
-    fn place(&self, task: u32) -> (NodeName, i64) {
-        let node = match &self.slots[task as usize].cell {
-            Some(cell) => cell.node.clone(),
-            None => {
-                let planned = self.machine.task(task).expect("a task of the running superstep");
-                self.runtime.program.topology.node_name(planned.node).clone()
-            }
-        };
-        (node, self.step + 1)
     }
 }
 

@@ -9,6 +9,7 @@
 //! RunRequest ─► begin    loads the head, checks answers, makes the machine's first event
 //!               driver   the one loop: carries out the machine's commands
 //!               attempt  polls a node, maps its route
+//!               results  records what tasks finished before their superstep did
 //!               commit   merges, logs and stores a superstep
 //! ```
 
@@ -23,8 +24,10 @@ mod event;
 mod field_map;
 mod graph;
 mod history;
+mod narration;
 mod outcome;
 mod request;
+mod results;
 mod thread;
 mod trace;
 mod view;

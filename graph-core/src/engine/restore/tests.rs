@@ -1,41 +1,14 @@
+use alloc::sync::Arc;
 use alloc::vec;
 
+use super::super::wires::Wires;
 use super::*;
 use crate::checkpoint::Cause;
-use crate::graph::{END, START, StateGraph, each};
-use crate::node::Input;
-use crate::route::Route;
-use crate::state::State;
 
-#[derive(State, Clone, Debug, Default)]
-struct Nothing {}
-
-#[derive(Route, serde::Serialize, serde::Deserialize)]
-enum Fan {
-    Out(Vec<u32>),
-}
-
-async fn quiet() {}
-
-async fn fan() -> Fan {
-    Fan::Out(vec![1])
-}
-
-async fn work(_item: Input<u32>) {}
-
-/// `START -> fan -each-> work -> a -> b -> END`, and `a, b` joined into `c`.
-fn topology() -> Topology {
-    let mut g = StateGraph::<Nothing>::new("g");
-    let (a, b, c) = (g.node("a", quiet), g.node("b", quiet), g.node("c", quiet));
-    let (fan, work) = (g.node("fan", fan), g.node("work", work));
-    g.edge(START, fan);
-    g.route(fan, move |Fan::Out(items)| each(work, items));
-    g.edge(work, a);
-    g.edge(a, b);
-    g.edge(b, END);
-    g.join([a, b], c);
-    g.edge(c, END);
-    (*g.build().expect("the graph is sound").topology).clone()
+/// `START -> a -> b`, with `a` and `b` joined into `c`, and `work`, which takes numbers.
+fn topology() -> Arc<Topology> {
+    let wires = [("START", "a"), ("a", "b")];
+    Wires::build(&["a", "b", "c", "work"], &wires, &[(&["a", "b"], "c")])
 }
 
 fn number(_node: NodeId, json: &Json) -> Result<Item, CodecError> {
@@ -100,7 +73,7 @@ fn a_pending_node_that_is_gone_is_named() {
     };
     assert_eq!(
         alloc::format!("{}", error(frontier)),
-        r#"the checkpoint's next node "gone" does not exist in graph "g"; it was removed or renamed"#
+        r#"the checkpoint's next node "gone" does not exist in graph "wires"; it was removed or renamed"#
     );
 }
 

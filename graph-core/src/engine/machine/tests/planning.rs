@@ -1,0 +1,154 @@
+//! What is next, in which order, and when a join fires.
+
+use super::*;
+
+#[test]
+fn names_order_as_plain_strings_whatever_finishes_first() {
+    let nodes = ["a2", "b", "A", "a10"];
+    let edges = nodes.map(|node| ("START", node));
+    let wires = Wires::build(&nodes, &edges, &[]);
+    let mut play = Play::new(&wires);
+    play.event(input(None));
+    play.event(Event::Committed);
+    assert_eq!(
+        play.event(finished(0, END)),
+        "commit 0 [__start__] then [A a10 a2 b]"
+    );
+}
+
+#[test]
+fn node_tasks_come_first_then_items_by_producer_and_index() {
+    let wires = Wires::build(&["p", "q", "w", "z", "y"], &[("START", "p"), ("START", "q")], &[]);
+    let mut play = Play::new(&wires).started();
+    let first = each(&wires, "w", 1)
+        .and(to(&wires, "z"))
+        .and(each(&wires, "y", 2));
+    let second = each(&wires, "w", 2).and(to(&wires, "y"));
+    play.event(finished(1, second));
+    assert_eq!(
+        play.event(finished(0, first)),
+        "commit 1 [p q] then [y z w y y w w]"
+    );
+    let barrier = play.machine.barrier().expect("at the barrier");
+    let causes: Vec<_> = barrier.next().filter_map(|task| task.cause.each()).collect();
+    assert_eq!(causes, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]);
+}
+
+#[test]
+fn a_node_runs_once_however_many_wires_lead_to_it() {
+    let wires = Wires::build(
+        &["a", "b", "c"],
+        &[("START", "a"), ("START", "b"), ("a", "c"), ("a", "c"), ("b", "c")],
+        &[(&["a", "b"], "c")],
+    );
+    let mut play = Play::new(&wires).started();
+    play.event(finished(0, to(&wires, "c")));
+    assert_eq!(
+        play.event(finished(1, to(&wires, "c"))),
+        "commit 1 [a b] then [c]"
+    );
+    let barrier = play.machine.barrier().expect("at the barrier");
+    let causes: Vec<_> = barrier.next().map(|task| task.cause.clone()).collect();
+    assert_eq!(causes, [Cause::Tasks(smallvec::smallvec![0, 1])]);
+}
+
+/// `START -> a -> c, START -> b -> d -> c'`, with c after both a and d.
+fn late_join() -> Arc<Topology> {
+    Wires::build(
+        &["a", "b", "c", "d"],
+        &[("START", "a"), ("START", "b"), ("b", "d")],
+        &[(&["a", "d"], "c")],
+    )
+}
+
+#[test]
+fn a_join_waits_across_supersteps_and_then_waits_anew() {
+    let wires = late_join();
+    let mut play = Play::new(&wires).started();
+    play.event(finished(0, END));
+    assert_eq!(play.event(finished(1, END)), "commit 1 [a b] then [d]");
+    let waiting: Vec<_> = play
+        .machine
+        .joins()
+        .waiting()
+        .map(|(join, by)| (join, by.to_vec()))
+        .collect();
+    assert_eq!(waiting, [(0, vec![id(&wires, "a")])]);
+    play.event(Event::Committed);
+    assert_eq!(
+        play.event(finished(0, to(&wires, "a"))),
+        "commit 2 [d] then [a c]"
+    );
+    assert_eq!(play.machine.joins(), &Arrivals::none(&wires));
+    play.event(Event::Committed);
+    play.event(finished(0, END));
+    assert_eq!(
+        play.event(finished(1, END)),
+        "commit 3 [a c] then []",
+        "one of two is not enough"
+    );
+}
+
+#[test]
+fn a_source_that_runs_twice_arrives_once() {
+    let wires = late_join();
+    let mut play = Play::new(&wires).started();
+    play.event(finished(0, to(&wires, "a")));
+    play.event(finished(1, END));
+    play.event(Event::Committed);
+    play.event(finished(0, END));
+    assert_eq!(play.event(finished(1, END)), "commit 2 [a d] then [c]");
+    let barrier = play.machine.barrier().expect("at the barrier");
+    let causes: Vec<_> = barrier.next().map(|task| task.cause.clone()).collect();
+    assert_eq!(causes, [Cause::Join(smallvec::smallvec![0, 1])]);
+}
+
+/// A source that ran as several tasks of `each` used to arrive once more after the join had fired: the next
+/// round then needed one source only.
+#[test]
+fn a_source_of_several_tasks_leaves_nothing_behind() {
+    let wires = Wires::build(&["a", "w", "z"], &[("START", "a")], &[(&["a", "w"], "z")]);
+    let mut play = Play::new(&wires).started();
+    assert_eq!(
+        play.event(finished(0, each(&wires, "w", 3))),
+        "commit 1 [a] then [w w w]"
+    );
+    play.event(Event::Committed);
+    play.event(finished(0, END));
+    play.event(finished(1, END));
+    assert_eq!(play.event(finished(2, END)), "commit 2 [w w w] then [z]");
+    assert_eq!(play.machine.joins(), &Arrivals::none(&wires));
+}
+
+#[test]
+fn a_new_input_forgets_half_arrived_joins() {
+    let wires = late_join();
+    let mut arrivals = Arrivals::none(&wires);
+    arrivals.0[0].push(id(&wires, "a"));
+    let mut play = Play::new(&wires);
+    play.machine.joins = arrivals;
+    play.event(input(Some(1)));
+    assert_eq!(play.machine.joins(), &Arrivals::none(&wires));
+}
+
+#[test]
+fn a_resume_restores_half_arrived_joins() {
+    let wires = late_join();
+    let mut joins = Arrivals::none(&wires);
+    joins.0[0].push(id(&wires, "a"));
+    let task = PlannedTask {
+        node: id(&wires, "d"),
+        cause: Cause::Input,
+        input: None,
+    };
+    let begin = Begin::Resume(Restored {
+        step: 1,
+        tasks: vec![task],
+        joins,
+        finished: Vec::new(),
+    });
+    Play::new(&wires).script([
+        (Event::Begin(begin), "run 0"),
+        (finished(0, END), "commit 2 [d] then [c]"),
+    ]);
+}
