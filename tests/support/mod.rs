@@ -1,0 +1,114 @@
+//! What the behaviour tests share: nodes that tell what they did, and both savers.
+
+#![expect(dead_code, reason = "each test binary uses its own part")]
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use superstep::checkpoint::Checkpointer;
+use superstep::prelude::*;
+
+/// Runs a test on every saver that ships.
+pub(crate) async fn on_both_savers<F, Fut>(test: F)
+where
+    F: Fn(Arc<dyn Checkpointer>) -> Fut,
+    Fut: Future<Output = ()>,
+{
+    let name = NameOnPanic("MemorySaver");
+    test(Arc::new(MemorySaver::new())).await;
+    drop(name);
+    let name = NameOnPanic("SqliteSaver");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let saver = SqliteSaver::open(folder.path().join("test.db")).await;
+    test(Arc::new(saver.expect("a new file opens"))).await;
+    drop(name);
+}
+
+/// Says which saver a failed test ran on.
+struct NameOnPanic(&'static str);
+
+impl Drop for NameOnPanic {
+    #[expect(clippy::print_stderr, reason = "shown with the failure of a test")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("this was with {}", self.0);
+        }
+    }
+}
+
+/// What nodes did, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Calls(Arc<Mutex<Vec<String>>>);
+
+impl Calls {
+    pub(crate) fn note(&self, what: impl Into<String>) {
+        self.lock().push(what.into());
+    }
+
+    /// How often this was noted.
+    pub(crate) fn of(&self, what: &str) -> usize {
+        self.lock().iter().filter(|noted| *noted == what).count()
+    }
+
+    /// Everything so far; forgets it.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.lock())
+    }
+
+    /// Everything so far, sorted; forgets it. For what several tasks did at once.
+    pub(crate) fn take_sorted(&self) -> Vec<String> {
+        let mut all = self.take();
+        all.sort();
+        all
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Which nodes are broken at the moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Broken(Arc<Mutex<BTreeSet<String>>>);
+
+impl Broken {
+    pub(crate) fn smash(&self, node: &str) {
+        self.lock().insert(node.to_owned());
+    }
+
+    pub(crate) fn mend(&self, node: &str) {
+        self.lock().remove(node);
+    }
+
+    /// Fails while the node is broken.
+    pub(crate) fn check(&self, node: &str) -> Result<(), Smashed> {
+        if self.lock().contains(node) {
+            return Err(Smashed(node.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The error of a broken node.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Smashed(pub(crate) String);
+
+impl std::fmt::Display for Smashed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is broken", self.0)
+    }
+}
+
+impl std::error::Error for Smashed {}
+
+/// The context of the tests' graphs.
+#[derive(Clone, Debug, Default, FromRef)]
+pub(crate) struct Stage {
+    pub(crate) calls: Calls,
+    pub(crate) broken: Broken,
+}
