@@ -1,7 +1,5 @@
 //! Supersteps: one snapshot for all tasks, writes merged in task order, conflicts named.
 
-mod support;
-
 use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
 
@@ -133,7 +131,11 @@ async fn the_input_goes_through_the_reducers() {
     assert_eq!(first.expect("no node fails").state.ran, ["in", r#"a["in"]"#]);
     let second = thread.run(Log::update().ran(["again"]).cost(3u64)).await;
     let log = second.expect("no node fails").state;
-    assert_eq!((log.cost, log.ran.len()), (4, 4), "the second turn adds to the first");
+    assert_eq!(
+        (log.cost, log.ran.len()),
+        (4, 4),
+        "the second turn adds to the first"
+    );
 }
 
 /// A graph of `a` and `b`, side by side, which write what is given.
@@ -298,14 +300,17 @@ fn bells() -> Graph<Bell> {
 async fn a_value_for_one_superstep_is_seen_by_the_next_only() {
     let run = bells().run(Bell::update()).await.expect("no node fails");
     assert_eq!(run.state.heard, [false, true, false]);
-    let run = bells().run(Bell::update().rings(true)).await.expect("no node fails");
+    let run = bells()
+        .run(Bell::update().rings(true))
+        .await
+        .expect("no node fails");
     assert_eq!(run.state.heard, [true, true, false]);
 }
 
 /// That the field had to go out was read off what the last superstep wrote: an edit in between made it stay.
 #[tokio::test]
 async fn a_value_for_one_superstep_goes_out_after_a_resume_and_after_an_edit() {
-    support::on_both_savers(|saver| async move {
+    crate::support::on_both_savers(|saver| async move {
         let graph = bells().shared_checkpointer(saver);
         for (name, edited) in [("resumed", false), ("edited", true)] {
             let thread = graph.thread(name);

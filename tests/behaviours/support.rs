@@ -1,7 +1,5 @@
 //! What the behaviour tests share: nodes that tell what they did, and both savers.
 
-#![expect(dead_code, reason = "each test binary uses its own part")]
-
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

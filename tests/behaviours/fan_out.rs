@@ -1,7 +1,5 @@
 //! Fan-out: one task per item, in parallel, merged in item order.
 
-mod support;
-
 use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
 
@@ -174,7 +172,7 @@ async fn a_join_of_items_with_a_node_leaves_nothing_behind() {
 
 #[tokio::test]
 async fn items_are_stored_and_survive_a_stop() {
-    support::on_both_savers(|saver| async move {
+    crate::support::on_both_savers(|saver| async move {
         let mut g = StateGraph::<Log>::new("g");
         let split = g.node("split", || async { Send::Items(vec![1, 2]) });
         let work = g.node("w", work);
