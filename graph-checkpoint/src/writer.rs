@@ -127,7 +127,16 @@ impl Queue {
     }
 
     /// Waits for work; `false` when there is none and there will be none.
+    ///
+    /// A run that is told of its commit asks for the next one a few microseconds later, and waking a sleeping
+    /// thread takes longer than that: so it lingers a little first.
     fn wait(&self) -> bool {
+        for _ in 0..LINGER {
+            if !self.waiting().jobs.is_empty() {
+                return true;
+            }
+            std::thread::yield_now();
+        }
         let waiting = self.waiting();
         let waiting = self
             .wake
@@ -136,6 +145,9 @@ impl Queue {
         !waiting.jobs.is_empty()
     }
 }
+
+/// How often the writer looks for more work before it sleeps: a few dozen microseconds in all.
+const LINGER: u32 = 64;
 
 /// The writing end of a file.
 pub(crate) struct Ledger {

@@ -1,5 +1,6 @@
 //! What a task's extractors share with the driver that polls the task.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -50,7 +51,8 @@ pub(crate) struct TaskCell {
     pub(crate) remaining_steps: u64,
     pub(crate) on_unknown: OnUnknown,
     attempt: AtomicU32,
-    live: Mutex<Live>,
+    /// Made when something is first kept in it: most tasks neither ask nor run effects.
+    live: Mutex<Option<Box<Live>>>,
 }
 
 #[derive(Default)]
@@ -92,14 +94,16 @@ impl TaskCell {
         each: Option<(u32, u32)>,
         remaining_steps: u64,
         on_unknown: OnUnknown,
-        asks: Vec<AskRecord>,
-        effects: Vec<EffectRecord>,
+        known: Option<(Vec<AskRecord>, Vec<EffectRecord>)>,
     ) -> Self {
-        let live = Mutex::new(Live {
-            asks,
-            effects,
-            ..Live::default()
+        let live = known.map(|(asks, effects)| {
+            Box::new(Live {
+                asks,
+                effects,
+                ..Live::default()
+            })
         });
+        let live = Mutex::new(live);
         Self {
             run,
             base,
@@ -126,12 +130,13 @@ impl TaskCell {
     /// Starts another attempt: what the one before left behind no longer counts, except the journal.
     pub(crate) fn restart(&self, attempt: u32) {
         self.attempt.store(attempt, Ordering::Release);
-        let mut live = self.live.lock();
-        live.open.clear();
-        live.asked.clear();
-        live.started.clear();
-        live.flying.clear();
-        live.fault = None;
+        if let Some(live) = self.live.lock().as_mut() {
+            live.open.clear();
+            live.asked.clear();
+            live.started.clear();
+            live.flying.clear();
+            live.fault = None;
+        }
     }
 
     /// Whether `attempt` may still act.
@@ -141,17 +146,22 @@ impl TaskCell {
 
     /// Makes the task fail at the end of this poll.
     pub(crate) fn fault(&self, error: NodeError) {
-        self.live.lock().fault.get_or_insert(error);
+        self.live
+            .lock()
+            .get_or_insert_default()
+            .fault
+            .get_or_insert(error);
     }
 
     /// Why the task fails, whatever its code makes of it.
     pub(crate) fn take_fault(&self) -> Option<NodeError> {
-        self.live.lock().fault.take()
+        self.live.lock().as_mut()?.fault.take()
     }
 
     /// The questions of a pending task that waits for answers only; `None` while an effect is in flight.
     pub(crate) fn take_open(&self) -> Option<Vec<AskRecord>> {
         let mut live = self.live.lock();
+        let live = live.as_mut()?;
         if live.open.is_empty() || !live.flying.is_empty() {
             return None;
         }
@@ -161,6 +171,7 @@ impl TaskCell {
     /// Asks a question of the task `task`: its answer if there is one, else it is open from now on.
     pub(crate) fn ask(&self, task: TaskId, key: &str, question: Json) -> Asked {
         let mut live = self.live.lock();
+        let live = live.get_or_insert_default();
         let occurrence = count(live.asked.iter().filter(|asked| *asked == key));
         live.asked.push(key.to_string());
         let id = InterruptId::derive(task, key, occurrence, question.as_str());
@@ -187,7 +198,11 @@ impl TaskCell {
     /// Takes back a question of `attempt` for whose answer nobody waits any more.
     pub(crate) fn withdraw(&self, attempt: u32, id: InterruptId) {
         if attempt == self.attempt() {
-            self.live.lock().open.retain(|ask| ask.id != id);
+            self.live
+                .lock()
+                .get_or_insert_default()
+                .open
+                .retain(|ask| ask.id != id);
         }
     }
 
@@ -200,6 +215,7 @@ impl TaskCell {
         // Without a saver effects are still told apart, so that a retry reuses what succeeded.
         let task = self.task_id().unwrap_or(TaskId::from_bytes([0; 16]));
         let mut live = self.live.lock();
+        let live = live.get_or_insert_default();
         let same = |id: &EffectId| id.name == name && id.key == key;
         if live.flying.iter().any(same) {
             return Err(NodeError::new(
@@ -226,13 +242,18 @@ impl TaskCell {
     /// Registers that an effect of `attempt` is no longer in flight.
     pub(crate) fn land_effect(&self, attempt: u32, id: &EffectId) {
         if attempt == self.attempt() {
-            self.live.lock().flying.retain(|flying| flying != id);
+            self.live
+                .lock()
+                .get_or_insert_default()
+                .flying
+                .retain(|flying| flying != id);
         }
     }
 
     /// Keeps how an effect ended for later attempts, or that it began.
     pub(crate) fn keep_effect(&self, attempt: u32, id: &EffectId, outcome: Option<EffectOutcome>) {
         let mut live = self.live.lock();
+        let live = live.get_or_insert_default();
         live.effects.retain(|effect| effect.id != *id);
         live.effects.push(EffectRecord {
             id: id.clone(),

@@ -24,7 +24,8 @@ pub(crate) struct Attempt {
     /// Whether somebody stores or observes what the task writes.
     logged: bool,
     cell: Arc<TaskCell>,
-    state: Arc<dyn ErasedState>,
+    /// What the node's branches decide on, where it has some.
+    snapshot: Option<Arc<dyn ErasedState>>,
     wait: Option<Pin<Box<Sleep>>>,
     limit: Option<Pin<Box<Sleep>>>,
     phase: Phase,
@@ -91,7 +92,7 @@ impl Attempt {
             node,
             logged,
             cell: Arc::clone(&task.cell),
-            state: Arc::clone(&task.state),
+            snapshot: (!program.node(node).branches.is_empty()).then(|| Arc::clone(&task.state)),
             wait: (!after.is_zero()).then(|| Box::pin(tokio::time::sleep(after))),
             limit: limit.map(|limit| Box::pin(tokio::time::sleep(after + limit))),
             phase: Phase::Ready(Some(task)),
@@ -113,7 +114,7 @@ impl Attempt {
             node,
             logged: true,
             cell,
-            state,
+            snapshot: Some(state),
             wait: None,
             limit: None,
             phase,
@@ -172,7 +173,11 @@ impl Attempt {
             all = Some((router.map)(decision)?);
         }
         if !code.branches.is_empty() {
-            let seen = self.with_own_writes(output)?;
+            let snapshot = self
+                .snapshot
+                .as_ref()
+                .expect("an attempt keeps what branches need");
+            let seen = with_own_writes(snapshot, output)?;
             for branch in &code.branches {
                 let targets = (branch.decide)(&*seen)?;
                 all = Some(match all {
@@ -185,19 +190,22 @@ impl Attempt {
         self.program.own(&targets)?;
         Ok(targets)
     }
+}
 
-    /// The snapshot plus this node's own writes: what its branches decide on.
-    fn with_own_writes(&self, output: &Output) -> Result<Arc<dyn ErasedState>, CodecError> {
-        let Some(update) = &output.update else {
-            return Ok(Arc::clone(&self.state));
-        };
-        let copy = update.duplicate()?;
-        let mut seen = self.state.duplicate();
-        Arc::get_mut(&mut seen)
-            .expect("a fresh copy is not shared")
-            .apply(copy, &|_| true);
-        Ok(seen)
-    }
+/// The snapshot plus a node's own writes: what its branches decide on.
+fn with_own_writes(
+    snapshot: &Arc<dyn ErasedState>,
+    output: &Output,
+) -> Result<Arc<dyn ErasedState>, CodecError> {
+    let Some(update) = &output.update else {
+        return Ok(Arc::clone(snapshot));
+    };
+    let copy = update.duplicate()?;
+    let mut seen = snapshot.duplicate();
+    Arc::get_mut(&mut seen)
+        .expect("a fresh copy is not shared")
+        .apply(copy, &|_| true);
+    Ok(seen)
 }
 
 impl Future for Attempt {
@@ -211,7 +219,8 @@ impl Future for Attempt {
         }
         if let Phase::Ready(task) = &mut this.phase {
             let task = task.take().expect("a task is started once");
-            let code = this.code().code.clone().expect("only nodes with code are run");
+            let code = &this.program.node(this.node).code;
+            let code = code.as_ref().expect("only nodes with code are run");
             match caught(|| code.start(task)) {
                 Ok(running) => this.phase = Phase::Running(running),
                 Err(panic) => {

@@ -141,18 +141,10 @@ impl Driver {
             }
             let id = loaded.checkpoint.id;
             let task = TaskId::derive(id, "", loaded.checkpoint.step + 1, &next.node, next.cause.each());
-            slot.asks = loaded
-                .asks
-                .iter()
-                .filter(|ask| ask.task == task)
-                .cloned()
-                .collect();
-            slot.effects = loaded
-                .effects
-                .iter()
-                .filter(|effect| effect.id.task == task)
-                .cloned()
-                .collect();
+            let asks = loaded.asks.iter().filter(|ask| ask.task == task);
+            let effects = loaded.effects.iter().filter(|effect| effect.id.task == task);
+            slot.rare().asks = asks.cloned().collect();
+            slot.rare().effects = effects.cloned().collect();
             if let Some(result) = loaded.results.iter().find(|result| result.task == task) {
                 let output = stored_output(&program, &loaded, &fields, result)?;
                 slot.output = Some(output);

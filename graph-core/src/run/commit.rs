@@ -15,25 +15,21 @@ use crate::id::{CheckpointId, NodeName};
 use crate::state::{Change, CodecError, ErasedState, ErasedUpdate, FieldId, Json, Lifetime, Op, Schema};
 
 impl Driver {
-    /// Merges the superstep's writes into the state and stores the checkpoint.
-    pub(super) async fn commit(&mut self) -> Result<AtBarrier, RunError> {
-        let overwrites = match self.overwrites() {
-            Ok(overwrites) => overwrites,
-            Err(conflict) => return Ok(AtBarrier::Conflicted(self.conflict(conflict))),
-        };
+    /// Merges the superstep's writes into the state, and makes the checkpoint that is to be stored, if any is.
+    pub(super) fn merge_superstep(&mut self) -> Result<Option<Checkpoint>, RunError> {
+        let overwrites = self.overwrites().map_err(|conflict| self.conflict(conflict))?;
         let dimmed = self.merge(&overwrites);
         let barrier = self.machine.barrier().expect("the machine waits at its barrier");
         if self.cell.saver.is_none() {
             self.step = barrier.step;
-            return Ok(AtBarrier::Passed);
+            return Ok(None);
         }
         let codec = |reason| RunError::Encode {
             what: "the state".into(),
             reason,
         };
         let changes = self.changes(&overwrites, dimmed).map_err(codec)?;
-        let checkpoint = self.checkpoint(changes)?;
-        self.store(checkpoint).await
+        self.checkpoint(changes).map(Some)
     }
 
     fn updates(&self) -> impl Iterator<Item = (u32, &dyn ErasedUpdate)> {
@@ -166,7 +162,8 @@ impl Driver {
         Ok(())
     }
 
-    async fn store(&mut self, checkpoint: Checkpoint) -> Result<AtBarrier, RunError> {
+    /// Stores the checkpoint of the superstep, durably.
+    pub(super) async fn store(&mut self, checkpoint: Checkpoint) -> Result<AtBarrier, RunError> {
         let saver = self
             .cell
             .saver

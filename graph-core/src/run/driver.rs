@@ -4,26 +4,27 @@ use std::any::Any;
 use std::boxed::Box;
 use std::collections::BTreeMap;
 use std::future::pending;
+use std::mem::take;
 use std::string::String;
 use std::sync::Arc;
 use std::time::Duration;
 use std::vec::Vec;
 
 use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::attempt::{Attempt, End, Output};
-use super::error::{NodeFailure, RunError};
+use super::error::RunError;
 use super::event::{EventKind, EventLog};
 use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::outcome::{Interrupt, Status};
-use crate::checkpoint::{AskRecord, EffectRecord, Loaded, StoreError, TargetRecord, TaskResult};
+use super::results::Recording;
+use super::tasks::Tasks;
+use crate::checkpoint::{AskRecord, EffectRecord, Loaded, TargetRecord};
 use crate::engine::{Begin, Command, Ending, Event, Machine};
-use crate::error::{NodeError, NodeErrorKind};
+use crate::error::NodeError;
 use crate::graph::NodeId;
 use crate::id::{CheckpointId, RunId};
 use crate::node::{ErasedTask, RunCell, TaskCell};
@@ -51,7 +52,9 @@ pub(super) struct Driver {
     pub(super) input: Option<Input>,
     /// The running superstep's tasks.
     pub(super) slots: Vec<Slot>,
-    pub(super) tasks: Tasks,
+    tasks: Tasks,
+    /// Results on their way to the saver.
+    pub(super) records: FuturesUnordered<Recording>,
     /// Whether another driver recorded a result of the running superstep before this one did.
     pub(super) outrun: bool,
 }
@@ -67,25 +70,28 @@ pub(super) struct Input {
 #[derive(Default)]
 pub(super) struct Slot {
     pub(super) cell: Option<Arc<TaskCell>>,
-    /// What storage knows of its questions and effects.
-    pub(super) asks: Vec<AskRecord>,
-    pub(super) effects: Vec<EffectRecord>,
     pub(super) output: Option<Output>,
     /// Its targets as they are recorded; `None` while it has none.
     pub(super) targets: Option<Vec<TargetRecord>>,
-    /// The questions that it waits for.
-    pub(super) open: Vec<AskRecord>,
-    /// Why it failed.
-    error: Option<(NodeError, u32)>,
+    rare: Option<Box<Rare>>,
 }
 
-/// What is under way.
+/// What few tasks have, kept out of the way of the many.
 #[derive(Default)]
-pub(super) struct Tasks {
-    /// The only task of its superstep runs here, without a spawn.
-    pub(super) inline: Option<(u32, u32, Attempt)>,
-    pub(super) spawned: JoinSet<(u32, u32, End)>,
-    pub(super) records: FuturesUnordered<BoxFuture<'static, (TaskResult, Result<TaskResult, StoreError>)>>,
+pub(super) struct Rare {
+    /// What storage knows of its questions and effects.
+    pub(super) asks: Vec<AskRecord>,
+    pub(super) effects: Vec<EffectRecord>,
+    /// The questions that it waits for.
+    pub(super) open: Vec<AskRecord>,
+    /// Why it failed, and in which attempt.
+    pub(super) error: Option<(NodeError, u32)>,
+}
+
+impl Slot {
+    pub(super) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
 }
 
 /// How a run ended, as the machine and the driver see it.
@@ -100,7 +106,6 @@ pub(super) struct Ended {
 /// What became of a barrier.
 pub(super) enum AtBarrier {
     Passed,
-    Conflicted(RunError),
     Superseded,
     /// Another driver of this run was faster; go on from here.
     Adopted(Box<Loaded>),
@@ -131,7 +136,8 @@ impl Driver {
             step: -1,
             input: None,
             slots: Vec::new(),
-            tasks: Tasks::default(),
+            tasks: Tasks::new(),
+            records: FuturesUnordered::new(),
             outrun: false,
         }
     }
@@ -145,8 +151,7 @@ impl Driver {
         let result = self.run(begin).await;
         // A store that fails ends the run while tasks are under way.
         self.cell.revoke();
-        self.tasks.inline = None;
-        self.tasks.spawned.shutdown().await;
+        drop(self.tasks.abort().await);
         match &result {
             Ok(ended) => self.emit(|_| EventKind::RunFinished {
                 status: ended.status.clone(),
@@ -177,7 +182,7 @@ impl Driver {
     }
 
     async fn pass_barrier(&mut self) -> Result<(), RunError> {
-        if (self.outrun || !self.tasks.records.is_empty())
+        if (self.outrun || !self.records.is_empty())
             && let Some(loaded) = self.settle_records().await?
         {
             let ours = self.base == Some(loaded.checkpoint.id) || loaded.checkpoint.run == self.cell.run;
@@ -187,7 +192,11 @@ impl Driver {
             }
             return self.adopt(*loaded);
         }
-        match self.commit().await? {
+        let passed = match self.merge_superstep()? {
+            None => AtBarrier::Passed,
+            Some(checkpoint) => self.store(checkpoint).await?,
+        };
+        match passed {
             AtBarrier::Passed => {
                 self.machine.handle(Event::Committed);
                 self.slots.clear();
@@ -197,7 +206,6 @@ impl Driver {
                 tokio::task::coop::consume_budget().await;
                 Ok(())
             }
-            AtBarrier::Conflicted(error) => Err(error),
             AtBarrier::Superseded => {
                 self.machine.handle(Event::Superseded);
                 Ok(())
@@ -235,8 +243,9 @@ impl Driver {
                 each,
                 self.machine.remaining(),
                 program.node(node).policy.on_unknown,
-                std::mem::take(&mut slot.asks),
-                std::mem::take(&mut slot.effects),
+                slot.rare
+                    .as_mut()
+                    .map(|rare| (take(&mut rare.asks), take(&mut rare.effects))),
             )),
         };
         slot.cell = Some(Arc::clone(&cell));
@@ -268,18 +277,16 @@ impl Driver {
             node: driver.runtime.program.topology.node_name(node).clone(),
             attempt,
         });
-        if self.machine.width() == 1 {
-            self.tasks.inline = Some((task, attempt, run));
-        } else {
-            self.tasks
-                .spawned
-                .spawn(async move { (task, attempt, run.await) });
-        }
+        self.tasks.start(task, attempt, run);
         Ok(())
     }
 
     /// Waits until a task ends or the caller cancels.
     async fn next_event(&mut self) -> Result<Event, RunError> {
+        if self.cancel.is_none() && self.records.is_empty() {
+            let ended = self.tasks.next().await;
+            return Ok(self.ended(ended));
+        }
         loop {
             let cancelled = async {
                 match &self.cancel {
@@ -287,106 +294,43 @@ impl Driver {
                     None => pending().await,
                 }
             };
-            let tasks = &mut self.tasks;
-            let ended = async {
-                if let Some((task, attempt, run)) = &mut tasks.inline {
-                    let ended = (*task, *attempt, run.await);
-                    tasks.inline = None;
-                    return ended;
-                }
-                match tasks.spawned.join_next().await {
-                    Some(Ok(ended)) => ended,
-                    Some(Err(error)) => match error.try_into_panic() {
-                        Ok(panic) => std::panic::resume_unwind(panic),
-                        Err(_) => pending().await,
-                    },
-                    None => pending().await,
-                }
-            };
             tokio::select! {
                 biased;
                 () = cancelled => return Ok(Event::Cancel),
-                Some((ours, counted)) = tasks.records.next(), if !tasks.records.is_empty() => {
+                Some((ours, counted)) = self.records.next(), if !self.records.is_empty() => {
                     // What that means is looked at once, at the barrier.
                     self.outrun |= ours != counted?;
                 }
-                (task, attempt, end) = ended => return Ok(self.ended(task, attempt, end)),
+                ended = self.tasks.next() => return Ok(self.ended(ended)),
             }
         }
     }
 
-    /// Takes in how an attempt ended.
-    fn ended(&mut self, task: u32, attempt: u32, end: End) -> Event {
-        match end {
-            End::Finished { output, targets } => {
-                let targets = targets.and_then(|targets| match self.record_targets(&targets) {
-                    Ok(recorded) => Ok((targets, recorded)),
-                    Err(error) => Err(NodeError::new(NodeErrorKind::Codec, error)),
-                });
-                self.slots[task as usize].output = Some(output);
-                match targets {
-                    Ok((targets, recorded)) => {
-                        self.slots[task as usize].targets = recorded;
-                        self.task_finished(task, false);
-                        Event::TaskFinished { task, targets }
-                    }
-                    Err(error) => self.failed(task, attempt, error, true),
-                }
+    /// Cancels what still runs, and waits until it has stopped. What came to its end before it could be
+    /// cancelled counts: results are recorded, questions are asked.
+    async fn abort(&mut self) -> Result<(), RunError> {
+        self.cell.revoke();
+        for (task, _, end) in self.tasks.abort().await {
+            match end {
+                End::Finished { output, targets } => self.keep(task, output, targets.ok())?,
+                End::Paused(asks) => self.slots[task as usize].rare().open = asks,
+                // The first failure is the caller's.
+                End::Failed(_) => {}
             }
-            End::Paused(asks) => {
-                self.slots[task as usize].open = asks;
-                self.emit(|driver| {
-                    let (node, step) = driver.place(task);
-                    EventKind::TaskPaused { step, task, node }
-                });
-                Event::TaskPaused { task }
-            }
-            End::Failed(error) => self.failed(task, attempt, error, false),
         }
-    }
-
-    fn failed(&mut self, task: u32, attempt: u32, error: NodeError, after_node: bool) -> Event {
-        if matches!(error.downcast_ref(), Some(StoreError::Superseded { .. })) {
-            return Event::Superseded;
-        }
-        let planned = self
-            .machine
-            .task(task)
-            .expect("a task of the running superstep ended");
-        let policy = &self.runtime.program.node(planned.node).policy;
-        let retry = match &policy.retry {
-            Some(retry) if !after_node => retry.next(attempt, &error, self.runtime.ambient.roll()),
-            _ => None,
-        };
-        self.emit(|driver| {
-            let (node, step) = driver.place(task);
-            let retry_in_ms = retry.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-            EventKind::TaskFailed {
-                step,
-                task,
-                node,
-                attempt,
-                error: error.report(),
-                retry_in_ms,
-            }
-        });
-        self.slots[task as usize].error = Some((error, attempt));
-        Event::TaskFailed {
-            task,
-            retry,
-            after_node,
-        }
+        Ok(())
     }
 
     async fn stopped(&mut self, ending: Ending) -> Result<Ended, RunError> {
         // Results of another driver count as much as ours here: both are of finished tasks.
-        while let Some((_, counted)) = self.tasks.records.next().await {
+        while let Some((_, counted)) = self.records.next().await {
             counted?;
         }
         let open: Vec<AskRecord> = self
             .slots
             .iter_mut()
-            .flat_map(|slot| std::mem::take(&mut slot.open))
+            .filter_map(|slot| slot.rare.as_mut())
+            .flat_map(|rare| take(&mut rare.open))
             .collect();
         let interrupts: Vec<Interrupt> = open.iter().map(Interrupt::of).collect();
         if let Some(saver) = self.cell.saver.clone()
@@ -430,18 +374,6 @@ impl Driver {
             status,
             state,
         })
-    }
-
-    fn failure(&mut self, task: u32) -> NodeFailure {
-        let slot = &mut self.slots[task as usize];
-        let (error, attempt) = slot.error.take().expect("a task that failed left its error");
-        let cell = slot.cell.as_ref().expect("a task that failed was started");
-        NodeFailure {
-            node: cell.node.clone(),
-            step: cell.step,
-            attempt,
-            error,
-        }
     }
 }
 

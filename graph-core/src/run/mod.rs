@@ -8,8 +8,9 @@
 //!
 //! RunRequest ─► begin    loads the head, checks answers, makes the machine's first event
 //!               driver   the one loop: carries out the machine's commands
+//!               tasks    what is under way, inline or spawned
 //!               attempt  polls a node, maps its route
-//!               results  records what tasks finished before their superstep did
+//!               results  keeps, records or reports what a task ended with
 //!               commit   merges, logs and stores a superstep
 //! ```
 
@@ -28,6 +29,7 @@ mod narration;
 mod outcome;
 mod request;
 mod results;
+mod tasks;
 mod thread;
 mod trace;
 mod view;

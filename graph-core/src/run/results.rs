@@ -1,21 +1,92 @@
-//! Results of finished tasks on their way into the store.
+//! What becomes of a task that ended: its result is kept, recorded, or reported.
 
 use std::boxed::Box;
 use std::vec::Vec;
 
 use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 
 use super::attempt::{End, Output};
 use super::driver::Driver;
-use super::error::{RunError, ThreadError};
-use crate::checkpoint::{At, Loaded, TargetRecord, TaskResult};
+use super::error::{NodeFailure, RunError, ThreadError};
+use super::event::EventKind;
+use super::tasks::Ended;
+use crate::checkpoint::{At, Loaded, StoreError, TargetRecord, TaskResult};
+use crate::engine::Event;
+use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, Targets};
 use crate::id::TaskId;
 use crate::state::CodecError;
 
+/// A result on its way to the saver: ours, and the one that counts.
+pub(super) type Recording = BoxFuture<'static, (TaskResult, Result<TaskResult, StoreError>)>;
+
 impl Driver {
+    /// Takes in how an attempt ended.
+    pub(super) fn ended(&mut self, (task, attempt, end): Ended) -> Event {
+        match end {
+            End::Finished { output, targets } => {
+                let targets = targets.and_then(|targets| match self.record_targets(&targets) {
+                    Ok(recorded) => Ok((targets, recorded)),
+                    Err(error) => Err(NodeError::new(NodeErrorKind::Codec, error)),
+                });
+                self.slots[task as usize].output = Some(output);
+                match targets {
+                    Ok((targets, recorded)) => {
+                        self.slots[task as usize].targets = recorded;
+                        self.task_finished(task, false);
+                        Event::TaskFinished { task, targets }
+                    }
+                    Err(error) => self.failed(task, attempt, error, true),
+                }
+            }
+            End::Paused(asks) => {
+                self.slots[task as usize].rare().open = asks;
+                self.emit(|driver| {
+                    let (node, step) = driver.place(task);
+                    EventKind::TaskPaused { step, task, node }
+                });
+                Event::TaskPaused { task }
+            }
+            End::Failed(error) => self.failed(task, attempt, error, false),
+        }
+    }
+
+    fn failed(&mut self, task: u32, attempt: u32, error: NodeError, after_node: bool) -> Event {
+        if matches!(error.downcast_ref(), Some(StoreError::Superseded { .. })) {
+            return Event::Superseded;
+        }
+        let planned = self
+            .machine
+            .task(task)
+            .expect("a task of the running superstep ended");
+        let policy = &self.runtime.program.node(planned.node).policy;
+        let retry = match &policy.retry {
+            Some(retry) if !after_node => retry.next(attempt, &error, self.runtime.ambient.roll()),
+            _ => None,
+        };
+        self.emit(|driver| {
+            let (node, step) = driver.place(task);
+            let retry_in_ms = retry.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+            EventKind::TaskFailed {
+                step,
+                task,
+                node,
+                attempt,
+                error: error.report(),
+                retry_in_ms,
+            }
+        });
+        self.slots[task as usize].rare().error = Some((error, attempt));
+        Event::TaskFailed {
+            task,
+            retry,
+            after_node,
+        }
+    }
+
     /// The stored form of a task's dynamic targets; `None` when nobody stores them.
-    pub(super) fn record_targets(&self, targets: &Targets) -> Result<Option<Vec<TargetRecord>>, CodecError> {
+    fn record_targets(&self, targets: &Targets) -> Result<Option<Vec<TargetRecord>>, CodecError> {
         if self.cell.saver.is_none() {
             return Ok(None);
         }
@@ -64,7 +135,7 @@ impl Driver {
             targets: slot.targets.clone(),
         };
         let thread = self.cell.thread.clone();
-        self.tasks.records.push(Box::pin(async move {
+        self.records.push(Box::pin(async move {
             let counted = saver.record(&thread, base, result.clone()).await;
             (result, counted)
         }));
@@ -74,7 +145,7 @@ impl Driver {
     /// Waits until all results are recorded. When another driver's result came first, ours does not count:
     /// the checkpoint is then loaded anew, with the results that do.
     pub(super) async fn settle_records(&mut self) -> Result<Option<Box<Loaded>>, RunError> {
-        while let Some((ours, counted)) = self.tasks.records.next().await {
+        while let Some((ours, counted)) = self.records.next().await {
             self.outrun |= ours != counted?;
         }
         match self.cell.saver.clone() {
@@ -89,25 +160,13 @@ impl Driver {
         }
     }
 
-    /// Cancels what still runs, and waits until it has stopped. What came to its end before it could be
-    /// cancelled counts: results are recorded, questions are asked.
-    pub(super) async fn abort(&mut self) -> Result<(), RunError> {
-        self.cell.revoke();
-        self.tasks.inline = None;
-        self.tasks.spawned.abort_all();
-        while let Some(joined) = self.tasks.spawned.join_next().await {
-            match joined {
-                Ok((task, _, End::Finished { output, targets })) => self.keep(task, output, targets.ok())?,
-                Ok((task, _, End::Paused(asks))) => self.slots[task as usize].open = asks,
-                // The first failure is the caller's.
-                Ok((_, _, End::Failed(_))) | Err(_) => {}
-            }
-        }
-        Ok(())
-    }
-
     /// Keeps the result of a task that finished while the run was given up.
-    fn keep(&mut self, task: u32, output: Output, targets: Option<Targets>) -> Result<(), RunError> {
+    pub(super) fn keep(
+        &mut self,
+        task: u32,
+        output: Output,
+        targets: Option<Targets>,
+    ) -> Result<(), RunError> {
         let recorded = targets.and_then(|targets| self.record_targets(&targets).ok().flatten());
         let slot = &mut self.slots[task as usize];
         slot.output = Some(output);
@@ -116,5 +175,21 @@ impl Driver {
             self.task_finished(task, false);
         }
         self.record(task)
+    }
+
+    pub(super) fn failure(&mut self, task: u32) -> NodeFailure {
+        let slot = &mut self.slots[task as usize];
+        let (error, attempt) = slot
+            .rare()
+            .error
+            .take()
+            .expect("a task that failed left its error");
+        let cell = slot.cell.as_ref().expect("a task that failed was started");
+        NodeFailure {
+            node: cell.node.clone(),
+            step: cell.step,
+            attempt,
+            error,
+        }
     }
 }

@@ -1,0 +1,123 @@
+//! What is under way: attempts that run, in this task or in spawned ones.
+
+use std::vec::Vec;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::attempt::{Attempt, End};
+
+/// The most tasks that a superstep spawns. A wider one bundles its attempts: a spawn costs more than an
+/// attempt that ends at once, and so many bundles keep every core busy.
+const BUNDLES: usize = 64;
+
+/// The attempts that are under way.
+///
+/// An attempt that is alone runs inline, without a spawn. Several are spawned, and aborted when this is
+/// dropped: no detached task outlives its run.
+pub(super) struct Tasks {
+    /// Started, and not yet under way.
+    ready: Vec<Running>,
+    inline: Option<Running>,
+    /// How many attempts are in bundles.
+    spawned: usize,
+    bundles: JoinSet<()>,
+    sender: mpsc::UnboundedSender<Ended>,
+    ended: mpsc::UnboundedReceiver<Ended>,
+}
+
+struct Running {
+    task: u32,
+    attempt: u32,
+    run: Attempt,
+}
+
+/// An attempt that ended: which task, which attempt, and how.
+pub(super) type Ended = (u32, u32, End);
+
+impl Tasks {
+    pub(super) fn new() -> Self {
+        let (sender, ended) = mpsc::unbounded_channel();
+        Self {
+            ready: Vec::new(),
+            inline: None,
+            spawned: 0,
+            bundles: JoinSet::new(),
+            sender,
+            ended,
+        }
+    }
+
+    pub(super) fn start(&mut self, task: u32, attempt: u32, run: Attempt) {
+        self.ready.push(Running { task, attempt, run });
+    }
+
+    /// Waits until an attempt ends. Cancel safe: what runs goes on at the next call.
+    pub(super) async fn next(&mut self) -> Ended {
+        self.launch();
+        if let Some(Running { task, attempt, run }) = &mut self.inline {
+            let ended = (*task, *attempt, run.await);
+            self.inline = None;
+            return ended;
+        }
+        loop {
+            tokio::select! {
+                biased;
+                Some(ended) = self.ended.recv() => {
+                    self.spawned -= 1;
+                    return ended;
+                }
+                Some(bundle) = self.bundles.join_next() => {
+                    // Attempts catch the panics of nodes: one that gets here is ours.
+                    if let Err(error) = bundle
+                        && let Ok(panic) = error.try_into_panic()
+                    {
+                        std::panic::resume_unwind(panic);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Cancels what still runs, and waits until it has stopped. Returns what had ended before.
+    pub(super) async fn abort(&mut self) -> Vec<Ended> {
+        self.ready.clear();
+        self.inline = None;
+        self.bundles.shutdown().await;
+        self.spawned = 0;
+        std::iter::from_fn(|| self.ended.try_recv().ok()).collect()
+    }
+
+    fn launch(&mut self) {
+        if self.ready.len() == 1 && self.spawned == 0 {
+            self.inline = self.ready.pop();
+            return;
+        }
+        self.spawned += self.ready.len();
+        let size = self.ready.len().div_ceil(BUNDLES).max(1);
+        let mut ready = self.ready.drain(..);
+        loop {
+            let bundle: Vec<Running> = ready.by_ref().take(size).collect();
+            if bundle.is_empty() {
+                break;
+            }
+            self.bundles.spawn(run_all(bundle, self.sender.clone()));
+        }
+    }
+}
+
+/// Runs the attempts of a bundle, and says of each how it ended.
+async fn run_all(bundle: Vec<Running>, sender: mpsc::UnboundedSender<Ended>) {
+    let runs = bundle
+        .into_iter()
+        .map(|Running { task, attempt, run }| async move { (task, attempt, run.await) });
+    let mut runs: FuturesUnordered<_> = runs.collect();
+    while let Some(ended) = runs.next().await {
+        // A driver that is gone waits for nothing.
+        if sender.send(ended).is_err() {
+            return;
+        }
+    }
+}
