@@ -34,6 +34,11 @@ impl Readers {
         }
     }
 
+    /// Closes the idle connections.
+    pub(crate) fn close(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Lends a connection to `read`. After a failure it is closed, not kept.
     pub(crate) fn with<T>(
         &self,

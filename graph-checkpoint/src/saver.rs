@@ -190,6 +190,8 @@ impl Shared {
 
 impl Drop for Open {
     fn drop(&mut self) {
+        // The writer goes last: whoever closes the file last moves the log into it.
+        self.shared.readers.close();
         self.shared.writer.queue.close();
         if let Some(thread) = self.thread.take() {
             // It ends when everything is written. It has panicked only if SQLite did.

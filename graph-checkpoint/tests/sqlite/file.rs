@@ -42,6 +42,21 @@ fn what_was_committed_is_there_after_a_reopen() {
     });
 }
 
+/// Reading connections that outlived the writer left the log beside the file, larger than the file itself.
+#[test]
+fn a_closed_file_stands_alone() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.db");
+        let saver = registered(Arc::new(SqliteSaver::open(&path).await.unwrap())).await;
+        let first = advance(&saver, "t", None, [set(0, "1")]).await;
+        assert_eq!(head(&saver, "t").await.checkpoint, first);
+        drop(saver);
+        let left = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(left, 1, "no log stays behind");
+    });
+}
+
 #[test]
 fn exit_saves_at_a_flush_and_not_before() {
     run(async {

@@ -1,0 +1,361 @@
+//! What the in-memory saver holds, and how it is found again.
+
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use std::collections::HashMap;
+
+use crate::checkpoint::checkpointer::{At, Commit, StoreError};
+use crate::checkpoint::codec::{Fold, same_content};
+use crate::checkpoint::model::{AskRecord, Checkpoint, EffectRecord, Loaded, Seq, Summary, TaskResult};
+use crate::id::{CheckpointId, Fingerprint, NodeName, ThreadId};
+use crate::state::{Change, FieldId, FieldValue, Json, Lifetime, Schema};
+
+#[derive(Default)]
+pub(super) struct Store {
+    pub(super) schemas: HashMap<Fingerprint, Arc<Schema>>,
+    pub(super) topologies: HashMap<Fingerprint, Json>,
+    /// In the store's order: the sequence number is the index plus one.
+    pub(super) checkpoints: Vec<Stored>,
+    pub(super) by_id: HashMap<CheckpointId, usize>,
+    pub(super) threads: HashMap<ThreadId, Thread>,
+}
+
+pub(super) struct Stored {
+    pub(super) checkpoint: Arc<Checkpoint>,
+    pub(super) thread: ThreadId,
+    pub(super) parent: Option<usize>,
+}
+
+pub(super) struct Thread {
+    pub(super) graph: NodeName,
+    pub(super) head: usize,
+    /// On top of the head.
+    pub(super) work: Work,
+    /// What stays of the work on earlier checkpoints.
+    pub(super) past: HashMap<usize, Work>,
+}
+
+/// What tasks left on top of one checkpoint.
+#[derive(Clone, Default)]
+pub(super) struct Work {
+    pub(super) results: Vec<TaskResult>,
+    pub(super) asks: Vec<AskRecord>,
+    pub(super) effects: Vec<EffectRecord>,
+}
+
+impl Work {
+    pub(super) fn is_empty(&self) -> bool {
+        self.results.is_empty() && self.asks.is_empty() && self.effects.is_empty()
+    }
+
+    /// At the barrier the results are in the checkpoint; answers and outcomes stay, for replay.
+    pub(super) fn settle(&mut self) {
+        self.results.clear();
+        self.asks.retain(|ask| ask.answer.is_some());
+        self.effects.retain(|effect| effect.outcome.is_some());
+    }
+}
+
+/// The part of a load that needs the lock: which changes make up the values.
+pub(super) struct Found {
+    pub(super) at: usize,
+    pub(super) checkpoint: Arc<Checkpoint>,
+    pub(super) schema: Arc<Schema>,
+    /// Per field, newest first.
+    pub(super) chains: Vec<Vec<(Arc<Checkpoint>, usize)>>,
+    pub(super) work: Work,
+}
+
+pub(super) fn seq(index: usize) -> Seq {
+    Seq(index as u64 + 1)
+}
+
+impl Store {
+    pub(super) fn path(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
+        core::iter::successors(Some(from), |&index| self.checkpoints[index].parent)
+    }
+
+    pub(super) fn missing(thread: &ThreadId, checkpoint: impl ToString) -> StoreError {
+        StoreError::NoCheckpoint {
+            thread: thread.clone(),
+            checkpoint: checkpoint.to_string(),
+        }
+    }
+
+    /// The checkpoint named `id` as seen from `thread`, with the thread that continued it there.
+    pub(super) fn seen(&self, thread: &ThreadId, id: CheckpointId) -> Result<(usize, ThreadId), StoreError> {
+        let missing = || Self::missing(thread, id);
+        let index = *self.by_id.get(&id).ok_or_else(missing)?;
+        let head = self.threads.get(thread).ok_or_else(missing)?.head;
+        if self.checkpoints[index].thread == *thread {
+            return Ok((index, thread.clone()));
+        }
+        let mut after = thread;
+        for step in self.path(head).take_while(|step| *step >= index) {
+            if step == index {
+                return Ok((index, after.clone()));
+            }
+            after = &self.checkpoints[step].thread;
+        }
+        Err(missing())
+    }
+
+    pub(super) fn find(&self, thread: &ThreadId, at: &At) -> Result<Option<Found>, StoreError> {
+        let Some(held) = self.threads.get(thread) else {
+            return Ok(None);
+        };
+        let (index, continued_by) = match at {
+            At::Head => (held.head, thread.clone()),
+            At::Id(id) => self.seen(thread, *id)?,
+            At::Before(node) => {
+                let mut after = thread;
+                let found = self.path(held.head).find_map(|index| {
+                    let stored = &self.checkpoints[index];
+                    if stored
+                        .checkpoint
+                        .frontier
+                        .tasks
+                        .iter()
+                        .any(|task| task.node == *node)
+                    {
+                        return Some((index, after.clone()));
+                    }
+                    after = &stored.thread;
+                    None
+                });
+                found.ok_or_else(|| Self::missing(thread, alloc::format!("before node {node}")))?
+            }
+        };
+        self.gather(index, &continued_by).map(Some)
+    }
+
+    /// Walks back from `index` until every field was found, through changes of the schema.
+    pub(super) fn gather(&self, index: usize, continued_by: &ThreadId) -> Result<Found, StoreError> {
+        let checkpoint = self.checkpoints[index].checkpoint.clone();
+        let schema = self.schema(&checkpoint)?;
+        let mut open: Vec<bool> = schema
+            .fields
+            .iter()
+            .map(|f| f.lifetime != Lifetime::Unstored)
+            .collect();
+        let mut left = open.iter().filter(|open| **open).count();
+        let mut chains = Vec::new();
+        chains.resize_with(schema.fields.len(), Vec::new);
+        let mut map: Vec<Option<FieldId>> = schema.ids().map(Some).collect();
+        let mut era = schema.clone();
+        let mut fingerprint = checkpoint.schema;
+        for index in self.path(index) {
+            if left == 0 {
+                break;
+            }
+            let held = &self.checkpoints[index].checkpoint;
+            if held.schema != fingerprint {
+                let older = self.schema(held)?;
+                map = era
+                    .carried_from(&older)
+                    .into_iter()
+                    .map(|newer| newer.and_then(|newer| map[newer.index()]))
+                    .collect();
+                fingerprint = held.schema;
+                era = older;
+            }
+            for (position, change) in held.changes.iter().enumerate() {
+                let target = map
+                    .get(change.field.index())
+                    .copied()
+                    .flatten()
+                    .map(FieldId::index);
+                let Some(target) = target.filter(|target| open[*target]) else {
+                    continue;
+                };
+                chains[target].push((held.clone(), position));
+                if change.ops.first().is_some_and(|op| op.is_whole()) {
+                    open[target] = false;
+                    left -= 1;
+                }
+            }
+        }
+        let work = self.threads.get(continued_by).and_then(|thread| {
+            if thread.head == index {
+                Some(&thread.work)
+            } else {
+                thread.past.get(&index)
+            }
+        });
+        Ok(Found {
+            at: index,
+            checkpoint,
+            schema,
+            chains,
+            work: work.cloned().unwrap_or_default(),
+        })
+    }
+
+    pub(super) fn schema(&self, checkpoint: &Checkpoint) -> Result<Arc<Schema>, StoreError> {
+        let schema = self.schemas.get(&checkpoint.schema).cloned();
+        schema.ok_or(StoreError::NotRegistered(checkpoint.schema))
+    }
+
+    /// The work on top of `base`, when that is the head of `thread`.
+    pub(super) fn work(&mut self, thread: &ThreadId, base: CheckpointId) -> Result<&mut Work, StoreError> {
+        let held = self.threads.get_mut(thread);
+        let held = held.ok_or_else(|| Self::missing(thread, base))?;
+        if self.checkpoints[held.head].checkpoint.id == base {
+            return Ok(&mut held.work);
+        }
+        if self.by_id.contains_key(&base) {
+            return Err(StoreError::Superseded {
+                thread: thread.clone(),
+                base,
+            });
+        }
+        Err(Self::missing(thread, base))
+    }
+
+    pub(super) fn commit(&mut self, commit: Commit) -> Result<Outcome, StoreError> {
+        let held = self.threads.get(&commit.thread);
+        if let Some(held) = held.filter(|held| held.graph != commit.graph) {
+            return Err(StoreError::WrongGraph {
+                thread: commit.thread,
+                expected: commit.graph.to_string(),
+                found: held.graph.to_string(),
+            });
+        }
+        let head = held.map(|held| held.head);
+        if head.map(|head| self.checkpoints[head].checkpoint.id) != commit.expected {
+            return Ok(self.lost(&commit, head));
+        }
+        if self.by_id.contains_key(&commit.checkpoint.id) {
+            return Ok(self.lost(&commit, head));
+        }
+        let parent = match commit.checkpoint.parent {
+            None => None,
+            parent if parent == commit.expected => head,
+            Some(parent) => Some(
+                *self
+                    .by_id
+                    .get(&parent)
+                    .ok_or_else(|| Self::missing(&commit.thread, parent))?,
+            ),
+        };
+        self.check_registered(&commit.checkpoint, parent)?;
+
+        let index = self.checkpoints.len();
+        self.by_id.insert(commit.checkpoint.id, index);
+        match self.threads.get_mut(&commit.thread) {
+            Some(held) => {
+                if !held.work.is_empty() {
+                    let mut work = core::mem::take(&mut held.work);
+                    if parent == Some(held.head) {
+                        work.settle();
+                    }
+                    if !work.is_empty() {
+                        held.past.insert(held.head, work);
+                    }
+                }
+                held.head = index;
+            }
+            None => {
+                let thread = Thread {
+                    graph: commit.graph,
+                    head: index,
+                    work: Work::default(),
+                    past: HashMap::new(),
+                };
+                self.threads.insert(commit.thread.clone(), thread);
+            }
+        }
+        self.checkpoints.push(Stored {
+            checkpoint: Arc::new(commit.checkpoint),
+            thread: commit.thread,
+            parent,
+        });
+        Ok(Outcome::New)
+    }
+
+    /// Why a commit that does not fit the head does not.
+    pub(super) fn lost(&self, commit: &Commit, head: Option<usize>) -> Outcome {
+        let conflict = Outcome::Conflict(head.map(|head| self.checkpoints[head].checkpoint.id));
+        if let Some(&index) = self.by_id.get(&commit.checkpoint.id) {
+            let stored = &self.checkpoints[index];
+            let same = stored.thread == commit.thread && same_content(&stored.checkpoint, &commit.checkpoint);
+            return if same { Outcome::Already } else { conflict };
+        }
+        let winner = head.and_then(|head| {
+            self.path(head).find(|&index| {
+                let stored = &self.checkpoints[index];
+                stored.thread == commit.thread && stored.checkpoint.parent == commit.checkpoint.parent
+            })
+        });
+        match winner {
+            Some(winner) if self.checkpoints[winner].checkpoint.run == commit.checkpoint.run => {
+                Outcome::Adopt(winner)
+            }
+            _ => conflict,
+        }
+    }
+
+    pub(super) fn check_registered(
+        &self,
+        checkpoint: &Checkpoint,
+        parent: Option<usize>,
+    ) -> Result<(), StoreError> {
+        let parent = parent.map(|parent| &self.checkpoints[parent].checkpoint);
+        let as_parent = parent.is_some_and(|parent| {
+            parent.schema == checkpoint.schema && parent.topology == checkpoint.topology
+        });
+        if as_parent {
+            return Ok(());
+        }
+        if !self.schemas.contains_key(&checkpoint.schema) {
+            return Err(StoreError::NotRegistered(checkpoint.schema));
+        }
+        if !self.topologies.contains_key(&checkpoint.topology) {
+            return Err(StoreError::NotRegistered(checkpoint.topology));
+        }
+        Ok(())
+    }
+
+    pub(super) fn summary(&self, index: usize) -> Summary {
+        let stored = &self.checkpoints[index];
+        Summary::of(seq(index), &stored.thread, &stored.checkpoint)
+    }
+}
+
+/// What became of a commit, before the values of an adopted one are folded.
+pub(super) enum Outcome {
+    New,
+    Already,
+    Adopt(usize),
+    Conflict(Option<CheckpointId>),
+}
+
+impl Found {
+    pub(super) fn load(self) -> Result<Loaded, StoreError> {
+        let mut values = Vec::new();
+        for (field, chain) in self.schema.ids().zip(&self.chains) {
+            let mut fold = Fold::new();
+            let damaged = |error| StoreError::Corrupt {
+                place: alloc::format!("field {}", self.schema.field(field).name),
+                reason: alloc::format!("{error}"),
+            };
+            for (checkpoint, position) in chain.iter().rev() {
+                let Change { ops, .. } = &checkpoint.changes[*position];
+                ops.iter().try_for_each(|op| fold.apply(op)).map_err(damaged)?;
+            }
+            if let Some(value) = fold.finish().map_err(damaged)? {
+                values.push(FieldValue { field, value });
+            }
+        }
+        Ok(Loaded {
+            seq: seq(self.at),
+            checkpoint: Arc::unwrap_or_clone(self.checkpoint),
+            values,
+            schema: Arc::unwrap_or_clone(self.schema),
+            results: self.work.results,
+            asks: self.work.asks,
+            effects: self.work.effects,
+        })
+    }
+}
