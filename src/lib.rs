@@ -1,4 +1,54 @@
-//! Superstep: a typed state-graph framework.
+//! A typed state-graph framework: LangGraph's model, with the state, the routes and the questions checked by
+//! the compiler, every step checkpointed at the cost of what changed, and time travel.
+//!
+//! ```
+//! use serde::{Deserialize, Serialize};
+//! use superstep::prelude::*;
+//!
+//! #[derive(State, Clone, Default)]
+//! struct Draft {
+//!     #[reducer(Append)]
+//!     lines: Vec<String>,
+//! }
+//!
+//! #[derive(Route, Serialize, Deserialize)]
+//! enum Next {
+//!     Again,
+//!     Done,
+//! }
+//!
+//! async fn write(draft: Snapshot<Draft>) -> (Update<Draft>, Next) {
+//!     let next = if draft.lines.len() < 2 { Next::Again } else { Next::Done };
+//!     (Draft::update().lines(["a line"]), next)
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut g = StateGraph::<Draft>::new("draft");
+//! let write = g.node("write", write);
+//! g.edge(START, write);
+//! g.route(write, move |next| match next {
+//!     Next::Again => to(write),
+//!     Next::Done => END,
+//! });
+//! let drafts = g.compile()?.checkpointer(MemorySaver::new());
+//!
+//! let draft = drafts.thread("first").run(Draft::update()).await?.finished()?;
+//! assert_eq!(draft.lines.len(), 3);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`prelude`] | what a program that composes graphs needs |
+//! | [`state`], [`reducer`] | fields, updates, and how concurrent writes become one value |
+//! | [`node`], [`route`] | functions of extractors as nodes; decisions |
+//! | [`graph`] | wiring, its checks, drawings |
+//! | [`run`] | threads, runs, history, events, traces |
+//! | [`checkpoint`] | what is stored; the savers |
+//! | `nodes` | messages, models, tools, prebuilt nodes and graphs (feature `nodes`, on by default) |
+//! | [`engine`] | the pure machine, for those who write a driver of their own |
 
 #![forbid(unsafe_code)]
 
@@ -30,7 +80,7 @@ pub mod prelude {
     pub use superstep_core::error::NodeError;
     pub use superstep_core::graph::{END, START, StateGraph, each, to};
     pub use superstep_core::node::{
-        Ask, Dep, Effects, Emit, FromRef, Input, OnUnknown, Retry, Snapshot, TaskInfo,
+        Ask, Dep, Effects, Emit, FromRef, Input, OnUnknown, Retry, Snapshot, TaskInfo, node,
     };
     pub use superstep_core::reducer::{
         Any, Append, Ephemeral, Keyed, KeyedLog, LastValue, Max, Merge, Min, Reducer, Sum, Transient, Union,
@@ -39,3 +89,8 @@ pub mod prelude {
     pub use superstep_core::run::{CancellationToken, Graph, Run, RunError, Status, Thread};
     pub use superstep_core::state::{Field, State, Update};
 }
+
+/// The README's program is a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
