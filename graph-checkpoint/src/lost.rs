@@ -45,7 +45,7 @@ impl Live {
                     worker: thread.id,
                     head: row.seq == thread.head,
                 };
-                let loaded = reader::load_at(connection, place)?;
+                let loaded = reader::load_at(connection, &thread.graph, place)?;
                 Ok(Committed::Adopt(Box::new(loaded)))
             }
             _ => Ok(conflict),

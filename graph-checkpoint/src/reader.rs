@@ -184,11 +184,11 @@ pub(crate) fn load(
             }
         }
     };
-    load_at(connection, place).map(Some)
+    load_at(connection, &row.graph, place).map(Some)
 }
 
-/// The checkpoint at `place` with its values and the work on top of it.
-pub(crate) fn load_at(connection: &Connection, place: Seen) -> Result<Loaded, StoreError> {
+/// The checkpoint of a thread of `graph` at `place` with its values and the work on top of it.
+pub(crate) fn load_at(connection: &Connection, graph: &str, place: Seen) -> Result<Loaded, StoreError> {
     let checkpoint = checkpoint(connection, place.seq)?;
     let (row, _, schema) = schema(connection, Key::Fingerprint(checkpoint.schema))?
         .ok_or_else(|| corrupt("the schemas", "one is missing"))?;
@@ -210,6 +210,7 @@ pub(crate) fn load_at(connection: &Connection, place: Seen) -> Result<Loaded, St
     let (results, asks, effects) = work::on(connection, place)?;
     Ok(Loaded {
         seq: Seq(place.seq.cast_unsigned()),
+        graph: graph.into(),
         checkpoint,
         values,
         schema,

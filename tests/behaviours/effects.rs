@@ -9,7 +9,7 @@ use superstep::error::NodeErrorKind;
 use superstep::prelude::*;
 use tokio::time::sleep;
 
-use crate::support::{Broken, Calls, Smashed, Stage, on_both_savers};
+use crate::support::{Broken, Calls, Smashed, Stage, on_both_savers, run_or_resume};
 
 #[derive(State, Clone, Debug, Default, PartialEq)]
 struct Log {
@@ -63,7 +63,7 @@ async fn a_resume_does_not_repeat_what_succeeded() {
             .shared_checkpointer(saver)
             .thread("t");
         for _ in 0..2 {
-            thread.run_or_resume().await.expect_err("the node is broken");
+            run_or_resume(&thread).await.expect_err("the node is broken");
         }
         stage.broken.mend("node");
         let log = thread.resume().await.expect("all is mended").state;
@@ -71,20 +71,6 @@ async fn a_resume_does_not_repeat_what_succeeded() {
         assert_eq!(stage.calls.take(), ["first", "second"]);
     })
     .await;
-}
-
-/// Runs a new thread, and resumes an old one.
-trait RunOrResume {
-    async fn run_or_resume(&self) -> Result<Run<Log>, RunError>;
-}
-
-impl RunOrResume for Thread<Log> {
-    async fn run_or_resume(&self) -> Result<Run<Log>, RunError> {
-        match self.head().await {
-            Ok(_) => self.resume().await,
-            Err(_) => self.run(Log::update()).await,
-        }
-    }
 }
 
 #[tokio::test]
@@ -139,7 +125,6 @@ async fn an_effect_that_failed_runs_again_with_its_node() {
         let log = thread.resume().await.expect("all is mended").state;
         assert_eq!(log.said, ["sent"]);
         assert_eq!(stage.calls.of("send"), 2);
-        // The node may also go on after an error that it expects.
     })
     .await;
 }

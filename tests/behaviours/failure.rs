@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::support::{Broken, Calls, Smashed, Stage, on_both_savers};
+use crate::support::{Broken, Calls, Smashed, Stage, on_both_savers, run_or_resume};
 use serde::{Deserialize, Serialize};
 use superstep::error::NodeErrorKind;
 use superstep::prelude::*;
@@ -305,7 +305,7 @@ async fn a_failed_routing_runs_again_without_its_node() {
         stage.broken.smash("routing");
         let thread = graph.thread("t");
         for _ in 0..2 {
-            let failure = failure(thread.run_or_resume().await);
+            let failure = failure(run_or_resume(&thread).await);
             assert_eq!(failure.error.kind(), NodeErrorKind::Routing);
             assert_eq!(failure.error.downcast_ref(), Some(&Smashed("routing".into())));
         }
@@ -315,20 +315,6 @@ async fn a_failed_routing_runs_again_without_its_node() {
         assert_eq!(stage.calls.take_sorted(), ["a", "b", "end"], "each node ran once");
     })
     .await;
-}
-
-/// Runs a new thread, and resumes an old one.
-trait RunOrResume {
-    async fn run_or_resume(&self) -> Result<Run<Log>, RunError>;
-}
-
-impl RunOrResume for Thread<Log> {
-    async fn run_or_resume(&self) -> Result<Run<Log>, RunError> {
-        match self.head().await {
-            Ok(_) => self.resume().await,
-            Err(_) => self.run(Log::update()).await,
-        }
-    }
 }
 
 #[tokio::test]

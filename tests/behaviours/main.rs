@@ -3,9 +3,15 @@
 //! No test sleeps or reads a clock: what takes time runs on tokio's paused clock.
 
 mod cancellation;
+mod concurrency;
 mod effects;
+mod events;
 mod failure;
 mod fan_out;
+mod history;
 mod interrupts;
+mod limits;
+mod send;
+mod state_change;
 mod supersteps;
 mod support;

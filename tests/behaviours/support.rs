@@ -23,6 +23,14 @@ where
     drop(name);
 }
 
+/// Runs a new thread, and resumes an old one.
+pub(crate) async fn run_or_resume<S: State>(thread: &Thread<S>) -> Result<Run<S>, RunError> {
+    match thread.head().await {
+        Ok(_) => thread.resume().await,
+        Err(_) => thread.run(Update::<S>::default()).await,
+    }
+}
+
 /// Says which saver a failed test ran on.
 struct NameOnPanic(&'static str);
 

@@ -248,6 +248,8 @@ pub enum EffectOutcome {
 pub struct Loaded {
     /// Its place in the store's order.
     pub seq: Seq,
+    /// The graph that the thread belongs to.
+    pub graph: NodeName,
     /// The checkpoint.
     pub checkpoint: Checkpoint,
     /// The value of every stored field that was ever written, by field id of the checkpoint's schema.

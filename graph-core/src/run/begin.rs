@@ -12,7 +12,7 @@ use super::event::EventLog;
 use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::request::{Answers, Order, Verb};
-use crate::checkpoint::{AskRecord, At, Checkpointer, Loaded, TaskResult};
+use crate::checkpoint::{AskRecord, At, Loaded, TaskResult};
 use crate::engine::restore::{RestoreError, restore};
 use crate::engine::{Begin, Restored};
 use crate::graph::{END, NodeId, Program, Targets, each_item, to_node};
@@ -36,7 +36,7 @@ pub(super) async fn carry_out(runtime: Arc<Runtime>, order: Order) -> Result<End
     let log = EventLog::new(run, Arc::clone(&runtime.ambient), observers);
     let has_input = matches!(verb, Verb::Input { .. });
     let loaded = match &runtime.saver {
-        Some(saver) => saver.load(&thread, At::Head).await?,
+        Some(_) => runtime.load(&thread, At::Head).await?,
         None if has_input => None,
         None => return Err(ThreadError::NoCheckpointer.into()),
     };
@@ -299,7 +299,7 @@ async fn answer(
         check_answer(&runtime.program, ask, value)?;
     }
     saver.answer(thread, answers).await?;
-    let answered = Checkpointer::load(&**saver, thread, At::Head).await?;
+    let answered = runtime.load(thread, At::Head).await?;
     answered.ok_or_else(|| RunError::NothingToResume {
         thread: thread.clone(),
     })

@@ -26,7 +26,7 @@ pub(super) async fn edit(
 ) -> Result<CheckpointId, ThreadError> {
     let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
     runtime.register().await?;
-    let loaded = saver
+    let loaded = runtime
         .load(thread, At::Head)
         .await?
         .ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 
 use tokio::sync::OnceCell;
 
@@ -14,7 +14,7 @@ use super::ambient::{Ambient, System};
 use super::event::Observer;
 use super::request::RunRequest;
 use super::thread::Thread;
-use crate::checkpoint::{AskRecord, Checkpointer, StoreError, ThreadSummary};
+use crate::checkpoint::{AskRecord, At, Checkpointer, Loaded, StoreError, ThreadSummary};
 use crate::engine::Limits;
 use crate::engine::barrier::one_step_fields;
 use crate::graph::{BuildError, NodeRef, Program, StateGraph};
@@ -215,6 +215,22 @@ impl Runtime {
             .get_or_try_init(|| saver.register(&self.program.description))
             .await
             .map(drop)
+    }
+
+    /// Reads a checkpoint of a thread, which must be one of this graph's: nothing runs on another one's.
+    pub(super) async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, ThreadError> {
+        let saver = self.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        let loaded = saver.load(thread, at).await?;
+        match &loaded {
+            Some(Loaded { graph, .. }) if graph != self.program.topology.name() => {
+                Err(ThreadError::Store(StoreError::WrongGraph {
+                    thread: thread.clone(),
+                    expected: self.program.topology.name().to_string(),
+                    found: graph.to_string(),
+                }))
+            }
+            _ => Ok(loaded),
+        }
     }
 
     /// The stored name of a node.

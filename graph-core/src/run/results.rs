@@ -148,16 +148,13 @@ impl Driver {
         while let Some((ours, counted)) = self.records.next().await {
             self.outrun |= ours != counted?;
         }
-        match self.cell.saver.clone() {
-            Some(saver) if std::mem::take(&mut self.outrun) => {
-                let thread = self.cell.thread.clone();
-                let loaded = saver.load(&thread, At::Head).await?;
-                loaded
-                    .map(|loaded| Some(Box::new(loaded)))
-                    .ok_or_else(|| ThreadError::NeverRan(thread).into())
-            }
-            _ => Ok(None),
+        if !std::mem::take(&mut self.outrun) {
+            return Ok(None);
         }
+        let thread = &self.cell.thread;
+        let loaded = self.runtime.load(thread, At::Head).await?;
+        let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
+        Ok(Some(Box::new(loaded)))
     }
 
     /// Keeps the result of a task that finished while the run was given up.

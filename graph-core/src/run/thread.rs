@@ -153,7 +153,7 @@ impl<S: State> Thread<S> {
     }
 
     async fn past(&self, at: At) -> Result<Past<S>, ThreadError> {
-        let loaded = self.saver()?.load(&self.id, at).await?;
+        let loaded = self.runtime.load(&self.id, at).await?;
         let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(self.id.clone()))?;
         Past::new(Arc::clone(&self.runtime), self.id.clone(), loaded)
     }

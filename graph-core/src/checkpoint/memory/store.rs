@@ -60,6 +60,7 @@ impl Work {
 /// The part of a load that needs the lock: which changes make up the values.
 pub(super) struct Found {
     pub(super) at: usize,
+    pub(super) graph: NodeName,
     pub(super) checkpoint: Arc<Checkpoint>,
     pub(super) schema: Arc<Schema>,
     /// Per field, newest first.
@@ -176,15 +177,15 @@ impl Store {
                 }
             }
         }
-        let work = self.threads.get(continued_by).and_then(|thread| {
-            if thread.head == index {
-                Some(&thread.work)
-            } else {
-                thread.past.get(&index)
-            }
-        });
+        let thread = &self.threads[continued_by];
+        let work = if thread.head == index {
+            Some(&thread.work)
+        } else {
+            thread.past.get(&index)
+        };
         Ok(Found {
             at: index,
+            graph: thread.graph.clone(),
             checkpoint,
             schema,
             chains,
@@ -350,6 +351,7 @@ impl Found {
         }
         Ok(Loaded {
             seq: seq(self.at),
+            graph: self.graph,
             checkpoint: Arc::unwrap_or_clone(self.checkpoint),
             values,
             schema: Arc::unwrap_or_clone(self.schema),
