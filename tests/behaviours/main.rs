@@ -15,3 +15,4 @@ mod send;
 mod state_change;
 mod supersteps;
 mod support;
+mod threads;
