@@ -41,9 +41,7 @@ async fn plan(census: Snapshot<Census>) -> Plan {
 async fn count(file: Input<String>) -> Result<Update<Census>, std::io::Error> {
     let text = tokio::fs::read_to_string(&*file).await?;
     let longest = text.lines().map(str::len).max().unwrap_or(0);
-    Ok(Census::update()
-        .words([(file.as_str(), text.split_whitespace().count())])
-        .longest_line(longest))
+    Ok(Census::update().words([(file.as_str(), text.split_whitespace().count())]).longest_line(longest))
 }
 
 async fn weigh(census: Snapshot<Census>) -> Result<Update<Census>, std::io::Error> {
@@ -56,13 +54,7 @@ async fn weigh(census: Snapshot<Census>) -> Result<Update<Census>, std::io::Erro
 }
 
 async fn report(census: Snapshot<Census>) -> Update<Census> {
-    let Census {
-        words,
-        kinds,
-        bytes,
-        longest_line,
-        ..
-    } = &*census;
+    let Census { words, kinds, bytes, longest_line, .. } = &*census;
     Census::update().report(format!(
         "{words:?}\n{bytes} bytes in files of kind {kinds:?}; the longest line has {longest_line} bytes"
     ))
@@ -87,13 +79,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if files.is_empty() {
         files = vec!["Cargo.toml".into(), "src/lib.rs".into()];
     }
-    println!(
-        "{}",
-        census
-            .run(Census::update().files(files))
-            .await?
-            .finished()?
-            .report
-    );
+    println!("{}", census.run(Census::update().files(files)).await?.finished()?.report);
     Ok(())
 }

@@ -32,9 +32,7 @@ async fn write(article: Snapshot<Article>) -> Update<Article> {
 
 /// Asking pauses the thread. Nothing runs, and nothing is kept in memory, until the answer is there.
 async fn review(article: Snapshot<Article>, editor: Ask<String, Verdict>) -> Verdict {
-    editor
-        .ask(article.drafts.last().cloned().unwrap_or_default())
-        .await
+    editor.ask(article.drafts.last().cloned().unwrap_or_default()).await
 }
 
 #[tokio::main]
@@ -53,12 +51,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let thread = articles.thread("article");
 
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let run = match arguments
-        .iter()
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .as_slice()
-    {
+    let run = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["draft", title] => thread.run(Article::update().title(*title).clear_drafts()).await?,
         ["answer", "accept"] => thread.answer(&Verdict::Accept).await?,
         ["answer", "revise"] => thread.answer(&Verdict::Revise).await?,

@@ -38,19 +38,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let trips = g.compile()?.checkpointer(SqliteSaver::in_memory().await?);
 
     let rich = trips.thread("rich");
-    rich.run(Trip {
-        budget: 900,
-        ..Trip::default()
-    })
-    .await?
-    .finished()?;
+    rich.run(Trip { budget: 900, ..Trip::default() }).await?.finished()?;
     println!("the thread's checkpoints, newest first:");
     let mut history = rich.history()?;
     while let Some(checkpoint) = history.next().await? {
-        println!(
-            "  step {:>2}  ran {:?}  next {:?}",
-            checkpoint.step, checkpoint.ran, checkpoint.next
-        );
+        println!("  step {:>2}  ran {:?}  next {:?}", checkpoint.step, checkpoint.ran, checkpoint.next);
     }
 
     // A fork begins where the hotel was still to be booked. It shares the past and copies nothing.

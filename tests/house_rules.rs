@@ -22,10 +22,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("node", &["checkpoint", "error", "id", "route", "state"]),
     ("graph", &["checkpoint", "error", "id", "node", "route", "state"]),
     ("engine", &["checkpoint", "graph", "id", "node", "state"]),
-    (
-        "run",
-        &["checkpoint", "engine", "error", "graph", "id", "node", "state"],
-    ),
+    ("run", &["checkpoint", "engine", "error", "graph", "id", "node", "state"]),
 ];
 
 fn root() -> PathBuf {
@@ -66,10 +63,7 @@ fn files(folder: &str, extension: &str) -> Vec<String> {
 fn code(path: &str) -> Vec<String> {
     let text = read(path);
     let lines = text.lines().take_while(|line| *line != "#[cfg(test)]");
-    lines
-        .filter(|line| !line.trim_start().starts_with("//"))
-        .map(str::to_owned)
-        .collect()
+    lines.filter(|line| !line.trim_start().starts_with("//")).map(str::to_owned).collect()
 }
 
 fn words(line: &str) -> impl Iterator<Item = &str> {
@@ -90,10 +84,7 @@ fn report(broken: &[String]) {
 fn crate_roots_forbid_unsafe_code() {
     for member in MEMBERS.iter().filter(|_| is_workspace()) {
         let path = format!("{member}/src/lib.rs");
-        assert!(
-            read(&path).contains("\n#![forbid(unsafe_code)]\n"),
-            "{path} does not forbid unsafe code"
-        );
+        assert!(read(&path).contains("\n#![forbid(unsafe_code)]\n"), "{path} does not forbid unsafe code");
     }
 }
 
@@ -102,17 +93,8 @@ fn the_engine_reads_no_clock_draws_no_chance_and_never_waits() {
     if !is_workspace() {
         return;
     }
-    const FOREIGN: [&str; 9] = [
-        "tokio",
-        "std",
-        "SystemTime",
-        "Instant",
-        "rand",
-        "async",
-        "await",
-        "Future",
-        "Uuid",
-    ];
+    const FOREIGN: [&str; 9] =
+        ["tokio", "std", "SystemTime", "Instant", "rand", "async", "await", "Future", "Uuid"];
     let mut broken = Vec::new();
     for path in files("graph-core/src/engine", ".rs") {
         for line in code(&path) {
@@ -128,14 +110,9 @@ fn files_are_short_and_named_after_what_is_in_them() {
     const VAGUE: [&str; 6] = ["utils", "helpers", "common", "types", "manager", "misc"];
     let mut broken = Vec::new();
     for path in files(".", ".rs") {
-        let length = read(&path)
-            .lines()
-            .take_while(|line| *line != "#[cfg(test)]")
-            .count();
+        let length = read(&path).lines().take_while(|line| *line != "#[cfg(test)]").count();
         if length > LONGEST {
-            broken.push(format!(
-                "{path} has {length} lines before its tests; split it by topic"
-            ));
+            broken.push(format!("{path} has {length} lines before its tests; split it by topic"));
         }
         let name = Path::new(&path).file_stem().unwrap().to_str().unwrap();
         if VAGUE.contains(&name) {
@@ -155,10 +132,7 @@ fn crates_depend_one_way() {
         ("graph-core", &["superstep-macros"]),
         ("graph-checkpoint", &["superstep-core"]),
         ("nodes", &["superstep-core"]),
-        (
-            ".",
-            &["superstep-checkpoint", "superstep-core", "superstep-nodes"],
-        ),
+        (".", &["superstep-checkpoint", "superstep-core", "superstep-nodes"]),
     ];
     let mut broken = Vec::new();
     for (member, allowed) in allowed {
@@ -177,9 +151,7 @@ fn crates_depend_one_way() {
             }
             // With a version, a member could not be packaged before the one that it tests with.
             if section == "[dev-dependencies]" && !line.contains("path =") {
-                broken.push(format!(
-                    "{member}: the dev-dependency {name} must be by path only"
-                ));
+                broken.push(format!("{member}: the dev-dependency {name} must be by path only"));
             }
         }
     }
@@ -215,21 +187,14 @@ fn modules_of_the_core_depend_one_way() {
 #[test]
 fn the_readme_names_examples_that_exist_and_commands_that_the_gate_runs() {
     let readme = read("README.md");
-    for (_, rest) in readme
-        .match_indices("--example ")
-        .map(|(at, found)| readme.split_at(at + found.len()))
-    {
+    for (_, rest) in readme.match_indices("--example ").map(|(at, found)| readme.split_at(at + found.len())) {
         let name = words(rest).next().unwrap_or_default();
         let exists = ["", "/main"].map(|main| root().join(format!("examples/{name}{main}.rs")).is_file());
         assert!(exists.contains(&true), "there is no example {name}");
     }
     if is_workspace() {
         let gate = read(".ci/run");
-        for command in readme
-            .split("```sh\n")
-            .skip(1)
-            .filter_map(|block| block.lines().next())
-        {
+        for command in readme.split("```sh\n").skip(1).filter_map(|block| block.lines().next()) {
             assert!(gate.contains(command), "the gate does not run `{command}`");
         }
     }
@@ -248,11 +213,7 @@ fn links_between_documents_lead_somewhere() {
                 continue;
             }
             let (path, anchor) = link.split_once('#').unwrap_or((&link, ""));
-            let target = if path.is_empty() {
-                root().join(&page)
-            } else {
-                folder.join(path)
-            };
+            let target = if path.is_empty() { root().join(&page) } else { folder.join(path) };
             if !target.exists() {
                 broken.push(format!("{page} links to {link}, which does not exist"));
             } else if !anchor.is_empty() && !anchors(&fs::read_to_string(&target).unwrap()).contains(anchor) {
@@ -267,9 +228,7 @@ fn links_between_documents_lead_somewhere() {
 fn links(text: &str) -> Vec<String> {
     let prose: String = text.split("```").step_by(2).collect();
     let starts = prose.match_indices("](").map(|(at, found)| at + found.len());
-    starts
-        .filter_map(|at| prose[at..].split(')').next().map(str::to_owned))
-        .collect()
+    starts.filter_map(|at| prose[at..].split(')').next().map(str::to_owned)).collect()
 }
 
 /// The anchors of the headings in a Markdown text, as GitHub makes them.
@@ -277,11 +236,8 @@ fn anchors(text: &str) -> BTreeSet<String> {
     let headings = text.lines().filter(|line| line.starts_with('#'));
     let anchor = |heading: &str| {
         let kept = heading.trim_start_matches('#').trim().to_lowercase();
-        let kept = kept
-            .chars()
-            .filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
-        kept.map(|letter| if letter == ' ' { '-' } else { letter })
-            .collect()
+        let kept = kept.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+        kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
     };
     headings.map(anchor).collect()
 }
@@ -289,15 +245,9 @@ fn anchors(text: &str) -> BTreeSet<String> {
 /// Every Rust block of the README and of `docs/` is a piece of a file in `tests/guide`, which is compiled and run.
 #[test]
 fn snippets_are_pieces_of_programs_that_run() {
-    let guide: Vec<String> = files("tests/guide", ".rs")
-        .iter()
-        .map(|path| pure(&read(path)))
-        .collect();
+    let guide: Vec<String> = files("tests/guide", ".rs").iter().map(|path| pure(&read(path))).collect();
     let mut broken = Vec::new();
-    for page in documents()
-        .iter()
-        .filter(|page| *page == "README.md" || page.starts_with("docs/"))
-    {
+    for page in documents().iter().filter(|page| *page == "README.md" || page.starts_with("docs/")) {
         for block in read(page).split("```rust\n").skip(1) {
             let snippet = block.split("```").next().unwrap_or_default();
             if !guide.iter().any(|program| program.contains(&pure(snippet))) {
@@ -310,8 +260,5 @@ fn snippets_are_pieces_of_programs_that_run() {
 
 /// A program without what formatting changes: white space, and commas at the ends of lists.
 fn pure(program: &str) -> String {
-    program
-        .chars()
-        .filter(|letter| !letter.is_whitespace() && *letter != ',')
-        .collect()
+    program.chars().filter(|letter| !letter.is_whitespace() && *letter != ',').collect()
 }

@@ -26,10 +26,7 @@ fn agent_loop() -> PathBuf {
         .expect("cargo runs");
     assert!(built.success(), "the example builds");
     let deps = std::env::current_exe().expect("a test knows its program");
-    let target = deps
-        .parent()
-        .and_then(Path::parent)
-        .expect("a test runs in target/PROFILE/deps");
+    let target = deps.parent().and_then(Path::parent).expect("a test runs in target/PROFILE/deps");
     target.join("examples").join("agent_loop")
 }
 
@@ -44,25 +41,14 @@ impl Bench {
         let docs = folder.path().join("docs");
         std::fs::create_dir(&docs).expect("a new folder");
         let write = |name: &str, text: &str| std::fs::write(docs.join(name), text).expect("a new file");
-        write(
-            "forks.md",
-            "# Forks\n\nA fork copies no bytes: it shares its past with the trunk.\n",
-        );
-        write(
-            "storage.md",
-            "# Storage\n\nA checkpoint holds what changed in its superstep.\n",
-        );
-        Self {
-            program: agent_loop(),
-            folder,
-        }
+        write("forks.md", "# Forks\n\nA fork copies no bytes: it shares its past with the trunk.\n");
+        write("storage.md", "# Storage\n\nA checkpoint holds what changed in its superstep.\n");
+        Self { program: agent_loop(), folder }
     }
 
     fn command(&self, db: &str, halt_at: &str) -> Command {
         let mut command = Command::new(&self.program);
-        command
-            .arg(QUESTION)
-            .args(["--json", "--thread", "t", "--halt-at", halt_at]);
+        command.arg(QUESTION).args(["--json", "--thread", "t", "--halt-at", halt_at]);
         command.arg("--docs").arg(self.folder.path().join("docs"));
         command.arg("--db").arg(self.folder.path().join(db));
         command
@@ -85,26 +71,17 @@ impl Bench {
             said.push(line);
         }
         child.kill().expect("a process that stands still can be killed");
-        assert!(
-            child.wait().expect("it is dead").code().is_none(),
-            "{mark} was reached: {said:?}"
-        );
+        assert!(child.wait().expect("it is dead").code().is_none(), "{mark} was reached: {said:?}");
         said
     }
 
     fn resume(&self, db: &str) -> Output {
-        self.command(db, NOWHERE)
-            .arg("--resume")
-            .output()
-            .expect("the example runs")
+        self.command(db, NOWHERE).arg("--resume").output().expect("the example runs")
     }
 }
 
 fn lines(output: &Output) -> Vec<String> {
-    String::from_utf8_lossy(&output.stderr)
-        .lines()
-        .map(str::to_owned)
-        .collect()
+    String::from_utf8_lossy(&output.stderr).lines().map(str::to_owned).collect()
 }
 
 /// The steps in lines such as `ran 3 agent` and `saved 3`.
@@ -115,11 +92,7 @@ fn steps(lines: &[String], word: &str) -> Vec<i64> {
 
 /// What must not depend on whether the run was killed.
 fn result(output: &Output) -> Value {
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut answer: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
     for id in ["checkpoint_id", "db"] {
         answer.as_object_mut().expect("an object").remove(id);
@@ -130,10 +103,7 @@ fn result(output: &Output) -> Value {
 #[test]
 fn a_killed_run_resumes_to_the_same_result_and_repeats_nothing_that_was_stored() {
     let bench = Bench::new();
-    let whole = bench
-        .command("whole.db", NOWHERE)
-        .output()
-        .expect("the example runs");
+    let whole = bench.command("whole.db", NOWHERE).output().expect("the example runs");
     let expected = result(&whole);
     assert_eq!(expected["sources"][0]["path"], "forks.md");
     let passed: BTreeMap<String, u32> = lines(&whole)
@@ -167,10 +137,7 @@ fn a_killed_run_resumes_to_the_same_result_and_repeats_nothing_that_was_stored()
 #[test]
 fn a_finished_thread_is_resumed_to_its_stored_result() {
     let bench = Bench::new();
-    let first = bench
-        .command("done.db", NOWHERE)
-        .output()
-        .expect("the example runs");
+    let first = bench.command("done.db", NOWHERE).output().expect("the example runs");
     let again = bench.resume("done.db");
     assert_eq!(first.stdout, again.stdout);
     assert!(steps(&lines(&again), "ran ").is_empty(), "nothing runs again");

@@ -35,11 +35,8 @@ async fn books(db: &Path) -> Graph<Book> {
     let sign = g.node("sign", sign);
     g.edge(START, sign);
     g.edge(sign, END);
-    let saver = SqliteSaver::options()
-        .durability(Durability::Process)
-        .open(db)
-        .await
-        .expect("the file opens");
+    let saver =
+        SqliteSaver::options().durability(Durability::Process).open(db).await.expect("the file opens");
     g.compile().expect("a sound graph").checkpointer(saver)
 }
 
@@ -81,11 +78,7 @@ fn several_processes_on_the_same_threads_lose_nothing() {
     let db = folder.path().join("books.db");
     let spawn = |worker: usize| {
         Command::new(std::env::current_exe().expect("a test knows its program"))
-            .args([
-                "--exact",
-                "several_processes_on_the_same_threads_lose_nothing",
-                "--nocapture",
-            ])
+            .args(["--exact", "several_processes_on_the_same_threads_lose_nothing", "--nocapture"])
             .env(WORKER, worker.to_string())
             .env(DB, &db)
             .stdout(Stdio::piped())
@@ -96,26 +89,17 @@ fn several_processes_on_the_same_threads_lose_nothing() {
     let workers: Vec<_> = (0..PROCESSES).map(spawn).collect();
     for worker in workers {
         let output = worker.wait_with_output().expect("a worker ends");
-        let said = format!(
-            "{}{}",
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let said =
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{said}");
         assert!(!said.contains("locked"), "{said}");
-        said.lines()
-            .filter(|line| line.contains("outrun"))
-            .for_each(|line| println!("{line}"));
+        said.lines().filter(|line| line.contains("outrun")).for_each(|line| println!("{line}"));
     }
 
     runtime.block_on(async {
         let books = books(&db).await;
         for book in 0..THREADS {
-            let head = books
-                .thread(format!("book {book}"))
-                .head()
-                .await
-                .expect("the thread is there");
+            let head = books.thread(format!("book {book}")).head().await.expect("the thread is there");
             let mut entries = head.state().entries.clone();
             entries.sort();
             let expected: Vec<String> = (0..PROCESSES)

@@ -16,53 +16,20 @@ const ENOUGH: usize = 16;
 const ANSWERED: [(&str, &str); 20] = [
     ("How do I fork a checkpoint?", "docs/time-travel.md"),
     ("What does Power durability promise?", "docs/checkpoints.md"),
-    (
-        "How many supersteps may a run take by default?",
-        "docs/execution.md",
-    ),
-    (
-        "In which order are the writes of parallel tasks merged?",
-        "docs/execution.md",
-    ),
-    (
-        "What happens when two nodes write the same field in one superstep?",
-        "docs/execution.md",
-    ),
-    (
-        "How do I answer a question that a node asked?",
-        "docs/interrupts.md",
-    ),
-    (
-        "How do I run one task per item in parallel?",
-        "docs/routing-and-fan-out.md",
-    ),
-    (
-        "What does the effect journal record?",
-        "docs/effects-and-resume.md",
-    ),
-    (
-        "What happens to an effect whose outcome is unknown after a crash?",
-        "docs/effects-and-resume.md",
-    ),
+    ("How many supersteps may a run take by default?", "docs/execution.md"),
+    ("In which order are the writes of parallel tasks merged?", "docs/execution.md"),
+    ("What happens when two nodes write the same field in one superstep?", "docs/execution.md"),
+    ("How do I answer a question that a node asked?", "docs/interrupts.md"),
+    ("How do I run one task per item in parallel?", "docs/routing-and-fan-out.md"),
+    ("What does the effect journal record?", "docs/effects-and-resume.md"),
+    ("What happens to an effect whose outcome is unknown after a crash?", "docs/effects-and-resume.md"),
     ("Which licence does Superstep have?", "README.md"),
     ("How do I draw a graph as Mermaid?", "docs/graphs.md"),
-    (
-        "What is LangGraph's Send called in Superstep?",
-        "docs/coming-from-langgraph.md",
-    ),
-    (
-        "How does a join differ from two edges?",
-        "docs/routing-and-fan-out.md",
-    ),
+    ("What is LangGraph's Send called in Superstep?", "docs/coming-from-langgraph.md"),
+    ("How does a join differ from two edges?", "docs/routing-and-fan-out.md"),
     ("How do I retry a node that failed?", "docs/errors-and-retries.md"),
-    (
-        "Which reducer puts items into a list by id?",
-        "docs/state-and-reducers.md",
-    ),
-    (
-        "Which tables does the checkpoint file have?",
-        "docs/file-format.md",
-    ),
+    ("Which reducer puts items into a list by id?", "docs/state-and-reducers.md"),
+    ("Which tables does the checkpoint file have?", "docs/file-format.md"),
     ("How do I cancel a run?", "docs/effects-and-resume.md"),
     ("How many model calls does a question take?", "docs/agent-loop.md"),
     ("How do I run the tests?", "README.md"),
@@ -80,18 +47,13 @@ const NOT_IN_THE_DOCUMENTS: [&str; 5] = [
 fn agent() -> Graph<AgentState> {
     let index = DocIndex::build(env!("CARGO_MANIFEST_DIR"), &IndexOptions::default());
     let search = SearchDocs::new(Arc::new(index.expect("the repository can be read")));
-    let tools = ToolRegistry::new()
-        .with(search)
-        .expect("one tool has no name twice");
+    let tools = ToolRegistry::new().with(search).expect("one tool has no name twice");
     graphs::evaluator(EvaluatorConfig::new(Extractive).tools(tools)).expect("a sound graph")
 }
 
 async fn answer(agent: &Graph<AgentState>, question: &str) -> String {
     let run = agent.run(AgentState::ask(question)).await.expect("the loop runs");
-    run.finished()
-        .expect("the loop ends")
-        .response
-        .expect("a finished turn has a response")
+    run.finished().expect("the loop ends").response.expect("a finished turn has a response")
 }
 
 #[tokio::test]
@@ -100,9 +62,7 @@ async fn answers_cite_the_file_that_answers_first() {
     let mut right = 0;
     for (question, file) in ANSWERED {
         let answer = answer(&agent, question).await;
-        let cited = sources(&answer)
-            .first()
-            .map_or("nothing".to_owned(), |source| source.path.clone());
+        let cited = sources(&answer).first().map_or("nothing".to_owned(), |source| source.path.clone());
         let hit = cited == file;
         right += usize::from(hit);
         println!("{} {question} -> {cited}", if hit { "   " } else { "!! " });

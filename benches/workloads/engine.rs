@@ -36,17 +36,12 @@ pub(crate) fn cycle_graph(steps: u64) -> Graph<Counter> {
     g.edge(ping, pong);
     g.edge(pong, ping);
     g.edge(pong, END);
-    g.compile()
-        .expect("the cycle is a sound graph")
-        .recursion_limit(steps)
+    g.compile().expect("the cycle is a sound graph").recursion_limit(steps)
 }
 
 /// Runs `work` on a worker of a runtime with two workers.
 pub(crate) fn on_worker<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.expect("a runtime starts");
     runtime.block_on(async move { tokio::spawn(work).await.expect("a workload does not panic") })
 }
@@ -54,11 +49,7 @@ pub(crate) fn on_worker<T: Send + 'static>(work: impl Future<Output = T> + Send 
 /// The time a step takes, in nanoseconds.
 pub(crate) async fn timed_cycle(graph: &Graph<Counter>) -> f64 {
     let begun = Instant::now();
-    let run = graph
-        .thread("cycle")
-        .run(Counter::update())
-        .await
-        .expect("the cycle runs");
+    let run = graph.thread("cycle").run(Counter::update()).await.expect("the cycle runs");
     let taken = begun.elapsed();
     assert_eq!(run.state.count, STEPS, "every superstep counted");
     taken.as_nanos() as f64 / STEPS as f64
@@ -96,11 +87,7 @@ pub(crate) fn cycle() -> Figure {
         }
         let mut extra = Map::new();
         extra.insert("spawn_join_ns".into(), round(median(&spawns)).into());
-        let to_spawn: Vec<f64> = values
-            .iter()
-            .zip(&spawns)
-            .map(|(value, spawn)| value / spawn)
-            .collect();
+        let to_spawn: Vec<f64> = values.iter().zip(&spawns).map(|(value, spawn)| value / spawn).collect();
         extra.insert("ratio_to_spawn_join".into(), round(median(&to_spawn)).into());
         Figure {
             unit: "ns/step",
@@ -120,13 +107,7 @@ pub(crate) fn cycle_in_memory() -> Figure {
             baselines.push(timed_cycle(&cycle_graph(STEPS)).await);
             values.push(timed_cycle(&cycle_graph(STEPS).checkpointer(MemorySaver::new())).await);
         }
-        Figure {
-            unit: "ns/step",
-            values,
-            baselines,
-            extra: Map::new(),
-            target: "W1, ≤ 3",
-        }
+        Figure { unit: "ns/step", values, baselines, extra: Map::new(), target: "W1, ≤ 3" }
     })
 }
 
@@ -144,10 +125,7 @@ enum Out {
 fn fan_graph(width: u64) -> Graph<Fan> {
     let mut g = StateGraph::<Fan>::new("fan");
     let source = g.node("source", move || async move { Out::Each((0..width).collect()) });
-    let leaf = g.node(
-        "leaf",
-        |item: Input<u64>| async move { Fan::update().seen([*item]) },
-    );
+    let leaf = g.node("leaf", |item: Input<u64>| async move { Fan::update().seen([*item]) });
     g.edge(START, source);
     g.route(source, move |Out::Each(items)| each(leaf, items));
     g.edge(leaf, END);
@@ -160,10 +138,7 @@ async fn timed_fan(width: u64) -> f64 {
     let begun = Instant::now();
     let run = graph.run(Fan::update()).await.expect("the fan runs");
     let taken = begun.elapsed();
-    assert!(
-        run.state.seen.iter().copied().eq(0..width),
-        "items merge in their order"
-    );
+    assert!(run.state.seen.iter().copied().eq(0..width), "items merge in their order");
     taken.as_nanos() as f64 / width as f64
 }
 
@@ -187,11 +162,7 @@ pub(crate) fn fan_out() -> Figure {
         }
         let mut extra = Map::new();
         extra.insert("ns_per_task_at_1000".into(), round(median(&narrow)).into());
-        let growth: Vec<f64> = values
-            .iter()
-            .zip(&narrow)
-            .map(|(wide, narrow)| wide / narrow)
-            .collect();
+        let growth: Vec<f64> = values.iter().zip(&narrow).map(|(wide, narrow)| wide / narrow).collect();
         extra.insert("at_10000_over_1000".into(), round(median(&growth)).into());
         Figure {
             unit: "ns/task",

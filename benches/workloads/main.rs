@@ -28,10 +28,7 @@ const WORKLOADS: &[Workload] = &[
 
 fn main() {
     let (output, ids) = arguments();
-    let unknown: Vec<_> = ids
-        .iter()
-        .filter(|id| WORKLOADS.iter().all(|(known, _)| known != id))
-        .collect();
+    let unknown: Vec<_> = ids.iter().filter(|id| WORKLOADS.iter().all(|(known, _)| known != id)).collect();
     if !unknown.is_empty() {
         let known: Vec<_> = WORKLOADS.iter().map(|(id, _)| *id).collect();
         println!("no workload {unknown:?}; there are {known:?}");

@@ -42,28 +42,18 @@ pub(crate) fn median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
-    if sorted.len().is_multiple_of(2) {
-        (sorted[middle - 1] + sorted[middle]) / 2.0
-    } else {
-        sorted[middle]
-    }
+    if sorted.len().is_multiple_of(2) { (sorted[middle - 1] + sorted[middle]) / 2.0 } else { sorted[middle] }
 }
 
 /// The median of the ratios of each round: what a drifting machine disturbs least.
 fn ratio(values: &[f64], baselines: &[f64]) -> f64 {
-    let ratios: Vec<f64> = values
-        .iter()
-        .zip(baselines)
-        .map(|(value, baseline)| value / baseline)
-        .collect();
+    let ratios: Vec<f64> = values.iter().zip(baselines).map(|(value, baseline)| value / baseline).collect();
     median(&ratios)
 }
 
 /// Rounds to four significant digits, as more would be noise.
 pub(crate) fn round(value: f64) -> f64 {
-    format!("{value:.3e}")
-        .parse()
-        .expect("a printed number is a number")
+    format!("{value:.3e}").parse().expect("a printed number is a number")
 }
 
 pub(crate) fn head(output: Output) {
@@ -86,16 +76,10 @@ pub(crate) fn line(output: Output, id: &str, figure: &Figure) {
         extra: &figure.extra,
     };
     match output {
-        Output::Json => println!(
-            "{}",
-            serde_json::to_string(&line).expect("figures have a JSON form")
-        ),
+        Output::Json => println!("{}", serde_json::to_string(&line).expect("figures have a JSON form")),
         Output::Table => {
-            let extra: Vec<String> = figure
-                .extra
-                .iter()
-                .map(|(name, value)| format!("{name} {value}"))
-                .collect();
+            let extra: Vec<String> =
+                figure.extra.iter().map(|(name, value)| format!("{name} {value}")).collect();
             println!(
                 "{id:<4} {:>10} {:>10} {:>7.2}  {:<10} {}; {}",
                 line.value,

@@ -16,20 +16,12 @@ const ROUNDS: usize = 5;
 
 /// W3: the cycle with `Process` durability.
 pub(crate) fn cycle_process() -> Figure {
-    cycle(
-        Durability::Process,
-        "NORMAL",
-        "raw inserts of the same bytes, WAL NORMAL, ≤ 2.5",
-    )
+    cycle(Durability::Process, "NORMAL", "raw inserts of the same bytes, WAL NORMAL, ≤ 2.5")
 }
 
 /// W3p: the cycle with `Power` durability, the default.
 pub(crate) fn cycle_power() -> Figure {
-    cycle(
-        Durability::Power,
-        "FULL",
-        "raw inserts of the same bytes, WAL FULL, ≤ 1.3",
-    )
+    cycle(Durability::Power, "FULL", "raw inserts of the same bytes, WAL FULL, ≤ 1.3")
 }
 
 fn cycle(durability: Durability, synchronous: &'static str, target: &'static str) -> Figure {
@@ -39,11 +31,8 @@ fn cycle(durability: Durability, synchronous: &'static str, target: &'static str
         for _ in 0..ROUNDS {
             let folder = TempDir::new().expect("a folder for the files");
             let path = folder.path().join("cycle.db");
-            let saver = SqliteSaver::options()
-                .durability(durability)
-                .open(&path)
-                .await
-                .expect("a new file opens");
+            let saver =
+                SqliteSaver::options().durability(durability).open(&path).await.expect("a new file opens");
             let graph = cycle_graph(STEPS).checkpointer(saver);
             values.push(timed_cycle(&graph).await / 1_000.0);
             drop(graph);
@@ -54,50 +43,34 @@ fn cycle(durability: Durability, synchronous: &'static str, target: &'static str
             baselines.push(raw_inserts(&folder.path().join("raw.db"), synchronous, bytes));
         }
         extra.insert("steps_per_round".into(), STEPS.into());
-        Figure {
-            unit: "µs/step",
-            values,
-            baselines,
-            extra,
-            target,
-        }
+        Figure { unit: "µs/step", values, baselines, extra, target }
     })
 }
 
 /// The bytes in the columns of all checkpoints.
 fn row_bytes(path: &Path) -> u64 {
     let file = Connection::open(path).expect("the file opens");
-    let mut columns = file
-        .prepare("SELECT name FROM pragma_table_info('checkpoint')")
-        .expect("a sound query");
-    let names = columns
-        .query_map([], |row| row.get::<_, String>(0))
-        .expect("the columns are listed");
-    let lengths: Vec<String> = names
-        .map(|name| format!("coalesce(length({}), 0)", name.expect("a column has a name")))
-        .collect();
+    let mut columns =
+        file.prepare("SELECT name FROM pragma_table_info('checkpoint')").expect("a sound query");
+    let names = columns.query_map([], |row| row.get::<_, String>(0)).expect("the columns are listed");
+    let lengths: Vec<String> =
+        names.map(|name| format!("coalesce(length({}), 0)", name.expect("a column has a name"))).collect();
     let query = format!("SELECT sum({}) FROM checkpoint", lengths.join(" + "));
-    let sum: i64 = file
-        .query_row(&query, [], |row| row.get(0))
-        .expect("a sound query");
+    let sum: i64 = file.query_row(&query, [], |row| row.get(0)).expect("a sound query");
     u64::try_from(sum).expect("lengths are not negative")
 }
 
 /// The time of a raw insert of `bytes` bytes in a transaction of its own, in microseconds.
 fn raw_inserts(path: &Path, synchronous: &str, bytes: u64) -> f64 {
     let file = Connection::open(path).expect("a new file opens");
-    file.pragma_update(None, "journal_mode", "WAL")
-        .expect("WAL is available");
-    file.pragma_update(None, "synchronous", synchronous)
-        .expect("a known level");
-    file.execute_batch("CREATE TABLE log (id INTEGER PRIMARY KEY, body TEXT)")
-        .expect("a new table");
+    file.pragma_update(None, "journal_mode", "WAL").expect("WAL is available");
+    file.pragma_update(None, "synchronous", synchronous).expect("a known level");
+    file.execute_batch("CREATE TABLE log (id INTEGER PRIMARY KEY, body TEXT)").expect("a new table");
     let body = "x".repeat(usize::try_from(bytes).expect("a row fits into memory"));
     let begun = Instant::now();
     for _ in 0..STEPS {
-        let mut insert = file
-            .prepare_cached("INSERT INTO log (body) VALUES (?1)")
-            .expect("a sound statement");
+        let mut insert =
+            file.prepare_cached("INSERT INTO log (body) VALUES (?1)").expect("a sound statement");
         insert.execute([&body]).expect("an insert succeeds");
     }
     round(begun.elapsed().as_nanos() as f64 / 1_000.0 / STEPS as f64)

@@ -56,10 +56,7 @@ impl Answer {
 
     pub(crate) fn print(&self, arguments: &Arguments) {
         if arguments.json {
-            println!(
-                "{}",
-                serde_json::to_string(self).expect("an answer has a JSON form")
-            );
+            println!("{}", serde_json::to_string(self).expect("an answer has a JSON form"));
             return;
         }
         println!("{}\n", self.response);

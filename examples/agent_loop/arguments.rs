@@ -46,9 +46,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn docs(&self) -> PathBuf {
-        self.docs
-            .clone()
-            .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")))
+        self.docs.clone().unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")))
     }
 
     /// The file of checkpoints; the default's folder is made when it is not there.

@@ -20,10 +20,7 @@ impl FromStr for Mark {
     fn from_str(text: &str) -> Result<Self, String> {
         let (point, nth) = text.split_once(':').ok_or("expected POINT:N")?;
         let nth = nth.parse().map_err(|_| "N is a number")?;
-        Ok(Self {
-            point: point.to_owned(),
-            nth,
-        })
+        Ok(Self { point: point.to_owned(), nth })
     }
 }
 
@@ -36,10 +33,7 @@ pub(crate) struct Halt {
 
 impl Halt {
     pub(crate) fn new(mark: Option<&Mark>) -> Self {
-        Self {
-            mark: mark.cloned(),
-            passed: Arc::default(),
-        }
+        Self { mark: mark.cloned(), passed: Arc::default() }
     }
 
     pub(crate) fn at_commits(&self) -> impl Fn(Stage) + Send + Sync + 'static {

@@ -7,11 +7,7 @@
 //!
 //! The model is built in: it quotes the documents and does not write. `--help` lists the options.
 
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a command-line program prints"
-)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program prints")]
 
 mod answer;
 mod arguments;
@@ -47,18 +43,13 @@ async fn main() -> ExitCode {
 async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let db = arguments.db()?;
     let halt = halt::Halt::new(arguments.halt_at.as_ref());
-    let saver = SqliteSaver::options()
-        .observe_commits(halt.at_commits())
-        .open(&db)
-        .await?;
+    let saver = SqliteSaver::options().observe_commits(halt.at_commits()).open(&db).await?;
     let tools = ToolRegistry::new().with(SearchDocs::new(Arc::new(index(&arguments)?)))?;
     let mut config = EvaluatorConfig::new(Extractive).tools(tools);
     if let Some(limit) = arguments.max_iterations {
         config = config.max_iterations(limit);
     }
-    let graph = graphs::evaluator(config)?
-        .checkpointer(saver)
-        .observe(halt.at_nodes());
+    let graph = graphs::evaluator(config)?.checkpointer(saver).observe(halt.at_nodes());
 
     let thread = graph.thread(arguments.thread());
     let resumes = arguments.resume && (arguments.question.is_none() || has_run(&thread).await?);
@@ -77,10 +68,7 @@ async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
 
     halt.report();
     if run.status != Status::Finished {
-        eprintln!(
-            "stopped at step {} of thread {}; nothing that was finished is lost",
-            run.step, run.thread
-        );
+        eprintln!("stopped at step {} of thread {}; nothing that was finished is lost", run.step, run.thread);
         eprintln!("continue: {}", arguments.to_resume(&run.thread, &db));
         return Ok(ExitCode::from(130));
     }

@@ -16,21 +16,12 @@ pub(crate) async fn watch<S: State>(mut run: RunStream<S>) -> Result<Run<S>, Run
                 begun = Instant::now();
                 eprint!("{step:>3}  {node} …");
             }
-            EventKind::TaskFinished {
-                step, node, route, ..
-            } if live && step > 0 => {
+            EventKind::TaskFinished { step, node, route, .. } if live && step > 0 => {
                 let next = route.map(|case| format!(" → {case}")).unwrap_or_default();
                 eprintln!("\r{step:>3}  {node}{next} ({} ms)", begun.elapsed().as_millis());
             }
-            EventKind::TaskFailed {
-                node,
-                error,
-                retry_in_ms,
-                ..
-            } if live => {
-                let retry = retry_in_ms
-                    .map(|wait| format!("; again in {wait} ms"))
-                    .unwrap_or_default();
+            EventKind::TaskFailed { node, error, retry_in_ms, .. } if live => {
+                let retry = retry_in_ms.map(|wait| format!("; again in {wait} ms")).unwrap_or_default();
                 eprintln!("\r     {node} failed: {error}{retry}");
             }
             _ => {}

@@ -77,9 +77,7 @@ impl Live {
 
     /// Forgets everything if somebody else has committed a checkpoint.
     pub(crate) fn catch_up(&mut self) -> Result<(), rusqlite::Error> {
-        let mut last = self
-            .connection
-            .prepare_cached("SELECT max(seq) FROM checkpoint")?;
+        let mut last = self.connection.prepare_cached("SELECT max(seq) FROM checkpoint")?;
         let last: Option<i64> = last.query_row([], |row| row.get(0))?;
         let last = last.unwrap_or(0);
         if last != self.last_seq {
@@ -118,24 +116,15 @@ impl Live {
     /// Where work on `base` belongs; an error unless `base` is the head of `thread`.
     pub(crate) fn place(&mut self, thread: &ThreadId, base: CheckpointId) -> Result<Place, StoreError> {
         self.know(thread)?;
-        let missing = || StoreError::NoCheckpoint {
-            thread: thread.clone(),
-            checkpoint: base.to_string(),
-        };
+        let missing = || StoreError::NoCheckpoint { thread: thread.clone(), checkpoint: base.to_string() };
         let known = self.threads.get_mut(thread).ok_or_else(missing)?;
         if known.head_id == base {
             known.work = true;
-            return Ok(Place {
-                thread: known.row,
-                base: known.head,
-            });
+            return Ok(Place { thread: known.row, base: known.head });
         }
         match CheckpointRow::seq_of(&self.connection, base)? {
             None => Err(missing()),
-            Some(_) => Err(StoreError::Superseded {
-                thread: thread.clone(),
-                base,
-            }),
+            Some(_) => Err(StoreError::Superseded { thread: thread.clone(), base }),
         }
     }
 
@@ -164,10 +153,7 @@ impl Live {
         let text = Json::encode(&graph.schema).map_err(|error| StoreError::Io(Box::new(error)))?;
         let schema = Described::Schema { text: text.as_str() };
         schema.keep(&self.connection, graph.schema.fingerprint())?;
-        let topology = Described::Topology {
-            graph: &graph.name,
-            text: graph.topology.as_str(),
-        };
+        let topology = Described::Topology { graph: &graph.name, text: graph.topology.as_str() };
         topology.keep(&self.connection, graph.topology_fingerprint)
     }
 
@@ -263,11 +249,7 @@ impl Live {
     fn base(&self, commit: &Commit) -> Result<Base, StoreError> {
         let known = self.threads.get(&commit.thread);
         match commit.checkpoint.parent {
-            None => Ok(Base {
-                parent: None,
-                schema: None,
-                elsewhere: Some(Fields::new()),
-            }),
+            None => Ok(Base { parent: None, schema: None, elsewhere: Some(Fields::new()) }),
             parent if parent == commit.expected => Ok(Base {
                 parent: known.map(|known| known.head),
                 schema: known.map(|known| known.schema),
@@ -312,13 +294,9 @@ impl Live {
     }
 
     fn next_thread(&self) -> Result<i64, StoreError> {
-        let mut last = self
-            .connection
-            .prepare_cached("SELECT coalesce(max(id), 0) FROM thread")
-            .map_err(sqlite)?;
-        last.query_row([], |row| row.get::<_, i64>(0))
-            .map(|last| last + 1)
-            .map_err(sqlite)
+        let mut last =
+            self.connection.prepare_cached("SELECT coalesce(max(id), 0) FROM thread").map_err(sqlite)?;
+        last.query_row([], |row| row.get::<_, i64>(0)).map(|last| last + 1).map_err(sqlite)
     }
 
     /// The compare-and-swap: moves the head from where it was seen, or fails the transaction.
@@ -337,10 +315,7 @@ impl Live {
             return Err(Trouble::Raced.into());
         }
         if known.work && commit.checkpoint.parent == commit.expected {
-            let place = Place {
-                thread,
-                base: known.head,
-            };
+            let place = Place { thread, base: known.head };
             work::settle(&self.connection, place)?;
         }
         Ok(())
@@ -378,31 +353,19 @@ impl Live {
         let known = self.know(thread)?;
         let place = self.threads.get_mut(thread).filter(|_| known).map(|known| {
             known.work = true;
-            Place {
-                thread: known.row,
-                base: known.head,
-            }
+            Place { thread: known.row, base: known.head }
         });
         let asks = match place {
             None => Vec::new(),
-            Some(place) => work::asks(
-                &self.connection,
-                Seen {
-                    seq: place.base,
-                    worker: place.thread,
-                    head: true,
-                },
-            )?,
+            Some(place) => {
+                work::asks(&self.connection, Seen { seq: place.base, worker: place.thread, head: true })?
+            }
         };
         for (position, (interrupt, _)) in answers.iter().enumerate() {
             let ask = asks.iter().find(|ask| ask.id == *interrupt);
-            let ask = ask.ok_or_else(|| StoreError::NoInterrupt {
-                thread: thread.clone(),
-                interrupt: *interrupt,
-            })?;
-            let twice = answers[..position]
-                .iter()
-                .any(|(earlier, _)| earlier == interrupt);
+            let ask =
+                ask.ok_or_else(|| StoreError::NoInterrupt { thread: thread.clone(), interrupt: *interrupt })?;
+            let twice = answers[..position].iter().any(|(earlier, _)| earlier == interrupt);
             if ask.answer.is_some() || twice {
                 return Err(StoreError::AlreadyAnswered(*interrupt));
             }
@@ -419,10 +382,8 @@ impl Live {
         at: CheckpointId,
         to: &ThreadId,
     ) -> Result<(), StoreError> {
-        let source = ThreadRow::find(&self.connection, from)?.ok_or_else(|| StoreError::NoCheckpoint {
-            thread: from.clone(),
-            checkpoint: at.to_string(),
-        })?;
+        let source = ThreadRow::find(&self.connection, from)?
+            .ok_or_else(|| StoreError::NoCheckpoint { thread: from.clone(), checkpoint: at.to_string() })?;
         let seen = reader::seen(&self.connection, &source, at)?;
         if ThreadRow::find(&self.connection, to)?.is_some() {
             return Err(StoreError::ThreadExists(to.clone()));

@@ -186,11 +186,7 @@ pub(crate) fn parse_fields(text: &str) -> Result<Fields, StoreError> {
     let stored: Vec<Option<StoredVersion>> =
         serde_json::from_str(text).map_err(|error| corrupt("a checkpoint's field map", error))?;
     let ids = (0..=u16::MAX).map(FieldId);
-    Ok(stored
-        .into_iter()
-        .zip(ids)
-        .map(|(stored, field)| stored.map(|stored| stored.of(field)))
-        .collect())
+    Ok(stored.into_iter().zip(ids).map(|(stored, field)| stored.map(|stored| stored.of(field))).collect())
 }
 
 /// The parts of a checkpoint that are in its texts.
@@ -209,22 +205,12 @@ pub(crate) fn decode(
     let changes = changes
         .iter()
         .map(|change| {
-            let ops = change
-                .ops
-                .iter()
-                .map(|op| op.resolve(bodies))
-                .collect::<Result<_, _>>()?;
-            Ok(Change {
-                field: change.field,
-                ops,
-            })
+            let ops = change.ops.iter().map(|op| op.resolve(bodies)).collect::<Result<_, _>>()?;
+            Ok(Change { field: change.field, ops })
         })
         .collect::<Result<Vec<_>, StoreError>>()?;
     let stored: StoredManifest = serde_json::from_str(manifest).map_err(bad)?;
-    let tasks = stored
-        .tasks
-        .into_iter()
-        .map(|task| task.resolve(&changes, bodies));
+    let tasks = stored.tasks.into_iter().map(|task| task.resolve(&changes, bodies));
     let tasks = tasks.collect::<Result<_, _>>()?;
     let next = stored.next.into_iter().map(|task| {
         Ok(NextTask {
@@ -233,24 +219,13 @@ pub(crate) fn decode(
             input: either(task.input, task.input_body, bodies)?,
         })
     });
-    let frontier = Frontier {
-        tasks: next.collect::<Result<_, StoreError>>()?,
-        joins: stored.joins,
-    };
-    Ok(Decoded {
-        changes,
-        tasks,
-        frontier,
-        metadata: stored.metadata,
-    })
+    let frontier = Frontier { tasks: next.collect::<Result<_, StoreError>>()?, joins: stored.joins };
+    Ok(Decoded { changes, tasks, frontier, metadata: stored.metadata })
 }
 
 impl StoredTask {
     fn resolve(self, changes: &[Change], bodies: &impl Bodies) -> Result<TaskRecord, StoreError> {
-        let writes = self
-            .writes
-            .into_iter()
-            .map(|write| write.resolve(changes, bodies));
+        let writes = self.writes.into_iter().map(|write| write.resolve(changes, bodies));
         let writes = writes.collect::<Result<_, _>>()?;
         let route = match self.route {
             None => None,
@@ -260,29 +235,16 @@ impl StoredTask {
                     .ok_or_else(|| bad("a route without a value"))?,
             }),
         };
-        Ok(TaskRecord {
-            node: self.node,
-            writes,
-            route,
-            targets: self.targets,
-        })
+        Ok(TaskRecord { node: self.node, writes, route, targets: self.targets })
     }
 }
 
 impl StoredWrite {
     fn resolve(self, changes: &[Change], bodies: &impl Bodies) -> Result<LoggedWrite, StoreError> {
         if let Some((change, op)) = self.op {
-            let change = changes
-                .get(change)
-                .ok_or_else(|| bad("a write refers to no change"))?;
-            let op = change
-                .ops
-                .get(op)
-                .ok_or_else(|| bad("a write refers to no operation"))?;
-            return Ok(LoggedWrite {
-                field: change.field,
-                write: Logged::Op(op.clone()),
-            });
+            let change = changes.get(change).ok_or_else(|| bad("a write refers to no change"))?;
+            let op = change.ops.get(op).ok_or_else(|| bad("a write refers to no operation"))?;
+            return Ok(LoggedWrite { field: change.field, write: Logged::Op(op.clone()) });
         }
         let field = self.field.ok_or_else(|| bad("a write without a field"))?;
         let write = match self.did {

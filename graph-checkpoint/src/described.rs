@@ -19,11 +19,7 @@ pub(crate) enum Described<'a> {
 impl Described<'_> {
     fn sum(&self, id: i64, fingerprint: &[u8; 16]) -> i64 {
         match self {
-            Self::Schema { text } => Checksum::of("schema")
-                .int(id)
-                .bytes(fingerprint)
-                .text(text)
-                .finish(),
+            Self::Schema { text } => Checksum::of("schema").int(id).bytes(fingerprint).text(text).finish(),
             Self::Topology { graph, text } => {
                 let sum = Checksum::of("topology").int(id).bytes(fingerprint);
                 sum.text(graph).text(text).finish()
@@ -34,27 +30,20 @@ impl Described<'_> {
     /// Stores the description unless one with this fingerprint is there.
     pub(crate) fn keep(&self, connection: &Connection, fingerprint: Fingerprint) -> Result<(), StoreError> {
         let (find, last) = match self {
-            Self::Schema { .. } => (
-                "SELECT id FROM schema WHERE fingerprint = ?",
-                "SELECT coalesce(max(id), 0) FROM schema",
-            ),
-            Self::Topology { .. } => (
-                "SELECT id FROM topology WHERE fingerprint = ?",
-                "SELECT coalesce(max(id), 0) FROM topology",
-            ),
+            Self::Schema { .. } => {
+                ("SELECT id FROM schema WHERE fingerprint = ?", "SELECT coalesce(max(id), 0) FROM schema")
+            }
+            Self::Topology { .. } => {
+                ("SELECT id FROM topology WHERE fingerprint = ?", "SELECT coalesce(max(id), 0) FROM topology")
+            }
         };
         let bytes = fingerprint.as_bytes();
-        let held: Option<i64> = connection
-            .query_row(find, [bytes], |row| row.get(0))
-            .optional()
-            .map_err(sqlite)?;
+        let held: Option<i64> =
+            connection.query_row(find, [bytes], |row| row.get(0)).optional().map_err(sqlite)?;
         if held.is_some() {
             return Ok(());
         }
-        let id = connection
-            .query_row(last, [], |row| row.get::<_, i64>(0))
-            .map_err(sqlite)?
-            + 1;
+        let id = connection.query_row(last, [], |row| row.get::<_, i64>(0)).map_err(sqlite)? + 1;
         let sum = self.sum(id, bytes);
         let stored = match self {
             Self::Schema { text } => connection.execute(
@@ -128,10 +117,7 @@ pub(crate) fn topology(connection: &Connection, key: Key) -> Result<Option<(i64,
     described(connection, key, queries, |row| {
         let id: i64 = row.get(0).map_err(sqlite)?;
         let fingerprint: [u8; 16] = row.get(1).map_err(sqlite)?;
-        let stored = Described::Topology {
-            graph: text(row, 2)?,
-            text: text(row, 3)?,
-        };
+        let stored = Described::Topology { graph: text(row, 2)?, text: text(row, 3)? };
         let sum: i64 = row.get(4).map_err(sqlite)?;
         if sum != stored.sum(id, &fingerprint) {
             return Err(mismatch(format_args!("topology row {id}")));

@@ -58,11 +58,7 @@ impl<B: Bodies> Encoder<'_, B> {
             if fields.len() <= index {
                 fields.resize(index + 1, None);
             }
-            self.out.push_str(if position == 0 {
-                "{\"field\":"
-            } else {
-                ",{\"field\":"
-            });
+            self.out.push_str(if position == 0 { "{\"field\":" } else { ",{\"field\":" });
             push_int(self.out, i64::from(change.field.0));
             let whole = change.ops.first().is_some_and(Op::is_whole);
             if let Some(version) = fields[index].filter(|_| !whole) {
@@ -77,10 +73,7 @@ impl<B: Bodies> Encoder<'_, B> {
                 self.op(op)?;
             }
             self.out.push_str("]}");
-            fields[index] = Some(Version {
-                seq,
-                field: change.field,
-            });
+            fields[index] = Some(Version { seq, field: change.field });
         }
         self.out.push(']');
         Ok(())
@@ -113,18 +106,9 @@ impl<B: Bodies> Encoder<'_, B> {
             encoder.task(task, &checkpoint.changes, &mut used)
         })?;
         self.list("next", &mut first, &checkpoint.frontier.tasks, Self::next)?;
-        self.list(
-            "joins",
-            &mut first,
-            &checkpoint.frontier.joins,
-            |encoder, join| encoder.plain(join),
-        )?;
+        self.list("joins", &mut first, &checkpoint.frontier.joins, |encoder, join| encoder.plain(join))?;
         if !checkpoint.metadata.is_empty() {
-            self.out.push_str(if first {
-                "\"metadata\":{"
-            } else {
-                ",\"metadata\":{"
-            });
+            self.out.push_str(if first { "\"metadata\":{" } else { ",\"metadata\":{" });
             for (position, (key, value)) in checkpoint.metadata.iter().enumerate() {
                 if position > 0 {
                     self.out.push(',');
@@ -201,9 +185,7 @@ impl<B: Bodies> Encoder<'_, B> {
         self.out.push_str("{\"node\":");
         push_text(self.out, task.node.as_str());
         let mut first = false;
-        self.list("writes", &mut first, &task.writes, |encoder, write| {
-            encoder.write(write, changes, used)
-        })?;
+        self.list("writes", &mut first, &task.writes, |encoder, write| encoder.write(write, changes, used))?;
         if let Some(route) = &task.route {
             self.out.push_str(",\"route\":{\"case\":");
             push_text(self.out, &route.case);

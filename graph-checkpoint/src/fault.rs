@@ -42,23 +42,13 @@ pub(crate) fn sqlite(error: rusqlite::Error) -> StoreError {
         | E::InvalidColumnType(..) => true,
         _ => false,
     };
-    if damaged {
-        corrupt("the file", error)
-    } else {
-        StoreError::Io(Box::new(error))
-    }
+    if damaged { corrupt("the file", error) } else { StoreError::Io(Box::new(error)) }
 }
 
 pub(crate) fn corrupt(place: impl Display, reason: impl Display) -> StoreError {
-    StoreError::Corrupt {
-        place: place.to_string(),
-        reason: reason.to_string(),
-    }
+    StoreError::Corrupt { place: place.to_string(), reason: reason.to_string() }
 }
 
 pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
-    matches!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
-    )
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }

@@ -80,9 +80,7 @@ enum Found {
 
 impl File {
     fn name(&self) -> String {
-        self.path
-            .as_ref()
-            .map_or_else(|| "memory".into(), |path| path.display().to_string())
+        self.path.as_ref().map_or_else(|| "memory".into(), |path| path.display().to_string())
     }
 
     /// Opens the connection that writes: creates the file or brings its format up to date.
@@ -101,19 +99,13 @@ impl File {
         let patience = Patience::new(self.options.busy_limit);
         patience.wait(|| self.identify(&connection))?;
         if self.path.is_some() {
-            patience.wait(|| {
-                connection
-                    .pragma_update(None, "journal_mode", "WAL")
-                    .map_err(sqlite)
-            })?;
+            patience.wait(|| connection.pragma_update(None, "journal_mode", "WAL").map_err(sqlite))?;
         }
         let synchronous = match self.options.durability {
             Durability::Power | Durability::Exit => "FULL",
             Durability::Process => "NORMAL",
         };
-        connection
-            .pragma_update(None, "synchronous", synchronous)
-            .map_err(sqlite)?;
+        connection.pragma_update(None, "synchronous", synchronous).map_err(sqlite)?;
         patience.wait(|| self.migrate(&mut connection))?;
         // From here on the writer waits by itself.
         connection.busy_timeout(Duration::ZERO).map_err(sqlite)?;
@@ -137,15 +129,11 @@ impl File {
         set(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         set(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
         set(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
-        connection
-            .set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
-            .map_err(sqlite)?;
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE).map_err(sqlite)?;
         connection.pragma_update(None, "mmap_size", 0).map_err(sqlite)?;
         connection.set_prepared_statement_cache_capacity(64);
         self.identify(connection).map(drop)?;
-        connection
-            .pragma_update(None, "cell_size_check", true)
-            .map_err(sqlite)
+        connection.pragma_update(None, "cell_size_check", true).map_err(sqlite)
     }
 
     /// Reads what the file is, before anything is written to it.
@@ -186,9 +174,8 @@ impl File {
         {
             return Ok(());
         }
-        let transaction = connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(sqlite)?;
+        let transaction =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
         // Another program may have been faster.
         let taken = match self.identify(&transaction)? {
             Found::Nothing => 0,
@@ -197,12 +184,8 @@ impl File {
         for step in &MIGRATIONS[taken..] {
             transaction.execute_batch(step).map_err(sqlite)?;
         }
-        transaction
-            .pragma_update(None, "application_id", APPLICATION_ID)
-            .map_err(sqlite)?;
-        transaction
-            .pragma_update(None, "user_version", MIGRATIONS.len() as i64)
-            .map_err(sqlite)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(sqlite)?;
+        transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64).map_err(sqlite)?;
         transaction.commit().map_err(sqlite)
     }
 }
@@ -225,10 +208,7 @@ pub(crate) struct Patience {
 
 impl Patience {
     pub(crate) fn new(limit: Duration) -> Self {
-        Self {
-            limit,
-            since: Instant::now(),
-        }
+        Self { limit, since: Instant::now() }
     }
 
     fn wait<T>(&self, mut attempt: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {

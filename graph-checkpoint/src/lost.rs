@@ -15,9 +15,7 @@ impl Live {
             None => None,
             Some(thread) => Some(CheckpointRow::get(connection, thread.head)?.row),
         };
-        let conflict = Committed::Conflict {
-            head: head.map(|head| head.id),
-        };
+        let conflict = Committed::Conflict { head: head.map(|head| head.id) };
         let Some(thread) = thread else {
             return Ok(conflict);
         };
@@ -40,11 +38,7 @@ impl Live {
             Some(row)
                 if row.parent == parent && row.thread == thread.id && row.run == commit.checkpoint.run =>
             {
-                let place = Seen {
-                    seq: row.seq,
-                    worker: thread.id,
-                    head: row.seq == thread.head,
-                };
+                let place = Seen { seq: row.seq, worker: thread.id, head: row.seq == thread.head };
                 let loaded = reader::load_at(connection, &thread.graph, place)?;
                 Ok(Committed::Adopt(Box::new(loaded)))
             }

@@ -32,11 +32,7 @@ pub enum Stage {
 
 impl SqliteOptions {
     pub(crate) fn new() -> Self {
-        Self {
-            durability: Durability::default(),
-            busy_limit: Duration::from_secs(30),
-            observer: None,
-        }
+        Self { durability: Durability::default(), busy_limit: Duration::from_secs(30), observer: None }
     }
 
     /// What is promised of a step when its commit returns. [`Durability::Power`] unless said otherwise.

@@ -29,9 +29,7 @@ const IDLE: usize = 4;
 
 impl Readers {
     pub(crate) fn new() -> Self {
-        Self {
-            idle: Mutex::new(Vec::new()),
-        }
+        Self { idle: Mutex::new(Vec::new()) }
     }
 
     /// Closes the idle connections.
@@ -87,10 +85,7 @@ pub(crate) struct Seen {
 }
 
 fn missing(thread: &ThreadId, checkpoint: impl ToString) -> StoreError {
-    StoreError::NoCheckpoint {
-        thread: thread.clone(),
-        checkpoint: checkpoint.to_string(),
-    }
+    StoreError::NoCheckpoint { thread: thread.clone(), checkpoint: checkpoint.to_string() }
 }
 
 /// Walks from `from` back to the first checkpoint for which `stop` says so.
@@ -122,18 +117,11 @@ pub(crate) fn seen(
         if row.id == id {
             Ok(row.thread == thread.id)
         } else {
-            Err(corrupt(
-                "the index on checkpoint ids",
-                "it points at another checkpoint",
-            ))
+            Err(corrupt("the index on checkpoint ids", "it points at another checkpoint"))
         }
     })?;
     if own || seq == thread.head {
-        return Ok(Seen {
-            seq,
-            worker: thread.id,
-            head: seq == thread.head,
-        });
+        return Ok(Seen { seq, worker: thread.id, head: seq == thread.head });
     }
     let mut worker = thread.id;
     let found = walk(connection, thread.head, |row, _| {
@@ -143,11 +131,7 @@ pub(crate) fn seen(
         Ok(row.seq <= seq)
     })?;
     match found {
-        Some(row) if row.seq == seq => Ok(Seen {
-            seq,
-            worker,
-            head: false,
-        }),
+        Some(row) if row.seq == seq => Ok(Seen { seq, worker, head: false }),
         _ => Err(missing()),
     }
 }
@@ -161,11 +145,7 @@ pub(crate) fn load(
         return Ok(None);
     };
     let place = match at {
-        At::Head => Seen {
-            seq: row.head,
-            worker: row.id,
-            head: true,
-        },
+        At::Head => Seen { seq: row.head, worker: row.id, head: true },
         At::Id(id) => seen(connection, &row, *id)?,
         At::Before(node) => {
             let mut worker = row.id;
@@ -177,11 +157,7 @@ pub(crate) fn load(
                 Ok(stop)
             })?;
             let found = found.ok_or_else(|| missing(thread, format_args!("before node {node}")))?;
-            Seen {
-                seq: found.seq,
-                worker,
-                head: found.seq == row.head,
-            }
+            Seen { seq: found.seq, worker, head: found.seq == row.head }
         }
     };
     load_at(connection, &row.graph, place).map(Some)
@@ -195,17 +171,13 @@ pub(crate) fn load_at(connection: &Connection, graph: &str, place: Seen) -> Resu
     let (fields, _) = fields_at(connection, place.seq)?;
     let values =
         values(connection, &fields).map_err(|(field, error)| match schema.fields.get(field.index()) {
-            Some(field) if !matches!(error, StoreError::Io(_)) => corrupt(
-                format_args!("field {} of checkpoint {}", field.name, checkpoint.id),
-                error,
-            ),
+            Some(field) if !matches!(error, StoreError::Io(_)) => {
+                corrupt(format_args!("field {} of checkpoint {}", field.name, checkpoint.id), error)
+            }
             _ => error,
         })?;
     if fields.len() > schema.fields.len() {
-        return Err(corrupt(
-            format_args!("schema row {row}"),
-            "a value belongs to none of its fields",
-        ));
+        return Err(corrupt(format_args!("schema row {row}"), "a value belongs to none of its fields"));
     }
     let (results, asks, effects) = work::on(connection, place)?;
     Ok(Loaded {
@@ -234,12 +206,7 @@ pub(crate) fn checkpoint(connection: &Connection, seq: i64) -> Result<Checkpoint
         None => None,
         Some(parent) => Some(CheckpointRow::visit(connection, parent, |row, _| Ok(row.id))?),
     };
-    let absent = |what| {
-        corrupt(
-            format_args!("checkpoint row {seq}"),
-            format_args!("its {what} is missing"),
-        )
-    };
+    let absent = |what| corrupt(format_args!("checkpoint row {seq}"), format_args!("its {what} is missing"));
     let (_, schema, _) = schema(connection, Key::Row(row.schema))?.ok_or_else(|| absent("schema"))?;
     let (_, topology) = topology(connection, Key::Row(row.topology))?.ok_or_else(|| absent("topology"))?;
     Ok(Checkpoint {
@@ -398,17 +365,11 @@ pub(crate) fn threads(connection: &Connection) -> Result<Vec<ThreadSummary>, Sto
                 Some(parent) => Some(CheckpointRow::visit(connection, parent, |row, _| Ok(row.id))?),
             };
             let writer = name(connection, &mut names, head.row.thread)?;
-            let place = Seen {
-                seq: thread.head,
-                worker: thread.id,
-                head: true,
-            };
+            let place = Seen { seq: thread.head, worker: thread.id, head: true };
             Ok(ThreadSummary {
                 thread: thread.name,
                 graph: thread.graph,
-                head: head
-                    .row
-                    .summary(Outline::parse(&head.manifest)?, parent, writer)?,
+                head: head.row.summary(Outline::parse(&head.manifest)?, parent, writer)?,
                 open_asks: work::asks(connection, place)?
                     .into_iter()
                     .filter(|ask| ask.answer.is_none())

@@ -28,9 +28,7 @@ impl ThreadRow {
         let mut find = connection
             .prepare_cached("SELECT id, name, graph, head, sum FROM thread WHERE name = ?")
             .map_err(sqlite)?;
-        let found = find
-            .query_row([name.as_str()], |row| Ok(Self::read(row)))
-            .optional();
+        let found = find.query_row([name.as_str()], |row| Ok(Self::read(row))).optional();
         found.map_err(sqlite)?.transpose()
     }
 
@@ -114,14 +112,8 @@ impl CheckpointRow {
         let mut ids = [0; 32];
         ids[..16].copy_from_slice(self.id.0.as_bytes());
         ids[16..].copy_from_slice(self.run.0.as_bytes());
-        let numbers = [
-            self.seq,
-            self.thread,
-            self.step,
-            source_code(self.source),
-            self.schema,
-            self.topology,
-        ];
+        let numbers =
+            [self.seq, self.thread, self.step, source_code(self.source), self.schema, self.topology];
         let mut bytes = [0; 48];
         for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
             place.copy_from_slice(&number.to_le_bytes());
@@ -164,9 +156,7 @@ impl CheckpointRow {
     pub(crate) fn seq_of(connection: &Connection, id: CheckpointId) -> Result<Option<i64>, StoreError> {
         let look = |sql| -> Result<Option<i64>, StoreError> {
             let mut find = connection.prepare_cached(sql).map_err(sqlite)?;
-            find.query_row([id.0.as_bytes()], |row| row.get(0))
-                .optional()
-                .map_err(sqlite)
+            find.query_row([id.0.as_bytes()], |row| row.get(0)).optional().map_err(sqlite)
         };
         if let Some(seq) = look("SELECT seq FROM locator WHERE id = ?")? {
             let points_at_it = Self::visit(connection, seq, |row, _| Ok(row.id == id))?;
@@ -313,11 +303,7 @@ impl Changed<'_> {
             let place = format_args!("changes of checkpoint row {seq}");
             let sum: i64 = row.get(2).map_err(sqlite)?;
             let fields = optional_text(row, 3)?;
-            let found = Changed {
-                parent: row.get(1).map_err(sqlite)?,
-                fields,
-                changes: text(row, 4)?,
-            };
+            let found = Changed { parent: row.get(1).map_err(sqlite)?, fields, changes: text(row, 4)? };
             if sum != Self::sum(seq, found.parent, found.changes, found.fields) {
                 return Err(mismatch(place));
             }
@@ -361,18 +347,12 @@ fn descend(
                 None => return Ok(()),
                 Some(older) if older < seq => wanted = older,
                 Some(_) => {
-                    return Err(corrupt(
-                        format_args!("checkpoint row {seq}"),
-                        "it names no older one",
-                    ));
+                    return Err(corrupt(format_args!("checkpoint row {seq}"), "it names no older one"));
                 }
             }
             stepped_over = 0;
         }
-        return Err(corrupt(
-            format_args!("checkpoint row {wanted}"),
-            "the row is missing",
-        ));
+        return Err(corrupt(format_args!("checkpoint row {wanted}"), "the row is missing"));
     }
 }
 
@@ -383,15 +363,11 @@ pub(crate) fn text<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r str, Store
 
 fn optional_text<'r>(row: &'r Row<'_>, column: usize) -> Result<Option<&'r str>, StoreError> {
     let value = row.get_ref(column).map_err(sqlite)?;
-    value
-        .as_str_or_null()
-        .map_err(|error| corrupt("a text column", error))
+    value.as_str_or_null().map_err(|error| corrupt("a text column", error))
 }
 
 fn uuid(row: &Row<'_>, column: usize) -> Result<Uuid, StoreError> {
-    row.get::<_, [u8; 16]>(column)
-        .map(Uuid::from_bytes)
-        .map_err(sqlite)
+    row.get::<_, [u8; 16]>(column).map(Uuid::from_bytes).map_err(sqlite)
 }
 
 pub(crate) fn mismatch(place: impl core::fmt::Display) -> StoreError {

@@ -93,12 +93,7 @@ impl SqliteSaver {
             })
             .map_err(Trouble::Spawn)?;
         let shared = opened.await.map_err(|_| Trouble::WriterGone)??;
-        Ok(Self {
-            open: Arc::new(Open {
-                shared,
-                thread: Some(thread),
-            }),
-        })
+        Ok(Self { open: Arc::new(Open { shared, thread: Some(thread) }) })
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -108,10 +103,7 @@ impl SqliteSaver {
     /// Hands a request to the writer and waits for its answer.
     async fn ask_writer(&self, request: Request) -> Result<Done, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let job = Job {
-            request,
-            reply: Some(reply),
-        };
+        let job = Job { request, reply: Some(reply) };
         let shared = self.shared();
         match shared.file.options.durability {
             Durability::Power => shared.writer.queue.push(job),
@@ -134,10 +126,7 @@ impl SqliteSaver {
         let shared = self.shared().clone();
         if shared.writer.queue.is_unsettled() {
             let (reply, written) = oneshot::channel();
-            shared.writer.queue.push(Job {
-                request: Request::Settle,
-                reply: Some(reply),
-            });
+            shared.writer.queue.push(Job { request: Request::Settle, reply: Some(reply) });
             written.await.map_err(|_| Trouble::WriterGone)??;
         }
         match tokio::runtime::Handle::try_current() {
@@ -155,29 +144,19 @@ impl Shared {
         if self.file.path.is_none() || self.file.options.durability == Durability::Exit {
             self.writer.read(|connection| reader::snapshot(connection, read))
         } else {
-            self.readers
-                .with(&self.file, |connection| reader::snapshot(connection, read))
+            self.readers.with(&self.file, |connection| reader::snapshot(connection, read))
         }
     }
 
     /// Opens the superstep on `base`; whether that is still the thread's head.
     fn begin_superstep(&self, thread: &ThreadId, base: CheckpointId) -> Result<bool, StoreError> {
         let stored = self.read(|connection| {
-            let missing = || StoreError::NoCheckpoint {
-                thread: thread.clone(),
-                checkpoint: base.to_string(),
-            };
+            let missing =
+                || StoreError::NoCheckpoint { thread: thread.clone(), checkpoint: base.to_string() };
             let row = ThreadRow::find(connection, thread)?.ok_or_else(missing)?;
             let seq = CheckpointRow::seq_of(connection, base)?.ok_or_else(missing)?;
             let head = row.head == seq;
-            let results = work::results(
-                connection,
-                Seen {
-                    seq,
-                    worker: row.id,
-                    head,
-                },
-            )?;
+            let results = work::results(connection, Seen { seq, worker: row.id, head })?;
             Ok(head.then_some(results))
         })?;
         let Some(results) = stored else {
@@ -218,8 +197,7 @@ impl Checkpointer for SqliteSaver {
 
     async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
         let name = thread.clone();
-        self.read(move |connection| reader::load(connection, &name, &at))
-            .await
+        self.read(move |connection| reader::load(connection, &name, &at)).await
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
@@ -275,8 +253,7 @@ impl Checkpointer for SqliteSaver {
         base: CheckpointId,
         effect: EffectRecord,
     ) -> Result<(), StoreError> {
-        self.tell_writer(Request::BeginEffect(thread.clone(), base, effect))
-            .await
+        self.tell_writer(Request::BeginEffect(thread.clone(), base, effect)).await
     }
 
     async fn end_effect(
@@ -299,13 +276,11 @@ impl Checkpointer for SqliteSaver {
 
     async fn history(&self, thread: &ThreadId, page: Page) -> Result<Vec<Summary>, StoreError> {
         let name = thread.clone();
-        self.read(move |connection| reader::history(connection, &name, page))
-            .await
+        self.read(move |connection| reader::history(connection, &name, page)).await
     }
 
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {
-        self.tell_writer(Request::Fork(from.clone(), at, to.clone()))
-            .await
+        self.tell_writer(Request::Fork(from.clone(), at, to.clone())).await
     }
 
     async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {

@@ -57,10 +57,7 @@ impl Sessions {
     /// Opens the superstep on `base` with the results that are stored; keeps what was opened meanwhile.
     pub(crate) fn begin(&self, thread: &ThreadId, base: CheckpointId, stored: Vec<TaskResult>) {
         let mut open = self.open();
-        let session = open.entry(thread.clone()).or_insert_with(|| Session {
-            base,
-            results: HashMap::new(),
-        });
+        let session = open.entry(thread.clone()).or_insert_with(|| Session { base, results: HashMap::new() });
         if session.base != base {
             session.base = base;
             session.results.clear();

@@ -32,11 +32,7 @@ type Work = (Vec<TaskResult>, Vec<AskRecord>, Vec<EffectRecord>);
 
 /// Everything on top of a checkpoint.
 pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Work, StoreError> {
-    Ok((
-        results(connection, seen)?,
-        asks(connection, seen)?,
-        effects(connection, seen)?,
-    ))
+    Ok((results(connection, seen)?, asks(connection, seen)?, effects(connection, seen)?))
 }
 
 fn encode<T: Serialize>(value: &T) -> Result<String, StoreError> {
@@ -44,10 +40,7 @@ fn encode<T: Serialize>(value: &T) -> Result<String, StoreError> {
 }
 
 fn place_of(seen: Seen) -> Place {
-    Place {
-        thread: seen.worker,
-        base: seen.seq,
-    }
+    Place { thread: seen.worker, base: seen.seq }
 }
 
 pub(crate) fn results(connection: &Connection, seen: Seen) -> Result<Vec<TaskResult>, StoreError> {
@@ -95,19 +88,9 @@ pub(crate) fn record(connection: &Connection, place: Place, result: &TaskResult)
     if inserted == 1 {
         return Ok(true);
     }
-    let held = results(
-        connection,
-        Seen {
-            seq: place.base,
-            worker: place.thread,
-            head: true,
-        },
-    )?;
+    let held = results(connection, Seen { seq: place.base, worker: place.thread, head: true })?;
     let Some(mut held) = held.into_iter().find(|held| held.task == task) else {
-        return Err(corrupt(
-            "the index on pending results",
-            "it names a row that is missing",
-        ));
+        return Err(corrupt("the index on pending results", "it names a row that is missing"));
     };
     if held == *result {
         return Ok(true);
@@ -151,10 +134,7 @@ pub(crate) fn asks(connection: &Connection, seen: Seen) -> Result<Vec<AskRecord>
             continue;
         }
         let mut ask: AskRecord = serde_json::from_str(stored).map_err(|error| corrupt(at, error))?;
-        ask.answer = answer
-            .map(Json::parse)
-            .transpose()
-            .map_err(|error| corrupt(at, error))?;
+        ask.answer = answer.map(Json::parse).transpose().map_err(|error| corrupt(at, error))?;
         asks.push(ask);
     }
     Ok(asks)
@@ -168,10 +148,7 @@ fn ask_sum(place: Place, interrupt: InterruptId, stored: &str, answer: Option<&s
 /// Stores a question unless it is there.
 pub(crate) fn ask(connection: &Connection, place: Place, ask: &AskRecord) -> Result<(), StoreError> {
     let answer = ask.answer.as_ref().map(Json::as_str);
-    let stored = encode(&AskRecord {
-        answer: None,
-        ..ask.clone()
-    })?;
+    let stored = encode(&AskRecord { answer: None, ..ask.clone() })?;
     connection
         .prepare_cached(
             "INSERT INTO ask(thread, base, interrupt, text, answer, sum) VALUES(?, ?, ?, ?, ?, ?) \
@@ -179,14 +156,7 @@ pub(crate) fn ask(connection: &Connection, place: Place, ask: &AskRecord) -> Res
         )
         .and_then(|mut insert| {
             let sum = ask_sum(place, ask.id, &stored, answer);
-            insert.execute(params![
-                place.thread,
-                place.base,
-                ask.id.as_bytes(),
-                stored,
-                answer,
-                sum
-            ])
+            insert.execute(params![place.thread, place.base, ask.id.as_bytes(), stored, answer, sum])
         })
         .map(drop)
         .map_err(sqlite)
@@ -202,22 +172,14 @@ pub(crate) fn answer(
     let stored: String = connection
         .prepare_cached("SELECT text FROM ask WHERE thread = ? AND base = ? AND interrupt = ?")
         .and_then(|mut find| {
-            find.query_row(params![place.thread, place.base, interrupt.as_bytes()], |row| {
-                row.get(0)
-            })
+            find.query_row(params![place.thread, place.base, interrupt.as_bytes()], |row| row.get(0))
         })
         .map_err(sqlite)?;
     let sum = ask_sum(place, interrupt, &stored, Some(answer.as_str()));
     connection
         .prepare_cached("UPDATE ask SET answer = ?, sum = ? WHERE thread = ? AND base = ? AND interrupt = ?")
         .and_then(|mut update| {
-            update.execute(params![
-                answer.as_str(),
-                sum,
-                place.thread,
-                place.base,
-                interrupt.as_bytes()
-            ])
+            update.execute(params![answer.as_str(), sum, place.thread, place.base, interrupt.as_bytes()])
         })
         .map(drop)
         .map_err(sqlite)
@@ -258,11 +220,7 @@ fn effects(connection: &Connection, seen: Seen) -> Result<Vec<EffectRecord>, Sto
 }
 
 fn effect_sum(place: Place, id: &EffectId, attempt: u32, outcome: Option<&str>) -> i64 {
-    let sum = place
-        .sum("effect")
-        .bytes(id.task.as_bytes())
-        .text(&id.name)
-        .text(&id.key);
+    let sum = place.sum("effect").bytes(id.task.as_bytes()).text(&id.name).text(&id.key);
     let sum = sum.int(i64::from(id.occurrence)).int(i64::from(attempt));
     sum.optional_text(outcome).finish()
 }
@@ -312,16 +270,8 @@ pub(crate) fn end_effect(
              WHERE thread = ? AND base = ? AND task = ? AND name = ? AND key = ? AND occurrence = ?",
         )
         .and_then(|mut find| {
-            let key = params![
-                place.thread,
-                place.base,
-                id.task.as_bytes(),
-                id.name,
-                id.key,
-                id.occurrence
-            ];
-            find.query_row(key, |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()
+            let key = params![place.thread, place.base, id.task.as_bytes(), id.name, id.key, id.occurrence];
+            find.query_row(key, |row| Ok((row.get(0)?, row.get(1)?))).optional()
         })
         .map_err(sqlite)?;
     let Some((row, attempt)) = begun else {
@@ -332,11 +282,7 @@ pub(crate) fn end_effect(
         .prepare_cached("UPDATE effect SET outcome = ?, sum = ? WHERE id = ?")
         .and_then(|mut update| update.execute(params![outcome, sum, row]))
         .map_err(sqlite)?;
-    if updated == 1 {
-        Ok(())
-    } else {
-        Err(Trouble::Raced.into())
-    }
+    if updated == 1 { Ok(()) } else { Err(Trouble::Raced.into()) }
 }
 
 /// The barrier: what goes when a checkpoint continues `place`.

@@ -79,10 +79,7 @@ struct Waiting {
 
 impl Queue {
     pub(crate) fn new() -> Self {
-        Self {
-            waiting: Mutex::default(),
-            wake: Condvar::new(),
-        }
+        Self { waiting: Mutex::default(), wake: Condvar::new() }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -178,11 +175,7 @@ enum Failed {
 impl Ledger {
     pub(crate) fn open(file: File) -> Result<Self, StoreError> {
         let live = Live::new(file.open_writer()?);
-        Ok(Self {
-            file,
-            live: Some(live),
-            faults: HashMap::new(),
-        })
+        Ok(Self { file, live: Some(live), faults: HashMap::new() })
     }
 
     /// The open connection; opens it anew after a failure.
@@ -205,9 +198,7 @@ impl Ledger {
         let failure = match written {
             Ok(()) => {
                 queue.settled(jobs.iter().filter(|job| job.reply.is_none()).count());
-                jobs.into_iter()
-                    .zip(answers)
-                    .for_each(|(job, answer)| job.tell(answer));
+                jobs.into_iter().zip(answers).for_each(|(job, answer)| job.tell(answer));
                 return;
             }
             Err(Failed::Busy) => return queue.put_back(jobs),
@@ -308,10 +299,8 @@ impl Ledger {
         }
         let mut tries = 0;
         loop {
-            let begun = live
-                .connection
-                .prepare_cached("BEGIN IMMEDIATE")
-                .and_then(|mut begin| begin.execute([]));
+            let begun =
+                live.connection.prepare_cached("BEGIN IMMEDIATE").and_then(|mut begin| begin.execute([]));
             match begun {
                 Ok(_) => break,
                 Err(error) if is_busy(&error) && waits == Waits::Never => return Err(Failed::Busy),
@@ -343,10 +332,7 @@ impl Ledger {
                     Ok(true) | Err(StoreError::Superseded { .. }) => None,
                     // Another driver's result of this task was first, and this one was used already: the
                     // superstep cannot be committed with it.
-                    Ok(false) => Some(StoreError::Superseded {
-                        thread: thread.clone(),
-                        base: *base,
-                    }),
+                    Ok(false) => Some(StoreError::Superseded { thread: thread.clone(), base: *base }),
                     Err(error) => Some(error),
                 };
                 unwaited(faults, thread, fault)
@@ -362,8 +348,7 @@ impl Ledger {
                 unwaited(faults, thread, fault)
             }
             Request::Ask(thread, base, asks) => live.place(thread, *base).and_then(|place| {
-                asks.iter()
-                    .try_for_each(|ask| work::ask(&live.connection, place, ask))?;
+                asks.iter().try_for_each(|ask| work::ask(&live.connection, place, ask))?;
                 Ok(Done::Nothing)
             }),
             Request::Answer(thread, answers) => live.answer(thread, answers).map(|()| Done::Nothing),
@@ -433,10 +418,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) fn new(ledger: Ledger) -> Self {
-        Self {
-            queue: Queue::new(),
-            ledger: Mutex::new(Some(ledger)),
-        }
+        Self { queue: Queue::new(), ledger: Mutex::new(Some(ledger)) }
     }
 
     /// The body of the writer thread: writes what waits until the queue is closed, then saves.

@@ -51,11 +51,7 @@ pub enum NodeErrorKind {
 impl NodeError {
     /// An error of the given kind.
     pub fn new(kind: NodeErrorKind, source: impl Into<BoxError>) -> Self {
-        Self {
-            kind,
-            source: source.into(),
-            retry_after: None,
-        }
+        Self { kind, source: source.into(), retry_after: None }
     }
 
     /// An error that is worth another attempt, whatever its type.
@@ -114,11 +110,7 @@ impl NodeError {
             causes.push(error.to_string());
             next = error.source();
         }
-        ErrorReport {
-            kind: self.kind,
-            message: self.source.to_string(),
-            causes,
-        }
+        ErrorReport { kind: self.kind, message: self.source.to_string(), causes }
     }
 }
 

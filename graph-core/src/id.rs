@@ -237,12 +237,7 @@ impl InterruptId {
     /// old one's answer.
     #[must_use]
     pub fn derive(task: TaskId, key: &str, occurrence: u32, question: &str) -> Self {
-        Self::hash(&[
-            task.as_bytes(),
-            key.as_bytes(),
-            &occurrence.to_le_bytes(),
-            question.as_bytes(),
-        ])
+        Self::hash(&[task.as_bytes(), key.as_bytes(), &occurrence.to_le_bytes(), question.as_bytes()])
     }
 }
 

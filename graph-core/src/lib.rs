@@ -8,10 +8,7 @@ extern crate std;
 // The derives name this crate `superstep`, as users do.
 #[cfg_attr(
     not(test),
-    expect(
-        unused_extern_crates,
-        reason = "paths in the expansion of the derives resolve through it"
-    )
+    expect(unused_extern_crates, reason = "paths in the expansion of the derives resolve through it")
 )]
 extern crate self as superstep;
 

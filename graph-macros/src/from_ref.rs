@@ -35,33 +35,22 @@ impl Context {
     fn read(item: &DeriveInput, errors: &mut Errors) -> Self {
         let krate =
             item_attrs(&item.attrs, errors).map_or_else(|| quote!(::superstep), ToTokens::into_token_stream);
-        let mut context = Self {
-            parts: Vec::new(),
-            private: quote!(#krate::__private),
-        };
+        let mut context = Self { parts: Vec::new(), private: quote!(#krate::__private) };
         for param in &item.generics.params {
             if let GenericParam::Lifetime(lifetime) = param {
-                errors.at(
-                    lifetime,
-                    "a context outlives every run: it cannot have a lifetime parameter",
-                );
+                errors.at(lifetime, "a context outlives every run: it cannot have a lifetime parameter");
                 return context;
             }
         }
         let fields = match &item.data {
             Data::Struct(data) => &data.fields,
             Data::Enum(data) => {
-                errors.at(
-                    data.enum_token,
-                    "a context is a struct, with one field per thing that nodes need",
-                );
+                errors.at(data.enum_token, "a context is a struct, with one field per thing that nodes need");
                 return context;
             }
             Data::Union(data) => {
-                errors.at(
-                    data.union_token,
-                    "a context is a struct, with one field per thing that nodes need",
-                );
+                errors
+                    .at(data.union_token, "a context is a struct, with one field per thing that nodes need");
                 return context;
             }
         };
@@ -70,11 +59,7 @@ impl Context {
             if is_skipped(&field.attrs, errors) {
                 continue;
             }
-            if item
-                .generics
-                .type_params()
-                .any(|param| is_param(&field.ty, &param.ident))
-            {
+            if item.generics.type_params().any(|param| is_param(&field.ty, &param.ident)) {
                 errors.at(
                     &field.ty,
                     "a part of a context has a type of its own; wrap this type parameter in a newtype, \
@@ -106,10 +91,7 @@ impl Context {
         let (impl_generics, arguments, clause) = item.generics.split_for_impl();
         let mut cloned = item.generics.clone();
         if item.generics.type_params().next().is_some() {
-            cloned
-                .make_where_clause()
-                .predicates
-                .push(syn::parse_quote!(Self: #private::Clone));
+            cloned.make_where_clause().predicates.push(syn::parse_quote!(Self: #private::Clone));
         }
         let (_, _, whole_clause) = cloned.split_for_impl();
         let parts = self.parts.iter().map(|(member, ty)| {

@@ -17,10 +17,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let options = errors.take(Options::read(arguments)).unwrap_or_default();
     let checks = match syn::parse2::<ItemFn>(item.clone()) {
         Ok(function) => {
-            let state = options
-                .state
-                .clone()
-                .or_else(|| inferred_state(&function, &mut errors));
+            let state = options.state.clone().or_else(|| inferred_state(&function, &mut errors));
             check(&function, &mut errors);
             match errors.is_empty() {
                 true => checks(&function, state, &options),
@@ -28,10 +25,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
             }
         }
         Err(_) => {
-            errors.at(
-                &item,
-                "`#[node]` belongs above an `async fn` outside of `impl` and `trait`",
-            );
+            errors.at(&item, "`#[node]` belongs above an `async fn` outside of `impl` and `trait`");
             TokenStream::new()
         }
     };
@@ -73,10 +67,7 @@ impl Options {
 fn check(function: &ItemFn, errors: &mut Errors) {
     let signature = &function.sig;
     if signature.asyncness.is_none() {
-        errors.at(
-            signature.fn_token,
-            "a node is an `async fn`: write `async` before `fn`",
-        );
+        errors.at(signature.fn_token, "a node is an `async fn`: write `async` before `fn`");
     }
     let mut inputs: Vec<&Type> = Vec::new();
     for (index, argument) in signature.inputs.iter().enumerate() {
@@ -106,10 +97,7 @@ fn check(function: &ItemFn, errors: &mut Errors) {
         }
         if last_segment(ty).is_some_and(|segment| segment.ident == "Input") {
             if let Some(first) = inputs.first() {
-                errors.at(
-                    ty,
-                    "a node takes one `Input`; send both values as one struct or tuple",
-                );
+                errors.at(ty, "a node takes one `Input`; send both values as one struct or tuple");
                 errors.at(first, "this is the first");
             }
             inputs.push(ty);
@@ -120,10 +108,7 @@ fn check(function: &ItemFn, errors: &mut Errors) {
 /// The assertions. They are never called.
 fn checks(function: &ItemFn, state: Option<Type>, options: &Options) -> TokenStream {
     let signature = &function.sig;
-    let krate = options
-        .krate
-        .as_ref()
-        .map_or_else(|| quote!(::superstep), ToTokens::to_token_stream);
+    let krate = options.krate.as_ref().map_or_else(|| quote!(::superstep), ToTokens::to_token_stream);
     let private = quote!(#krate::__private);
 
     // A state or context that is not known stands for all: the check is then generic over it.
@@ -209,10 +194,7 @@ fn inferred_state(function: &ItemFn, errors: &mut Errors) -> Option<Type> {
     }
     let first = found.first()?.clone();
     if let Some(other) = found.iter().find(|ty| source::text(*ty) != source::text(&first)) {
-        errors.at(
-            other,
-            "a node belongs to one graph and so to one state, and this is another",
-        );
+        errors.at(other, "a node belongs to one graph and so to one state, and this is another");
         errors.at(&first, "the node's state is said to be this");
     }
     Some(first)

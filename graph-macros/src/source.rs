@@ -7,10 +7,7 @@ use quote::ToTokens;
 ///
 /// It becomes part of a schema's fingerprint, so it depends on the tokens only, not on their layout.
 pub(crate) fn text(tokens: &impl ToTokens) -> String {
-    let mut printer = Printer {
-        text: String::new(),
-        last: Last::Open,
-    };
+    let mut printer = Printer { text: String::new(), last: Last::Open };
     printer.stream(tokens.to_token_stream());
     printer.text
 }
@@ -22,14 +19,11 @@ pub(crate) fn mentions(tokens: &impl ToTokens, name: &str) -> bool {
 
 /// Where the name `name` occurs in `tokens`.
 pub(crate) fn find(tokens: &impl ToTokens, name: &str) -> Option<Span> {
-    tokens
-        .to_token_stream()
-        .into_iter()
-        .find_map(|token| match token {
-            TokenTree::Ident(found) if found == name => Some(found.span()),
-            TokenTree::Group(group) => find(&group.stream(), name),
-            _ => None,
-        })
+    tokens.to_token_stream().into_iter().find_map(|token| match token {
+        TokenTree::Ident(found) if found == name => Some(found.span()),
+        TokenTree::Group(group) => find(&group.stream(), name),
+        _ => None,
+    })
 }
 
 /// `tokens` with another span, for code whose errors are to point there.
@@ -151,14 +145,8 @@ mod tests {
     #[test]
     fn layout_does_not_show() {
         assert_eq!(text(&quote!(Vec<String>)), "Vec<String>");
-        assert_eq!(
-            text(&quote!(BTreeMap<String, (u8,u16)>)),
-            "BTreeMap<String, (u8, u16)>"
-        );
-        assert_eq!(
-            text(&quote!(::std::vec::Vec<[u8; 4]>)),
-            "::std::vec::Vec<[u8; 4]>"
-        );
+        assert_eq!(text(&quote!(BTreeMap<String, (u8,u16)>)), "BTreeMap<String, (u8, u16)>");
+        assert_eq!(text(&quote!(::std::vec::Vec<[u8; 4]>)), "::std::vec::Vec<[u8; 4]>");
         assert_eq!(
             text(&quote!(Option<Box<dyn Fn(u8) -> u8 + Send>>)),
             "Option<Box<dyn Fn(u8) -> u8 + Send>>"

@@ -126,11 +126,7 @@ async fn a_retry_that_waits_is_cancelled_too() {
     assert_eq!(began.elapsed().as_secs(), 1);
     let log = thread.resume().await.expect("the second call succeeds").state;
     assert_eq!(log.ran, ["node"]);
-    assert_eq!(
-        began.elapsed().as_secs(),
-        1,
-        "a resume does not wait for the old retry"
-    );
+    assert_eq!(began.elapsed().as_secs(), 1, "a resume does not wait for the old retry");
 }
 
 #[tokio::test]

@@ -79,19 +79,11 @@ async fn two_inputs_at_once_lose_no_turn() {
             let (x, y) = tokio::join!(run("x"), run("y"));
             let lost = [x.is_err(), y.is_err()];
             let won = if lost[0] { "y" } else { "x" };
-            assert_eq!(
-                one_won([x, y]).ran.iter().rev().take(2).collect::<Vec<_>>(),
-                ["node", won]
-            );
+            assert_eq!(one_won([x, y]).ran.iter().rev().take(2).collect::<Vec<_>>(), ["node", won]);
             // The turn that lost is run again by its caller, and is then there too.
             let again = if lost[0] { run("x") } else { run("y") }.await;
             let log = again.expect("nobody else runs").state;
-            assert!(
-                ["x", "y"]
-                    .iter()
-                    .all(|turn| log.ran.iter().any(|ran| ran == turn)),
-                "{log:?}"
-            );
+            assert!(["x", "y"].iter().all(|turn| log.ran.iter().any(|ran| ran == turn)), "{log:?}");
         }
     })
     .await;
@@ -103,9 +95,8 @@ async fn a_run_that_lost_is_superseded_also_at_its_next_effect_or_question() {
     for asks in [false, true] {
         on_both_savers(|saver| async move {
             let mut g = StateGraph::<Log, Stage>::new("g");
-            let node = g.node(
-                "node",
-                move |fx: Effects, ask: Ask<String, String>, calls: Dep<Calls>| async move {
+            let node =
+                g.node("node", move |fx: Effects, ask: Ask<String, String>, calls: Dep<Calls>| async move {
                     calls.note("node");
                     if calls.of("node") == 1 {
                         while calls.of("overtaken") == 0 {
@@ -118,8 +109,7 @@ async fn a_run_that_lost_is_superseded_also_at_its_next_effect_or_question() {
                         calls.note("effect");
                     }
                     Log::update().ran(["node"])
-                },
-            );
+                });
             g.edge(START, node);
             g.edge(node, END);
             let stage = Stage::default();
@@ -181,11 +171,7 @@ async fn results_of_another_run_count_and_a_run_that_is_behind_ends() {
         };
         let slow = thread.run(Log::update()).into_future();
         let runs = tokio::join!(slow, overtake);
-        assert_eq!(
-            one_won([runs.0, runs.1]).ran,
-            ["a1", "b2", "end"],
-            "a1 was recorded first"
-        );
+        assert_eq!(one_won([runs.0, runs.1]).ran, ["a1", "b2", "end"], "a1 was recorded first");
         assert_eq!(stage.calls.of("end"), 1);
     })
     .await;

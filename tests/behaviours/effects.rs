@@ -59,9 +59,7 @@ async fn a_resume_does_not_repeat_what_succeeded() {
         };
         let stage = Stage::default();
         stage.broken.smash("node");
-        let thread = only(node, &stage, |node| node)
-            .shared_checkpointer(saver)
-            .thread("t");
+        let thread = only(node, &stage, |node| node).shared_checkpointer(saver).thread("t");
         for _ in 0..2 {
             run_or_resume(&thread).await.expect_err("the node is broken");
         }
@@ -85,23 +83,11 @@ async fn a_retry_reuses_what_succeeded() {
     let stage = Stage::default();
     let graph = only(node, &stage, |node| node.retry(Retry::fixed(3, Duration::ZERO)));
     // Without a saver too: the journal of a task lives as long as the task.
-    let run = graph
-        .run(Log::update())
-        .await
-        .expect("the third attempt succeeds");
-    assert_eq!(
-        (run.state.said.as_slice(), stage.calls.take().len()),
-        (&["7".to_owned()][..], 1)
-    );
+    let run = graph.run(Log::update()).await.expect("the third attempt succeeds");
+    assert_eq!((run.state.said.as_slice(), stage.calls.take().len()), (&["7".to_owned()][..], 1));
     let graph = graph.checkpointer(MemorySaver::new());
-    let run = graph
-        .run(Log::update())
-        .await
-        .expect("the third attempt succeeds");
-    assert_eq!(
-        (run.state.said.as_slice(), stage.calls.take().len()),
-        (&["7".to_owned()][..], 1)
-    );
+    let run = graph.run(Log::update()).await.expect("the third attempt succeeds");
+    assert_eq!((run.state.said.as_slice(), stage.calls.take().len()), (&["7".to_owned()][..], 1));
 }
 
 #[tokio::test]
@@ -116,9 +102,7 @@ async fn an_effect_that_failed_runs_again_with_its_node() {
         };
         let stage = Stage::default();
         stage.broken.smash("mail");
-        let thread = only(node, &stage, |node| node)
-            .shared_checkpointer(saver)
-            .thread("t");
+        let thread = only(node, &stage, |node| node).shared_checkpointer(saver).thread("t");
         let error = thread.run(Log::update()).await.expect_err("the mail is down");
         assert!(error.to_string().ends_with("mail is broken"), "{error}");
         stage.broken.mend("mail");
@@ -147,9 +131,7 @@ async fn names_keys_and_occurrences_tell_effects_apart() {
         };
         let stage = Stage::default();
         stage.broken.smash("node");
-        let thread = only(node, &stage, |node| node)
-            .shared_checkpointer(saver)
-            .thread("t");
+        let thread = only(node, &stage, |node| node).shared_checkpointer(saver).thread("t");
         thread.run(Log::update()).await.expect_err("the node is broken");
         stage.broken.mend("node");
         let log = thread.resume().await.expect("all is mended").state;
@@ -183,9 +165,7 @@ async fn two_effects_in_flight_need_different_keys() {
     };
     let graph = only(slow, &Stage::default(), |node| node);
     let error = graph.run(Log::update()).await.expect_err("both at once");
-    let RunError::Node(failure) = error else {
-        panic!("{error}")
-    };
+    let RunError::Node(failure) = error else { panic!("{error}") };
     assert_eq!(failure.error.kind(), NodeErrorKind::Effect);
     assert_eq!(
         failure.error.to_string(),
@@ -236,21 +216,18 @@ async fn a_failure_of_the_journal_cannot_be_swallowed() {
 /// A node whose effect is cut off in its middle by a sibling that fails.
 fn cut_off(stage: &Stage, saver: Arc<dyn Checkpointer>, on_unknown: OnUnknown) -> Graph<Log> {
     let mut g = StateGraph::<Log, Stage>::new("g");
-    let pays = g.node(
-        "pays",
-        |fx: Effects, calls: Dep<Calls>, broken: Dep<Broken>| async move {
-            let effect = || async {
-                calls.note("paid");
-                if broken.check("fails").is_err() {
-                    broken.smash("now");
-                    std::future::pending::<()>().await;
-                }
-                Ok::<_, Infallible>("paid".to_owned())
-            };
-            let Ok(text) = fx.run("pay", effect).await;
-            said(text)
-        },
-    );
+    let pays = g.node("pays", |fx: Effects, calls: Dep<Calls>, broken: Dep<Broken>| async move {
+        let effect = || async {
+            calls.note("paid");
+            if broken.check("fails").is_err() {
+                broken.smash("now");
+                std::future::pending::<()>().await;
+            }
+            Ok::<_, Infallible>("paid".to_owned())
+        };
+        let Ok(text) = fx.run("pay", effect).await;
+        said(text)
+    });
     // Fails once the effect is under way.
     let fails = g.node("fails", |broken: Dep<Broken>| async move {
         while broken.check("fails").is_err() && broken.check("now").is_ok() {
@@ -277,10 +254,7 @@ async fn an_effect_of_unknown_outcome_is_not_repeated_silently() {
         assert_eq!(stage.calls.of("paid"), 1);
         stage.broken.mend("fails");
         for _ in 0..2 {
-            let error = thread
-                .resume()
-                .await
-                .expect_err("nobody knows whether it was paid");
+            let error = thread.resume().await.expect_err("nobody knows whether it was paid");
             assert_eq!(
                 error.to_string(),
                 "node \"pays\" failed at step 1: effect `pay` was started before, and whether it happened is \
@@ -323,15 +297,11 @@ async fn a_retry_after_a_timeout_does_not_repeat_an_effect_silently() {
     };
     let stage = Stage::default();
     let graph = only(node, &stage, |node| {
-        node.timeout(Duration::from_secs(1))
-            .retry(Retry::fixed(3, Duration::ZERO))
+        node.timeout(Duration::from_secs(1)).retry(Retry::fixed(3, Duration::ZERO))
     });
     for graph in [graph.clone(), graph.checkpointer(MemorySaver::new())] {
         let error = graph.run(Log::update()).await.expect_err("nobody knows");
-        assert!(
-            error.to_string().contains("whether it happened is not known"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("whether it happened is not known"), "{error}");
         assert_eq!(stage.calls.take(), ["paid"]);
     }
     let graph = only(node, &stage, |node| {
@@ -339,14 +309,8 @@ async fn a_retry_after_a_timeout_does_not_repeat_an_effect_silently() {
             .retry(Retry::fixed(3, Duration::ZERO))
             .on_unknown(OnUnknown::Retry)
     });
-    let run = graph
-        .run(Log::update())
-        .await
-        .expect("the second attempt is fast");
-    assert_eq!(
-        (run.state.said, stage.calls.take().len()),
-        (vec!["paid".to_owned()], 2)
-    );
+    let run = graph.run(Log::update()).await.expect("the second attempt is fast");
+    assert_eq!((run.state.said, stage.calls.take().len()), (vec!["paid".to_owned()], 2));
 }
 
 #[tokio::test(start_paused = true)]

@@ -55,13 +55,11 @@ fn line(event: &RunEvent) -> String {
         EventKind::TaskFinished { node, recorded, .. } if *recorded => format!("{node} was finished"),
         EventKind::TaskFinished { node, writes, .. } => format!("{node} finished, {} writes", writes.len()),
         EventKind::TaskPaused { node, .. } => format!("{node} paused"),
-        EventKind::TaskFailed {
-            node, retry_in_ms, ..
-        } => format!("{node} failed, again in {retry_in_ms:?}"),
+        EventKind::TaskFailed { node, retry_in_ms, .. } => format!("{node} failed, again in {retry_in_ms:?}"),
         EventKind::Custom { node, name, data, .. } => format!("{node} says {name} {data}"),
-        EventKind::CheckpointSaved {
-            step, source, next, ..
-        } => format!("saved {step} {source:?} then {next:?}"),
+        EventKind::CheckpointSaved { step, source, next, .. } => {
+            format!("saved {step} {source:?} then {next:?}")
+        }
         EventKind::Interrupted { interrupts } => format!("{} questions", interrupts.len()),
         EventKind::JoinUnfinished { target, missing } => format!("{target} waits for {missing:?}"),
         EventKind::RunFinished { status } => format!("{status:?}"),
@@ -82,9 +80,7 @@ fn lines(events: &[RunEvent]) -> Vec<String> {
 async fn a_run_is_told_in_order() {
     on_both_savers(|saver| async move {
         let events = Lines::default();
-        let graph = graph(&Stage::default())
-            .shared_checkpointer(saver)
-            .observe(events.observe());
+        let graph = graph(&Stage::default()).shared_checkpointer(saver).observe(events.observe());
         let run = graph.thread("t").run(Log::update().ran(["in"])).await;
         assert_eq!(run.expect("no node fails").status, Status::Finished);
         let mut told = lines(&events.take());
@@ -127,22 +123,13 @@ async fn a_resumed_run_tells_what_was_finished_before() {
         thread.run(Log::update()).await.expect_err("b is broken");
         let told = lines(&events.take());
         assert!(told.contains(&"b failed, again in None".to_owned()), "{told:?}");
-        assert_eq!(
-            told.last().map(String::as_str),
-            Some("failed: node \"b\" failed at step 1: b is broken")
-        );
+        assert_eq!(told.last().map(String::as_str), Some("failed: node \"b\" failed at step 1: b is broken"));
         stage.broken.mend("b");
         let run = thread.resume().await.expect("all is mended");
         assert_eq!(run.state.ran, ["a", "b", "end"]);
         assert_eq!(
             lines(&events.take())[..5],
-            [
-                "run of g on t",
-                r#"1: ["a", "b"]"#,
-                "a was finished",
-                "b starts 1",
-                "b finished, 1 writes",
-            ]
+            ["run of g on t", r#"1: ["a", "b"]"#, "a was finished", "b starts 1", "b finished, 1 writes",]
         );
     })
     .await;
@@ -152,21 +139,14 @@ async fn a_resumed_run_tells_what_was_finished_before() {
 async fn a_stream_hands_out_every_event_and_then_the_run() {
     let events = Lines::default();
     let graph = graph(&Stage::default()).checkpointer(MemorySaver::new());
-    let mut stream = graph
-        .thread("t")
-        .run(Log::update())
-        .observe(events.observe())
-        .stream();
+    let mut stream = graph.thread("t").run(Log::update()).observe(events.observe()).stream();
     let mut streamed = Vec::new();
     while let Some(event) = stream.next().await {
         streamed.push(event);
     }
     assert_eq!(streamed, events.take());
     assert_eq!(stream.next().await, None, "and it stays ended");
-    assert_eq!(
-        stream.finish().await.expect("no node fails").state.ran,
-        ["a", "b", "end"]
-    );
+    assert_eq!(stream.finish().await.expect("no node fails").state.ran, ["a", "b", "end"]);
     lines(&streamed);
 }
 
@@ -204,10 +184,7 @@ async fn a_stream_ends_with_its_run_whoever_still_holds_the_log() {
     let kept = kept.lock().expect("nothing panics").take().expect("the node ran");
     kept.emit("too_late", &1);
     assert_eq!(stream.next().await, None);
-    assert_eq!(
-        stream.finish().await.expect("no node fails").status,
-        Status::Finished
-    );
+    assert_eq!(stream.finish().await.expect("no node fails").status, Status::Finished);
 }
 
 #[tokio::test]
@@ -246,19 +223,10 @@ async fn a_pause_is_told_with_its_questions() {
     let run = thread.run(Log::update()).await.expect("no node fails");
     run.interrupted().expect("it asks");
     let told = lines(&events.take());
-    assert_eq!(
-        told[told.len() - 3..told.len() - 1],
-        ["node paused", "1 questions"]
-    );
-    assert_eq!(
-        thread.answer("me").await.expect("no node fails").state.ran,
-        ["me"]
-    );
+    assert_eq!(told[told.len() - 3..told.len() - 1], ["node paused", "1 questions"]);
+    assert_eq!(thread.answer("me").await.expect("no node fails").state.ran, ["me"]);
     let told = lines(&events.take());
-    assert_eq!(
-        told[1..4],
-        [r#"1: ["node"]"#, "node starts 1", "node finished, 1 writes"]
-    );
+    assert_eq!(told[1..4], [r#"1: ["node"]"#, "node starts 1", "node finished, 1 writes"]);
 }
 
 #[tokio::test]
@@ -284,10 +252,7 @@ async fn a_join_that_never_completed_is_told_at_the_end() {
     let run = graph.run(Log::update()).observe(events.observe()).await;
     assert_eq!(run.expect("no node fails").state.ran, ["left"]);
     let told = lines(&events.take());
-    assert_eq!(
-        told[told.len() - 2..],
-        [r#"both waits for ["right"]"#, "Finished"]
-    );
+    assert_eq!(told[told.len() - 2..], [r#"both waits for ["right"]"#, "Finished"]);
 }
 
 #[tokio::test]
@@ -309,10 +274,7 @@ async fn checkpoints_are_told_with_their_ids() {
     assert_eq!(saved[0].1, Source::Input);
     assert_eq!(Some(saved[3].0), run.checkpoint);
     let text = serde_json::to_value(&events[1]).expect("events have a JSON form");
-    assert_eq!(
-        (&text["type"], &text["seq"]),
-        (&"checkpoint_saved".into(), &1.into())
-    );
+    assert_eq!((&text["type"], &text["seq"]), (&"checkpoint_saved".into(), &1.into()));
 }
 
 #[tokio::test]
@@ -328,11 +290,7 @@ async fn a_trace_has_a_record_per_call_under_the_record_of_the_run() {
             ids.lock().expect("nothing panics").push(event.run);
         }
     };
-    thread
-        .run(Log::update())
-        .observe(note.clone())
-        .await
-        .expect_err("end is broken");
+    thread.run(Log::update()).observe(note.clone()).await.expect_err("end is broken");
     stage.broken.mend("end");
     let again = thread.run(Log::update()).observe(note).await;
     assert_eq!(again.expect("all is mended").status, Status::Finished);
@@ -340,19 +298,12 @@ async fn a_trace_has_a_record_per_call_under_the_record_of_the_run() {
     for (run, ended_well) in [(runs[0], false), (runs[1], true)] {
         let records = log.of(run);
         let names: Vec<_> = records.iter().map(|record| record.op_name.as_str()).collect();
-        assert_eq!(
-            names,
-            ["g", "a_node", "b_node", "end_node"],
-            "START is no call, in any turn"
-        );
+        assert_eq!(names, ["g", "a_node", "b_node", "end_node"], "START is no call, in any turn");
         let root = &records[0];
         assert_eq!((root.parent_id.as_ref(), &root.trace_id), (None, &root.id));
         assert_eq!(root.inputs, serde_json::json!({ "thread_id": "t" }));
         for call in &records[1..] {
-            assert_eq!(
-                (call.parent_id.as_ref(), &call.trace_id),
-                (Some(&root.id), &root.id)
-            );
+            assert_eq!((call.parent_id.as_ref(), &call.trace_id), (Some(&root.id), &root.id));
             assert!(call.ended_at.is_some());
         }
         let output = records[3].output.as_ref().expect("the call ended");

@@ -61,33 +61,20 @@ async fn errors_are_retried_by_type() {
 
 #[tokio::test]
 async fn an_error_of_no_named_type_is_final() {
-    let graph = one(Retry::fixed(3, Duration::ZERO), |_| {
-        Err(Smashed("it".into()).into())
-    });
+    let graph = one(Retry::fixed(3, Duration::ZERO), |_| Err(Smashed("it".into()).into()));
     let failure = failure(graph.run(Log::update()).await);
-    assert_eq!(
-        (failure.attempt, failure.error.kind()),
-        (1, NodeErrorKind::Failed)
-    );
+    assert_eq!((failure.attempt, failure.error.kind()), (1, NodeErrorKind::Failed));
 }
 
 #[tokio::test]
 async fn the_node_may_decide_whether_it_is_retried() {
     let graph = one(odd(), |_| Err(NodeError::terminal(Smashed("it".into()))));
     let terminal = failure(graph.run(Log::update()).await);
-    assert_eq!(
-        (terminal.attempt, terminal.error.kind()),
-        (1, NodeErrorKind::Terminal)
-    );
-    let graph = one(Retry::fixed(2, Duration::ZERO), |_| {
-        Err(NodeError::retryable("busy"))
-    });
+    assert_eq!((terminal.attempt, terminal.error.kind()), (1, NodeErrorKind::Terminal));
+    let graph = one(Retry::fixed(2, Duration::ZERO), |_| Err(NodeError::retryable("busy")));
     let retryable = failure(graph.run(Log::update()).await);
     assert_eq!(retryable.attempt, 2);
-    assert_eq!(
-        retryable.to_string(),
-        "node \"node\" failed at step 1 after 2 attempts: busy"
-    );
+    assert_eq!(retryable.to_string(), "node \"node\" failed at step 1 after 2 attempts: busy");
 }
 
 #[tokio::test(start_paused = true)]
@@ -97,10 +84,7 @@ async fn waits_between_attempts_grow() {
         _ => Err(NodeError::retryable("busy")),
     });
     let began = Instant::now();
-    let run = graph
-        .run(Log::update())
-        .await
-        .expect("the fourth attempt succeeds");
+    let run = graph.run(Log::update()).await.expect("the fourth attempt succeeds");
     assert_eq!(run.state.ran, ["4"]);
     assert_eq!(began.elapsed().as_millis(), 500 + 1_000 + 2_000);
 }
@@ -112,10 +96,7 @@ async fn an_error_may_ask_for_a_longer_wait() {
         _ => Ok(()),
     });
     let began = Instant::now();
-    let run = graph
-        .run(Log::update())
-        .await
-        .expect("the second attempt succeeds");
+    let run = graph.run(Log::update()).await.expect("the second attempt succeeds");
     assert_eq!(run.state.ran, ["2"]);
     assert_eq!(began.elapsed().as_secs(), 9);
 }
@@ -123,13 +104,10 @@ async fn an_error_may_ask_for_a_longer_wait() {
 #[tokio::test]
 async fn attempts_count_from_one_again_after_a_resume() {
     let mut g = StateGraph::<Log, Stage>::new("g");
-    let node = g.node(
-        "node",
-        |task: TaskInfo, calls: Dep<Calls>, broken: Dep<Broken>| async move {
-            calls.note(task.attempt().to_string());
-            broken.check("node")
-        },
-    );
+    let node = g.node("node", |task: TaskInfo, calls: Dep<Calls>, broken: Dep<Broken>| async move {
+        calls.note(task.attempt().to_string());
+        broken.check("node")
+    });
     g.policy(node).retry(odd());
     g.edge(START, node);
     g.edge(node, END);
@@ -151,19 +129,13 @@ async fn an_attempt_that_takes_too_long_is_given_up_and_retried() {
         }
         Log::update().ran([task.attempt().to_string()])
     });
-    g.policy(node)
-        .timeout(Duration::from_secs(5))
-        .retry(Retry::fixed(3, Duration::from_secs(1)));
+    g.policy(node).timeout(Duration::from_secs(5)).retry(Retry::fixed(3, Duration::from_secs(1)));
     g.edge(START, node);
     g.edge(node, END);
     let began = Instant::now();
     let run = g.compile().expect("sound").run(Log::update()).await;
     assert_eq!(run.expect("the third attempt is fast").state.ran, ["3"]);
-    assert_eq!(
-        began.elapsed().as_secs(),
-        5 + 1 + 5 + 1,
-        "each attempt has its time"
-    );
+    assert_eq!(began.elapsed().as_secs(), 5 + 1 + 5 + 1, "each attempt has its time");
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,9 +153,7 @@ async fn a_timeout_is_told_from_other_errors() {
 #[tokio::test]
 async fn a_panic_fails_its_task_and_nothing_else() {
     let mut g = StateGraph::<Log>::new("g");
-    let at_once = g.node("at_once", || -> std::future::Ready<()> {
-        panic!("before it began")
-    });
+    let at_once = g.node("at_once", || -> std::future::Ready<()> { panic!("before it began") });
     g.edge(START, at_once);
     g.edge(at_once, END);
     let failure_at_once = failure(g.compile().expect("sound").run(Log::update()).await);
@@ -227,10 +197,7 @@ async fn the_first_task_to_fail_is_the_callers_error_and_its_siblings_are_cancel
         g.edge(START, node);
         g.edge(node, END);
     }
-    let stage = Stage {
-        calls: calls.clone(),
-        ..Stage::default()
-    };
+    let stage = Stage { calls: calls.clone(), ..Stage::default() };
     let graph = g.compile().expect("sound").with_context(stage);
     let failure = failure(graph.run(Log::update()).await);
     assert_eq!(failure.node.as_str(), "b");
@@ -323,11 +290,7 @@ async fn a_failed_routing_of_start_runs_again() {
     let a = g.node("a", step);
     let stage = Stage::default();
     let broken = stage.broken.clone();
-    g.branch(
-        START,
-        |_| Next::Go,
-        move |Next::Go| broken.check("routing").map(|()| to(a)),
-    );
+    g.branch(START, |_| Next::Go, move |Next::Go| broken.check("routing").map(|()| to(a)));
     g.edge(a, END);
     let graph = g.compile().expect("sound").with_context(stage.clone());
     let thread = graph.checkpointer(MemorySaver::new()).thread("t");

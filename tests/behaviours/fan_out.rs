@@ -85,9 +85,7 @@ async fn items_of_two_producers_come_in_the_order_of_the_producers() {
 #[tokio::test]
 async fn an_empty_each_runs_nothing() {
     let mut g = StateGraph::<Log>::new("g");
-    let split = g.node("split", || async {
-        (Log::update().ran(["split"]), Send::Items(Vec::new()))
-    });
+    let split = g.node("split", || async { (Log::update().ran(["split"]), Send::Items(Vec::new())) });
     let work = g.node("w", work);
     g.edge(START, split);
     g.route(split, move |send| match send {
@@ -102,9 +100,8 @@ async fn an_empty_each_runs_nothing() {
 async fn items_may_fan_out_again() {
     let mut g = StateGraph::<Log>::new("g");
     let split = g.node("split", || async { Send::Items(vec![1, 2]) });
-    let again = g.node("again", |item: Input<u32>| async move {
-        Send::Items(vec![*item * 10, *item * 10 + 1])
-    });
+    let again =
+        g.node("again", |item: Input<u32>| async move { Send::Items(vec![*item * 10, *item * 10 + 1]) });
     let work = g.node("w", work);
     let end = g.node("end", mark);
     g.edge(START, split);
@@ -125,9 +122,11 @@ async fn items_may_fan_out_again() {
 async fn routes_of_several_items_into_one_node_run_it_once() {
     let mut g = StateGraph::<Log>::new("g");
     let split = g.node("split", || async { Send::Items(vec![1, 2, 3]) });
-    let work = g.node("w", |item: Input<u32>| async move {
-        (Log::update().ran([format!("w{}", *item)]), Send::Done)
-    });
+    let work =
+        g.node(
+            "w",
+            |item: Input<u32>| async move { (Log::update().ran([format!("w{}", *item)]), Send::Done) },
+        );
     let end = g.node("end", mark);
     g.edge(START, split);
     g.route(split, move |send| match send {

@@ -71,12 +71,7 @@ async fn the_input_is_step_minus_one_and_user_supersteps_count_from_one() {
                 "-1 Input [] -> [__start__]",
             ]
         );
-        thread
-            .run(input("again"))
-            .await
-            .expect("no node fails")
-            .finished()
-            .expect("no pause");
+        thread.run(input("again")).await.expect("no node fails").finished().expect("no pause");
         assert_eq!(
             lines(&thread).await[..5],
             [
@@ -98,31 +93,18 @@ async fn every_checkpoint_holds_the_state_of_its_moment() {
         let thread = graph.thread("t");
         let request = thread.run(input("in")).metadata("who", "me");
         let run = request.await.expect("no node fails");
-        let history = thread
-            .history()
-            .expect("a store")
-            .collect()
-            .await
-            .expect("it reads");
+        let history = thread.history().expect("a store").collect().await.expect("it reads");
         let mut states = Vec::new();
         for summary in &history {
             assert_eq!(summary.metadata["who"].as_str(), r#""me""#);
             let past = thread.at(summary.id).await.expect("it is of this thread");
-            assert_eq!(
-                (past.id(), past.step(), past.source()),
-                (summary.id, summary.step, summary.source)
-            );
+            assert_eq!((past.id(), past.step(), past.source()), (summary.id, summary.step, summary.source));
             states.push(past.into_state().ran.join(" "));
         }
         assert_eq!(states, ["in a b c", "in a b", "in a", "in", ""]);
         assert_eq!(history[0].id, run.checkpoint.expect("there is a store"));
         let parents: Vec<_> = history.iter().map(|summary| summary.parent).collect();
-        let ids: Vec<_> = history
-            .iter()
-            .skip(1)
-            .map(|summary| Some(summary.id))
-            .chain([None])
-            .collect();
+        let ids: Vec<_> = history.iter().skip(1).map(|summary| Some(summary.id)).chain([None]).collect();
         assert_eq!(parents, ids);
     })
     .await;
@@ -140,30 +122,14 @@ async fn a_long_history_is_read_page_by_page() {
         let steps = |history: Vec<superstep::checkpoint::Summary>| -> Vec<i64> {
             history.iter().map(|summary| summary.step).collect()
         };
-        let history = thread
-            .history()
-            .expect("a store")
-            .collect()
-            .await
-            .expect("it reads");
+        let history = thread.history().expect("a store").collect().await.expect("it reads");
         let all: Vec<i64> = (-1..27 * 5 - 1).rev().collect();
         assert_eq!(steps(history), all);
         // A fork shares the past, over the pages too.
-        let fork = thread
-            .head()
-            .await
-            .expect("it ran")
-            .fork("fork")
-            .await
-            .expect("free");
+        let fork = thread.head().await.expect("it ran").fork("fork").await.expect("free");
         let run = fork.run(input("more")).await.expect("no node fails");
         assert_eq!(run.step, 27 * 5 + 3);
-        let history = fork
-            .history()
-            .expect("a store")
-            .collect()
-            .await
-            .expect("it reads");
+        let history = fork.history().expect("a store").collect().await.expect("it reads");
         assert_eq!(steps(history).len(), 27 * 5 + 5);
         // 64 a page: one that ends with a page, too.
         let mut history = thread.history().expect("a store");
@@ -183,12 +149,7 @@ async fn checkpoints_are_found_by_id_and_by_what_is_next() {
         let thread = graph.thread("t");
         let never = thread.head().await.expect_err("nothing ran");
         assert!(matches!(never, ThreadError::NeverRan(_)));
-        thread
-            .run(input("in"))
-            .await
-            .expect("no node fails")
-            .finished()
-            .expect("no pause");
+        thread.run(input("in")).await.expect("no node fails").finished().expect("no pause");
         let before = thread.before(b).await.expect("b ran");
         assert_eq!((before.step(), before.next()[0].as_str()), (1, "b"));
         assert_eq!(before.state().ran, ["in", "a"]);
@@ -198,18 +159,10 @@ async fn checkpoints_are_found_by_id_and_by_what_is_next() {
         let nowhere = graph.thread("other").at(before.id()).await;
         assert!(nowhere.is_err(), "another thread does not see it");
         let (_, foreign) = chain(&Stage::default(), Arc::new(MemorySaver::new()));
-        let foreign = thread
-            .before(foreign)
-            .await
-            .expect_err("a handle of another graph");
+        let foreign = thread.before(foreign).await.expect_err("a handle of another graph");
         assert!(matches!(foreign, ThreadError::NoSuchNode { .. }));
         // The newest one counts.
-        thread
-            .run(input("again"))
-            .await
-            .expect("no node fails")
-            .finished()
-            .expect("no pause");
+        thread.run(input("again")).await.expect("no node fails").finished().expect("no pause");
         assert_eq!(thread.before(b).await.expect("b ran").step(), 6);
     })
     .await;
@@ -221,26 +174,12 @@ async fn a_fork_goes_on_by_itself_and_leaves_the_trunk_untouched() {
         let stage = Stage::default();
         let (graph, b) = chain(&stage, saver);
         let trunk = graph.thread("trunk");
-        trunk
-            .run(input("in"))
-            .await
-            .expect("no node fails")
-            .finished()
-            .expect("no pause");
+        trunk.run(input("in")).await.expect("no node fails").finished().expect("no pause");
         let before = (lines(&trunk).await, trunk.head().await.expect("it ran").view());
         stage.calls.take();
 
-        let fork = trunk
-            .before(b)
-            .await
-            .expect("b ran")
-            .fork("fork")
-            .await
-            .expect("free");
-        assert_eq!(
-            fork.head().await.expect("it shares the past").state().ran,
-            ["in", "a"]
-        );
+        let fork = trunk.before(b).await.expect("b ran").fork("fork").await.expect("free");
+        assert_eq!(fork.head().await.expect("it shares the past").state().ran, ["in", "a"]);
         fork.edit(input("edit")).await.expect("nobody else writes");
         let log = fork.resume().await.expect("no node fails").state;
         assert_eq!(log.ran, ["in", "a", "edit", "b", "c"]);
@@ -259,10 +198,7 @@ async fn a_fork_goes_on_by_itself_and_leaves_the_trunk_untouched() {
         let after = (lines(&trunk).await, trunk.head().await.expect("it ran").view());
         assert_eq!(after, before);
         let taken = trunk.head().await.expect("it ran").fork("fork").await;
-        assert!(matches!(
-            taken,
-            Err(ThreadError::Store(StoreError::ThreadExists(_)))
-        ));
+        assert!(matches!(taken, Err(ThreadError::Store(StoreError::ThreadExists(_)))));
     })
     .await;
 }
@@ -275,24 +211,13 @@ async fn an_edit_goes_through_the_reducers_and_starts_nothing() {
         let thread = graph.thread("t");
         let never = thread.edit(input("x")).await.expect_err("it never ran");
         assert!(matches!(never, ThreadError::NeverRan(_)));
-        thread
-            .run(input("in"))
-            .await
-            .expect("no node fails")
-            .finished()
-            .expect("no pause");
+        thread.run(input("in")).await.expect("no node fails").finished().expect("no pause");
         stage.calls.take();
-        let id = thread
-            .edit(input("x").topic("t"))
-            .await
-            .expect("nobody else writes");
+        let id = thread.edit(input("x").topic("t")).await.expect("nobody else writes");
         let head = thread.head().await.expect("it ran");
         assert_eq!((head.id(), head.step(), head.source()), (id, 4, Source::Update));
         assert_eq!(head.state().ran, ["in", "a", "b", "c", "x"]);
-        thread
-            .edit(Log::update().clear_ran())
-            .await
-            .expect("nobody else writes");
+        thread.edit(Log::update().clear_ran()).await.expect("nobody else writes");
         let log = thread.resume().await.expect("nothing is next").state;
         assert_eq!((log.ran.len(), log.topic.as_str()), (0, "t"));
         assert_eq!(stage.calls.take(), [] as [&str; 0]);
@@ -311,10 +236,7 @@ fn half_done(stage: &Stage, saver: Arc<dyn Checkpointer>) -> Graph<Log> {
     }
     g.edge(end, END);
     stage.broken.smash("b");
-    g.compile()
-        .expect("sound")
-        .with_context(stage.clone())
-        .shared_checkpointer(saver)
+    g.compile().expect("sound").with_context(stage.clone()).shared_checkpointer(saver)
 }
 
 #[tokio::test]
@@ -329,10 +251,7 @@ async fn an_edit_keeps_what_is_pending_and_what_siblings_finished() {
         }
         let view = thread.head().await.expect("it ran").view();
         assert_eq!(view.next, ["a", "b"]);
-        assert_eq!(
-            view.tasks.iter().map(|task| task.finished).collect::<Vec<_>>(),
-            [true, false]
-        );
+        assert_eq!(view.tasks.iter().map(|task| task.finished).collect::<Vec<_>>(), [true, false]);
         stage.broken.mend("b");
         let log = thread.resume().await.expect("all is mended").state;
         assert_eq!(log.ran, ["in", "one", "two", "a", "b", "end"]);
@@ -346,21 +265,10 @@ async fn an_input_is_edited_before_start_has_taken_it() {
     on_both_savers(|saver| async move {
         let (graph, _) = chain(&Stage::default(), saver);
         let thread = graph.thread("t");
-        thread
-            .run(input("in"))
-            .await
-            .expect("no node fails")
-            .finished()
-            .expect("no pause");
+        thread.run(input("in")).await.expect("no node fails").finished().expect("no pause");
         let first = thread.before_named("a").await.expect("a ran");
-        let start = thread
-            .at(first.loaded().checkpoint.parent.expect("an input"))
-            .await;
-        let fork = start
-            .expect("it is of this thread")
-            .fork("fork")
-            .await
-            .expect("free");
+        let start = thread.at(first.loaded().checkpoint.parent.expect("an input")).await;
+        let fork = start.expect("it is of this thread").fork("fork").await.expect("free");
         fork.edit(input("edit")).await.expect("nobody else writes");
         let log = fork.resume().await.expect("no node fails").state;
         assert_eq!(log.ran, ["edit", "in", "a", "b", "c"]);
@@ -377,11 +285,7 @@ async fn a_new_turn_discards_unfinished_work_and_keeps_it_in_the_history() {
         stage.broken.mend("b");
         let log = thread.run(input("again")).await.expect("all is mended").state;
         assert_eq!(log.ran, ["in", "again", "a", "b", "end"]);
-        assert_eq!(
-            stage.calls.of("a"),
-            2,
-            "the result of the turn that was given up does not count"
-        );
+        assert_eq!(stage.calls.of("a"), 2, "the result of the turn that was given up does not count");
         assert_eq!(
             lines(&thread).await,
             [

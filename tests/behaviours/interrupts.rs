@@ -41,9 +41,7 @@ fn open(run: Result<Run<Log>, RunError>) -> Vec<Interrupt> {
 }
 
 fn questions(open: &[Interrupt]) -> Vec<String> {
-    open.iter()
-        .map(|ask| ask.question().expect("questions are texts"))
-        .collect()
+    open.iter().map(|ask| ask.question().expect("questions are texts")).collect()
 }
 
 /// Asks for a number, in a superstep of its own.
@@ -86,9 +84,7 @@ async fn an_answer_of_another_type_is_refused_and_the_question_stays_open() {
         let thread = graph.thread("t");
         let asked = open(thread.run(said("in")).await);
         let refused = thread.answer("seven").await.expect_err("not a number");
-        let RunError::WrongAnswer { interrupt, node, .. } = &refused else {
-            panic!("{refused}")
-        };
+        let RunError::WrongAnswer { interrupt, node, .. } = &refused else { panic!("{refused}") };
         assert_eq!((*interrupt, node.as_str()), (asked[0].id, "node"));
         let head = thread.head().await.expect("it ran");
         assert_eq!(head.interrupts(), asked);
@@ -146,13 +142,9 @@ async fn questions_of_one_node_are_answered_by_id_in_any_order() {
             let which = thread.answer(&7).await.expect_err("two are open");
             assert!(matches!(which, RunError::WhichQuestion { open, .. } if open.len() == 2));
             let answers = [json(7), json("x")];
-            let first = thread
-                .answers([(asked[order[0]].id, answers[order[0]].clone())])
-                .await;
+            let first = thread.answers([(asked[order[0]].id, answers[order[0]].clone())]).await;
             assert_eq!(open(first), [asked[order[1]].clone()]);
-            let second = thread
-                .answers([(asked[order[1]].id, answers[order[1]].clone())])
-                .await;
+            let second = thread.answers([(asked[order[1]].id, answers[order[1]].clone())]).await;
             let log = second.expect("no node fails").finished().expect("all answered");
             assert_eq!(log.said, ["in", "7x"]);
         }
@@ -169,10 +161,7 @@ async fn several_answers_count_all_or_none() {
         let wrong = [(asked[0].id, json(7)), (asked[1].id, json(8))];
         let wrong = thread.answers(wrong).await.expect_err("a number is no text");
         assert!(matches!(wrong, RunError::WrongAnswer { interrupt, .. } if interrupt == asked[1].id));
-        let unknown = [
-            (asked[0].id, json(7)),
-            (InterruptId::from_bytes([9; 16]), json(8)),
-        ];
+        let unknown = [(asked[0].id, json(7)), (InterruptId::from_bytes([9; 16]), json(8))];
         thread.answers(unknown).await.expect_err("one is unknown");
         assert_eq!(thread.head().await.expect("it ran").interrupts(), asked);
         let right = [(asked[1].id, json("x")), (asked[0].id, json(7))];
@@ -269,11 +258,7 @@ async fn parallel_questions_are_answered_one_run_at_a_time() {
 
         let left = open(thread.answer_to(asked[1].id, &2).await);
         assert_eq!(questions(&left), ["a?"]);
-        assert_eq!(
-            stage.calls.take_sorted(),
-            ["a", "b"],
-            "finished work does not run again"
-        );
+        assert_eq!(stage.calls.take_sorted(), ["a", "b"], "finished work does not run again");
 
         let log = thread.answer(&1).await.expect("no node fails").state;
         assert_eq!(log.said, ["in", "a 1", "b 2", "work"]);
@@ -291,11 +276,7 @@ async fn a_failure_beside_a_question_leaves_the_question_open() {
         let error = thread.run(said("in")).await.expect_err("work is broken");
         assert!(matches!(error, RunError::Node(_)));
         let asked = thread.head().await.expect("it ran").interrupts();
-        assert_eq!(
-            questions(&asked),
-            ["a?", "b?"],
-            "they were asked before work failed"
-        );
+        assert_eq!(questions(&asked), ["a?", "b?"], "they were asked before work failed");
         stage.broken.mend("work");
         let answers = asked.iter().map(|ask| (ask.id, json(1)));
         let log = thread.answers(answers).await.expect("all is mended").state;
@@ -321,9 +302,7 @@ async fn a_question_under_a_timeout_still_pauses() {
 async fn the_nodes_own_timeout_does_not_run_while_it_waits_for_an_answer() {
     let mut g = StateGraph::<Log, Stage>::new("g");
     let node = g.node("node", ask_age);
-    g.policy(node)
-        .timeout(Duration::from_secs(1))
-        .retry(Retry::fixed(3, Duration::ZERO));
+    g.policy(node).timeout(Duration::from_secs(1)).retry(Retry::fixed(3, Duration::ZERO));
     g.edge(START, node);
     g.edge(node, END);
     let stage = Stage::default();
@@ -374,11 +353,7 @@ async fn a_task_pauses_only_when_its_effects_have_ended() {
     assert_eq!(stage.calls.of("effect"), 1);
     let log = thread.answer(&2).await.expect("no node fails").state;
     assert_eq!(log.said, ["in", "42"]);
-    assert_eq!(
-        stage.calls.of("effect"),
-        1,
-        "its value was recorded before the pause"
-    );
+    assert_eq!(stage.calls.of("effect"), 1, "its value was recorded before the pause");
 }
 
 #[tokio::test]
@@ -452,14 +427,8 @@ async fn a_fork_asks_again_and_its_answer_is_its_own() {
         let early = fork.answer(&1).await.expect_err("the fork has not asked yet");
         assert!(matches!(early, RunError::NothingAsked { .. }));
         open(fork.resume().await);
-        assert_eq!(
-            fork.answer(&8).await.expect("no node fails").state.said,
-            ["in", "8"]
-        );
-        assert_eq!(
-            thread.answer(&7).await.expect("no node fails").state.said,
-            ["in", "7"]
-        );
+        assert_eq!(fork.answer(&8).await.expect("no node fails").state.said, ["in", "8"]);
+        assert_eq!(thread.answer(&7).await.expect("no node fails").state.said, ["in", "7"]);
     })
     .await;
 }

@@ -49,11 +49,7 @@ async fn the_limit_of_a_request_is_the_one_that_is_reached() {
     let run = run.expect("a limit is no error");
     assert_eq!(run.status, Status::LimitReached { limit: 1 });
     let unfinished = run.finished().expect_err("it reached its limit");
-    assert!(
-        unfinished
-            .to_string()
-            .ends_with("it reached its limit of 1 supersteps")
-    );
+    assert!(unfinished.to_string().ends_with("it reached its limit of 1 supersteps"));
 }
 
 #[tokio::test]
@@ -93,13 +89,9 @@ enum Fan {
 
 #[tokio::test]
 async fn no_more_tasks_run_at_once_than_allowed() {
-    for (width, allowed, retries) in [
-        (10, 3, false),
-        (10, 1, false),
-        (2, 5, false),
-        (1, 1, true),
-        (9, 4, true),
-    ] {
+    for (width, allowed, retries) in
+        [(10, 3, false), (10, 1, false), (2, 5, false), (1, 1, true), (9, 4, true)]
+    {
         let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let seen = Arc::clone(&most);
         let mut g = StateGraph::<Log>::new("g");
@@ -128,10 +120,6 @@ async fn no_more_tasks_run_at_once_than_allowed() {
         assert_eq!(run.state.ran, expected);
         let most = seen.load(Ordering::SeqCst);
         assert!(most <= allowed, "{most} of {allowed} tasks at once");
-        assert_eq!(
-            most,
-            allowed.min(width as usize),
-            "and no fewer than there is room for"
-        );
+        assert_eq!(most, allowed.min(width as usize), "and no fewer than there is room for");
     }
 }

@@ -96,11 +96,7 @@ fn after(stage: &Stage, saver: Arc<dyn Checkpointer>, titled: bool) -> Graph<new
 /// A finished thread of the old program.
 async fn written(saver: &Arc<dyn Checkpointer>) {
     let graph = before(&Stage::default(), Arc::clone(saver));
-    let input = old::Essay::update()
-        .facts(["in"])
-        .gone(7u32)
-        .alarm(true)
-        .cost(10u64);
+    let input = old::Essay::update().facts(["in"]).gone(7u32).alarm(true).cost(10u64);
     let run = graph.thread("t").run(input).await.expect("no node fails");
     assert_eq!(run.state.cost, 13);
 }
@@ -133,15 +129,8 @@ async fn a_new_turn_goes_on_from_the_old_state() {
         let run = thread.run(new::Essay::update().facts(["again"])).await;
         let essay = run.expect("no node fails").finished().expect("no pause");
         assert_eq!(essay.facts, ["in", "a", "b", "end", "again", "a", "b", "end"]);
-        assert_eq!(
-            (essay.cost, essay.title.as_str(), essay.draft.as_str()),
-            (16, "of b", "of a")
-        );
-        assert_eq!(
-            thread.head().await.expect("it loads").into_state(),
-            essay,
-            "and it was stored so"
-        );
+        assert_eq!((essay.cost, essay.title.as_str(), essay.draft.as_str()), (16, "of b", "of a"));
+        assert_eq!(thread.head().await.expect("it loads").into_state(), essay, "and it was stored so");
 
         // The program before still reads what it wrote.
         let old = before(&Stage::default(), saver).thread("t");
@@ -188,11 +177,7 @@ async fn results_recorded_under_both_schemas_are_read_by_the_right_one() {
             let name = format!("t{titled}");
             let graph = before(&stage, Arc::clone(&saver));
             let input = old::Essay::update().facts(["in"]);
-            graph
-                .thread(name.as_str())
-                .run(input)
-                .await
-                .expect_err("both are broken");
+            graph.thread(name.as_str()).run(input).await.expect_err("both are broken");
             // Under the new schema b finishes, and a fails once more.
             stage.broken.mend("b");
             stage.calls.take();
@@ -219,32 +204,20 @@ async fn an_edit_takes_unfinished_work_along_into_the_new_schema() {
         let thread = after(&stage, saver, false).thread("t");
         let first = thread.before_named("a").await.expect("a is next");
         let start = first.loaded().checkpoint.parent.expect("an input");
-        let fork = thread
-            .at(start)
-            .await
-            .expect("it loads")
-            .fork("fork")
-            .await
-            .expect("free");
+        let fork = thread.at(start).await.expect("it loads").fork("fork").await.expect("free");
 
         let edit = new::Essay::update().title("edited");
         thread.edit(edit).await.expect("nobody else writes");
         stage.broken.mend("b");
         let essay = thread.resume().await.expect("all is mended").state;
         assert_eq!(essay.facts, ["in", "a", "b", "end"]);
-        assert_eq!(
-            (essay.cost, essay.draft.as_str(), essay.title.as_str()),
-            (3, "of a", "edited")
-        );
+        assert_eq!((essay.cost, essay.draft.as_str(), essay.title.as_str()), (3, "of a", "edited"));
         assert_eq!(stage.calls.take(), ["b", "end"]);
 
         let edit = new::Essay::update().title("edited");
         fork.edit(edit).await.expect("nobody else writes");
         let essay = fork.resume().await.expect("no node fails").state;
-        assert_eq!(
-            (essay.facts.len(), essay.cost, essay.title.as_str()),
-            (4, 3, "edited")
-        );
+        assert_eq!((essay.facts.len(), essay.cost, essay.title.as_str()), (4, 3, "edited"));
         assert!(!essay.alarm);
     })
     .await;
@@ -254,11 +227,7 @@ async fn an_edit_takes_unfinished_work_along_into_the_new_schema() {
 async fn a_value_for_one_superstep_goes_out_under_the_new_schema_too() {
     on_both_savers(|saver| async move {
         let graph = before(&Stage::default(), Arc::clone(&saver));
-        let run = graph
-            .thread("t")
-            .run(old::Essay::update().alarm(true))
-            .recursion_limit(0)
-            .await;
+        let run = graph.thread("t").run(old::Essay::update().alarm(true)).recursion_limit(0).await;
         assert!(run.expect("no node fails").state.alarm);
         let thread = after(&Stage::default(), saver, false).thread("t");
         assert!(thread.head().await.expect("it loads").state().alarm);
@@ -282,9 +251,7 @@ async fn a_value_of_another_type_is_an_error_that_names_the_field() {
         g.edge(node, END);
         let thread = g.compile().expect("sound").shared_checkpointer(saver).thread("t");
         let error = thread.resume().await.expect_err("a text is no list");
-        let RunError::Thread(ThreadError::Decode { field, .. }) = &error else {
-            panic!("{error}")
-        };
+        let RunError::Thread(ThreadError::Decode { field, .. }) = &error else { panic!("{error}") };
         assert_eq!(field, "text");
         assert!(thread.head().await.is_err());
     })

@@ -131,11 +131,7 @@ async fn the_input_goes_through_the_reducers() {
     assert_eq!(first.expect("no node fails").state.ran, ["in", r#"a["in"]"#]);
     let second = thread.run(Log::update().ran(["again"]).cost(3u64)).await;
     let log = second.expect("no node fails").state;
-    assert_eq!(
-        (log.cost, log.ran.len()),
-        (4, 4),
-        "the second turn adds to the first"
-    );
+    assert_eq!((log.cost, log.ran.len()), (4, 4), "the second turn adds to the first");
 }
 
 /// A graph of `a` and `b`, side by side, which write what is given.
@@ -158,9 +154,7 @@ async fn two_writers_of_one_value_are_an_error_that_names_both() {
         "step 1: nodes \"a\" and \"b\" both write field \"topic\" in one superstep; \
          give it a reducer that takes several writers"
     );
-    let RunError::Conflict { first, second, .. } = error else {
-        panic!("{error}")
-    };
+    let RunError::Conflict { first, second, .. } = error else { panic!("{error}") };
     assert_eq!((first.as_str(), second.as_str()), ("a", "b"));
 }
 
@@ -169,10 +163,7 @@ async fn a_conflict_stores_nothing_of_the_superstep() {
     let graph = side_by_side(|| Log::update().topic("x"), || Log::update().topic("x"));
     let graph = graph.checkpointer(MemorySaver::new());
     let thread = graph.thread("t");
-    thread
-        .run(Log::update().topic("in"))
-        .await
-        .expect_err("a conflict");
+    thread.run(Log::update().topic("in")).await.expect_err("a conflict");
     let head = thread.head().await.expect("the start is stored");
     assert_eq!((head.step(), head.state().topic.as_str()), (0, "in"));
     assert_eq!(head.next().len(), 2);
@@ -210,11 +201,7 @@ async fn a_branch_sees_the_writes_of_its_own_node_and_of_no_sibling() {
     g.branch(
         a,
         |log: &Log| {
-            if log.ran == ["in", "a"] {
-                Again::Yes
-            } else {
-                Again::No
-            }
+            if log.ran == ["in", "a"] { Again::Yes } else { Again::No }
         },
         move |own| match own {
             Again::Yes => to(alone),
@@ -263,10 +250,7 @@ async fn a_branch_may_leave_start() {
     g.edge(b, END);
     let graph = g.compile().expect("sound");
     for (topic, expected) in [("x", "a"), ("y", "b")] {
-        let run = graph
-            .run(Log::update().topic(topic))
-            .await
-            .expect("no node fails");
+        let run = graph.run(Log::update().topic(topic)).await.expect("no node fails");
         assert_eq!(run.state.ran, [expected], "the branch sees the input");
     }
 }
@@ -300,10 +284,7 @@ fn bells() -> Graph<Bell> {
 async fn a_value_for_one_superstep_is_seen_by_the_next_only() {
     let run = bells().run(Bell::update()).await.expect("no node fails");
     assert_eq!(run.state.heard, [false, true, false]);
-    let run = bells()
-        .run(Bell::update().rings(true))
-        .await
-        .expect("no node fails");
+    let run = bells().run(Bell::update().rings(true)).await.expect("no node fails");
     assert_eq!(run.state.heard, [true, true, false]);
 }
 

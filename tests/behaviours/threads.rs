@@ -47,21 +47,12 @@ async fn a_whole_state_is_for_a_new_thread() {
     on_both_savers(|saver| async move {
         let graph = abc(saver);
         let thread = graph.thread("t");
-        let whole = || Log {
-            topic: "whole".into(),
-            ran: vec!["in".into()],
-        };
+        let whole = || Log { topic: "whole".into(), ran: vec!["in".into()] };
         let run = thread.run(whole()).await.expect("the thread is new");
         assert_eq!((run.state.topic.as_str(), run.state.ran.len()), ("whole", 4));
         let refused = thread.run(whole()).await.expect_err("the thread has a state");
         assert!(matches!(refused, RunError::NotANewThread { .. }));
-        let fork = thread
-            .head()
-            .await
-            .expect("it ran")
-            .fork("fork")
-            .await
-            .expect("free");
+        let fork = thread.head().await.expect("it ran").fork("fork").await.expect("free");
         let refused = fork.run(whole()).await.expect_err("so has the fork");
         assert!(matches!(refused, RunError::NotANewThread { .. }));
         let history = thread.history().expect("a store").collect().await;
@@ -85,23 +76,12 @@ async fn a_thread_belongs_to_the_graph_that_first_ran_it() {
             matches!(error, ThreadError::Store(StoreError::WrongGraph { expected, found, .. })
                 if expected == "other" && found == "chain")
         };
-        for run in [
-            thread.resume().await,
-            thread.run(input("in")).await,
-            thread.answer(&1).await,
-        ] {
+        for run in [thread.resume().await, thread.run(input("in")).await, thread.answer(&1).await] {
             let error = run.expect_err("it is of another graph");
-            assert!(
-                matches!(&error, RunError::Thread(error) if wrong(error)),
-                "{error}"
-            );
+            assert!(matches!(&error, RunError::Thread(error) if wrong(error)), "{error}");
         }
-        assert!(wrong(
-            &thread.head().await.map(|_| ()).expect_err("of another graph")
-        ));
-        assert!(wrong(
-            &thread.edit(input("x")).await.expect_err("of another graph")
-        ));
+        assert!(wrong(&thread.head().await.map(|_| ()).expect_err("of another graph")));
+        assert!(wrong(&thread.edit(input("x")).await.expect_err("of another graph")));
         assert_eq!(stage.calls.take(), [] as [&str; 0]);
     })
     .await;
@@ -140,14 +120,8 @@ async fn without_a_checkpointer_there_is_no_past() {
     let run = thread.run(input("in")).await.expect("no node fails");
     assert_eq!(run.state.ran, ["in", "a"], "every run is a new thread");
     assert!(matches!(thread.head().await, Err(ThreadError::NoCheckpointer)));
-    assert!(matches!(
-        thread.resume().await,
-        Err(RunError::Thread(ThreadError::NoCheckpointer))
-    ));
-    assert!(matches!(
-        thread.edit(input("x")).await,
-        Err(ThreadError::NoCheckpointer)
-    ));
+    assert!(matches!(thread.resume().await, Err(RunError::Thread(ThreadError::NoCheckpointer))));
+    assert!(matches!(thread.edit(input("x")).await, Err(ThreadError::NoCheckpointer)));
 }
 
 #[tokio::test]
@@ -161,10 +135,7 @@ async fn threads_are_listed_with_what_is_left_to_do() {
         let names = |threads: Vec<superstep::checkpoint::ThreadSummary>| -> Vec<String> {
             threads.iter().map(|thread| thread.thread.to_string()).collect()
         };
-        assert_eq!(
-            names(graph.threads().await.expect("it reads")),
-            ["done", "stopped"]
-        );
+        assert_eq!(names(graph.threads().await.expect("it reads")), ["done", "stopped"]);
         assert_eq!(names(graph.unfinished().await.expect("it reads")), ["stopped"]);
     })
     .await;

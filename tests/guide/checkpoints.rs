@@ -15,16 +15,10 @@ async fn a_thread_continues_in_another_process() -> super::Result {
         stories.thread("rust").run(topic("Rust")).await?.interrupted()?;
     }
     let (stories, _) = stories();
-    let saver = SqliteSaver::options()
-        .durability(Durability::Process)
-        .open(&path)
-        .await?;
+    let saver = SqliteSaver::options().durability(Durability::Process).open(&path).await?;
     let stories = stories.checkpointer(saver);
     for thread in stories.unfinished().await? {
-        println!(
-            "{} is at step {}, next {:?}",
-            thread.thread, thread.head.step, thread.head.next
-        );
+        println!("{} is at step {}, next {:?}", thread.thread, thread.head.step, thread.head.next);
     }
     for (thread, question) in stories.interrupts().await? {
         println!("{thread} asks {}", question.question);

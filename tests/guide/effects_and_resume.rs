@@ -56,22 +56,11 @@ async fn a_resumed_node_repeats_no_effect() -> super::Result {
     let pay = g.node("pay", pay);
     g.edge(START, pay);
     g.edge(pay, END);
-    let shop = Shop {
-        charged: Arc::default(),
-        broken: Arc::new(1.into()),
-    };
-    let orders = g
-        .compile()?
-        .with_context(Deps { shop: shop.clone() })
-        .checkpointer(MemorySaver::new());
+    let shop = Shop { charged: Arc::default(), broken: Arc::new(1.into()) };
+    let orders = g.compile()?.with_context(Deps { shop: shop.clone() }).checkpointer(MemorySaver::new());
 
     let thread = orders.thread("1");
-    let failed = thread
-        .run(Order {
-            items: vec!["tea".into()],
-            ..Order::default()
-        })
-        .await;
+    let failed = thread.run(Order { items: vec!["tea".into()], ..Order::default() }).await;
     assert!(matches!(failed, Err(RunError::Node(_))));
     let order = thread.resume().await?.finished()?;
     assert_eq!(order.receipt, "0: 3, thanks");

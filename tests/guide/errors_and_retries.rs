@@ -61,15 +61,9 @@ async fn a_failed_node_is_tried_again() -> super::Result {
     g.edge(START, fetch);
     g.edge(fetch, check);
     g.edge(check, END);
-    g.policy(fetch)
-        .retry(Retry::exponential(3).initial(Duration::ZERO))
-        .timeout(Duration::from_secs(30));
-    g.policy(check)
-        .retry(Retry::fixed(2, Duration::ZERO).on::<Busy>());
-    let pages = g
-        .compile()?
-        .with_context(Deps { web: Web::default() })
-        .checkpointer(MemorySaver::new());
+    g.policy(fetch).retry(Retry::exponential(3).initial(Duration::ZERO)).timeout(Duration::from_secs(30));
+    g.policy(check).retry(Retry::fixed(2, Duration::ZERO).on::<Busy>());
+    let pages = g.compile()?.with_context(Deps { web: Web::default() }).checkpointer(MemorySaver::new());
 
     let thread = pages.thread("a");
     match thread.run(Page::default()).await {

@@ -11,10 +11,7 @@ async fn a_history_shows_the_supersteps() -> super::Result {
     thread.run(topic("Rust")).await?.interrupted()?;
     let mut lines = Vec::new();
     for line in thread.history()?.collect().await? {
-        lines.push(format!(
-            "{:>2} {:?} {:?} -> {:?}",
-            line.step, line.source, line.ran, line.next
-        ));
+        lines.push(format!("{:>2} {:?} {:?} -> {:?}", line.step, line.source, line.ran, line.next));
     }
     assert_eq!(
         lines,

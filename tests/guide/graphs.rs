@@ -20,10 +20,7 @@ async fn a_graph_is_built_and_run() -> super::Result {
     g.edge(greet, END);
     let greetings = g.compile()?;
 
-    let ada = Greeting {
-        name: "Ada".into(),
-        ..Greeting::default()
-    };
+    let ada = Greeting { name: "Ada".into(), ..Greeting::default() };
     let run = greetings.run(ada).await?;
     assert_eq!(run.finished()?.text, "Hello, Ada!");
 

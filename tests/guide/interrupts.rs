@@ -39,10 +39,7 @@ async fn a_wrong_answer_is_refused() -> super::Result {
     let refused = thread.answer("perhaps").await;
     assert!(matches!(refused, Err(RunError::WrongAnswer { .. })));
     thread.answer(&Verdict::Accept).await?.finished()?;
-    assert!(matches!(
-        thread.answer(&Verdict::Accept).await,
-        Err(RunError::NothingAsked { .. })
-    ));
+    assert!(matches!(thread.answer(&Verdict::Accept).await, Err(RunError::NothingAsked { .. })));
     Ok(())
 }
 
@@ -56,10 +53,7 @@ async fn several_questions_are_answered_in_any_order() -> super::Result {
 
     let thread = trips.thread("summer");
     let asked = thread.run(Trip::default()).await?.interrupted()?;
-    let nights = asked
-        .iter()
-        .find(|ask| ask.key == "nights")
-        .expect("it was asked");
+    let nights = asked.iter().find(|ask| ask.key == "nights").expect("it was asked");
     let left = thread.answer_to(nights.id, &3).await?.interrupted()?;
     assert_eq!(left.len(), 1);
     let trip = thread.answer("Rome").await?.finished()?;
@@ -67,10 +61,7 @@ async fn several_questions_are_answered_in_any_order() -> super::Result {
 
     let thread = trips.thread("winter");
     let asked = thread.run(Trip::default()).await?.interrupted()?;
-    let answers = [
-        (asked[0].id, Json::encode("Oslo")?),
-        (asked[1].id, Json::encode(&2)?),
-    ];
+    let answers = [(asked[0].id, Json::encode("Oslo")?), (asked[1].id, Json::encode(&2)?)];
     let trip = thread.answers(answers).await?.finished()?;
     assert_eq!(trip.nights, 2);
     Ok(())

@@ -49,10 +49,7 @@ async fn check(
     emit.emit("checked", &essay.draft.len());
     let known = names.iter().any(|name| essay.draft.contains(name));
     let enough = known || info.remaining_steps() < 2;
-    (
-        Essay::update().topic("again"),
-        if enough { Next::Stop } else { Next::Again },
-    )
+    (Essay::update().topic("again"), if enough { Next::Stop } else { Next::Again })
 }
 
 #[tokio::test]
@@ -66,10 +63,7 @@ async fn nodes_take_extractors() -> super::Result {
         Next::Again => to(write),
         Next::Stop => END,
     });
-    let essays = g.compile()?.with_context(Deps {
-        llm: Llm,
-        names: Arc::new(vec!["again".into()]),
-    });
+    let essays = g.compile()?.with_context(Deps { llm: Llm, names: Arc::new(vec!["again".into()]) });
     let essay = essays.run(Essay::update().topic("Rust")).await?.finished()?;
     assert_eq!(essay.draft, "<again>");
     Ok(())
@@ -85,11 +79,7 @@ async fn closures_are_nodes() -> super::Result {
     });
     g.edge(START, write);
     g.edge(write, END);
-    let essay = g
-        .compile()?
-        .run(Essay::update().topic("Rust"))
-        .await?
-        .finished()?;
+    let essay = g.compile()?.run(Essay::update().topic("Rust")).await?.finished()?;
     assert_eq!(essay.draft, "About Rust");
     Ok(())
 }

@@ -88,10 +88,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let essays = g.compile()?.with_context(Deps { llm: Llm }).checkpointer(saver);
 
     let thread = essays.thread("rust");
-    let input = Essay {
-        topic: "Rust".into(),
-        ..Essay::default()
-    };
+    let input = Essay { topic: "Rust".into(), ..Essay::default() };
     let asked = thread.run(input).await?.interrupted()?;
     println!("{}", asked[0].question::<String>()?); // <Rust: <history>, <uses>>
     let essay = thread.answer(&Verdict::Accept).await?.finished()?;

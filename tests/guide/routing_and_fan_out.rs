@@ -73,11 +73,7 @@ async fn a_branch_looks_at_the_state() -> super::Result {
     g.branch(
         count,
         |report: &Report| {
-            if report.lines.len() > 10 {
-                Size::Large
-            } else {
-                Size::Small
-            }
+            if report.lines.len() > 10 { Size::Large } else { Size::Small }
         },
         move |size| match size {
             Size::Large => to(shorten),
@@ -85,9 +81,6 @@ async fn a_branch_looks_at_the_state() -> super::Result {
         },
     );
     g.edge(shorten, END);
-    assert_eq!(
-        g.compile()?.run(Report::default()).await?.finished()?.lines,
-        ["0 pages"]
-    );
+    assert_eq!(g.compile()?.run(Report::default()).await?.finished()?.lines, ["0 pages"]);
     Ok(())
 }

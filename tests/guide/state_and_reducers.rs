@@ -77,15 +77,10 @@ async fn updates_go_through_the_reducers() -> super::Result {
         .owners([("docs", "Ada")])
         .tags(["rust"].map(String::from))
         .tokens(12)
-        .tasks([Task {
-            id: "t1".into(),
-            done: false,
-        }])
+        .tasks([Task { id: "t1".into(), done: false }])
         .chat(Chat::update().messages(["hi"]));
 
-    let update = update
-        .owners(MapWrite::remove(["docs".to_string()]))
-        .tasks(LogWrite::remove(["t1"]));
+    let update = update.owners(MapWrite::remove(["docs".to_string()])).tasks(LogWrite::remove(["t1"]));
 
     let fresh = Project::update().set_notes(["only this"]).clear_tokens();
 
@@ -101,10 +96,8 @@ async fn updates_go_through_the_reducers() -> super::Result {
     assert_eq!(project.notes, ["one", "two"]);
     assert_eq!(project.chat.messages, ["hi", "from a handle"]);
     assert!(project.owners.is_empty() && project.tasks.is_empty() && project.started.is_none());
-    let project = projects
-        .thread("a")
-        .run(fresh.and(note(&Project::NOTES)).summary("long").summary("s"))
-        .await?;
+    let project =
+        projects.thread("a").run(fresh.and(note(&Project::NOTES)).summary("long").summary("s")).await?;
     let project = project.finished()?;
     assert_eq!(project.notes, ["only this", "generic"]);
     assert_eq!((project.tokens, project.summary.as_str()), (0, "long"));

@@ -50,8 +50,5 @@ pub(crate) fn stories() -> (Graph<Story>, NodeRef<NoInput, ()>) {
 }
 
 pub(crate) fn topic(topic: &str) -> Story {
-    Story {
-        topic: topic.into(),
-        ..Story::default()
-    }
+    Story { topic: topic.into(), ..Story::default() }
 }

@@ -18,18 +18,10 @@ async fn a_thread_is_forked_and_edited() -> super::Result {
 
     let mut history = thread.history()?;
     while let Some(line) = history.next().await? {
-        println!(
-            "{} step {} ran {:?}, next {:?}",
-            line.id, line.step, line.ran, line.next
-        );
+        println!("{} step {} ran {:?}, next {:?}", line.id, line.step, line.ran, line.next);
     }
 
-    let oldest = thread
-        .history()?
-        .collect()
-        .await?
-        .pop()
-        .expect("the thread has run");
+    let oldest = thread.history()?.collect().await?.pop().expect("the thread has run");
     let past = thread.at(oldest.id).await?;
     assert_eq!(past.step(), -1);
     let past = thread.before_named("outline").await?;

@@ -16,10 +16,7 @@ fn two_turns() -> Arc<Scripted> {
     let judges = [evaluation(1), evaluation(2), evaluation(1)].map(Turn::Json);
     let rankings = [ranking(&[1]), ranking(&[1, 2]), ranking(&[1])].map(Turn::Json);
     let scripted = Scripted::new()
-        .on(
-            Purpose::Agent,
-            [say(SHORT), say(WHOLE), say("Two and two is four.")],
-        )
+        .on(Purpose::Agent, [say(SHORT), say(WHOLE), say("Two and two is four.")])
         .on(Purpose::Evaluator, judges)
         .on(Purpose::Ranker, rankings);
     Arc::new(scripted)
@@ -43,18 +40,12 @@ async fn a_second_turn_continues_the_conversation_and_counts_anew() {
     assert_eq!((first.turn, first.iteration, first.llm_calls.total()), (1, 2, 6));
 
     let second = thread.run(AgentState::ask("And 2 + 2?")).await.unwrap().state;
-    assert_eq!(
-        (second.turn, second.iteration, second.llm_calls.total()),
-        (2, 1, 3)
-    );
+    assert_eq!((second.turn, second.iteration, second.llm_calls.total()), (2, 1, 3));
     assert_eq!(second.response.as_deref(), Some("Two and two is four."));
     assert_eq!(second.messages[..3], first.messages);
     assert_eq!(kinds(&second.messages), ["human", "ai", "ai", "human", "ai"]);
-    let judged: Vec<_> = second
-        .evaluations
-        .iter()
-        .map(|judged| (judged.turn, judged.evaluation.iteration))
-        .collect();
+    let judged: Vec<_> =
+        second.evaluations.iter().map(|judged| (judged.turn, judged.evaluation.iteration)).collect();
     assert_eq!(judged, [(1, 1), (1, 2), (2, 1)]);
     // Responses to another task are not compared with.
     assert_eq!(second.rankings[2].ranking.order, [1]);
@@ -78,10 +69,7 @@ async fn another_iteration_is_shown_what_the_evaluator_said_and_the_conversation
 #[tokio::test]
 async fn message_ids_are_made_of_node_step_and_position() {
     let (_, first) = ran(&eventful()).await;
-    assert_eq!(
-        ids(&first.messages),
-        ["agent.1.task", "agent.1", "tools.2.0", "agent.3", "agent.7"]
-    );
+    assert_eq!(ids(&first.messages), ["agent.1.task", "agent.1", "tools.2.0", "agent.3", "agent.7"]);
     let (_, again) = ran(&eventful()).await;
     assert_eq!(first, again, "the same run makes the same state");
 }
@@ -95,10 +83,7 @@ async fn a_new_question_after_a_run_that_was_given_up_makes_a_valid_request() {
     let model = Arc::new(scripted);
     let thread = graph(model.clone()).thread("t");
     let stopped = thread.run(AgentState::ask("What is 2 + 3?")).recursion_limit(1);
-    assert!(matches!(
-        stopped.await.unwrap().status,
-        Status::LimitReached { .. }
-    ));
+    assert!(matches!(stopped.await.unwrap().status, Status::LimitReached { .. }));
 
     let state = thread.run(AgentState::ask("Never mind. Hello?")).await.unwrap();
     assert_eq!(state.finished().unwrap().response.as_deref(), Some(WHOLE));
@@ -112,10 +97,7 @@ async fn a_question_may_come_as_a_message_of_the_callers_own() {
     let model = model([say(WHOLE)], &[1]);
     let input = AgentState::ask("What is 2 + 3?").messages([Message::human("mine", "What is **2 + 3**?")]);
     let state = graph(model).run(input).await.unwrap().state;
-    assert_eq!(
-        ids(&state.messages),
-        ["mine", "agent.3"].map(|id| id.replace("agent.3", "agent.1"))
-    );
+    assert_eq!(ids(&state.messages), ["mine", "agent.3"].map(|id| id.replace("agent.3", "agent.1")));
 }
 
 #[tokio::test]

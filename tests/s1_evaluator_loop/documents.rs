@@ -19,14 +19,9 @@ fn answering() -> Graph<AgentState> {
         "# Ovens\n\n## Bread\n\nBread is baked at 230 degrees for forty minutes.\n\n\
          ## Cleaning\n\nThe oven is cleaned with soda every month.\n",
     );
-    write(
-        "garden.md",
-        "# Garden\n\n## Tomatoes\n\nTomatoes are watered in the morning, twice a week.\n",
-    );
+    write("garden.md", "# Garden\n\n## Tomatoes\n\nTomatoes are watered in the morning, twice a week.\n");
     let index = DocIndex::build(folder.path(), &IndexOptions::default()).unwrap();
-    let tools = ToolRegistry::new()
-        .with(SearchDocs::new(Arc::new(index)))
-        .unwrap();
+    let tools = ToolRegistry::new().with(SearchDocs::new(Arc::new(index))).unwrap();
     compiled(EvaluatorConfig::new(Extractive).tools(tools))
 }
 
@@ -38,10 +33,7 @@ async fn s1_019_a_question_is_answered_from_the_documents_with_its_source() {
     let response = state.response.unwrap();
     assert!(response.contains("> Bread is baked at 230 degrees"), "{response}");
     assert!(response.contains("ovens.md:5"), "{response}");
-    assert_eq!(
-        path(&thread).await,
-        ["agent", "tools", "agent", "evaluator", "ranker", "decider"]
-    );
+    assert_eq!(path(&thread).await, ["agent", "tools", "agent", "evaluator", "ranker", "decider"]);
     assert_eq!(state.llm_calls.total(), 4);
 }
 
@@ -55,20 +47,11 @@ async fn a_question_that_the_documents_do_not_answer_gets_no_answer() {
 #[tokio::test]
 async fn a_second_question_on_the_thread_is_answered_from_its_own_search() {
     let thread = answering().thread("t");
-    let _ = thread
-        .run(AgentState::ask("At how many degrees is bread baked?"))
-        .await
-        .unwrap();
+    let _ = thread.run(AgentState::ask("At how many degrees is bread baked?")).await.unwrap();
     let run = thread.run(AgentState::ask("When are tomatoes watered?"));
     let state = run.await.unwrap().finished().unwrap();
     let response = state.response.unwrap();
-    assert!(
-        response.contains("Tomatoes are watered in the morning"),
-        "{response}"
-    );
-    assert!(
-        response.contains("garden.md:5") && !response.contains("Bread"),
-        "{response}"
-    );
+    assert!(response.contains("Tomatoes are watered in the morning"), "{response}");
+    assert!(response.contains("garden.md:5") && !response.contains("Bread"), "{response}");
     assert_eq!((state.turn, state.iteration, state.llm_calls.total()), (2, 2, 4));
 }

@@ -30,10 +30,7 @@ async fn s1_024_to_029_the_state_is_typed_and_has_these_fields() {
 async fn s1_024_025_the_task_is_kept_and_begins_the_conversation() {
     let (_, state) = ran(&model([say(WHOLE)], &[1])).await;
     assert_eq!(state.task, "What is 2 + 3?");
-    assert_eq!(
-        state.messages[0],
-        Message::human("agent.1.task", "What is 2 + 3?")
-    );
+    assert_eq!(state.messages[0], Message::human("agent.1.task", "What is 2 + 3?"));
 }
 
 #[tokio::test]
@@ -66,30 +63,20 @@ fn s1_030_messages_survive_json_and_say_what_they_are() {
 #[tokio::test]
 async fn s1_031_evaluations_accumulate_with_their_iterations() {
     let (_, state) = ran(&eventful()).await;
-    let evaluations: Vec<Evaluation> = state
-        .evaluations
-        .iter()
-        .map(|judged| judged.evaluation.clone())
-        .collect();
+    let evaluations: Vec<Evaluation> =
+        state.evaluations.iter().map(|judged| judged.evaluation.clone()).collect();
     let expected =
         [2, 3].map(|iteration| serde_json::from_value::<Evaluation>(evaluation(iteration)).unwrap());
     assert_eq!(evaluations, expected);
-    let judged: Vec<_> = state
-        .evaluations
-        .iter()
-        .map(|judged| (judged.turn, judged.message.as_str()))
-        .collect();
+    let judged: Vec<_> =
+        state.evaluations.iter().map(|judged| (judged.turn, judged.message.as_str())).collect();
     assert_eq!(judged, [(1, "agent.3"), (1, "agent.7")]);
 }
 
 #[tokio::test]
 async fn s1_032_rankings_accumulate_with_their_iterations() {
     let (_, state) = ran(&eventful()).await;
-    let rankings: Vec<Ranking> = state
-        .rankings
-        .iter()
-        .map(|ranked| ranked.ranking.clone())
-        .collect();
+    let rankings: Vec<Ranking> = state.rankings.iter().map(|ranked| ranked.ranking.clone()).collect();
     let expected =
         [&[2][..], &[2, 3]].map(|order| serde_json::from_value::<Ranking>(ranking(order)).unwrap());
     assert_eq!(rankings, expected);
@@ -100,10 +87,7 @@ async fn s1_033_a_later_ranking_compares_all_responses_with_their_evaluations() 
     let model = eventful();
     ran(&model).await;
     let requests = model.requests();
-    let asked = requests
-        .iter()
-        .rfind(|request| request.purpose == Purpose::Ranker)
-        .unwrap();
+    let asked = requests.iter().rfind(|request| request.purpose == Purpose::Ranker).unwrap();
     let asked = asked.messages.last().unwrap().text().into_owned();
     for part in [SHORT, WHOLE, "Feedback 2.", "Feedback 3."] {
         assert!(asked.contains(part), "{part} is not in {asked}");

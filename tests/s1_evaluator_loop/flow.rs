@@ -39,13 +39,7 @@ async fn s1_004_a_reply_without_tool_calls_leads_to_the_evaluator() {
 #[tokio::test]
 async fn s1_005_the_tools_append_one_tool_message_per_call_in_order() {
     let (thread, _) = ran(&model([add(["c1", "c2", "c3"]), say(WHOLE)], &[2])).await;
-    let asked = thread
-        .before_named("tools")
-        .await
-        .unwrap()
-        .into_state()
-        .messages
-        .len();
+    let asked = thread.before_named("tools").await.unwrap().into_state().messages.len();
     let state = thread.before_named("evaluator").await.unwrap().into_state();
     assert_eq!(kinds(&state.messages[asked..]), ["tool", "tool", "tool", "ai"]);
     let answers = state.messages.iter().filter_map(|message| match message {
@@ -53,10 +47,7 @@ async fn s1_005_the_tools_append_one_tool_message_per_call_in_order() {
         _ => None,
     });
     let answers: Vec<_> = answers.collect();
-    assert_eq!(
-        answers,
-        [("c1", "5".into()), ("c2", "5".into()), ("c3", "5".into())]
-    );
+    assert_eq!(answers, [("c1", "5".into()), ("c2", "5".into()), ("c3", "5".into())]);
 }
 
 #[tokio::test]
@@ -122,18 +113,11 @@ async fn s1_015_the_nodes_are_these_five_and_wired_like_this() {
 #[tokio::test]
 async fn s1_016_at_the_limit_tool_calls_are_answered_but_not_run() {
     let model = model([add(["c1"]), add(["c2", "c3"])], &[2]);
-    let graph = compiled(
-        EvaluatorConfig::new(model.clone())
-            .tools(tools())
-            .max_iterations(2),
-    );
+    let graph = compiled(EvaluatorConfig::new(model.clone()).tools(tools()).max_iterations(2));
     let thread = graph.thread("t");
     let run = thread.run(superstep::nodes::graphs::AgentState::ask("What is 2 + 3?"));
     let state = run.await.unwrap().finished().unwrap();
-    assert_eq!(
-        path(&thread).await,
-        ["agent", "tools", "agent", "evaluator", "ranker", "decider"]
-    );
+    assert_eq!(path(&thread).await, ["agent", "tools", "agent", "evaluator", "ranker", "decider"]);
     let skipped: Vec<_> = state
         .messages
         .iter()
@@ -148,11 +132,7 @@ async fn s1_016_at_the_limit_tool_calls_are_answered_but_not_run() {
     assert_eq!(skipped, [("c2", reason.into()), ("c3", reason.into())]);
     let last = model.requests().pop().unwrap();
     assert_eq!(last.purpose, Purpose::Decider);
-    assert!(
-        unanswered_tool_calls(&last.messages).is_empty(),
-        "{:?}",
-        last.messages
-    );
+    assert!(unanswered_tool_calls(&last.messages).is_empty(), "{:?}", last.messages);
 }
 
 #[tokio::test]

@@ -7,12 +7,7 @@ use superstep::nodes::node::LlmCalls;
 use super::support::*;
 
 fn calls(agent: u32, evaluator: u32, ranker: u32, decider: u32) -> LlmCalls {
-    LlmCalls {
-        agent,
-        evaluator,
-        ranker,
-        decider,
-    }
+    LlmCalls { agent, evaluator, ranker, decider }
 }
 
 #[tokio::test]
@@ -42,10 +37,7 @@ async fn s1_020_five_incomplete_replies_make_sixteen_calls() {
     assert_eq!(state.llm_calls, calls(5, 5, 5, 1));
     assert_eq!((state.llm_calls.total(), model.requests().len()), (16, 16));
     assert_eq!(state.response.as_deref(), Some("Five, as far as I can say."));
-    assert_eq!(
-        state.messages.last().unwrap().text(),
-        "Five, as far as I can say."
-    );
+    assert_eq!(state.messages.last().unwrap().text(), "Five, as far as I can say.");
 }
 
 #[tokio::test]
@@ -83,14 +75,8 @@ async fn s1_022_the_final_request_asks_for_the_final_response_to_the_task() {
     let request = model.requests().pop().unwrap();
     assert_eq!(request.purpose, Purpose::Decider);
     let asked = request.messages.last().unwrap().text();
-    assert!(
-        asked.starts_with("Please provide your final response to the task."),
-        "{asked}"
-    );
-    assert!(
-        asked.contains("What is 2 + 3?") && asked.contains("\"best\": 1"),
-        "{asked}"
-    );
+    assert!(asked.starts_with("Please provide your final response to the task."), "{asked}");
+    assert!(asked.contains("What is 2 + 3?") && asked.contains("\"best\": 1"), "{asked}");
     assert_eq!(kinds(&state.messages), ["human", "ai", "ai"]);
 }
 
@@ -104,9 +90,7 @@ async fn s1_023_the_calls_of_each_purpose_are_in_the_state() {
 
 #[tokio::test]
 async fn a_call_that_failed_is_not_counted_and_not_made_twice_when_it_succeeds() {
-    let broken = Turn::Fail(ModelError::Stream {
-        fault: StreamFault::EndedEarly,
-    });
+    let broken = Turn::Fail(ModelError::Stream { fault: StreamFault::EndedEarly });
     let model = model([broken, say(WHOLE)], &[1]);
     let (_, state) = ran(&model).await;
     assert_eq!(state.llm_calls, calls(1, 1, 1, 0));
@@ -126,19 +110,9 @@ async fn a_reply_that_is_no_judgement_is_asked_for_again_once_and_counted() {
     let (_, state) = ran(&model).await;
     assert_eq!(state.llm_calls, calls(1, 2, 1, 0));
     let again = &model.requests()[2];
-    assert!(
-        again
-            .messages
-            .last()
-            .unwrap()
-            .text()
-            .starts_with("That cannot be used: ")
-    );
+    assert!(again.messages.last().unwrap().text().starts_with("That cannot be used: "));
 
-    let never = judges().on(
-        Purpose::Evaluator,
-        [say("Good!"), say("Very good!"), say("Excellent!")],
-    );
+    let never = judges().on(Purpose::Evaluator, [say("Good!"), say("Very good!"), say("Excellent!")]);
     let never = std::sync::Arc::new(never);
     let failed = graph(never.clone()).run(AgentState::ask("?")).await.unwrap_err();
     assert!(failed.to_string().contains("does not have the form"), "{failed}");

@@ -29,10 +29,7 @@ struct Desk {
 async fn an_agent_with_tools_needs_two_fields() {
     let model: Arc<dyn ChatModel> = model([add(["c1"]), say(SHORT)], &[]);
     let mut g = StateGraph::<Chat>::new("chat");
-    let agent = g.node(
-        "agent",
-        Agent::new(model, Chat::MESSAGES, Chat::VISITS).tools(&tools()),
-    );
+    let agent = g.node("agent", Agent::new(model, Chat::MESSAGES, Chat::VISITS).tools(&tools()));
     let tools = g.node("tools", Tools::new(tools(), Chat::MESSAGES));
     g.edge(START, agent);
     g.route(agent, move |next| match next {
@@ -52,10 +49,7 @@ async fn a_decider_without_a_limit_and_a_model_is_logic_only_and_reaches_into_em
     let model: Arc<dyn ChatModel> = scripted.clone();
     let messages = || Chat::MESSAGES.within(Desk::CHAT);
     let mut g = StateGraph::<Desk>::new("desk");
-    let agent = g.node(
-        "agent",
-        Agent::new(model, messages(), Chat::VISITS.within(Desk::CHAT)),
-    );
+    let agent = g.node("agent", Agent::new(model, messages(), Chat::VISITS.within(Desk::CHAT)));
     let decider = g.node("decider", Decider::new(messages(), Desk::ANSWER));
     g.edge(START, agent);
     g.route(agent, move |_: AgentNext| to(decider));
@@ -91,9 +85,8 @@ async fn the_evaluator_graph_can_be_extended_before_it_is_compiled() {
         No,
     }
 
-    let EvaluatorGraph {
-        mut graph, decider, ..
-    } = EvaluatorGraph::<Desk>::new(EvaluatorConfig::new(model([say(WHOLE)], &[1])));
+    let EvaluatorGraph { mut graph, decider, .. } =
+        EvaluatorGraph::<Desk>::new(EvaluatorConfig::new(model([say(WHOLE)], &[1])));
     let sign = graph.node("sign", sign);
     let answered = |state: &AgentState| match state.response {
         Some(_) => Signed::Yes,

@@ -12,11 +12,7 @@ async fn s1_037_every_step_is_a_checkpoint_with_the_state_after_it() {
     let (thread, _) = ran(&eventful()).await;
     let mut history = thread.history().unwrap().collect().await.unwrap();
     history.reverse();
-    assert_eq!(
-        history.len(),
-        2 + path(&thread).await.len(),
-        "input, start, ten nodes"
-    );
+    assert_eq!(history.len(), 2 + path(&thread).await.len(), "input, start, ten nodes");
     let mut messages = Vec::new();
     for checkpoint in &history {
         let past = thread.at(checkpoint.id).await.unwrap();
@@ -31,30 +27,17 @@ async fn s1_038_the_thread_id_groups_checkpoints() {
     let model = model([say(WHOLE), say(WHOLE)], &[1]);
     let model = std::sync::Arc::into_inner(model)
         .unwrap()
-        .on(
-            superstep::nodes::model::Purpose::Evaluator,
-            [superstep::nodes::model::Turn::Json(evaluation(1))],
-        )
-        .on(
-            superstep::nodes::model::Purpose::Ranker,
-            [superstep::nodes::model::Turn::Json(ranking(&[1]))],
-        );
+        .on(superstep::nodes::model::Purpose::Evaluator, [superstep::nodes::model::Turn::Json(evaluation(1))])
+        .on(superstep::nodes::model::Purpose::Ranker, [superstep::nodes::model::Turn::Json(ranking(&[1]))]);
     let graph = graph(model);
     for name in ["a", "b"] {
         let thread = graph.thread(name);
-        let _ = thread
-            .run(superstep::nodes::graphs::AgentState::ask("?"))
-            .await
-            .unwrap();
+        let _ = thread.run(superstep::nodes::graphs::AgentState::ask("?")).await.unwrap();
     }
     for name in ["a", "b"] {
         let history = graph.thread(name).history().unwrap().collect().await.unwrap();
         assert_eq!(history.len(), 6);
-        assert!(
-            history
-                .iter()
-                .all(|checkpoint| checkpoint.thread.as_str() == name)
-        );
+        assert!(history.iter().all(|checkpoint| checkpoint.thread.as_str() == name));
         let view = graph.thread(name).head().await.unwrap().view();
         assert_eq!(view.config.thread_id, name);
     }
@@ -92,10 +75,7 @@ async fn s1_046_a_thread_needs_no_making() {
     let graph = graph(model([say(WHOLE)], &[1]));
     assert!(graph.threads().await.unwrap().is_empty());
     let thread = graph.thread("never seen");
-    let run = thread
-        .run(superstep::nodes::graphs::AgentState::ask("?"))
-        .await
-        .unwrap();
+    let run = thread.run(superstep::nodes::graphs::AgentState::ask("?")).await.unwrap();
     assert_eq!(thread.head().await.unwrap().id(), run.checkpoint.unwrap());
 }
 
@@ -109,15 +89,7 @@ async fn s1_047_the_checkpoint_document_has_these_parts() {
     let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
     assert_eq!(
         keys(&document),
-        names(&[
-            "config",
-            "values",
-            "next",
-            "metadata",
-            "created_at",
-            "parent_config",
-            "tasks"
-        ])
+        names(&["config", "values", "next", "metadata", "created_at", "parent_config", "tasks"])
     );
     let config = names(&["thread_id", "checkpoint_ns", "checkpoint_id"]);
     assert_eq!(keys(&document["config"]), config);

@@ -65,10 +65,8 @@ async fn resumed(second: ToolEffect) -> (Result<Run<AgentState>, RunError>, Coun
         .unwrap()
         .with(stuck_once("second", second, &stuck, &cancel))
         .unwrap();
-    let both = Turn::Call(vec![
-        ToolCall::new("c1", "first", json!({})),
-        ToolCall::new("c2", "second", json!({})),
-    ]);
+    let both =
+        Turn::Call(vec![ToolCall::new("c1", "first", json!({})), ToolCall::new("c2", "second", json!({}))]);
     let model = model([both, say(WHOLE)], &[2]);
     let thread = compiled(EvaluatorConfig::new(model.clone()).tools(tools)).thread("t");
     let run = thread.run(AgentState::ask("Do both.")).cancel_on(cancel);
@@ -97,15 +95,10 @@ async fn a_change_that_was_cut_short_is_never_repeated_unasked() {
 
 #[tokio::test]
 async fn a_resume_after_a_failed_call_makes_only_that_call_again() {
-    let refused = Turn::Fail(ModelError::Unauthorized {
-        reason: "no key".into(),
-    });
+    let refused = Turn::Fail(ModelError::Unauthorized { reason: "no key".into() });
     let scripted = Scripted::new()
         .on(Purpose::Agent, [say(WHOLE)])
-        .on(
-            Purpose::Evaluator,
-            [say("Nice."), refused, Turn::Json(evaluation(1))],
-        )
+        .on(Purpose::Evaluator, [say("Nice."), refused, Turn::Json(evaluation(1))])
         .on(Purpose::Ranker, [Turn::Json(ranking(&[1]))]);
     let model = Arc::new(scripted);
     let thread = graph(model.clone()).thread("t");
@@ -114,10 +107,7 @@ async fn a_resume_after_a_failed_call_makes_only_that_call_again() {
     assert_eq!(model.requests().len(), 3);
 
     let state = thread.resume().await.unwrap().finished().unwrap();
-    let purposes: Vec<_> = model.requests()[3..]
-        .iter()
-        .map(|request| request.purpose)
-        .collect();
+    let purposes: Vec<_> = model.requests()[3..].iter().map(|request| request.purpose).collect();
     assert_eq!(purposes, [Purpose::Evaluator, Purpose::Ranker]);
     assert_eq!((state.llm_calls.evaluator, state.llm_calls.total()), (2, 4));
     assert_eq!(state.response.as_deref(), Some(WHOLE));
@@ -150,9 +140,6 @@ async fn calls_that_only_look_run_together_and_others_one_by_one() {
     let model = model([Turn::Call(calls.into()), say(WHOLE)], &[2]);
     let state = compiled(EvaluatorConfig::new(model).tools(tools)).run(AgentState::ask("?"));
     let state = state.await.unwrap().finished().unwrap();
-    let answers: Vec<_> = state.messages[2..6]
-        .iter()
-        .map(|message| message.text())
-        .collect();
+    let answers: Vec<_> = state.messages[2..6].iter().map(|message| message.text()).collect();
     assert_eq!(answers, ["seen", "seen", "call 1", "call 2"]);
 }

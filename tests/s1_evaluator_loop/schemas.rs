@@ -37,9 +37,7 @@ impl Ambient for Fixed {
 
 /// Compares a file of `docs/schemas` with what it should hold, or writes it.
 fn published(name: &str, value: &impl Serialize) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("docs/schemas")
-        .join(name);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/schemas").join(name);
     let text = serde_json::to_string_pretty(value).unwrap() + "\n";
     if std::env::var_os("UPDATE_CONTRACTS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -47,10 +45,7 @@ fn published(name: &str, value: &impl Serialize) {
         return;
     }
     let held = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        held == text,
-        "docs/schemas/{name} is not current; write it with UPDATE_CONTRACTS=1"
-    );
+    assert!(held == text, "docs/schemas/{name} is not current; write it with UPDATE_CONTRACTS=1");
 }
 
 /// Publishes the schema of `T` and an example, which has to read as a `T` and come back as it is.
@@ -75,12 +70,7 @@ fn required(root: &Value, schema: &Value, instance: &Value, path: &str) {
         let name = name.as_str().unwrap();
         assert!(instance.get(name).is_some(), "{path} has no {name}");
     }
-    for (name, part) in resolved
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
+    for (name, part) in resolved.get("properties").and_then(Value::as_object).into_iter().flatten() {
         if let Some(value) = instance.get(name) {
             required(root, part, value, &format!("{path}.{name}"));
         }
@@ -90,9 +80,7 @@ fn required(root: &Value, schema: &Value, instance: &Value, path: &str) {
 #[tokio::test]
 async fn s1_048_state_messages_checkpoint_and_call_have_current_schemas_and_examples() {
     let trace = TraceLog::new();
-    let graph = graph(eventful())
-        .ambient(Fixed(AtomicU64::new(0)))
-        .observe(trace.clone());
+    let graph = graph(eventful()).ambient(Fixed(AtomicU64::new(0))).observe(trace.clone());
     let thread = graph.thread("thread-1");
     let run = thread.run(AgentState::ask("What is 2 + 3?")).await.unwrap();
     let checkpoint: CheckpointView = thread.before_named("tools").await.unwrap().view();

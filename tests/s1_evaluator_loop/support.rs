@@ -24,10 +24,7 @@ pub(crate) fn say(text: &str) -> Turn {
 
 /// Asks for the tool `add`, once for each id.
 pub(crate) fn add<const N: usize>(ids: [&str; N]) -> Turn {
-    Turn::Call(
-        ids.map(|id| ToolCall::new(id, "add", json!({ "a": 2, "b": 3 })))
-            .into(),
-    )
+    Turn::Call(ids.map(|id| ToolCall::new(id, "add", json!({ "a": 2, "b": 3 }))).into())
 }
 
 pub(crate) fn evaluation(iteration: u32) -> Value {
@@ -62,13 +59,9 @@ struct Add {
 
 pub(crate) fn tools() -> ToolRegistry {
     let add = TypedTool::new("add", "Adds two numbers.", |Add { a, b }: Add| async move {
-        a.checked_add(b)
-            .map(|sum| sum.to_string())
-            .ok_or("the sum is too large")
+        a.checked_add(b).map(|sum| sum.to_string()).ok_or("the sum is too large")
     });
-    ToolRegistry::new()
-        .with(add.with_effect(ToolEffect::ReadOnly))
-        .unwrap()
+    ToolRegistry::new().with(add.with_effect(ToolEffect::ReadOnly)).unwrap()
 }
 
 /// The graph with the tool `add`, in memory, and with retries that do not wait.
@@ -78,9 +71,7 @@ pub(crate) fn graph(model: impl ChatModel) -> Graph<AgentState> {
 
 pub(crate) fn compiled(config: EvaluatorConfig) -> Graph<AgentState> {
     let config = config.retry(Retry::fixed(2, Duration::ZERO));
-    graphs::evaluator(config)
-        .unwrap()
-        .checkpointer(MemorySaver::new())
+    graphs::evaluator(config).unwrap().checkpointer(MemorySaver::new())
 }
 
 /// A run to its end, on a thread that is then looked at.
@@ -95,9 +86,7 @@ pub(crate) async fn path(thread: &Thread<AgentState>) -> Vec<String> {
     let mut history = thread.history().unwrap().collect().await.unwrap();
     history.reverse();
     let ran = history.iter().flat_map(|checkpoint| &checkpoint.ran);
-    ran.map(ToString::to_string)
-        .filter(|node| node != "__start__")
-        .collect()
+    ran.map(ToString::to_string).filter(|node| node != "__start__").collect()
 }
 
 /// The kinds of messages, in order.

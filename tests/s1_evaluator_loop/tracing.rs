@@ -22,17 +22,9 @@ async fn traced(model: Arc<Scripted>) -> (Thread<AgentState>, Run<AgentState>, V
 async fn s1_041_each_node_execution_is_one_call() {
     let (thread, _, records) = traced(eventful()).await;
     let traced: Vec<_> = records[1..].iter().map(|record| record.op_name.clone()).collect();
-    let ran: Vec<_> = path(&thread)
-        .await
-        .iter()
-        .map(|node| format!("{node}_node"))
-        .collect();
+    let ran: Vec<_> = path(&thread).await.iter().map(|node| format!("{node}_node")).collect();
     assert_eq!(traced, ran);
-    assert!(
-        records
-            .iter()
-            .all(|record| record.ended_at.is_some() && record.output.is_some())
-    );
+    assert!(records.iter().all(|record| record.ended_at.is_some() && record.output.is_some()));
 }
 
 #[tokio::test]
@@ -68,10 +60,7 @@ async fn s1_045_the_number_of_a_call_is_its_step() {
     history.reverse();
     for (number, record) in (1i64..).zip(&records[1..]) {
         assert_eq!(record.step, Some(number));
-        let checkpoint = history
-            .iter()
-            .find(|checkpoint| checkpoint.step == number)
-            .unwrap();
+        let checkpoint = history.iter().find(|checkpoint| checkpoint.step == number).unwrap();
         assert_eq!(format!("{}_node", checkpoint.ran[0]), record.op_name);
     }
 }
@@ -87,21 +76,8 @@ async fn s1_041_the_start_of_a_later_turn_is_no_call() {
     let thread = graph(scripted).observe(log.clone()).thread("t");
     let _ = thread.run(AgentState::ask("first?")).await.unwrap();
     let run = thread.run(AgentState::ask("second?")).await.unwrap();
-    let names: Vec<_> = log
-        .of(run.run)
-        .iter()
-        .map(|record| record.op_name.clone())
-        .collect();
-    assert_eq!(
-        names,
-        [
-            "evaluator",
-            "agent_node",
-            "evaluator_node",
-            "ranker_node",
-            "decider_node"
-        ]
-    );
+    let names: Vec<_> = log.of(run.run).iter().map(|record| record.op_name.clone()).collect();
+    assert_eq!(names, ["evaluator", "agent_node", "evaluator_node", "ranker_node", "decider_node"]);
     let steps: Vec<_> = log.of(run.run).iter().map(|record| record.step).collect();
     assert_eq!(steps, [None, Some(7), Some(8), Some(9), Some(10)]);
 }

@@ -48,9 +48,7 @@ impl Naive {
             }
             4 => {
                 let gone: BTreeMap<_, _> = items.iter().map(|item| (text(item), ())).collect();
-                self.map
-                    .get_or_insert_default()
-                    .retain(|key, _| !gone.contains_key(key));
+                self.map.get_or_insert_default().retain(|key, _| !gone.contains_key(key));
                 (1, Op::MapRemove(encode(&gone)))
             }
             5 => {
@@ -63,9 +61,7 @@ impl Naive {
                 (2, Op::SetAdd(encode(&items.to_vec())))
             }
             6 => {
-                self.set
-                    .get_or_insert_default()
-                    .retain(|item| !items.contains(item));
+                self.set.get_or_insert_default().retain(|item| !items.contains(item));
                 (2, Op::SetRemove(encode(&items.to_vec())))
             }
             7 => {
@@ -77,27 +73,19 @@ impl Naive {
                         Some(held) => *held = item.clone(),
                         None => list.push(item.clone()),
                     }
-                    rows.push(BTreeMap::from([
-                        ("id", encode(&item.id)),
-                        ("item", encode(&item)),
-                    ]));
+                    rows.push(BTreeMap::from([("id", encode(&item.id)), ("item", encode(&item))]));
                 }
                 self.keyed.get_or_insert_default();
                 (3, Op::Keyed(encode(&rows)))
             }
             _ => {
                 let ids: Vec<_> = items.iter().map(text).collect();
-                self.keyed
-                    .get_or_insert_default()
-                    .retain(|held| !ids.contains(&held.id));
+                self.keyed.get_or_insert_default().retain(|held| !ids.contains(&held.id));
                 let rows: Vec<_> = ids.iter().map(|id| BTreeMap::from([("id", id)])).collect();
                 (3, Op::Keyed(encode(&rows)))
             }
         };
-        Change {
-            field: FieldId(field),
-            ops: vec![op],
-        }
+        Change { field: FieldId(field), ops: vec![op] }
     }
 
     fn values(&self) -> Vec<(u16, String)> {
@@ -108,9 +96,7 @@ impl Naive {
             self.keyed.as_ref().map(|value| Json::encode(value).unwrap()),
         ];
         let values = texts.into_iter().zip(0..);
-        values
-            .filter_map(|(text, field)| Some((field, text?.as_str().to_owned())))
-            .collect()
+        values.filter_map(|(text, field)| Some((field, text?.as_str().to_owned()))).collect()
     }
 }
 
@@ -216,16 +202,10 @@ fn values_are_carried_to_a_changed_schema_by_name() {
         put(&saver, "t", &last).await;
 
         let expected = [(0, "[3,33,333,3333]"), (1, "9"), (2, "[0,1]")];
-        assert_eq!(
-            values(&head(&saver, "t").await),
-            expected.map(|(field, text)| (field, text.to_owned()))
-        );
+        assert_eq!(values(&head(&saver, "t").await), expected.map(|(field, text)| (field, text.to_owned())));
         let expected = [(0, "[0]"), (1, "1"), (3, "[3,33]")];
         let loaded = at(&saver, "t", before.id).await;
-        assert_eq!(
-            values(&loaded),
-            expected.map(|(field, text)| (field, text.to_owned()))
-        );
+        assert_eq!(values(&loaded), expected.map(|(field, text)| (field, text.to_owned())));
         assert_eq!(loaded.schema, schema());
     });
 }

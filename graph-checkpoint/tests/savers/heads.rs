@@ -34,10 +34,7 @@ fn the_same_id_with_other_content_is_a_conflict() {
         );
         // A taken id is refused on another thread too, and leaves no trace there.
         let committed = saver.commit(commit_of("u", &first)).await.unwrap();
-        assert!(
-            matches!(committed, Committed::Conflict { head: None }),
-            "{committed:?}"
-        );
+        assert!(matches!(committed, Committed::Conflict { head: None }), "{committed:?}");
         assert!(saver.load(&thread("u"), At::Head).await.unwrap().is_none());
     });
 }
@@ -79,10 +76,7 @@ fn another_run_conflicts() {
         }
         // A thread that is not there has no head to continue.
         let committed = saver.commit(commit_of("u", &lost)).await.unwrap();
-        assert!(
-            matches!(committed, Committed::Conflict { head: None }),
-            "{committed:?}"
-        );
+        assert!(matches!(committed, Committed::Conflict { head: None }), "{committed:?}");
         assert_eq!(head(&saver, "t").await.checkpoint, won);
     });
 }
@@ -110,14 +104,8 @@ fn of_many_writers_one_wins_each_step() {
             assert_eq!(winners.len(), 1);
             last = winners.remove(0);
         }
-        assert_eq!(
-            values(&head(&saver, "t").await),
-            [(0, "[0,1,2,3,4,5,6,7,8,9]".into())]
-        );
-        assert_eq!(
-            saver.history(&thread("t"), Page::newest(99)).await.unwrap().len(),
-            11
-        );
+        assert_eq!(values(&head(&saver, "t").await), [(0, "[0,1,2,3,4,5,6,7,8,9]".into())]);
+        assert_eq!(saver.history(&thread("t"), Page::newest(99)).await.unwrap().len(), 11);
     });
 }
 
@@ -125,10 +113,7 @@ fn of_many_writers_one_wins_each_step() {
 fn a_thread_belongs_to_one_graph() {
     on_every_saver(|saver| async move {
         let first = advance(&saver, "t", None, [set(0, "1")]).await;
-        let foreign = Commit {
-            graph: "other".into(),
-            ..commit_of("t", &step(Some(&first), []))
-        };
+        let foreign = Commit { graph: "other".into(), ..commit_of("t", &step(Some(&first), [])) };
         let error = saver.commit(foreign).await.unwrap_err();
         assert!(
             matches!(&error, StoreError::WrongGraph { found, expected, .. } if found == "graph" && expected == "other"),
@@ -154,25 +139,13 @@ fn history_is_newest_first_and_comes_in_pages() {
         assert!(lines.windows(2).all(|pair| pair[0].parent == Some(pair[1].id)));
         assert_eq!(lines[5].parent, None);
         assert_eq!(lines[0].created_ms, all[5].id.unix_ms());
-        assert_eq!(
-            (lines[0].step, lines[0].run, lines[0].source),
-            (4, all[5].run, all[5].source)
-        );
-        assert_eq!(
-            (&*lines[0].ran, &*lines[0].next),
-            (&["n".into()][..], &["n".into()][..])
-        );
+        assert_eq!((lines[0].step, lines[0].run, lines[0].source), (4, all[5].run, all[5].source));
+        assert_eq!((&*lines[0].ran, &*lines[0].next), (&["n".into()][..], &["n".into()][..]));
 
-        let page = Page {
-            before: Some(lines[1].seq),
-            limit: 2,
-        };
+        let page = Page { before: Some(lines[1].seq), limit: 2 };
         assert_eq!(saver.history(&thread("t"), page).await.unwrap(), lines[2..4]);
         assert_eq!(saver.history(&thread("t"), Page::newest(0)).await.unwrap(), []);
-        assert_eq!(
-            saver.history(&thread("t"), Page::newest(1)).await.unwrap(),
-            lines[..1]
-        );
+        assert_eq!(saver.history(&thread("t"), Page::newest(1)).await.unwrap(), lines[..1]);
     });
 }
 
@@ -212,25 +185,13 @@ fn a_fork_shares_the_past_and_nothing_else() {
 
         let name = thread("u");
         let stranger = |id: CheckpointId| saver.load(&name, At::Id(id));
-        assert!(matches!(
-            stranger(second.id).await,
-            Err(StoreError::NoCheckpoint { .. })
-        ));
-        assert!(matches!(
-            stranger(third.id).await,
-            Err(StoreError::NoCheckpoint { .. })
-        ));
-        let error = saver
-            .fork(&thread("t"), first.id, &thread("u"))
-            .await
-            .unwrap_err();
+        assert!(matches!(stranger(second.id).await, Err(StoreError::NoCheckpoint { .. })));
+        assert!(matches!(stranger(third.id).await, Err(StoreError::NoCheckpoint { .. })));
+        let error = saver.fork(&thread("t"), first.id, &thread("u")).await.unwrap_err();
         assert!(matches!(error, StoreError::ThreadExists(_)), "{error}");
         let error = saver.fork(&thread("t"), last.id, &thread("v")).await.unwrap_err();
         assert!(matches!(error, StoreError::NoCheckpoint { .. }), "{error}");
-        let error = saver
-            .fork(&thread("none"), last.id, &thread("v"))
-            .await
-            .unwrap_err();
+        let error = saver.fork(&thread("none"), last.id, &thread("v")).await.unwrap_err();
         assert!(matches!(error, StoreError::NoCheckpoint { .. }), "{error}");
 
         // A fork of a fork, at a checkpoint of the first thread.
@@ -245,10 +206,7 @@ fn a_branch_within_a_thread_leaves_the_old_one_readable() {
         let first = advance(&saver, "t", None, [set(0, "[1]")]).await;
         let second = advance(&saver, "t", Some(&first), [extend(0, "[2]")]).await;
         let branch = step(Some(&first), [extend(0, "[20]")]);
-        let commit = Commit {
-            expected: Some(second.id),
-            ..commit_of("t", &branch)
-        };
+        let commit = Commit { expected: Some(second.id), ..commit_of("t", &branch) };
         assert!(matches!(saver.commit(commit).await.unwrap(), Committed::New));
         advance(&saver, "t", Some(&branch), [extend(0, "[30]")]).await;
         assert_eq!(values(&head(&saver, "t").await), [(0, "[1,20,30]".into())]);
@@ -266,11 +224,7 @@ fn threads_are_listed_by_name() {
         let threads = saver.threads().await.unwrap();
         let names: Vec<_> = threads.iter().map(|thread| thread.thread.as_str()).collect();
         assert_eq!(names, ["B", "a", "b", "ä"]);
-        assert!(
-            threads
-                .iter()
-                .all(|thread| thread.graph == "graph" && thread.open_asks.is_empty())
-        );
+        assert!(threads.iter().all(|thread| thread.graph == "graph" && thread.open_asks.is_empty()));
         assert_eq!(threads[1].head.thread.as_str(), "a");
     });
 }

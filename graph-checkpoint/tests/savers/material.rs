@@ -17,11 +17,7 @@ pub(crate) type Saver = Arc<dyn Checkpointer>;
 
 /// Runs one test against a saver.
 pub(crate) fn run<F: Future<Output = ()>>(test: F) {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .build()
-        .unwrap()
-        .block_on(test);
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap().block_on(test);
 }
 
 /// Runs `test` against every saver.
@@ -30,9 +26,7 @@ pub(crate) fn on_every_saver<F: Future<Output = ()>>(test: impl Fn(Saver) -> F) 
         test(registered(Arc::new(MemorySaver::new())).await).await;
         test(registered(Arc::new(SqliteSaver::in_memory().await.unwrap())).await).await;
         let folder = tempfile::tempdir().unwrap();
-        let file = SqliteSaver::open(folder.path().join("on_every_saver.db"))
-            .await
-            .unwrap();
+        let file = SqliteSaver::open(folder.path().join("on_every_saver.db")).await.unwrap();
         test(registered(Arc::new(file)).await).await;
     });
 }
@@ -57,10 +51,7 @@ pub(crate) fn field(name: &str) -> FieldSchema {
 
 /// A state with the fields `a`, `b`, `c` and `d`.
 pub(crate) fn schema() -> Schema {
-    Schema {
-        name: "S".into(),
-        fields: ["a", "b", "c", "d"].map(field).into(),
-    }
+    Schema { name: "S".into(), fields: ["a", "b", "c", "d"].map(field).into() }
 }
 
 pub(crate) fn described(schema: Schema) -> GraphDescription {
@@ -97,10 +88,7 @@ pub(crate) fn extend(field: u16, text: &str) -> Change {
 }
 
 pub(crate) fn change<const N: usize>(field: u16, ops: [Op; N]) -> Change {
-    Change {
-        field: FieldId(field),
-        ops: ops.into(),
-    }
+    Change { field: FieldId(field), ops: ops.into() }
 }
 
 /// A checkpoint after `parent` with these changes; node `n` ran, and is next.
@@ -110,20 +98,11 @@ pub(crate) fn step(parent: Option<&Checkpoint>, changes: impl Into<Vec<Change>>)
         parent: parent.map(|parent| parent.id),
         run: parent.map_or_else(|| RunId(Uuid::now_v7()), |parent| parent.run),
         step: parent.map_or(-1, |parent| parent.step + 1),
-        source: if parent.is_some() {
-            Source::Loop
-        } else {
-            Source::Input
-        },
+        source: if parent.is_some() { Source::Loop } else { Source::Input },
         schema: schema().fingerprint(),
         topology: topology(),
         changes: changes.into(),
-        tasks: vec![TaskRecord {
-            node: "n".into(),
-            writes: Vec::new(),
-            route: None,
-            targets: Vec::new(),
-        }],
+        tasks: vec![TaskRecord { node: "n".into(), writes: Vec::new(), route: None, targets: Vec::new() }],
         frontier: Frontier {
             tasks: vec![NextTask {
                 node: "n".into(),
@@ -173,11 +152,7 @@ pub(crate) async fn at(saver: &Saver, name: &str, id: CheckpointId) -> Loaded {
 
 /// The values as text, by field id.
 pub(crate) fn values(loaded: &Loaded) -> Vec<(u16, String)> {
-    loaded
-        .values
-        .iter()
-        .map(|value| (value.field.0, value.value.as_str().to_owned()))
-        .collect()
+    loaded.values.iter().map(|value| (value.field.0, value.value.as_str().to_owned())).collect()
 }
 
 pub(crate) fn task(number: u8) -> TaskId {

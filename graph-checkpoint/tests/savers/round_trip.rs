@@ -11,13 +11,7 @@ use crate::material::*;
 fn an_unknown_thread_is_nothing_and_an_unknown_checkpoint_an_error() {
     on_every_saver(|saver| async move {
         assert!(saver.load(&thread("t"), At::Head).await.unwrap().is_none());
-        assert!(
-            saver
-                .history(&thread("t"), Page::newest(9))
-                .await
-                .unwrap()
-                .is_empty()
-        );
+        assert!(saver.history(&thread("t"), Page::newest(9)).await.unwrap().is_empty());
         advance(&saver, "t", None, []).await;
         let stranger = step(None, []);
         saver.load(&thread("t"), At::Id(stranger.id)).await.unwrap_err();
@@ -25,10 +19,7 @@ fn an_unknown_thread_is_nothing_and_an_unknown_checkpoint_an_error() {
         let mut foreign = step(None, []);
         foreign.topology = unregistered;
         let error = saver.commit(commit_of("u", &foreign)).await.unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            format!("no graph with fingerprint {unregistered} is registered")
-        );
+        assert_eq!(error.to_string(), format!("no graph with fingerprint {unregistered} is registered"));
     });
 }
 
@@ -41,21 +32,8 @@ fn every_part_of_a_checkpoint_comes_back() {
         let mut second = step(
             Some(&first),
             [
-                change(
-                    0,
-                    [
-                        Op::Extend(json("[2]")),
-                        Op::Extend(json(&long)),
-                        Op::Extend(json("[2]")),
-                    ],
-                ),
-                change(
-                    1,
-                    [
-                        Op::MapPut(json(r#"{"k":null}"#)),
-                        Op::MapRemove(json(r#"{"k":null}"#)),
-                    ],
-                ),
+                change(0, [Op::Extend(json("[2]")), Op::Extend(json(&long)), Op::Extend(json("[2]"))]),
+                change(1, [Op::MapPut(json(r#"{"k":null}"#)), Op::MapRemove(json(r#"{"k":null}"#))]),
                 change(2, [Op::SetAdd(json("[1]")), Op::SetRemove(json("[1]"))]),
                 change(3, [Op::Keyed(json(r#"[{"id":"x","item":{"id":"x","n":1}}]"#))]),
             ],
@@ -64,51 +42,23 @@ fn every_part_of_a_checkpoint_comes_back() {
             TaskRecord {
                 node: quoted.into(),
                 writes: vec![
-                    LoggedWrite {
-                        field: FieldId(0),
-                        write: Logged::Op(second.changes[0].ops[0].clone()),
-                    },
-                    LoggedWrite {
-                        field: FieldId(0),
-                        write: Logged::Op(Op::Extend(json(&long))),
-                    },
-                    LoggedWrite {
-                        field: FieldId(3),
-                        write: Logged::Op(Op::Set(json("null"))),
-                    },
-                    LoggedWrite {
-                        field: FieldId(2),
-                        write: Logged::Reduce(json("null")),
-                    },
-                    LoggedWrite {
-                        field: FieldId(2),
-                        write: Logged::Reduce(json(&long)),
-                    },
+                    LoggedWrite { field: FieldId(0), write: Logged::Op(second.changes[0].ops[0].clone()) },
+                    LoggedWrite { field: FieldId(0), write: Logged::Op(Op::Extend(json(&long))) },
+                    LoggedWrite { field: FieldId(3), write: Logged::Op(Op::Set(json("null"))) },
+                    LoggedWrite { field: FieldId(2), write: Logged::Reduce(json("null")) },
+                    LoggedWrite { field: FieldId(2), write: Logged::Reduce(json(&long)) },
                 ],
-                route: Some(RouteRecord {
-                    case: quoted.into(),
-                    value: json("null"),
-                }),
+                route: Some(RouteRecord { case: quoted.into(), value: json("null") }),
                 targets: vec!["m".into(), quoted.into()],
             },
             TaskRecord {
                 node: "m".into(),
-                writes: vec![LoggedWrite {
-                    field: FieldId(0),
-                    write: Logged::Op(Op::Extend(json("[2]"))),
-                }],
-                route: Some(RouteRecord {
-                    case: "Long".into(),
-                    value: json(&long),
-                }),
+                writes: vec![LoggedWrite { field: FieldId(0), write: Logged::Op(Op::Extend(json("[2]"))) }],
+                route: Some(RouteRecord { case: "Long".into(), value: json(&long) }),
                 targets: Vec::new(),
             },
         ];
-        let next = |cause, input: Option<&str>| NextTask {
-            node: "m".into(),
-            cause,
-            input: input.map(json),
-        };
+        let next = |cause, input: Option<&str>| NextTask { node: "m".into(), cause, input: input.map(json) };
         second.frontier = Frontier {
             tasks: vec![
                 next(Cause::Input, Some("null")),
@@ -129,17 +79,10 @@ fn every_part_of_a_checkpoint_comes_back() {
         assert_eq!(loaded.checkpoint, second);
         assert_eq!(loaded.schema, schema());
         assert_eq!(at(&saver, "t", first.id).await.checkpoint, first);
-        assert_eq!(
-            values(&loaded)[0].1,
-            format!("[1,2,{},2]", &long[1..long.len() - 1])
-        );
+        assert_eq!(values(&loaded)[0].1, format!("[1,2,{},2]", &long[1..long.len() - 1]));
         assert_eq!(
             values(&loaded)[1..],
-            [
-                (1, "{}".into()),
-                (2, "[]".into()),
-                (3, r#"[{"id":"x","n":1}]"#.into())
-            ]
+            [(1, "{}".into()), (2, "[]".into()), (3, r#"[{"id":"x","n":1}]"#.into())]
         );
     });
 }
@@ -150,14 +93,8 @@ fn a_field_that_did_not_change_keeps_its_value() {
         let first = advance(&saver, "t", None, [set(0, "1"), set(1, "[\"x\"]")]).await;
         let second = advance(&saver, "t", Some(&first), [set(0, "2")]).await;
         let third = advance(&saver, "t", Some(&second), [extend(1, "[\"y\"]"), set(2, "3")]).await;
-        assert_eq!(
-            values(&at(&saver, "t", first.id).await),
-            [(0, "1".into()), (1, "[\"x\"]".into())]
-        );
-        assert_eq!(
-            values(&at(&saver, "t", second.id).await),
-            [(0, "2".into()), (1, "[\"x\"]".into())]
-        );
+        assert_eq!(values(&at(&saver, "t", first.id).await), [(0, "1".into()), (1, "[\"x\"]".into())]);
+        assert_eq!(values(&at(&saver, "t", second.id).await), [(0, "2".into()), (1, "[\"x\"]".into())]);
         assert_eq!(
             values(&at(&saver, "t", third.id).await),
             [(0, "2".into()), (1, "[\"x\",\"y\"]".into()), (2, "3".into())]
@@ -172,9 +109,7 @@ fn long_branches_find_fields_that_were_written_long_ago() {
         for number in 0..300 {
             all.push(advance(&saver, "t", all.last(), [extend(1, &format!("[{number}]"))]).await);
         }
-        for number in [
-            0, 1, 61, 62, 63, 64, 65, 126, 127, 128, 254, 255, 256, 257, 299, 300,
-        ] {
+        for number in [0, 1, 61, 62, 63, 64, 65, 126, 127, 128, 254, 255, 256, 257, 299, 300] {
             let loaded = at(&saver, "t", all[number].id).await;
             assert_eq!(loaded.checkpoint, all[number]);
             assert_eq!(loaded.values[1].value.decode::<Vec<u32>>().unwrap().len(), number);

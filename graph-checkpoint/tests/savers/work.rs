@@ -20,12 +20,7 @@ fn ask(number: u8) -> AskRecord {
 
 fn effect(number: u32) -> EffectRecord {
     EffectRecord {
-        id: EffectId {
-            task: task(1),
-            name: "call".into(),
-            key: String::new(),
-            occurrence: number,
-        },
+        id: EffectId { task: task(1), name: "call".into(), key: String::new(), occurrence: number },
         attempt: 1,
         outcome: None,
     }
@@ -36,10 +31,7 @@ fn results_come_back_in_order_until_the_barrier() {
     on_every_saver(|saver| async move {
         let first = advance(&saver, "t", None, [set(0, "1")]).await;
         for number in [3, 1, 2] {
-            let recorded = saver
-                .record(&"t".into(), first.id, result(number, "1"))
-                .await
-                .unwrap();
+            let recorded = saver.record(&"t".into(), first.id, result(number, "1")).await.unwrap();
             assert_eq!(recorded, result(number, "1"));
         }
         let loaded = head(&saver, "t").await;
@@ -58,14 +50,8 @@ fn results_come_back_in_order_until_the_barrier() {
 fn the_first_result_of_a_task_counts() {
     on_every_saver(|saver| async move {
         let first = advance(&saver, "t", None, []).await;
-        saver
-            .record(&"t".into(), first.id, result(1, "\"first\""))
-            .await
-            .unwrap();
-        let counted = saver
-            .record(&"t".into(), first.id, result(1, "\"second\""))
-            .await
-            .unwrap();
+        saver.record(&"t".into(), first.id, result(1, "\"first\"")).await.unwrap();
+        let counted = saver.record(&"t".into(), first.id, result(1, "\"second\"")).await.unwrap();
         assert_eq!(counted, result(1, "\"first\""));
         assert_eq!(head(&saver, "t").await.results, [result(1, "\"first\"")]);
     });
@@ -79,10 +65,7 @@ fn a_result_without_targets_is_completed() {
         routed.targets = None;
         saver.record(&"t".into(), first.id, routed.clone()).await.unwrap();
         assert_eq!(head(&saver, "t").await.results, [routed.clone()]);
-        routed.targets = Some(vec![TargetRecord {
-            node: "m".into(),
-            input: Some(json("null")),
-        }]);
+        routed.targets = Some(vec![TargetRecord { node: "m".into(), input: Some(json("null")) }]);
         let counted = saver.record(&"t".into(), first.id, routed.clone()).await.unwrap();
         assert_eq!(counted, routed);
         assert_eq!(head(&saver, "t").await.results, [routed]);
@@ -115,34 +98,16 @@ fn questions_are_answered_one_by_one_and_once() {
         assert_eq!(head(&saver, "t").await.asks, [ask(1), ask(2), ask(3)]);
         assert_eq!(saver.threads().await.unwrap()[0].open_asks.len(), 3);
 
-        saver
-            .answer(&thread, vec![(ask(2).id, json("null"))])
-            .await
-            .unwrap();
+        saver.answer(&thread, vec![(ask(2).id, json("null"))]).await.unwrap();
         // A question that is asked again keeps its answer.
         saver.ask(&thread, first.id, vec![ask(2)]).await.unwrap();
-        let again = saver
-            .answer(&thread, vec![(ask(1).id, json("1")), (ask(2).id, json("2"))])
-            .await;
-        assert!(
-            matches!(again, Err(StoreError::AlreadyAnswered(id)) if id == ask(2).id),
-            "{again:?}"
-        );
-        let unknown = saver
-            .answer(&thread, vec![(ask(1).id, json("1")), (ask(9).id, json("2"))])
-            .await;
-        assert!(
-            matches!(unknown, Err(StoreError::NoInterrupt { .. })),
-            "{unknown:?}"
-        );
-        let twice = saver
-            .answer(&thread, vec![(ask(1).id, json("1")), (ask(1).id, json("2"))])
-            .await;
+        let again = saver.answer(&thread, vec![(ask(1).id, json("1")), (ask(2).id, json("2"))]).await;
+        assert!(matches!(again, Err(StoreError::AlreadyAnswered(id)) if id == ask(2).id), "{again:?}");
+        let unknown = saver.answer(&thread, vec![(ask(1).id, json("1")), (ask(9).id, json("2"))]).await;
+        assert!(matches!(unknown, Err(StoreError::NoInterrupt { .. })), "{unknown:?}");
+        let twice = saver.answer(&thread, vec![(ask(1).id, json("1")), (ask(1).id, json("2"))]).await;
         assert!(matches!(twice, Err(StoreError::AlreadyAnswered(_))), "{twice:?}");
-        let answered = AskRecord {
-            answer: Some(json("null")),
-            ..ask(2)
-        };
+        let answered = AskRecord { answer: Some(json("null")), ..ask(2) };
         assert_eq!(head(&saver, "t").await.asks, [ask(1), answered.clone(), ask(3)]);
 
         advance(&saver, "t", Some(&first), []).await;
@@ -151,10 +116,7 @@ fn questions_are_answered_one_by_one_and_once() {
         let late = saver.answer(&thread, vec![(ask(1).id, json("1"))]).await;
         assert!(matches!(late, Err(StoreError::NoInterrupt { .. })), "{late:?}");
         let nobody = saver.answer(&"u".into(), vec![(ask(1).id, json("1"))]).await;
-        assert!(
-            matches!(nobody, Err(StoreError::NoInterrupt { .. })),
-            "{nobody:?}"
-        );
+        assert!(matches!(nobody, Err(StoreError::NoInterrupt { .. })), "{nobody:?}");
     });
 }
 
@@ -164,35 +126,14 @@ fn the_journal_keeps_outcomes_and_drops_what_only_began() {
         let thread = thread("t");
         let first = advance(&saver, "t", None, []).await;
         for number in 0..3 {
-            saver
-                .begin_effect(&thread, first.id, effect(number))
-                .await
-                .unwrap();
+            saver.begin_effect(&thread, first.id, effect(number)).await.unwrap();
         }
-        saver
-            .end_effect(&thread, first.id, &effect(0).id, EffectOutcome::Err("no".into()))
-            .await
-            .unwrap();
-        saver
-            .end_effect(&thread, first.id, &effect(1).id, EffectOutcome::Ok(json("null")))
-            .await
-            .unwrap();
-        let retried = EffectRecord {
-            attempt: 2,
-            ..effect(0)
-        };
-        saver
-            .begin_effect(&thread, first.id, retried.clone())
-            .await
-            .unwrap();
-        let ended = EffectRecord {
-            outcome: Some(EffectOutcome::Ok(json("null"))),
-            ..effect(1)
-        };
-        assert_eq!(
-            head(&saver, "t").await.effects,
-            [retried, ended.clone(), effect(2)]
-        );
+        saver.end_effect(&thread, first.id, &effect(0).id, EffectOutcome::Err("no".into())).await.unwrap();
+        saver.end_effect(&thread, first.id, &effect(1).id, EffectOutcome::Ok(json("null"))).await.unwrap();
+        let retried = EffectRecord { attempt: 2, ..effect(0) };
+        saver.begin_effect(&thread, first.id, retried.clone()).await.unwrap();
+        let ended = EffectRecord { outcome: Some(EffectOutcome::Ok(json("null"))), ..effect(1) };
+        assert_eq!(head(&saver, "t").await.effects, [retried, ended.clone(), effect(2)]);
         saver.flush(&thread).await.unwrap();
 
         advance(&saver, "t", Some(&first), []).await;
@@ -213,32 +154,17 @@ fn a_fork_starts_without_the_work_of_the_original() {
         saver.record(&thread, first.id, result(1, "1")).await.unwrap();
         saver.ask(&thread, first.id, vec![ask(1)]).await.unwrap();
         saver.begin_effect(&thread, first.id, effect(1)).await.unwrap();
-        saver
-            .end_effect(&thread, first.id, &effect(1).id, EffectOutcome::Ok(json("1")))
-            .await
-            .unwrap();
+        saver.end_effect(&thread, first.id, &effect(1).id, EffectOutcome::Ok(json("1"))).await.unwrap();
         saver.fork(&thread, first.id, &"u".into()).await.unwrap();
         let forked = head(&saver, "u").await;
-        assert_eq!(
-            (forked.results.len(), forked.asks.len(), forked.effects.len()),
-            (0, 0, 0)
-        );
+        assert_eq!((forked.results.len(), forked.asks.len(), forked.effects.len()), (0, 0, 0));
 
         // Each has its own, under the same ids.
         saver.record(&"u".into(), first.id, result(1, "2")).await.unwrap();
         saver.ask(&"u".into(), first.id, vec![ask(1)]).await.unwrap();
-        saver
-            .answer(&"u".into(), vec![(ask(1).id, json("2"))])
-            .await
-            .unwrap();
-        saver
-            .begin_effect(&"u".into(), first.id, effect(1))
-            .await
-            .unwrap();
-        saver
-            .end_effect(&"u".into(), first.id, &effect(1).id, EffectOutcome::Ok(json("2")))
-            .await
-            .unwrap();
+        saver.answer(&"u".into(), vec![(ask(1).id, json("2"))]).await.unwrap();
+        saver.begin_effect(&"u".into(), first.id, effect(1)).await.unwrap();
+        saver.end_effect(&"u".into(), first.id, &effect(1).id, EffectOutcome::Ok(json("2"))).await.unwrap();
         assert_eq!(head(&saver, "t").await.results, [result(1, "1")]);
         assert_eq!(head(&saver, "t").await.asks, [ask(1)]);
 
@@ -246,14 +172,8 @@ fn a_fork_starts_without_the_work_of_the_original() {
         advance(&saver, "t", Some(&first), []).await;
         advance(&saver, "u", Some(&first), []).await;
         let outcome = |loaded: superstep_core::checkpoint::Loaded| loaded.effects[0].outcome.clone();
-        assert_eq!(
-            outcome(at(&saver, "t", first.id).await),
-            Some(EffectOutcome::Ok(json("1")))
-        );
-        assert_eq!(
-            outcome(at(&saver, "u", first.id).await),
-            Some(EffectOutcome::Ok(json("2")))
-        );
+        assert_eq!(outcome(at(&saver, "t", first.id).await), Some(EffectOutcome::Ok(json("1"))));
+        assert_eq!(outcome(at(&saver, "u", first.id).await), Some(EffectOutcome::Ok(json("2"))));
         assert_eq!(at(&saver, "t", first.id).await.asks, []);
         assert_eq!(at(&saver, "u", first.id).await.asks.len(), 1);
     });

@@ -53,17 +53,8 @@ async fn write(path: &std::path::Path) -> Vec<CheckpointId> {
             answer: None,
         };
         saver.ask(&name, third.id, vec![ask]).await.unwrap();
-        let id = EffectId {
-            task: task(number),
-            name: "call".into(),
-            key: "key".into(),
-            occurrence: 0,
-        };
-        let effect = EffectRecord {
-            id,
-            attempt: 1,
-            outcome: None,
-        };
+        let id = EffectId { task: task(number), name: "call".into(), key: "key".into(), occurrence: 0 };
+        let effect = EffectRecord { id, attempt: 1, outcome: None };
         saver.begin_effect(&name, third.id, effect).await.unwrap();
     }
     vec![first.id, second.id, third.id]
@@ -85,20 +76,14 @@ const LOOKED_UP_BY: &[(&str, &str)] = &[
 
 fn altered(value: &Value) -> Vec<Value> {
     match value {
-        Value::Integer(number) => (0..63)
-            .step_by(7)
-            .map(|bit| Value::Integer(number ^ (1 << bit)))
-            .collect(),
+        Value::Integer(number) => (0..63).step_by(7).map(|bit| Value::Integer(number ^ (1 << bit))).collect(),
         Value::Text(text) => {
             let swap = |at: usize| {
                 let mut bytes = text.clone().into_bytes();
                 bytes[at] = if bytes[at] == b'1' { b'2' } else { b'1' };
                 String::from_utf8(bytes).ok().map(Value::Text)
             };
-            let mut all: Vec<_> = (0..text.len())
-                .step_by(text.len() / 40 + 1)
-                .filter_map(swap)
-                .collect();
+            let mut all: Vec<_> = (0..text.len()).step_by(text.len() / 40 + 1).filter_map(swap).collect();
             all.push(Value::Text(text.chars().skip(1).collect()));
             all.push(Value::Text(String::new()));
             all
@@ -125,16 +110,7 @@ fn every_column_of_every_row_is_guarded() {
         let whole = read(&path, &ids).await.unwrap();
         let connection = Connection::open(&path).unwrap();
         let mut damages = 0;
-        for table in [
-            "thread",
-            "checkpoint",
-            "body",
-            "schema",
-            "topology",
-            "pending",
-            "ask",
-            "effect",
-        ] {
+        for table in ["thread", "checkpoint", "body", "schema", "topology", "pending", "ask", "effect"] {
             let columns: Vec<String> = connection
                 .prepare("SELECT name FROM pragma_table_info(?) WHERE pk = 0")
                 .unwrap()
@@ -151,18 +127,14 @@ fn every_column_of_every_row_is_guarded() {
                 .collect();
             assert!(!rows.is_empty(), "{table} has no rows");
             for row in rows {
-                for column in columns
-                    .iter()
-                    .filter(|column| !LOOKED_UP_BY.contains(&(table, column.as_str())))
+                for column in
+                    columns.iter().filter(|column| !LOOKED_UP_BY.contains(&(table, column.as_str())))
                 {
                     let select = format!("SELECT {column} FROM {table} WHERE rowid = ?");
                     let value: Value = connection.query_row(&select, [row], |row| row.get(0)).unwrap();
                     let update = format!("UPDATE {table} SET {column} = ? WHERE rowid = ?");
                     for damage in altered(&value) {
-                        if connection
-                            .execute(&update, rusqlite::params![damage, row])
-                            .is_err()
-                        {
+                        if connection.execute(&update, rusqlite::params![damage, row]).is_err() {
                             continue;
                         }
                         damages += 1;
@@ -171,9 +143,7 @@ fn every_column_of_every_row_is_guarded() {
                             Err(other) => panic!("{table}.{column} = {damage:?}: {other}"),
                             Ok(all) => assert_eq!(all, whole, "{table}.{column} = {damage:?} passed"),
                         }
-                        connection
-                            .execute(&update, rusqlite::params![value, row])
-                            .unwrap();
+                        connection.execute(&update, rusqlite::params![value, row]).unwrap();
                     }
                 }
             }
@@ -210,9 +180,7 @@ fn flipped_bytes_of_the_file_never_make_a_wrong_value() {
         // A fixed sequence of places: every run damages the same bytes.
         let mut place = 12_345_usize;
         for round in 0..400_u32 {
-            place = place
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            place = place.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let mut bytes = sound.clone();
             let at = (place >> 20) % bytes.len();
             bytes[at] ^= 1 << (round % 8);
@@ -222,16 +190,10 @@ fn flipped_bytes_of_the_file_never_make_a_wrong_value() {
                 for (read, right) in all.loaded.iter().zip(&whole.loaded) {
                     assert_eq!(read.checkpoint, right.checkpoint, "byte {at}");
                     assert_eq!(read.values, right.values, "byte {at}");
-                    assert!(
-                        read.results.iter().all(|result| right.results.contains(result)),
-                        "byte {at}"
-                    );
+                    assert!(read.results.iter().all(|result| right.results.contains(result)), "byte {at}");
                     assert!(read.asks.iter().all(|ask| right.asks.contains(ask)), "byte {at}");
                 }
-                assert!(
-                    all.history.is_empty() || all.history == whole.history,
-                    "byte {at}"
-                );
+                assert!(all.history.is_empty() || all.history == whole.history, "byte {at}");
             }
         }
     });

@@ -19,10 +19,7 @@ fn what_was_committed_is_there_after_a_reopen() {
             let saver = registered(Arc::new(open().await.unwrap())).await;
             let first = advance(&saver, &name, None, [set(0, "1")]).await;
             let second = advance(&saver, &name, Some(&first), [set(0, "2")]).await;
-            saver
-                .record(&thread(&name), second.id, result(1, "1"))
-                .await
-                .unwrap();
+            saver.record(&thread(&name), second.id, result(1, "1")).await.unwrap();
             drop(saver);
 
             let saver: Saver = Arc::new(open().await.unwrap());
@@ -30,14 +27,7 @@ fn what_was_committed_is_there_after_a_reopen() {
             assert_eq!(loaded.checkpoint, second);
             assert_eq!(loaded.results, [result(1, "1")]);
             advance(&saver, &name, Some(&second), [set(0, "3")]).await;
-            assert_eq!(
-                saver
-                    .history(&thread(&name), Page::newest(9))
-                    .await
-                    .unwrap()
-                    .len(),
-                3
-            );
+            assert_eq!(saver.history(&thread(&name), Page::newest(9)).await.unwrap().len(), 3);
         }
     });
 }
@@ -62,11 +52,7 @@ fn exit_saves_at_a_flush_and_not_before() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.db");
-        let exit = SqliteSaver::options()
-            .durability(Durability::Exit)
-            .open(&path)
-            .await
-            .unwrap();
+        let exit = SqliteSaver::options().durability(Durability::Exit).open(&path).await.unwrap();
         let saver = registered(Arc::new(exit)).await;
         let first = advance(&saver, "t", None, [set(0, "1")]).await;
         let other = SqliteSaver::open(&path);
@@ -75,15 +61,7 @@ fn exit_saves_at_a_flush_and_not_before() {
         let other = other.await.unwrap();
         assert!(other.load(&thread("t"), At::Head).await.unwrap().is_some());
         advance(&saver, "t", Some(&first), [set(0, "2")]).await;
-        assert_eq!(
-            other
-                .load(&thread("t"), At::Head)
-                .await
-                .unwrap()
-                .unwrap()
-                .checkpoint,
-            first
-        );
+        assert_eq!(other.load(&thread("t"), At::Head).await.unwrap().unwrap().checkpoint, first);
     });
 }
 
@@ -93,21 +71,9 @@ fn a_newer_format_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.db");
         drop(SqliteSaver::open(&path).await.unwrap());
-        Connection::open(&path)
-            .unwrap()
-            .pragma_update(None, "user_version", 9)
-            .unwrap();
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", 9).unwrap();
         let error = SqliteSaver::open(&path).await.unwrap_err();
-        assert!(
-            matches!(
-                error,
-                StoreError::NewerFormat {
-                    found: 9,
-                    supported: 1
-                }
-            ),
-            "{error}"
-        );
+        assert!(matches!(error, StoreError::NewerFormat { found: 9, supported: 1 }), "{error}");
     });
 }
 
@@ -118,19 +84,13 @@ fn what_is_not_a_checkpoint_file_is_left_alone() {
         let text = folder.path().join("notes.txt");
         std::fs::write(&text, "dear diary, ".repeat(1000)).unwrap();
         let foreign = folder.path().join("foreign.db");
-        Connection::open(&foreign)
-            .unwrap()
-            .execute_batch("CREATE TABLE checkpoint(x)")
-            .unwrap();
+        Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE checkpoint(x)").unwrap();
         for path in [text, foreign] {
             let before = std::fs::read(&path).unwrap();
             let error = SqliteSaver::open(&path).await.unwrap_err();
             assert!(matches!(error, StoreError::NotACheckpointFile(_)), "{error}");
             assert_eq!(std::fs::read(&path).unwrap(), before);
-            assert_eq!(
-                error.to_string(),
-                format!("{} is not a checkpoint file", path.display())
-            );
+            assert_eq!(error.to_string(), format!("{} is not a checkpoint file", path.display()));
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
     });
@@ -151,10 +111,8 @@ fn a_missing_folder_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("missing");
         let error = SqliteSaver::open(missing.join("t.db")).await.unwrap_err();
-        let expected = format!(
-            "the store failed: the folder {} does not exist: create it first",
-            missing.display()
-        );
+        let expected =
+            format!("the store failed: the folder {} does not exist: create it first", missing.display());
         assert_eq!(error.to_string(), expected);
     });
 }

@@ -33,10 +33,7 @@ async fn drive(saver: &Saver) {
             saver.record(&thread("t"), last.id, result(1, "1")).await.unwrap();
         }
         let next = step(last.as_ref(), [changes]);
-        assert!(matches!(
-            saver.commit(commit_of("t", &next)).await.unwrap(),
-            Committed::New
-        ));
+        assert!(matches!(saver.commit(commit_of("t", &next)).await.unwrap(), Committed::New));
         last = Some(next);
     }
 }
@@ -46,13 +43,11 @@ fn a_kill_at_any_commit_leaves_a_whole_thread() {
     if let (Some(path), Ok(point)) = (std::env::var_os(FILE), std::env::var(POINT)) {
         let point: usize = point.parse().unwrap();
         let passed = AtomicUsize::new(0);
-        let options = SqliteSaver::options()
-            .durability(Durability::Process)
-            .observe_commits(move |_| {
-                if passed.fetch_add(1, Ordering::Relaxed) == point {
-                    std::process::abort();
-                }
-            });
+        let options = SqliteSaver::options().durability(Durability::Process).observe_commits(move |_| {
+            if passed.fetch_add(1, Ordering::Relaxed) == point {
+                std::process::abort();
+            }
+        });
         run(async {
             drive(&registered(Arc::new(options.open(PathBuf::from(path)).await.unwrap())).await).await
         });

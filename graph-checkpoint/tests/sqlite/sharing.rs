@@ -12,14 +12,7 @@ use uuid::Uuid;
 use crate::material::*;
 
 async fn open(path: &Path, durability: Durability) -> Saver {
-    registered(Arc::new(
-        SqliteSaver::options()
-            .durability(durability)
-            .open(path)
-            .await
-            .unwrap(),
-    ))
-    .await
+    registered(Arc::new(SqliteSaver::options().durability(durability).open(path).await.unwrap())).await
 }
 
 /// Appends to the thread `t` until `steps` commits were its own; counts the conflicts.
@@ -39,10 +32,7 @@ async fn compete(saver: &Saver, steps: usize) {
 }
 
 async fn check_chain(saver: &Saver, length: usize) {
-    let lines = saver
-        .history(&thread("t"), Page::newest(usize::MAX))
-        .await
-        .unwrap();
+    let lines = saver.history(&thread("t"), Page::newest(usize::MAX)).await.unwrap();
     assert_eq!(lines.len(), length + 1);
     assert!(lines.windows(2).all(|pair| pair[0].parent == Some(pair[1].id)));
     let items: Vec<u8> = head(saver, "t").await.values[0].value.decode().unwrap();
@@ -54,12 +44,7 @@ fn connections_in_one_program_build_one_chain() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.db");
-        let durabilities = [
-            Durability::Power,
-            Durability::Process,
-            Durability::Power,
-            Durability::Process,
-        ];
+        let durabilities = [Durability::Power, Durability::Process, Durability::Power, Durability::Process];
         advance(&open(&path, Durability::Power).await, "t", None, [set(0, "[]")]).await;
         let mut rivals = Vec::new();
         for durability in durabilities {
@@ -100,10 +85,7 @@ fn threads_that_commit_at_once_share_a_transaction() {
             writer.await.unwrap();
         }
         for number in 0..40 {
-            let items: Vec<i32> = head(&saver, &number.to_string()).await.values[0]
-                .value
-                .decode()
-                .unwrap();
+            let items: Vec<i32> = head(&saver, &number.to_string()).await.values[0].value.decode().unwrap();
             assert_eq!(items, [number; 10]);
         }
         let transactions = commits.load(std::sync::atomic::Ordering::Relaxed) / 2;
@@ -126,10 +108,7 @@ fn one_refusal_does_not_fail_its_neighbours() {
                             graph: "other".into(),
                             ..commit_of("t", &step(Some(&first), []))
                         };
-                        assert!(matches!(
-                            saver.commit(foreign).await,
-                            Err(StoreError::WrongGraph { .. })
-                        ));
+                        assert!(matches!(saver.commit(foreign).await, Err(StoreError::WrongGraph { .. })));
                     } else {
                         advance(&saver, &number.to_string(), None, [set(0, "1")]).await;
                     }
@@ -188,10 +167,7 @@ fn processes_build_one_chain_and_never_see_a_lock() {
         let rivals: Vec<_> = (0..3)
             .map(|_| {
                 Command::new(std::env::current_exe().unwrap())
-                    .args([
-                        "--exact",
-                        "sharing::processes_build_one_chain_and_never_see_a_lock",
-                    ])
+                    .args(["--exact", "sharing::processes_build_one_chain_and_never_see_a_lock"])
                     .env(FILE, &path)
                     .stdout(Stdio::null())
                     .spawn()

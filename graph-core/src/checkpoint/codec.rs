@@ -100,14 +100,9 @@ impl Fold {
             }
             Op::SetRemove(items) => {
                 let set = self.set()?;
-                items
-                    .decode::<Vec<Box<RawValue>>>()?
-                    .iter()
-                    .for_each(|item| set.remove(item.get()));
+                items.decode::<Vec<Box<RawValue>>>()?.iter().for_each(|item| set.remove(item.get()));
             }
-            Op::MapPut(entries) => self
-                .map()?
-                .extend(entries.decode::<BTreeMap<String, Box<RawValue>>>()?),
+            Op::MapPut(entries) => self.map()?.extend(entries.decode::<BTreeMap<String, Box<RawValue>>>()?),
             Op::MapRemove(keys) => {
                 let map = self.map()?;
                 for key in keys.decode::<BTreeMap<String, ()>>()?.keys() {
@@ -217,12 +212,8 @@ pub(super) fn same_content(a: &Checkpoint, b: &Checkpoint) -> bool {
 /// # Errors
 /// When the checkpoint cannot be encoded, which no valid one causes.
 pub fn digest(checkpoint: &Checkpoint) -> Result<[u8; 32], CodecError> {
-    let content = Json::encode(&(
-        &checkpoint.parent,
-        checkpoint.step,
-        &checkpoint.changes,
-        &checkpoint.frontier,
-    ))?;
+    let content =
+        Json::encode(&(&checkpoint.parent, checkpoint.step, &checkpoint.changes, &checkpoint.frontier))?;
     Ok(*blake3::hash(content.as_str().as_bytes()).as_bytes())
 }
 
@@ -236,24 +227,16 @@ mod tests {
     fn an_id_that_is_there_twice_is_folded_as_the_reducer_does() {
         let json = |text: &str| Json::parse(text).unwrap();
         let mut fold = Fold::new();
-        fold.apply(&Op::Set(json(r#"[{"id":"a","n":1},{"id":"a","n":2}]"#)))
-            .unwrap();
-        fold.apply(&Op::Keyed(json(r#"[{"id":"a","item":{"id":"a","n":3}}]"#)))
-            .unwrap();
+        fold.apply(&Op::Set(json(r#"[{"id":"a","n":1},{"id":"a","n":2}]"#))).unwrap();
+        fold.apply(&Op::Keyed(json(r#"[{"id":"a","item":{"id":"a","n":3}}]"#))).unwrap();
         fold.apply(&Op::Extend(json(r#"[{"id":"b"}]"#))).unwrap();
         fold.apply(&Op::Keyed(json("[]"))).unwrap();
         let value = Fold(core::mem::take(&mut fold.0));
-        let Value::Keyed(indexed) = &value.0 else {
-            panic!("{value:?}")
-        };
+        let Value::Keyed(indexed) = &value.0 else { panic!("{value:?}") };
         assert_eq!(indexed.items.len(), 3);
-        assert_eq!(
-            value.finish().unwrap(),
-            Some(json(r#"[{"id":"a","n":1},{"id":"a","n":3},{"id":"b"}]"#))
-        );
+        assert_eq!(value.finish().unwrap(), Some(json(r#"[{"id":"a","n":1},{"id":"a","n":3},{"id":"b"}]"#)));
 
-        fold.apply(&Op::Set(json(r#"[{"id":"a","n":1},{"id":"a","n":2}]"#)))
-            .unwrap();
+        fold.apply(&Op::Set(json(r#"[{"id":"a","n":1},{"id":"a","n":2}]"#))).unwrap();
         fold.apply(&Op::Keyed(json(r#"[{"id":"a"}]"#))).unwrap();
         assert_eq!(fold.finish().unwrap(), Some(json("[]")));
     }

@@ -59,10 +59,7 @@ impl Checkpointer for MemorySaver {
     async fn register(&self, graph: &GraphDescription) -> Result<(), StoreError> {
         let mut store = self.store();
         let schema = graph.schema.fingerprint();
-        store
-            .schemas
-            .entry(schema)
-            .or_insert_with(|| Arc::new(graph.schema.clone()));
+        store.schemas.entry(schema).or_insert_with(|| Arc::new(graph.schema.clone()));
         let topology = store.topologies.entry(graph.topology_fingerprint);
         topology.or_insert_with(|| graph.topology.clone());
         Ok(())
@@ -130,17 +127,12 @@ impl Checkpointer for MemorySaver {
     async fn answer(&self, thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError> {
         let mut store = self.store();
         let mut none = Work::default();
-        let work = store
-            .threads
-            .get_mut(thread)
-            .map_or(&mut none, |held| &mut held.work);
+        let work = store.threads.get_mut(thread).map_or(&mut none, |held| &mut held.work);
         let mut places = Vec::with_capacity(answers.len());
         for (interrupt, _) in &answers {
             let place = work.asks.iter().position(|ask| ask.id == *interrupt);
-            let place = place.ok_or_else(|| StoreError::NoInterrupt {
-                thread: thread.clone(),
-                interrupt: *interrupt,
-            })?;
+            let place = place
+                .ok_or_else(|| StoreError::NoInterrupt { thread: thread.clone(), interrupt: *interrupt })?;
             if work.asks[place].answer.is_some() || places.contains(&place) {
                 return Err(StoreError::AlreadyAnswered(*interrupt));
             }
@@ -207,12 +199,7 @@ impl Checkpointer for MemorySaver {
             return Err(StoreError::ThreadExists(to.clone()));
         }
         let graph = store.threads[from].graph.clone();
-        let thread = Thread {
-            graph,
-            head,
-            work: Work::default(),
-            past: HashMap::new(),
-        };
+        let thread = Thread { graph, head, work: Work::default(), past: HashMap::new() };
         store.threads.insert(to.clone(), thread);
         Ok(())
     }
@@ -226,13 +213,7 @@ impl Checkpointer for MemorySaver {
                 thread: thread.clone(),
                 graph: held.graph.to_string(),
                 head: store.summary(held.head),
-                open_asks: held
-                    .work
-                    .asks
-                    .iter()
-                    .filter(|ask| ask.answer.is_none())
-                    .cloned()
-                    .collect(),
+                open_asks: held.work.asks.iter().filter(|ask| ask.answer.is_none()).cloned().collect(),
             })
             .collect();
         threads.sort_by(|a, b| a.thread.cmp(&b.thread));

@@ -106,11 +106,7 @@ pub struct NextTask {
     /// Why.
     pub cause: Cause,
     /// The item of `each`, or the input of a run.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "present"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub input: Option<Json>,
 }
 
@@ -179,11 +175,7 @@ pub struct TargetRecord {
     /// The node to run.
     pub node: NodeName,
     /// The item of `each`.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "present"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub input: Option<Json>,
 }
 
@@ -201,11 +193,7 @@ pub struct AskRecord {
     /// The question.
     pub question: Json,
     /// The answer.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "present"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub answer: Option<Json>,
 }
 
@@ -305,12 +293,7 @@ impl Summary {
             source: checkpoint.source,
             created_ms: checkpoint.id.unix_ms(),
             ran: checkpoint.tasks.iter().map(|task| task.node.clone()).collect(),
-            next: checkpoint
-                .frontier
-                .tasks
-                .iter()
-                .map(|task| task.node.clone())
-                .collect(),
+            next: checkpoint.frontier.tasks.iter().map(|task| task.node.clone()).collect(),
             metadata: checkpoint.metadata.clone(),
         }
     }

@@ -45,24 +45,14 @@ impl Overwrites {
                 let one_writer = schema.field(field).writers == Writers::One;
                 match writers[field.index()] {
                     Some(first) if first != task && one_writer => {
-                        return Err(Conflict {
-                            field,
-                            first,
-                            second: task,
-                            overwrites: false,
-                        });
+                        return Err(Conflict { field, first, second: task, overwrites: false });
                     }
                     _ => writers[field.index()] = Some(task),
                 }
                 if kind == WriteKind::Overwrite {
                     match overwrites.iter().find(|(overwritten, _)| *overwritten == field) {
                         Some(&(_, first)) if first != task => {
-                            return Err(Conflict {
-                                field,
-                                first,
-                                second: task,
-                                overwrites: true,
-                            });
+                            return Err(Conflict { field, first, second: task, overwrites: true });
                         }
                         Some(_) => {}
                         None => overwrites.push((field, task)),
@@ -75,9 +65,7 @@ impl Overwrites {
 
     /// Whether a write of `task` to `field` counts.
     fn counts(&self, task: u32, field: FieldId) -> bool {
-        self.0
-            .iter()
-            .all(|&(overwritten, by)| overwritten != field || by == task)
+        self.0.iter().all(|&(overwritten, by)| overwritten != field || by == task)
     }
 }
 
@@ -92,9 +80,8 @@ pub fn apply(
             state.apply(update, &|_| true);
             continue;
         }
-        let counts: Vec<bool> = (0..update.len())
-            .map(|index| overwrites.counts(task, update.shape(index).0))
-            .collect();
+        let counts: Vec<bool> =
+            (0..update.len()).map(|index| overwrites.counts(task, update.shape(index).0)).collect();
         state.apply(update, &|index| counts[index]);
     }
 }
@@ -117,10 +104,7 @@ pub fn changes<'w>(
             let at = match changes.iter().position(|change| change.field == write.field) {
                 Some(at) => at,
                 None => {
-                    changes.push(Change {
-                        field: write.field,
-                        ops: Vec::with_capacity(1),
-                    });
+                    changes.push(Change { field: write.field, ops: Vec::with_capacity(1) });
                     changes.len() - 1
                 }
             };
@@ -146,11 +130,7 @@ pub fn changes<'w>(
 /// Resets the fields that live for one superstep: those in `lit`, which the last superstep wrote, unless
 /// `written` again now. Returns the fields that were reset.
 pub fn dim(state: &mut dyn ErasedState, lit: &[FieldId], written: &[FieldId]) -> Vec<FieldId> {
-    let gone: Vec<FieldId> = lit
-        .iter()
-        .copied()
-        .filter(|field| !written.contains(field))
-        .collect();
+    let gone: Vec<FieldId> = lit.iter().copied().filter(|field| !written.contains(field)).collect();
     for &field in &gone {
         state.reset_field(field);
     }
@@ -159,10 +139,7 @@ pub fn dim(state: &mut dyn ErasedState, lit: &[FieldId], written: &[FieldId]) ->
 
 /// The fields of `schema` that live for one superstep.
 pub fn one_step_fields(schema: &Schema) -> Vec<FieldId> {
-    schema
-        .ids()
-        .filter(|field| schema.field(*field).lifetime == Lifetime::OneStep)
-        .collect()
+    schema.ids().filter(|field| schema.field(*field).lifetime == Lifetime::OneStep).collect()
 }
 
 #[cfg(test)]

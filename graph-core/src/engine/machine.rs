@@ -52,10 +52,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            recursion: 1_000,
-            concurrency: usize::MAX,
-        }
+        Self { recursion: 1_000, concurrency: usize::MAX }
     }
 }
 
@@ -135,14 +132,7 @@ impl Machine {
                 self.finished(step, task, targets)
             }
             (Event::TaskPaused { task }, Phase::Running(step)) => self.paused(step, task),
-            (
-                Event::TaskFailed {
-                    task,
-                    retry,
-                    after_node,
-                },
-                Phase::Running(step),
-            ) => {
+            (Event::TaskFailed { task, retry, after_node }, Phase::Running(step)) => {
                 self.failed(step, task, retry, after_node);
             }
             (Event::Committed, Phase::Barrier(barrier)) => self.committed(barrier),
@@ -230,33 +220,15 @@ impl Machine {
             // Unfinished work, half-arrived joins included, ends with the turn it belongs to.
             Begin::Input { last_step } => {
                 self.joins = Arrivals::none(&self.topology);
-                let start = PlannedTask {
-                    node: NodeId::START,
-                    cause: Cause::Input,
-                    input: None,
-                };
+                let start = PlannedTask { node: NodeId::START, cause: Cause::Input, input: None };
                 let step = last_step.map_or(-1, |last| last + 1);
                 let next = vec![Entry::waiting(start)];
-                self.phase = Phase::Barrier(Barrier {
-                    step,
-                    source: Source::Input,
-                    ran: Vec::new(),
-                    next,
-                });
+                self.phase = Phase::Barrier(Barrier { step, source: Source::Input, ran: Vec::new(), next });
                 self.commands.push_back(Command::Commit);
             }
-            Begin::Resume(Restored {
-                step,
-                tasks,
-                joins,
-                finished,
-            }) => {
+            Begin::Resume(Restored { step, tasks, joins, finished }) => {
                 self.joins = joins;
-                self.run_superstep(
-                    step + 1,
-                    tasks.into_iter().map(Entry::waiting).collect(),
-                    finished,
-                );
+                self.run_superstep(step + 1, tasks.into_iter().map(Entry::waiting).collect(), finished);
             }
         }
     }
@@ -280,14 +252,7 @@ impl Machine {
             tasks[task as usize].status = Status::Finished(targets);
             open -= 1;
         }
-        let mut superstep = Superstep {
-            step,
-            tasks,
-            open,
-            running: 0,
-            turn: 0,
-            paused: false,
-        };
+        let mut superstep = Superstep { step, tasks, open, running: 0, turn: 0, paused: false };
         self.fill(&mut superstep);
         self.settle(superstep);
     }
@@ -301,11 +266,7 @@ impl Machine {
                 entry.status = Status::Running(1);
                 step.running += 1;
                 let task = position(step.turn);
-                self.commands.push_back(Command::Run {
-                    task,
-                    attempt: 1,
-                    after: Duration::ZERO,
-                });
+                self.commands.push_back(Command::Run { task, attempt: 1, after: Duration::ZERO });
             }
             step.turn += 1;
         }
@@ -363,16 +324,9 @@ impl Machine {
     }
 
     fn close(&mut self, step: Superstep) {
-        let Superstep {
-            step, tasks: mut ran, ..
-        } = step;
+        let Superstep { step, tasks: mut ran, .. } = step;
         let next = self.planner.plan(&self.topology, &mut ran, &mut self.joins);
-        self.phase = Phase::Barrier(Barrier {
-            step,
-            source: Source::Loop,
-            ran,
-            next,
-        });
+        self.phase = Phase::Barrier(Barrier { step, source: Source::Loop, ran, next });
         self.commands.push_back(Command::Commit);
     }
 
@@ -382,8 +336,7 @@ impl Machine {
 
     fn abort(&mut self, ending: Ending) {
         // What was to start does not; what was finished is still recorded.
-        self.commands
-            .retain(|command| matches!(command, Command::Record { .. }));
+        self.commands.retain(|command| matches!(command, Command::Record { .. }));
         self.commands.push_back(Command::Abort);
         self.stop(ending);
     }
@@ -425,10 +378,7 @@ impl fmt::Debug for Machine {
             Phase::Barrier(_) => "at the barrier",
             Phase::Stopped => "stopped",
         };
-        f.debug_struct("Machine")
-            .field("phase", &phase)
-            .field("step", &self.step())
-            .finish_non_exhaustive()
+        f.debug_struct("Machine").field("phase", &phase).field("step", &self.step()).finish_non_exhaustive()
     }
 }
 

@@ -56,9 +56,7 @@ pub(super) struct Planner {
 
 impl Planner {
     pub(super) fn new(topology: &Topology) -> Self {
-        Self {
-            planned: vec![0; topology.nodes.len()],
-        }
+        Self { planned: vec![0; topology.nodes.len()] }
     }
 
     /// The next superstep's tasks, in merge order: one per node that anything leads to, by name as plain
@@ -85,11 +83,7 @@ impl Planner {
                     Some(sent) => items.extend(sent.into_iter().map(|item| {
                         let cause = Cause::Each { by, index };
                         index += 1;
-                        Entry::waiting(PlannedTask {
-                            node: NodeId(target.node),
-                            cause,
-                            input: Some(item),
-                        })
+                        Entry::waiting(PlannedTask { node: NodeId(target.node), cause, input: Some(item) })
                     })),
                 }
             }
@@ -125,11 +119,7 @@ impl Planner {
         let planned = &mut self.planned[node.index()];
         let Some(position) = (*planned as usize).checked_sub(1) else {
             let cause = why(smallvec![by]);
-            nodes.push(Entry::waiting(PlannedTask {
-                node,
-                cause,
-                input: None,
-            }));
+            nodes.push(Entry::waiting(PlannedTask { node, cause, input: None }));
             *planned = u32::try_from(nodes.len()).expect("a superstep has fewer than 2^32 tasks");
             return;
         };

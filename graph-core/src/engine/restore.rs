@@ -53,12 +53,7 @@ pub fn restore(
     decode: impl Fn(NodeId, &Json) -> Result<Item, CodecError>,
 ) -> Result<(Vec<PlannedTask>, Arrivals), RestoreError> {
     let mut tasks = Vec::with_capacity(frontier.tasks.len());
-    for NextTask {
-        node: name,
-        cause,
-        input,
-    } in &frontier.tasks
-    {
+    for NextTask { node: name, cause, input } in &frontier.tasks {
         let node = find(topology, name)?;
         let input = match input {
             // The input of a run is applied by the driver; it is no item.
@@ -69,37 +64,16 @@ pub fn restore(
             })?),
             None => None,
         };
-        tasks.push(PlannedTask {
-            node,
-            cause: cause.clone(),
-            input,
-        });
+        tasks.push(PlannedTask { node, cause: cause.clone(), input });
     }
     let mut arrivals = Arrivals::none(topology);
-    for JoinProgress {
-        target,
-        sources,
-        arrived,
-    } in &frontier.joins
-    {
-        let missing = || RestoreError::MissingJoin {
-            target: target.clone(),
-            graph: topology.name.clone(),
-        };
+    for JoinProgress { target, sources, arrived } in &frontier.joins {
+        let missing = || RestoreError::MissingJoin { target: target.clone(), graph: topology.name.clone() };
         let target = find(topology, target)?;
-        let sources = sources
-            .iter()
-            .map(|source| find(topology, source))
-            .collect::<Result<Vec<_>, _>>()?;
-        let join = topology
-            .joins
-            .iter()
-            .position(|join| join.target == target && join.sources == sources);
+        let sources = sources.iter().map(|source| find(topology, source)).collect::<Result<Vec<_>, _>>()?;
+        let join = topology.joins.iter().position(|join| join.target == target && join.sources == sources);
         let join = join.ok_or_else(missing)?;
-        arrivals.0[join] = arrived
-            .iter()
-            .map(|source| find(topology, source))
-            .collect::<Result<_, _>>()?;
+        arrivals.0[join] = arrived.iter().map(|source| find(topology, source)).collect::<Result<_, _>>()?;
     }
     Ok((tasks, arrivals))
 }
@@ -117,28 +91,20 @@ pub fn store<'t>(
     let mut tasks = Vec::with_capacity(next.len());
     for task in next {
         let input = task.input.as_ref().map(Item::encode).transpose()?;
-        tasks.push(NextTask {
-            node: name(task.node),
-            cause: task.cause.clone(),
-            input,
-        });
+        tasks.push(NextTask { node: name(task.node), cause: task.cause.clone(), input });
     }
     let joins = joins.waiting().map(|(join, arrived)| JoinProgress {
         target: name(topology.joins[join].target),
         sources: topology.joins[join].sources.iter().copied().map(name).collect(),
         arrived: arrived.iter().copied().map(name).collect(),
     });
-    Ok(Frontier {
-        tasks,
-        joins: joins.collect(),
-    })
+    Ok(Frontier { tasks, joins: joins.collect() })
 }
 
 fn find(topology: &Topology, name: &NodeName) -> Result<NodeId, RestoreError> {
-    topology.find(name).ok_or_else(|| RestoreError::MissingNode {
-        node: name.clone(),
-        graph: topology.name.clone(),
-    })
+    topology
+        .find(name)
+        .ok_or_else(|| RestoreError::MissingNode { node: name.clone(), graph: topology.name.clone() })
 }
 
 #[cfg(test)]

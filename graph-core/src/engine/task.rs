@@ -39,10 +39,7 @@ pub(super) enum Status {
 
 impl Entry {
     pub(super) fn waiting(planned: PlannedTask) -> Self {
-        Self {
-            planned,
-            status: Status::Waiting,
-        }
+        Self { planned, status: Status::Waiting }
     }
 
     /// Where a finished task's decisions send it.

@@ -93,19 +93,9 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             self.problems.push(Problem::DuplicateName { name: name.clone() });
         }
         let (description, code) = node.into_code();
-        let program = NodeProgram {
-            code: Some(code),
-            description,
-            ..NodeProgram::default()
-        };
+        let program = NodeProgram { code: Some(code), description, ..NodeProgram::default() };
         let decides = TypeId::of::<N::Route>() != TypeId::of::<()>();
-        self.nodes.push(Draft {
-            name,
-            decides,
-            edges: Vec::new(),
-            decisions: Vec::new(),
-            program,
-        });
+        self.nodes.push(Draft { name, decides, edges: Vec::new(), decisions: Vec::new(), program });
         NodeRef::new(self.graph, index(self.nodes.len() - 1))
     }
 
@@ -120,9 +110,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         }
         for target in targets {
             if target.items.is_some() {
-                self.problems.push(Problem::EachOnEdge {
-                    from: self.name_of(from),
-                });
+                self.problems.push(Problem::EachOnEdge { from: self.name_of(from) });
             } else if let Some(node) = self.own(target.graph, target.node) {
                 self.draft(from).edges.push(node);
             }
@@ -148,14 +136,9 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             }
         }
         if ids.len() < 2 {
-            self.problems.push(Problem::JoinOfOne {
-                target: self.name_of(target),
-            });
+            self.problems.push(Problem::JoinOfOne { target: self.name_of(target) });
         }
-        self.joins.push(Join {
-            sources: ids,
-            target: NodeId(target),
-        });
+        self.joins.push(Join { sources: ids, target: NodeId(target) });
     }
 
     /// Says where each case of a node's decision leads.
@@ -168,19 +151,13 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         map: impl Fn(R) -> T + Send + Sync + 'static,
     ) -> Wiring<'_, S, C> {
         let router = Router::new(map);
-        let cases = self.cases::<R>(from.graph, from.node, &|route| {
-            (router.map)(alloc::boxed::Box::new(route))
-        });
+        let cases =
+            self.cases::<R>(from.graph, from.node, &|route| (router.map)(alloc::boxed::Box::new(route)));
         let Some(node) = self.own(from.graph, from.node) else {
-            return Wiring {
-                graph: self,
-                decision: None,
-            };
+            return Wiring { graph: self, decision: None };
         };
         if self.draft(node).program.router.is_some() {
-            self.problems.push(Problem::RoutedTwice {
-                node: self.name_of(node),
-            });
+            self.problems.push(Problem::RoutedTwice { node: self.name_of(node) });
         }
         self.draft(node).program.router = Some(router);
         self.decision(node, cases)
@@ -197,10 +174,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         let map = Arc::new(map);
         let cases = self.cases::<R>(from.graph, from.node, &|route| map(route).into_targets());
         let Some(node) = self.own(from.graph, from.node) else {
-            return Wiring {
-                graph: self,
-                decision: None,
-            };
+            return Wiring { graph: self, decision: None };
         };
         let branch = Branch::new(decide, move |route| map(route));
         self.draft(node).program.branches.push(branch);
@@ -211,9 +185,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     pub fn policy<In, Out>(&mut self, node: NodeRef<In, Out>) -> PolicyOf<'_> {
         let own = self.own(node.graph, node.node);
         let index = own.unwrap_or(START_INDEX) as usize;
-        PolicyOf {
-            policy: &mut self.nodes[index].program.policy,
-        }
+        PolicyOf { policy: &mut self.nodes[index].program.policy }
     }
 
     /// Checks the graph and freezes it.
@@ -225,18 +197,13 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         for (draft, position) in self.nodes.iter().zip(0u32..) {
             let routed = draft.program.router.is_some();
             if draft.decides && !routed {
-                self.problems.push(Problem::Unrouted {
-                    node: topology.node_name(NodeId(position)).clone(),
-                });
+                self.problems.push(Problem::Unrouted { node: topology.node_name(NodeId(position)).clone() });
             }
         }
         let mut problems = core::mem::take(&mut self.problems);
         check::topology(&topology, &self.nodes_writes(), &self.schema, &mut problems);
         if !problems.is_empty() {
-            return Err(BuildError {
-                graph: self.name,
-                problems,
-            });
+            return Err(BuildError { graph: self.name, problems });
         }
         let description = GraphDescription {
             name: self.name.to_string(),
@@ -256,10 +223,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     }
 
     fn nodes_writes(&self) -> Vec<&[crate::state::FieldId]> {
-        self.nodes
-            .iter()
-            .map(|draft| draft.program.description.writes.as_slice())
-            .collect()
+        self.nodes.iter().map(|draft| draft.program.description.writes.as_slice()).collect()
     }
 
     fn topology(&self) -> Topology {
@@ -269,43 +233,25 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         for (rank, node) in by_name.into_iter().enumerate() {
             ranks[node] = index(rank);
         }
-        let nodes = self
-            .nodes
-            .iter()
-            .enumerate()
-            .map(|(position, draft)| TopologyNode {
-                name: draft.name.clone(),
-                rank: ranks[position],
-                edges: draft
-                    .edges
-                    .iter()
-                    .filter(|edge| **edge != END_INDEX)
-                    .copied()
-                    .map(NodeId)
-                    .collect(),
-                ends: draft.edges.contains(&END_INDEX),
-                joins: (0..self.joins.len())
-                    .filter(|join| self.joins[*join].sources.contains(&NodeId(index(position))))
-                    .collect(),
-                decisions: draft.decisions.clone(),
-                takes: draft
-                    .program
-                    .description
-                    .input
-                    .map(|input| short_type_name(input.type_name)),
-                asks: draft
-                    .program
-                    .description
-                    .asks
-                    .iter()
-                    .map(|ask| (ask.question.clone(), ask.answer.clone()))
-                    .collect(),
-            });
-        Topology {
-            name: self.name.clone(),
-            nodes: nodes.collect(),
-            joins: self.joins.clone(),
-        }
+        let nodes = self.nodes.iter().enumerate().map(|(position, draft)| TopologyNode {
+            name: draft.name.clone(),
+            rank: ranks[position],
+            edges: draft.edges.iter().filter(|edge| **edge != END_INDEX).copied().map(NodeId).collect(),
+            ends: draft.edges.contains(&END_INDEX),
+            joins: (0..self.joins.len())
+                .filter(|join| self.joins[*join].sources.contains(&NodeId(index(position))))
+                .collect(),
+            decisions: draft.decisions.clone(),
+            takes: draft.program.description.input.map(|input| short_type_name(input.type_name)),
+            asks: draft
+                .program
+                .description
+                .asks
+                .iter()
+                .map(|ask| (ask.question.clone(), ask.answer.clone()))
+                .collect(),
+        });
+        Topology { name: self.name.clone(), nodes: nodes.collect(), joins: self.joins.clone() }
     }
 
     /// Where each case of `R` leads, by its examples.
@@ -326,36 +272,23 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
                 Ok(Err(_)) => continue,
                 Err(panic) => {
                     let node = self.name_of(node);
-                    self.problems.push(Problem::MapPanicked {
-                        node,
-                        case: case.name.to_string(),
-                        panic,
-                    });
+                    self.problems.push(Problem::MapPanicked { node, case: case.name.to_string(), panic });
                     continue;
                 }
             };
             let targets = targets.into_iter().filter_map(|Target { graph, node, items }| {
                 self.own(graph, node).map(|node| (NodeId(node), items.is_some()))
             });
-            cases.push(CaseTargets {
-                case: case.name.to_string(),
-                targets: targets.collect(),
-            });
+            cases.push(CaseTargets { case: case.name.to_string(), targets: targets.collect() });
         }
         cases
     }
 
     fn decision(&mut self, node: u32, cases: Vec<CaseTargets>) -> Wiring<'_, S, C> {
         let decisions = &mut self.draft(node).decisions;
-        decisions.push(Decision {
-            cases,
-            may_reach: Vec::new(),
-        });
+        decisions.push(Decision { cases, may_reach: Vec::new() });
         let decision = Some((node, decisions.len() - 1));
-        Wiring {
-            graph: self,
-            decision,
-        }
+        Wiring { graph: self, decision }
     }
 
     /// The index of a handle, if it is one of this graph's.
@@ -390,9 +323,7 @@ impl<S: State, C: Send + Sync + 'static> Wiring<'_, S, C> {
     pub fn may_reach<In, Out>(self, node: NodeRef<In, Out>) -> Self {
         if let (Some(target), Some((from, decision))) = (self.graph.own(node.graph, node.node), self.decision)
         {
-            self.graph.draft(from).decisions[decision]
-                .may_reach
-                .push(NodeId(target));
+            self.graph.draft(from).decisions[decision].may_reach.push(NodeId(target));
         }
         self
     }
@@ -435,9 +366,6 @@ fn index(position: usize) -> u32 {
 impl<S: State, C> core::fmt::Debug for StateGraph<S, C> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let names: Vec<String> = self.nodes.iter().map(|draft| format!("{}", draft.name)).collect();
-        f.debug_struct("StateGraph")
-            .field("name", &self.name)
-            .field("nodes", &names)
-            .finish_non_exhaustive()
+        f.debug_struct("StateGraph").field("name", &self.name).field("nodes", &names).finish_non_exhaustive()
     }
 }

@@ -24,15 +24,8 @@ pub struct BuildError {
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.problems.len();
-        write!(
-            f,
-            "graph {:?} has {count} problem{}",
-            self.graph,
-            if count == 1 { "" } else { "s" }
-        )?;
-        self.problems
-            .iter()
-            .try_for_each(|problem| write!(f, "\n  - {problem}"))
+        write!(f, "graph {:?} has {count} problem{}", self.graph, if count == 1 { "" } else { "s" })?;
+        self.problems.iter().try_for_each(|problem| write!(f, "\n  - {problem}"))
     }
 }
 
@@ -195,10 +188,8 @@ fn joins(topology: &Topology, wires: &DiGraph<NodeId, Wire>, problems: &mut Vec<
     for join in &topology.joins {
         let mut without = wires.clone();
         let target = NodeIndex::new(join.target.index());
-        let outgoing: Vec<_> = without
-            .edges_directed(target, Direction::Outgoing)
-            .map(|edge| edge.id())
-            .collect();
+        let outgoing: Vec<_> =
+            without.edges_directed(target, Direction::Outgoing).map(|edge| edge.id()).collect();
         without.retain_edges(|_, edge| !outgoing.contains(&edge));
         let reached = reach(&without, NodeIndex::new(NodeId::START.index()));
         for &source in &join.sources {
@@ -220,9 +211,8 @@ fn conflicts(topology: &Topology, writes: &[&[FieldId]], schema: &Schema, proble
                 if first == second {
                     continue;
                 }
-                for field in writes[first.index()]
-                    .iter()
-                    .filter(|field| writes[second.index()].contains(field))
+                for field in
+                    writes[first.index()].iter().filter(|field| writes[second.index()].contains(field))
                 {
                     if schema.field(*field).writers == Writers::One {
                         problems.push(Problem::CertainConflict {

@@ -55,10 +55,9 @@ impl Topology {
             let style = match wire {
                 Wire::Edge => String::new(),
                 Wire::Case(case) => alloc::format!(" [label={}]", quoted(case)),
-                Wire::Each(case) => alloc::format!(
-                    " [label={}, style=dashed]",
-                    quoted(&alloc::format!("each {case}"))
-                ),
+                Wire::Each(case) => {
+                    alloc::format!(" [label={}, style=dashed]", quoted(&alloc::format!("each {case}")))
+                }
                 Wire::MayReach => String::from(" [style=dashed]"),
                 Wire::Join(_) => String::from(" [style=bold]"),
             };

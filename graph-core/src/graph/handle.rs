@@ -20,11 +20,7 @@ pub struct NodeRef<In, Out> {
 
 impl<In, Out> NodeRef<In, Out> {
     pub(crate) const fn new(graph: u32, node: u32) -> Self {
-        Self {
-            graph,
-            node,
-            marker: PhantomData,
-        }
+        Self { graph, node, marker: PhantomData }
     }
 }
 
@@ -98,11 +94,7 @@ pub(crate) struct Target {
 
 /// Leads to `node`.
 pub const fn to<In: TakesNothing, Out>(node: NodeRef<In, Out>) -> Targets {
-    Targets(List::One(Target {
-        graph: node.graph,
-        node: node.node,
-        items: None,
-    }))
+    Targets(List::One(Target { graph: node.graph, node: node.node, items: None }))
 }
 
 /// Leads to one task of `node` per item; they run in parallel, and their writes merge in item order.
@@ -111,29 +103,17 @@ where
     T: Serialize + Send + Sync + 'static,
 {
     let items = items.into_iter().map(Item::new).collect();
-    Targets(List::One(Target {
-        graph: node.graph,
-        node: node.node,
-        items: Some(items),
-    }))
+    Targets(List::One(Target { graph: node.graph, node: node.node, items: Some(items) }))
 }
 
 /// Leads to a node that was found by its stored name.
 pub(crate) fn to_node(graph: u32, node: NodeId) -> Targets {
-    Targets(List::One(Target {
-        graph,
-        node: node.0,
-        items: None,
-    }))
+    Targets(List::One(Target { graph, node: node.0, items: None }))
 }
 
 /// Leads to one task of a node, with an item that was read back from storage.
 pub(crate) fn each_item(graph: u32, node: NodeId, item: Item) -> Targets {
-    Targets(List::One(Target {
-        graph,
-        node: node.0,
-        items: Some(vec![item]),
-    }))
+    Targets(List::One(Target { graph, node: node.0, items: Some(vec![item]) }))
 }
 
 impl Targets {

@@ -60,19 +60,12 @@ impl Router {
     pub(crate) fn new<R: Route, T: IntoTargets>(map: impl Fn(R) -> T + Send + Sync + 'static) -> Self {
         Self {
             encode: |route| {
-                let route = route
-                    .downcast_ref::<R>()
-                    .expect("a route is typed by its node's handle");
-                Ok(RouteRecord {
-                    case: route.case().to_string(),
-                    value: Json::encode(route)?,
-                })
+                let route = route.downcast_ref::<R>().expect("a route is typed by its node's handle");
+                Ok(RouteRecord { case: route.case().to_string(), value: Json::encode(route)? })
             },
             decode: |json| Ok(Box::new(json.decode::<R>()?)),
             map: Arc::new(move |route| {
-                let route = route
-                    .downcast::<R>()
-                    .expect("a route is typed by its node's handle");
+                let route = route.downcast::<R>().expect("a route is typed by its node's handle");
                 map(*route).into_targets()
             }),
         }
@@ -87,9 +80,7 @@ impl Branch {
         Self {
             decide: Arc::new(move |state| {
                 let state: &dyn Any = state;
-                let state = state
-                    .downcast_ref::<S>()
-                    .expect("the driver owns the state of this graph");
+                let state = state.downcast_ref::<S>().expect("the driver owns the state of this graph");
                 map(decide(state)).into_targets()
             }),
         }
@@ -98,8 +89,6 @@ impl Branch {
 
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Program")
-            .field("name", &self.topology.name)
-            .finish_non_exhaustive()
+        f.debug_struct("Program").field("name", &self.topology.name).finish_non_exhaustive()
     }
 }

@@ -95,9 +95,7 @@ impl Topology {
     /// The user's nodes, in the order of their registration.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &NodeName)> {
         let ids = (0..).map(NodeId);
-        ids.zip(&self.nodes)
-            .map(|(id, node)| (id, &node.name))
-            .filter(|(id, _)| *id > NodeId::END)
+        ids.zip(&self.nodes).map(|(id, node)| (id, &node.name)).filter(|(id, _)| *id > NodeId::END)
     }
 
     /// The node with this name.
@@ -121,9 +119,7 @@ impl Topology {
     pub(crate) fn wires(&self) -> DiGraph<NodeId, Wire> {
         let mut graph = DiGraph::with_capacity(self.nodes.len(), self.nodes.len() * 2);
         for index in 0..self.nodes.len() {
-            graph.add_node(NodeId(
-                u32::try_from(index).expect("a graph has fewer than 2^32 nodes"),
-            ));
+            graph.add_node(NodeId(u32::try_from(index).expect("a graph has fewer than 2^32 nodes")));
         }
         let at = |node: NodeId| NodeIndex::new(node.index());
         for (index, node) in self.nodes.iter().enumerate() {
@@ -167,19 +163,8 @@ impl Topology {
         let nodes = self.nodes.iter().map(|node| NodeText {
             name: node.name.clone(),
             takes: node.takes.clone(),
-            asks: node
-                .asks
-                .iter()
-                .cloned()
-                .map(|(question, answer)| AskText { question, answer })
-                .collect(),
-            edges: node
-                .edges
-                .iter()
-                .copied()
-                .map(name)
-                .chain(node.ends.then(|| name(NodeId::END)))
-                .collect(),
+            asks: node.asks.iter().cloned().map(|(question, answer)| AskText { question, answer }).collect(),
+            edges: node.edges.iter().copied().map(name).chain(node.ends.then(|| name(NodeId::END))).collect(),
             decisions: node
                 .decisions
                 .iter()
@@ -211,11 +196,8 @@ impl Topology {
             sources: join.sources.iter().copied().map(name).collect(),
             target: name(join.target),
         });
-        let text = TopologyText {
-            name: self.name.to_string(),
-            nodes: nodes.collect(),
-            joins: joins.collect(),
-        };
+        let text =
+            TopologyText { name: self.name.to_string(), nodes: nodes.collect(), joins: joins.collect() };
         Json::encode(&text).expect("names and wires have a JSON form")
     }
 

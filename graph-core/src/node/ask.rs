@@ -70,11 +70,9 @@ where
         let question = Json::encode(question).map_err(codec)?;
         match self.cell.ask(task, key, question) {
             Asked::Answered(answer) => Ok(Answer::Given(answer.decode().map_err(codec)?)),
-            Asked::Open(id) => Ok(Answer::Awaited(OpenAsk {
-                cell: Arc::clone(&self.cell),
-                attempt: self.attempt,
-                id,
-            })),
+            Asked::Open(id) => {
+                Ok(Answer::Awaited(OpenAsk { cell: Arc::clone(&self.cell), attempt: self.attempt, id }))
+            }
         }
     }
 }
@@ -110,12 +108,7 @@ where
 
     fn from_task(task: &Task<S, C>, position: usize) -> Self {
         let cell = Arc::clone(task.cell());
-        Self {
-            attempt: cell.attempt(),
-            cell,
-            position,
-            marker: PhantomData,
-        }
+        Self { attempt: cell.attempt(), cell, position, marker: PhantomData }
     }
 
     fn describe(node: &mut NodeDescription, position: usize) {

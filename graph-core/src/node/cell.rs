@@ -82,10 +82,7 @@ pub(crate) enum Asked {
 }
 
 impl TaskCell {
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "built in one place; each is a fact of its own"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "built in one place; each is a fact of its own")]
     pub(crate) fn new(
         run: Arc<RunCell>,
         base: Option<CheckpointId>,
@@ -96,31 +93,14 @@ impl TaskCell {
         on_unknown: OnUnknown,
         known: Option<(Vec<AskRecord>, Vec<EffectRecord>)>,
     ) -> Self {
-        let live = known.map(|(asks, effects)| {
-            Box::new(Live {
-                asks,
-                effects,
-                ..Live::default()
-            })
-        });
+        let live = known.map(|(asks, effects)| Box::new(Live { asks, effects, ..Live::default() }));
         let live = Mutex::new(live);
-        Self {
-            run,
-            base,
-            node,
-            step,
-            each,
-            remaining_steps,
-            on_unknown,
-            attempt: AtomicU32::new(1),
-            live,
-        }
+        Self { run, base, node, step, each, remaining_steps, on_unknown, attempt: AtomicU32::new(1), live }
     }
 
     /// The task's id. It depends on the base checkpoint, so a task without a saver has none.
     pub(crate) fn task_id(&self) -> Option<TaskId> {
-        self.base
-            .map(|base| TaskId::derive(base, "", self.step, &self.node, self.each))
+        self.base.map(|base| TaskId::derive(base, "", self.step, &self.node, self.each))
     }
 
     pub(crate) fn attempt(&self) -> u32 {
@@ -146,11 +126,7 @@ impl TaskCell {
 
     /// Makes the task fail at the end of this poll.
     pub(crate) fn fault(&self, error: NodeError) {
-        self.live
-            .lock()
-            .get_or_insert_default()
-            .fault
-            .get_or_insert(error);
+        self.live.lock().get_or_insert_default().fault.get_or_insert(error);
     }
 
     /// Why the task fails, whatever its code makes of it.
@@ -175,34 +151,18 @@ impl TaskCell {
         let occurrence = count(live.asked.iter().filter(|asked| *asked == key));
         live.asked.push(key.to_string());
         let id = InterruptId::derive(task, key, occurrence, question.as_str());
-        if let Some(answer) = live
-            .asks
-            .iter()
-            .find(|ask| ask.id == id)
-            .and_then(|ask| ask.answer.clone())
-        {
+        if let Some(answer) = live.asks.iter().find(|ask| ask.id == id).and_then(|ask| ask.answer.clone()) {
             return Asked::Answered(answer);
         }
         let node = self.node.clone();
-        live.open.push(AskRecord {
-            id,
-            task,
-            node,
-            key: key.to_string(),
-            question,
-            answer: None,
-        });
+        live.open.push(AskRecord { id, task, node, key: key.to_string(), question, answer: None });
         Asked::Open(id)
     }
 
     /// Takes back a question of `attempt` for whose answer nobody waits any more.
     pub(crate) fn withdraw(&self, attempt: u32, id: InterruptId) {
         if attempt == self.attempt() {
-            self.live
-                .lock()
-                .get_or_insert_default()
-                .open
-                .retain(|ask| ask.id != id);
+            self.live.lock().get_or_insert_default().open.retain(|ask| ask.id != id);
         }
     }
 
@@ -228,12 +188,7 @@ impl TaskCell {
         }
         let occurrence = count(live.started.iter().filter(|(n, k)| n == name && k == key));
         live.started.push((name.to_string(), key.to_string()));
-        let id = EffectId {
-            task,
-            name: name.to_string(),
-            key: key.to_string(),
-            occurrence,
-        };
+        let id = EffectId { task, name: name.to_string(), key: key.to_string(), occurrence };
         let known = live.effects.iter().find(|effect| effect.id == id).cloned();
         live.flying.push(id.clone());
         Ok((id, known))
@@ -242,11 +197,7 @@ impl TaskCell {
     /// Registers that an effect of `attempt` is no longer in flight.
     pub(crate) fn land_effect(&self, attempt: u32, id: &EffectId) {
         if attempt == self.attempt() {
-            self.live
-                .lock()
-                .get_or_insert_default()
-                .flying
-                .retain(|flying| flying != id);
+            self.live.lock().get_or_insert_default().flying.retain(|flying| flying != id);
         }
     }
 
@@ -255,11 +206,7 @@ impl TaskCell {
         let mut live = self.live.lock();
         let live = live.get_or_insert_default();
         live.effects.retain(|effect| effect.id != *id);
-        live.effects.push(EffectRecord {
-            id: id.clone(),
-            attempt,
-            outcome,
-        });
+        live.effects.push(EffectRecord { id: id.clone(), attempt, outcome });
     }
 }
 

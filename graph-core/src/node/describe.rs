@@ -47,10 +47,7 @@ impl NodeDescription {
     where
         T: Serialize + DeserializeOwned + Send + Sync + 'static,
     {
-        self.input = Some(InputDescription {
-            type_name: type_name::<T>(),
-            decode: Item::decode::<T>,
-        });
+        self.input = Some(InputDescription { type_name: type_name::<T>(), decode: Item::decode::<T> });
     }
 
     /// Declares an `Ask<Q, A>` argument.

@@ -79,10 +79,7 @@ impl Effects {
     /// The same journal with another policy for effects whose outcome is unknown.
     #[must_use]
     pub fn on_unknown(&self, policy: OnUnknown) -> Self {
-        Self {
-            on_unknown: policy,
-            ..self.clone()
-        }
+        Self { on_unknown: policy, ..self.clone() }
     }
 
     async fn start<T: DeserializeOwned>(&self, name: &str, key: &str) -> Result<Begun<T>, NodeError> {
@@ -90,11 +87,7 @@ impl Effects {
             return Ok(Begun::Stale);
         }
         let (id, known) = self.cell.start_effect(name, key)?;
-        let flight = Flight {
-            cell: Arc::clone(&self.cell),
-            attempt: self.attempt,
-            id,
-        };
+        let flight = Flight { cell: Arc::clone(&self.cell), attempt: self.attempt, id };
         match known.map(|record| record.outcome) {
             Some(Some(EffectOutcome::Ok(value))) => {
                 let value = value.decode().map_err(|error| {
@@ -113,15 +106,8 @@ impl Effects {
             Some(_) | None => {}
         }
         if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.base) {
-            let intent = EffectRecord {
-                id: flight.id.clone(),
-                attempt: self.attempt,
-                outcome: None,
-            };
-            saver
-                .begin_effect(&self.cell.run.thread, base, intent)
-                .await
-                .map_err(journal)?;
+            let intent = EffectRecord { id: flight.id.clone(), attempt: self.attempt, outcome: None };
+            saver.begin_effect(&self.cell.run.thread, base, intent).await.map_err(journal)?;
         }
         // The intent took a while to become durable; the run may have ended meanwhile.
         if !self.cell.is_current(self.attempt) {
@@ -145,10 +131,7 @@ impl Effects {
             Err(error) => EffectOutcome::Err(error.to_string()),
         };
         if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.base) {
-            saver
-                .end_effect(&self.cell.run.thread, base, id, outcome.clone())
-                .await
-                .map_err(journal)?;
+            saver.end_effect(&self.cell.run.thread, base, id, outcome.clone()).await.map_err(journal)?;
         }
         self.cell.keep_effect(self.attempt, id, Some(outcome));
         Ok(())
@@ -194,11 +177,7 @@ impl<S: State, C> FromTask<S, C> for Effects {
 
     fn from_task(task: &Task<S, C>, _position: usize) -> Self {
         let cell = Arc::clone(task.cell());
-        Self {
-            attempt: cell.attempt(),
-            on_unknown: cell.on_unknown,
-            cell,
-        }
+        Self { attempt: cell.attempt(), on_unknown: cell.on_unknown, cell }
     }
 
     fn describe(node: &mut NodeDescription, _position: usize) {

@@ -102,9 +102,7 @@ impl core::fmt::Debug for Code {
 
 fn done<S: State, R: Send + 'static>(output: Output<S, R>) -> Done {
     Done {
-        update: output
-            .update
-            .map(|update| Box::new(update) as Box<dyn ErasedUpdate>),
+        update: output.update.map(|update| Box::new(update) as Box<dyn ErasedUpdate>),
         // A zero-sized route, `()` above all, costs no allocation.
         route: Some(Box::new(output.route)),
     }

@@ -72,11 +72,7 @@ impl TaskInfo {
 
 impl fmt::Debug for TaskInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "TaskInfo({} at step {}, attempt {})",
-            self.cell.node, self.cell.step, self.attempt
-        )
+        write!(f, "TaskInfo({} at step {}, attempt {})", self.cell.node, self.cell.step, self.attempt)
     }
 }
 
@@ -85,10 +81,7 @@ impl<S: State, C> FromTask<S, C> for TaskInfo {
 
     fn from_task(task: &Task<S, C>, _position: usize) -> Self {
         let cell = Arc::clone(task.cell());
-        Self {
-            attempt: cell.attempt(),
-            cell,
-        }
+        Self { attempt: cell.attempt(), cell }
     }
 }
 
@@ -124,9 +117,6 @@ impl<S: State, C> FromTask<S, C> for Emit {
 
     fn from_task(task: &Task<S, C>, _position: usize) -> Self {
         let cell = Arc::clone(task.cell());
-        Self {
-            attempt: cell.attempt(),
-            cell,
-        }
+        Self { attempt: cell.attempt(), cell }
     }
 }

@@ -41,9 +41,7 @@ where
     type Input = Takes<T>;
 
     fn from_task(task: &Task<S, C>, _position: usize) -> Self {
-        let item = task
-            .input()
-            .expect("the wiring gives a task of this node an item");
+        let item = task.input().expect("the wiring gives a task of this node an item");
         Self(item.value::<T>())
     }
 
@@ -112,9 +110,7 @@ impl Item {
     }
 
     fn value<T: Send + Sync + 'static>(&self) -> Arc<T> {
-        Arc::clone(&self.value)
-            .downcast()
-            .expect("`each` is typed by the node's handle")
+        Arc::clone(&self.value).downcast().expect("`each` is typed by the node's handle")
     }
 }
 

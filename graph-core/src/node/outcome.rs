@@ -17,10 +17,7 @@ pub struct Output<S: State, R> {
 impl<S: State> Output<S, ()> {
     /// The result of a node that only writes.
     pub fn updated(update: S::Update) -> Self {
-        Self {
-            update: Some(update),
-            route: (),
-        }
+        Self { update: Some(update), route: () }
     }
 }
 
@@ -96,9 +93,6 @@ where
     type Route = R;
 
     fn into_outcome(self) -> Result<Output<S, R>, NodeError> {
-        Ok(Output {
-            update: Some(self.0),
-            route: self.1,
-        })
+        Ok(Output { update: Some(self.0), route: self.1 })
     }
 }

@@ -61,13 +61,7 @@ impl Retry {
     /// At most `attempts` attempts in all, with the same wait between them.
     #[must_use]
     pub fn fixed(attempts: u32, wait: Duration) -> Self {
-        Self {
-            initial: wait,
-            factor: 1.0,
-            max: wait,
-            jitter: false,
-            ..Self::exponential(attempts)
-        }
+        Self { initial: wait, factor: 1.0, max: wait, jitter: false, ..Self::exponential(attempts) }
     }
 
     /// The first wait.
@@ -85,10 +79,7 @@ impl Retry {
     /// Waits the whole time, without chance.
     #[must_use]
     pub fn without_jitter(self) -> Self {
-        Self {
-            jitter: false,
-            ..self
-        }
+        Self { jitter: false, ..self }
     }
 
     /// Also retries errors of this type.
@@ -155,17 +146,7 @@ mod tests {
         let error = NodeError::retryable("busy");
         let waits: Vec<_> = (1..7).map(|attempt| retry.next(attempt, &error, 0.0)).collect();
         let seconds = |s| Some(Duration::from_secs_f64(s));
-        assert_eq!(
-            waits,
-            [
-                seconds(0.5),
-                seconds(1.0),
-                seconds(2.0),
-                seconds(3.0),
-                seconds(3.0),
-                None
-            ]
-        );
+        assert_eq!(waits, [seconds(0.5), seconds(1.0), seconds(2.0), seconds(3.0), seconds(3.0), None]);
     }
 
     #[test]
@@ -173,11 +154,7 @@ mod tests {
         let retry = Retry::exponential(2);
         let error = NodeError::retryable("busy");
         assert_eq!(retry.next(1, &error, 0.0), Some(Duration::from_millis(250)));
-        assert!(
-            retry
-                .next(1, &error, 0.999)
-                .is_some_and(|wait| wait < Duration::from_millis(500))
-        );
+        assert!(retry.next(1, &error, 0.999).is_some_and(|wait| wait < Duration::from_millis(500)));
     }
 
     #[test]
@@ -189,27 +166,14 @@ mod tests {
         assert!(retry.next(1, &NodeError::from("plain"), 0.0).is_none());
         assert!(retry.next(1, &NodeError::terminal("final"), 0.0).is_none());
         assert!(retry.next(1, &NodeError::from(Odd), 0.0).is_none());
-        assert!(
-            retry
-                .clone()
-                .on::<Odd>()
-                .next(1, &NodeError::from(Odd), 0.0)
-                .is_some()
-        );
+        assert!(retry.clone().on::<Odd>().next(1, &NodeError::from(Odd), 0.0).is_some());
         #[cfg(feature = "std")]
-        assert!(
-            retry
-                .next(1, &NodeError::from(std::io::Error::other("disk")), 0.0)
-                .is_some()
-        );
+        assert!(retry.next(1, &NodeError::from(std::io::Error::other("disk")), 0.0).is_some());
     }
 
     #[test]
     fn the_error_can_ask_for_a_longer_wait() {
         let error = NodeError::retryable("slow down").after(Duration::from_secs(7));
-        assert_eq!(
-            Retry::exponential(2).next(1, &error, 0.5),
-            Some(Duration::from_secs(7))
-        );
+        assert_eq!(Retry::exponential(2).next(1, &error, 0.5), Some(Duration::from_secs(7)));
     }
 }

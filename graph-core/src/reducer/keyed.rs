@@ -36,11 +36,7 @@ pub struct LogWrite<T>(pub Vec<LogEdit<T>>);
 impl<T> LogWrite<T> {
     /// Removes the items with these ids.
     pub fn remove<I: ToString>(ids: impl IntoIterator<Item = I>) -> Self {
-        Self(
-            ids.into_iter()
-                .map(|id| LogEdit::Remove(id.to_string()))
-                .collect(),
-        )
+        Self(ids.into_iter().map(|id| LogEdit::Remove(id.to_string())).collect())
     }
 }
 
@@ -91,10 +87,7 @@ struct RowRef<'a, T> {
 impl<'a, T: Keyed> RowRef<'a, T> {
     fn of(edit: &'a LogEdit<T>) -> Self {
         match edit {
-            LogEdit::Put(item) => Self {
-                id: item.id(),
-                item: Some(item),
-            },
+            LogEdit::Put(item) => Self { id: item.id(), item: Some(item) },
             LogEdit::Remove(id) => Self { id, item: None },
         }
     }
@@ -142,11 +135,6 @@ impl<T: Keyed + Serialize> Serialize for LogWrite<T> {
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for LogWrite<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(
-            Vec::<Row<T>>::deserialize(deserializer)?
-                .into_iter()
-                .map(Row::edit)
-                .collect(),
-        ))
+        Ok(Self(Vec::<Row<T>>::deserialize(deserializer)?.into_iter().map(Row::edit).collect()))
     }
 }

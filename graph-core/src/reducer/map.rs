@@ -55,13 +55,9 @@ impl<K, V> MapWrite<K, V> {
     {
         Ok(match op {
             Op::MapPut(entries) => Self::Put(entries.decode::<Pairs<K, V>>()?.0),
-            Op::MapRemove(keys) => Self::Remove(
-                keys.decode::<Pairs<K, ()>>()?
-                    .0
-                    .into_iter()
-                    .map(|(key, ())| key)
-                    .collect(),
-            ),
+            Op::MapRemove(keys) => {
+                Self::Remove(keys.decode::<Pairs<K, ()>>()?.0.into_iter().map(|(key, ())| key).collect())
+            }
             other => return Err(unknown_operation(other)),
         })
     }
@@ -134,11 +130,7 @@ where
     B: IntoWrite<V>,
 {
     fn into_write(self) -> MapWrite<K, V> {
-        MapWrite::Put(
-            self.into_iter()
-                .map(|(key, value)| (key.into_write(), value.into_write()))
-                .collect(),
-        )
+        MapWrite::Put(self.into_iter().map(|(key, value)| (key.into_write(), value.into_write())).collect())
     }
 }
 
@@ -176,9 +168,7 @@ impl<'de, K: Deserialize<'de>, V: Deserialize<'de>> Deserialize<'de> for Pairs<K
 
 impl<K: Serialize, V: Serialize> Serialize for MapWrite<K, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.log()
-            .map_err(serde::ser::Error::custom)?
-            .serialize(serializer)
+        self.log().map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
 }
 

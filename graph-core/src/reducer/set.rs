@@ -125,9 +125,7 @@ impl<A: IntoWrite<T>, T, const N: usize> IntoWrite<SetWrite<T>> for [A; N] {
 
 impl<T: Serialize> Serialize for SetWrite<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.log()
-            .map_err(serde::ser::Error::custom)?
-            .serialize(serializer)
+        self.log().map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
 }
 

@@ -55,9 +55,7 @@ where
         fold.apply(&op).expect("the operation fits the value");
     }
     let json = fold.finish().expect("the value can be encoded");
-    json.expect("the field was written")
-        .decode()
-        .expect("the value can be read")
+    json.expect("the field was written").decode().expect("the value can be read")
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,10 +90,7 @@ fn edits() -> impl Strategy<Value = LogWrite<Note>> {
 /// Notes with distinct ids, as a keyed log holds them.
 fn notes() -> impl Strategy<Value = Vec<Note>> {
     btree_map(0..5_u8, any::<u8>(), 0..5).prop_map(|notes| {
-        let notes = notes.into_iter().map(|(id, text)| Note {
-            id: id.to_string(),
-            text,
-        });
+        let notes = notes.into_iter().map(|(id, text)| Note { id: id.to_string(), text });
         notes.collect()
     })
 }
@@ -302,10 +297,7 @@ fn hash_collections_behave_like_ordered_ones() {
     let map: HashMap<u8, char> =
         fold::<Merge, _>(map, [MapWrite::Put([(1, 'z')].into()), MapWrite::remove([2])]);
     assert_eq!(map, HashMap::from([(1, 'z')]));
-    let set = fold::<Union, _>(
-        HashSet::from([1, 2]),
-        [SetWrite::Add([3].into()), SetWrite::remove([1])],
-    );
+    let set = fold::<Union, _>(HashSet::from([1, 2]), [SetWrite::Add([3].into()), SetWrite::remove([1])]);
     assert_eq!(set, HashSet::from([2, 3]));
 }
 
@@ -313,10 +305,7 @@ fn hash_collections_behave_like_ordered_ones() {
 fn an_operation_of_another_reducer_is_refused() {
     let op = Op::SetAdd(Json::parse("[1]").expect("JSON"));
     let error = <Append as Reducer<Vec<u8>>>::replay(&op).expect_err("a set's operation");
-    assert_eq!(
-        error.to_string(),
-        "the field's reducer knows no operation `set_add`"
-    );
+    assert_eq!(error.to_string(), "the field's reducer knows no operation `set_add`");
     assert!(<Sum as Reducer<u8>>::replay(&op).is_err());
     assert!(<Merge as Reducer<BTreeMap<u8, u8>>>::replay(&op).is_err());
     assert!(<KeyedLog as Reducer<Vec<Note>>>::replay(&op).is_err());

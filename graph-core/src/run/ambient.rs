@@ -32,12 +32,7 @@ impl Ambient for System {
 
     fn roll(&self) -> f64 {
         // The last 32 bits of a UUIDv7 are random.
-        let bits = u32::from_le_bytes(
-            *Uuid::now_v7()
-                .as_bytes()
-                .last_chunk()
-                .expect("a UUID has 16 bytes"),
-        );
+        let bits = u32::from_le_bytes(*Uuid::now_v7().as_bytes().last_chunk().expect("a UUID has 16 bytes"));
         f64::from(bits) / (f64::from(u32::MAX) + 1.0)
     }
 }

@@ -52,10 +52,7 @@ pub(crate) struct Output {
 /// How an attempt ended.
 pub(crate) enum End {
     /// The node finished; the targets, unless the routing failed.
-    Finished {
-        output: Output,
-        targets: Result<Targets, NodeError>,
-    },
+    Finished { output: Output, targets: Result<Targets, NodeError> },
     /// It waits for answers.
     Paused(Vec<AskRecord>),
     /// It failed.
@@ -69,12 +66,7 @@ impl Output {
         writes: Vec<LoggedWrite>,
         route: Option<RouteRecord>,
     ) -> Self {
-        Self {
-            update: Some(update),
-            writes,
-            route,
-            decision: None,
-        }
+        Self { update: Some(update), writes, route, decision: None }
     }
 }
 
@@ -109,16 +101,7 @@ impl Attempt {
         output: Output,
     ) -> Self {
         let phase = Phase::Routing(Some(output));
-        Self {
-            program,
-            node,
-            logged: true,
-            cell,
-            snapshot: Some(state),
-            wait: None,
-            limit: None,
-            phase,
-        }
+        Self { program, node, logged: true, cell, snapshot: Some(state), wait: None, limit: None, phase }
     }
 
     fn code(&self) -> &NodeProgram {
@@ -133,16 +116,8 @@ impl Attempt {
     }
 
     fn output(&self, done: Done) -> Result<Output, CodecError> {
-        let Done {
-            update,
-            route: decision,
-        } = done;
-        let mut output = Output {
-            update,
-            writes: Vec::new(),
-            route: None,
-            decision,
-        };
+        let Done { update, route: decision } = done;
+        let mut output = Output { update, writes: Vec::new(), route: None, decision };
         if self.logged {
             if let Some(update) = &output.update {
                 output.writes = update.encode()?;
@@ -173,10 +148,7 @@ impl Attempt {
             all = Some((router.map)(decision)?);
         }
         if !code.branches.is_empty() {
-            let snapshot = self
-                .snapshot
-                .as_ref()
-                .expect("an attempt keeps what branches need");
+            let snapshot = self.snapshot.as_ref().expect("an attempt keeps what branches need");
             let seen = with_own_writes(snapshot, output)?;
             for branch in &code.branches {
                 let targets = (branch.decide)(&*seen)?;
@@ -202,9 +174,7 @@ fn with_own_writes(
     };
     let copy = update.duplicate()?;
     let mut seen = snapshot.duplicate();
-    Arc::get_mut(&mut seen)
-        .expect("a fresh copy is not shared")
-        .apply(copy, &|_| true);
+    Arc::get_mut(&mut seen).expect("a fresh copy is not shared").apply(copy, &|_| true);
     Ok(seen)
 }
 

@@ -22,14 +22,7 @@ use crate::state::{ErasedState, FieldId, Json, LoggedWrite};
 
 /// Carries out an order from its first look at the thread to the end of the run.
 pub(super) async fn carry_out(runtime: Arc<Runtime>, order: Order) -> Result<Ended, RunError> {
-    let Order {
-        verb,
-        thread,
-        limits,
-        cancel,
-        observers,
-        metadata,
-    } = order;
+    let Order { verb, thread, limits, cancel, observers, metadata } = order;
     runtime.register().await?;
     let run = RunId(runtime.ambient.id());
     let observers: Vec<_> = runtime.observers.iter().cloned().chain(observers).collect();
@@ -41,38 +34,19 @@ pub(super) async fn carry_out(runtime: Arc<Runtime>, order: Order) -> Result<End
         None => return Err(ThreadError::NoCheckpointer.into()),
     };
     let (verb, loaded) = match verb {
-        Verb::Answer(answers) => (
-            Verb::Resume,
-            Some(answer(&runtime, &thread, loaded, &answers).await?),
-        ),
+        Verb::Answer(answers) => (Verb::Resume, Some(answer(&runtime, &thread, loaded, &answers).await?)),
         verb => (verb, loaded),
     };
     let sink = log.clone().map(|log| log as Arc<dyn crate::node::CustomSink>);
-    let cell = RunCell {
-        thread: thread.clone(),
-        run,
-        saver: runtime.saver.clone(),
-        sink,
-        revoked: false.into(),
-    };
+    let cell =
+        RunCell { thread: thread.clone(), run, saver: runtime.saver.clone(), sink, revoked: false.into() };
     let state = Arc::clone(&runtime.program.initial);
-    let mut driver = Driver::new(
-        Arc::clone(&runtime),
-        Arc::new(cell),
-        log,
-        cancel,
-        metadata,
-        limits,
-        state,
-    );
+    let mut driver = Driver::new(Arc::clone(&runtime), Arc::new(cell), log, cancel, metadata, limits, state);
     let begin = match (verb, loaded) {
         (Verb::Input { whole: true, .. }, Some(_)) => return Err(RunError::NotANewThread { thread }),
         (Verb::Input { update, .. }, loaded) => {
             let writes = if runtime.saver.is_some() || driver.log.is_some() {
-                update.encode().map_err(|reason| RunError::Encode {
-                    what: "the input".into(),
-                    reason,
-                })?
+                update.encode().map_err(|reason| RunError::Encode { what: "the input".into(), reason })?
             } else {
                 Vec::new()
             };
@@ -96,13 +70,7 @@ impl Driver {
         let (state, older) = state_of(program, loaded)?;
         // Its value says that a field is lit, whoever wrote it: an edit or an input may lie in between.
         let is_lit = |field: &FieldId| state.encode_field(*field) != program.initial.encode_field(*field);
-        self.lit = self
-            .runtime
-            .one_step_fields
-            .iter()
-            .copied()
-            .filter(is_lit)
-            .collect();
+        self.lit = self.runtime.one_step_fields.iter().copied().filter(is_lit).collect();
         self.state = state;
         self.older = older;
         self.base = Some(loaded.checkpoint.id);
@@ -130,10 +98,8 @@ impl Driver {
         self.slots.clear();
         self.slots.resize_with(tasks.len(), Slot::default);
         let mut finished = Vec::new();
-        for ((planned, next), (slot, position)) in tasks
-            .iter()
-            .zip(&frontier.tasks)
-            .zip(self.slots.iter_mut().zip(0u32..))
+        for ((planned, next), (slot, position)) in
+            tasks.iter().zip(&frontier.tasks).zip(self.slots.iter_mut().zip(0u32..))
         {
             if planned.node == NodeId::START {
                 self.input = Some(stored_input(&program, &loaded, &fields, next.input.as_ref())?);
@@ -157,12 +123,7 @@ impl Driver {
                 finished.push((position, stored_targets(&program, targets, &decode)?));
             }
         }
-        Ok(Begin::Resume(Restored {
-            step: loaded.checkpoint.step,
-            tasks,
-            joins,
-            finished,
-        }))
+        Ok(Begin::Resume(Restored { step: loaded.checkpoint.step, tasks, joins, finished }))
     }
 }
 
@@ -178,13 +139,11 @@ pub(super) fn state_of(
         let Some(field) = fields.own(stored.field) else {
             continue;
         };
-        target
-            .decode_field(field, &stored.value)
-            .map_err(|reason| ThreadError::Decode {
-                checkpoint: loaded.checkpoint.id,
-                field: program.schema.field(field).name.clone(),
-                reason,
-            })?;
+        target.decode_field(field, &stored.value).map_err(|reason| ThreadError::Decode {
+            checkpoint: loaded.checkpoint.id,
+            field: program.schema.field(field).name.clone(),
+            reason,
+        })?;
     }
     Ok((state, (loaded.schema != program.schema).then_some(fields)))
 }
@@ -195,16 +154,9 @@ fn stored_input(
     fields: &FieldMap,
     input: Option<&Json>,
 ) -> Result<Input, RunError> {
-    let broken = |reason| ThreadError::Decode {
-        checkpoint: loaded.checkpoint.id,
-        field: "the input".into(),
-        reason,
-    };
-    let writes = input
-        .map(Json::decode::<Vec<LoggedWrite>>)
-        .transpose()
-        .map_err(broken)?
-        .unwrap_or_default();
+    let broken =
+        |reason| ThreadError::Decode { checkpoint: loaded.checkpoint.id, field: "the input".into(), reason };
+    let writes = input.map(Json::decode::<Vec<LoggedWrite>>).transpose().map_err(broken)?.unwrap_or_default();
     let writes = fields.own_writes(&writes);
     let update = program.initial.decode_update(&writes).map_err(broken)?;
     Ok(Input { update, writes })
@@ -217,14 +169,11 @@ fn stored_output(
     result: &TaskResult,
 ) -> Result<Output, ThreadError> {
     let writes = fields.own_writes(&result.writes);
-    let update = program
-        .initial
-        .decode_update(&writes)
-        .map_err(|reason| ThreadError::Decode {
-            checkpoint: loaded.checkpoint.id,
-            field: std::format!("the result of node {}", result.node),
-            reason,
-        })?;
+    let update = program.initial.decode_update(&writes).map_err(|reason| ThreadError::Decode {
+        checkpoint: loaded.checkpoint.id,
+        field: std::format!("the result of node {}", result.node),
+        reason,
+    })?;
     Ok(Output::stored(update, writes, result.route.clone()))
 }
 
@@ -236,12 +185,10 @@ fn stored_targets(
     let mut all = END;
     for target in targets {
         let topology = &program.topology;
-        let node = topology
-            .find(&target.node)
-            .ok_or_else(|| RestoreError::MissingNode {
-                node: target.node.clone(),
-                graph: topology.name.clone(),
-            });
+        let node = topology.find(&target.node).ok_or_else(|| RestoreError::MissingNode {
+            node: target.node.clone(),
+            graph: topology.name.clone(),
+        });
         let node = node.map_err(ThreadError::from)?;
         all = all.and(match &target.input {
             None => to_node(program.graph, node),
@@ -265,28 +212,19 @@ async fn answer(
     answers: &Answers,
 ) -> Result<Loaded, RunError> {
     let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
-    let loaded = loaded.ok_or_else(|| RunError::NothingToResume {
-        thread: thread.clone(),
-    })?;
+    let loaded = loaded.ok_or_else(|| RunError::NothingToResume { thread: thread.clone() })?;
     let open: Vec<&AskRecord> = loaded.asks.iter().filter(|ask| ask.answer.is_none()).collect();
     let answers: Vec<(InterruptId, Json)> = match (answers, open.as_slice()) {
         (Answers::Broken(reason), _) => {
-            return Err(RunError::Encode {
-                what: "the answer".into(),
-                reason: reason.clone(),
-            });
+            return Err(RunError::Encode { what: "the answer".into(), reason: reason.clone() });
         }
         (Answers::Only(_), []) => {
-            return Err(RunError::NothingAsked {
-                thread: thread.clone(),
-            });
+            return Err(RunError::NothingAsked { thread: thread.clone() });
         }
         (Answers::Only(value), [only]) => std::vec![(only.id, value.clone())],
         (Answers::Only(_), several) => return Err(which(thread, several)),
         (Answers::ById(answers), []) if answers.is_empty() => {
-            return Err(RunError::NothingAsked {
-                thread: thread.clone(),
-            });
+            return Err(RunError::NothingAsked { thread: thread.clone() });
         }
         (Answers::ById(answers), open) if answers.is_empty() => return Err(which(thread, open)),
         (Answers::ById(answers), _) => answers.clone(),
@@ -300,16 +238,11 @@ async fn answer(
     }
     saver.answer(thread, answers).await?;
     let answered = runtime.load(thread, At::Head).await?;
-    answered.ok_or_else(|| RunError::NothingToResume {
-        thread: thread.clone(),
-    })
+    answered.ok_or_else(|| RunError::NothingToResume { thread: thread.clone() })
 }
 
 fn which(thread: &ThreadId, open: &[&AskRecord]) -> RunError {
-    RunError::WhichQuestion {
-        thread: thread.clone(),
-        open: open.iter().map(|ask| ask.id).collect(),
-    }
+    RunError::WhichQuestion { thread: thread.clone(), open: open.iter().map(|ask| ask.id).collect() }
 }
 
 /// Decodes an answer as the node that asked would, so that a wrong one is refused before it is used.
@@ -319,25 +252,15 @@ fn check_answer(program: &Program, ask: &AskRecord, value: &Json) -> Result<(), 
     };
     let asks = &program.node(node).description.asks;
     // A key of the node's own choosing belongs to one of its asks: which one, only the node knows.
-    let by_position = asks
-        .iter()
-        .find(|described| described.position.to_string() == ask.key);
+    let by_position = asks.iter().find(|described| described.position.to_string() == ask.key);
     let result = match (by_position, asks.as_slice()) {
         (Some(described), _) => (described.check)(value),
         (None, []) => Ok(()),
         (None, several) => {
             let mut results = several.iter().map(|described| (described.check)(value));
             let first = results.next().expect("there are several");
-            if results.any(|result| result.is_ok()) {
-                Ok(())
-            } else {
-                first
-            }
+            if results.any(|result| result.is_ok()) { Ok(()) } else { first }
         }
     };
-    result.map_err(|reason| RunError::WrongAnswer {
-        interrupt: ask.id,
-        node: ask.node.clone(),
-        reason,
-    })
+    result.map_err(|reason| RunError::WrongAnswer { interrupt: ask.id, node: ask.node.clone(), reason })
 }

@@ -24,22 +24,14 @@ impl Driver {
             self.step = barrier.step;
             return Ok(None);
         }
-        let codec = |reason| RunError::Encode {
-            what: "the state".into(),
-            reason,
-        };
+        let codec = |reason| RunError::Encode { what: "the state".into(), reason };
         let changes = self.changes(&overwrites, dimmed).map_err(codec)?;
         self.checkpoint(changes).map(Some)
     }
 
     fn updates(&self) -> impl Iterator<Item = (u32, &dyn ErasedUpdate)> {
-        let updates = self
-            .slots
-            .iter()
-            .map(|slot| slot.output.as_ref()?.update.as_deref());
-        (0u32..)
-            .zip(updates)
-            .filter_map(|(task, update)| Some((task, update?)))
+        let updates = self.slots.iter().map(|slot| slot.output.as_ref()?.update.as_deref());
+        (0u32..).zip(updates).filter_map(|(task, update)| Some((task, update?)))
     }
 
     fn overwrites(&self) -> Result<Overwrites, Conflict> {
@@ -72,11 +64,7 @@ impl Driver {
         let state = Arc::get_mut(&mut self.state).expect("a state that nobody else holds");
         barrier::apply(state, updates, overwrites);
         // An input checkpoint changes nothing, so what was lit before it stays so until START has merged it.
-        if self
-            .machine
-            .barrier()
-            .is_some_and(|barrier| barrier.source == Source::Input)
-        {
+        if self.machine.barrier().is_some_and(|barrier| barrier.source == Source::Input) {
             return Vec::new();
         }
         let dimmed = barrier::dim(state, &self.lit, &written);
@@ -89,10 +77,8 @@ impl Driver {
         if self.older.is_some() {
             return whole(&*self.state, &self.runtime.program.schema);
         }
-        let writes = self
-            .slots
-            .iter()
-            .map(|slot| slot.output.as_ref().map_or(&[][..], |output| &output.writes));
+        let writes =
+            self.slots.iter().map(|slot| slot.output.as_ref().map_or(&[][..], |output| &output.writes));
         let mut changes = barrier::changes(&*self.state, (0u32..).zip(writes), overwrites)?;
         for field in dimmed {
             let ops = std::vec![Op::Set(self.state.encode_field(field)?)];
@@ -105,10 +91,7 @@ impl Driver {
     fn checkpoint(&mut self, changes: Vec<Change>) -> Result<Checkpoint, RunError> {
         let program = &self.runtime.program;
         let barrier = self.machine.barrier().expect("the machine waits at its barrier");
-        let codec = |reason| RunError::Encode {
-            what: "an item of `each`".into(),
-            reason,
-        };
+        let codec = |reason| RunError::Encode { what: "an item of `each`".into(), reason };
         let mut frontier =
             restore::store(&program.topology, barrier.next(), self.machine.joins()).map_err(codec)?;
         if barrier.source == Source::Input {
@@ -122,12 +105,7 @@ impl Driver {
                 }
             }
             let Output { writes, route, .. } = slot.output.take().unwrap_or_default();
-            TaskRecord {
-                node: program.topology.node_name(node).clone(),
-                writes,
-                route,
-                targets,
-            }
+            TaskRecord { node: program.topology.node_name(node).clone(), writes, route, targets }
         });
         Ok(Checkpoint {
             id: CheckpointId(self.runtime.ambient.id()),
@@ -145,30 +123,17 @@ impl Driver {
     }
 
     fn store_input(&self, frontier: &mut Frontier) -> Result<(), RunError> {
-        let input = self
-            .input
-            .as_ref()
-            .expect("a run that begins with an input has one");
-        let start = frontier
-            .tasks
-            .iter_mut()
-            .find(|task| task.node.as_str() == crate::graph::START_NAME);
+        let input = self.input.as_ref().expect("a run that begins with an input has one");
+        let start = frontier.tasks.iter_mut().find(|task| task.node.as_str() == crate::graph::START_NAME);
         let start = start.expect("an input checkpoint leads to START");
         let encoded = Json::encode(&input.writes);
-        start.input = Some(encoded.map_err(|reason| RunError::Encode {
-            what: "the input".into(),
-            reason,
-        })?);
+        start.input = Some(encoded.map_err(|reason| RunError::Encode { what: "the input".into(), reason })?);
         Ok(())
     }
 
     /// Stores the checkpoint of the superstep, durably.
     pub(super) async fn store(&mut self, checkpoint: Checkpoint) -> Result<AtBarrier, RunError> {
-        let saver = self
-            .cell
-            .saver
-            .clone()
-            .expect("a checkpoint is built for a saver");
+        let saver = self.cell.saver.clone().expect("a checkpoint is built for a saver");
         let (id, step, source) = (checkpoint.id, checkpoint.step, checkpoint.source);
         let commit = Commit {
             thread: self.cell.thread.clone(),
@@ -185,18 +150,10 @@ impl Driver {
         self.step = step;
         self.older = None;
         self.emit(|driver| {
-            let barrier = driver
-                .machine
-                .barrier()
-                .expect("the machine waits at its barrier");
+            let barrier = driver.machine.barrier().expect("the machine waits at its barrier");
             let name = |node: NodeId| driver.runtime.program.topology.node_name(node).clone();
             let next = barrier.next().map(|task| name(task.node)).collect();
-            EventKind::CheckpointSaved {
-                id,
-                step,
-                source,
-                next,
-            }
+            EventKind::CheckpointSaved { id, step, source, next }
         });
         Ok(AtBarrier::Passed)
     }
@@ -205,10 +162,7 @@ impl Driver {
         let program = &self.runtime.program;
         let barrier = self.machine.barrier().expect("the machine waits at its barrier");
         let name = |task: u32| {
-            let node = barrier
-                .ran()
-                .nth(task as usize)
-                .expect("a task that wrote did run");
+            let node = barrier.ran().nth(task as usize).expect("a task that wrote did run");
             program.topology.node_name(node).clone()
         };
         RunError::Conflict {
@@ -223,15 +177,6 @@ impl Driver {
 
 /// Every stored field, written whole: the first checkpoint under another schema.
 pub(super) fn whole(state: &dyn ErasedState, schema: &Schema) -> Result<Vec<Change>, CodecError> {
-    let stored = schema
-        .ids()
-        .filter(|id| schema.field(*id).lifetime != Lifetime::Unstored);
-    stored
-        .map(|field| {
-            Ok(Change {
-                field,
-                ops: std::vec![Op::Set(state.encode_field(field)?)],
-            })
-        })
-        .collect()
+    let stored = schema.ids().filter(|id| schema.field(*id).lifetime != Lifetime::Unstored);
+    stored.map(|field| Ok(Change { field, ops: std::vec![Op::Set(state.encode_field(field)?)] })).collect()
 }

@@ -153,12 +153,8 @@ impl Driver {
         self.cell.revoke();
         drop(self.tasks.abort().await);
         match &result {
-            Ok(ended) => self.emit(|_| EventKind::RunFinished {
-                status: ended.status.clone(),
-            }),
-            Err(error) => self.emit(|_| EventKind::RunFailed {
-                message: std::format!("{error}"),
-            }),
+            Ok(ended) => self.emit(|_| EventKind::RunFinished { status: ended.status.clone() }),
+            Err(error) => self.emit(|_| EventKind::RunFailed { message: std::format!("{error}") }),
         }
         result
     }
@@ -223,10 +219,7 @@ impl Driver {
     }
 
     fn start(&mut self, task: u32, attempt: u32, after: Duration) -> Result<(), RunError> {
-        let planned = self
-            .machine
-            .task(task)
-            .expect("the machine runs tasks that it planned");
+        let planned = self.machine.task(task).expect("the machine runs tasks that it planned");
         let (node, input, each) = (planned.node, planned.input.clone(), planned.cause.each());
         let program = Arc::clone(&self.runtime.program);
         let slot = &mut self.slots[task as usize];
@@ -243,9 +236,7 @@ impl Driver {
                 each,
                 self.machine.remaining(),
                 program.node(node).policy.on_unknown,
-                slot.rare
-                    .as_mut()
-                    .map(|rare| (take(&mut rare.asks), take(&mut rare.effects))),
+                slot.rare.as_mut().map(|rare| (take(&mut rare.asks), take(&mut rare.effects))),
             )),
         };
         slot.cell = Some(Arc::clone(&cell));
@@ -258,18 +249,7 @@ impl Driver {
         } else {
             let context: Arc<dyn Any + Send + Sync> = Arc::clone(&self.runtime.context);
             let logged = self.cell.saver.is_some() || self.log.is_some();
-            Attempt::run(
-                program,
-                node,
-                ErasedTask {
-                    state,
-                    context,
-                    input,
-                    cell,
-                },
-                logged,
-                after,
-            )
+            Attempt::run(program, node, ErasedTask { state, context, input, cell }, logged, after)
         };
         self.emit(|driver| EventKind::TaskStarted {
             step: driver.step + 1,
@@ -348,32 +328,20 @@ impl Driver {
                 Status::Finished
             }
             Ending::Interrupted => {
-                self.emit(|_| EventKind::Interrupted {
-                    interrupts: interrupts.clone(),
-                });
+                self.emit(|_| EventKind::Interrupted { interrupts: interrupts.clone() });
                 Status::Interrupted { interrupts }
             }
-            Ending::LimitReached => Status::LimitReached {
-                limit: self.machine.limits().recursion,
-            },
+            Ending::LimitReached => Status::LimitReached { limit: self.machine.limits().recursion },
             Ending::Cancelled => Status::Cancelled,
             Ending::Drained => Status::Drained,
             Ending::Superseded => {
-                return Err(RunError::Superseded {
-                    thread: self.cell.thread.clone(),
-                });
+                return Err(RunError::Superseded { thread: self.cell.thread.clone() });
             }
             Ending::Failed { task } => return Err(self.failure(task).into()),
             Ending::Conflicted => unreachable!("a conflict ends the run where it is found"),
         };
         let state = Arc::clone(&self.state);
-        Ok(Ended {
-            run: self.cell.run,
-            checkpoint: self.base,
-            step: self.step,
-            status,
-            state,
-        })
+        Ok(Ended { run: self.cell.run, checkpoint: self.base, step: self.step, status, state })
     }
 }
 

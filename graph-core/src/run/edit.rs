@@ -26,15 +26,10 @@ pub(super) async fn edit(
 ) -> Result<CheckpointId, ThreadError> {
     let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
     runtime.register().await?;
-    let loaded = runtime
-        .load(thread, At::Head)
-        .await?
-        .ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
+    let loaded =
+        runtime.load(thread, At::Head).await?.ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
     let fields = FieldMap::new(&loaded.schema, &runtime.program.schema);
-    let codec = |reason| ThreadError::Encode {
-        what: "the edit".into(),
-        reason,
-    };
+    let codec = |reason| ThreadError::Encode { what: "the edit".into(), reason };
     let writes = update.encode().map_err(codec)?;
     let changes = changes(runtime, &loaded, update, &writes)?;
     let old = &loaded.checkpoint;
@@ -48,12 +43,7 @@ pub(super) async fn edit(
         schema: runtime.schema_fingerprint,
         topology: runtime.program.description.topology_fingerprint,
         changes,
-        tasks: std::vec![TaskRecord {
-            node: EDIT.into(),
-            writes,
-            route: None,
-            targets: Vec::new()
-        }],
+        tasks: std::vec![TaskRecord { node: EDIT.into(), writes, route: None, targets: Vec::new() }],
         frontier: frontier(&old.frontier, &fields).map_err(codec)?,
         metadata: std::collections::BTreeMap::new(),
     };
@@ -88,21 +78,14 @@ fn changes(
         Some(_) => whole(&*state, &runtime.program.schema),
         None => barrier::changes(&*state, std::iter::once((0, writes)), &overwrites),
     };
-    changes.map_err(|reason| ThreadError::Encode {
-        what: "the edit".into(),
-        reason,
-    })
+    changes.map_err(|reason| ThreadError::Encode { what: "the edit".into(), reason })
 }
 
 /// What was next stays next. An input that waits for START names fields, so it follows the schema.
 fn frontier(old: &Frontier, fields: &FieldMap) -> Result<Frontier, CodecError> {
     let mut frontier = old.clone();
     let starts = |node: &str| node == crate::graph::START_NAME;
-    for task in frontier
-        .tasks
-        .iter_mut()
-        .filter(|task| starts(task.node.as_str()))
-    {
+    for task in frontier.tasks.iter_mut().filter(|task| starts(task.node.as_str())) {
         if let Some(input) = &mut task.input {
             let writes: Vec<LoggedWrite> = input.decode()?;
             *input = Json::encode(&fields.own_writes(&writes))?;

@@ -178,8 +178,5 @@ impl Error for NodeFailure {
 }
 
 fn list(ids: &[InterruptId]) -> String {
-    ids.iter()
-        .map(|id| alloc::format!("{id}"))
-        .collect::<Vec<_>>()
-        .join(", ")
+    ids.iter().map(|id| alloc::format!("{id}")).collect::<Vec<_>>().join(", ")
 }

@@ -175,12 +175,7 @@ impl EventLog {
         if observers.is_empty() {
             return None;
         }
-        Some(Arc::new(Self {
-            run,
-            ambient,
-            observers,
-            next_seq: Mutex::new(0),
-        }))
+        Some(Arc::new(Self { run, ambient, observers, next_seq: Mutex::new(0) }))
     }
 
     pub(crate) fn write(&self, kind: EventKind) {
@@ -188,12 +183,7 @@ impl EventLog {
         // Held while observers are called, so that every one sees the log in order. An observer that panicked
         // has broken no invariant of ours.
         let mut seq = self.next_seq.lock().unwrap_or_else(PoisonError::into_inner);
-        let event = RunEvent {
-            seq: *seq,
-            at_ms,
-            run: self.run,
-            kind,
-        };
+        let event = RunEvent { seq: *seq, at_ms, run: self.run, kind };
         *seq += 1;
         for observer in &self.observers {
             observer.on_event(&event);
@@ -203,19 +193,12 @@ impl EventLog {
 
 impl CustomSink for EventLog {
     fn custom(&self, node: &NodeName, step: i64, name: &str, data: Json) {
-        self.write(EventKind::Custom {
-            step,
-            node: node.clone(),
-            name: name.into(),
-            data,
-        });
+        self.write(EventKind::Custom { step, node: node.clone(), name: name.into(), data });
     }
 }
 
 impl fmt::Debug for EventLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventLog")
-            .field("run", &self.run)
-            .finish_non_exhaustive()
+        f.debug_struct("EventLog").field("run", &self.run).finish_non_exhaustive()
     }
 }

@@ -11,11 +11,7 @@ pub(super) struct FieldMap {
 
 impl FieldMap {
     pub(super) fn new(stored: &Schema, own: &Schema) -> Self {
-        let own = if stored == own {
-            own.ids().map(Some).collect()
-        } else {
-            own.carried_from(stored)
-        };
+        let own = if stored == own { own.ids().map(Some).collect() } else { own.carried_from(stored) };
         Self { own }
     }
 
@@ -28,10 +24,7 @@ impl FieldMap {
     pub(super) fn own_writes(&self, writes: &[LoggedWrite]) -> Vec<LoggedWrite> {
         let own = writes.iter().filter_map(|write| {
             let field = self.own(write.field)?;
-            Some(LoggedWrite {
-                field,
-                write: write.write.clone(),
-            })
+            Some(LoggedWrite { field, write: write.write.clone() })
         });
         own.collect()
     }
@@ -40,10 +33,7 @@ impl FieldMap {
     pub(super) fn stored_writes(&self, writes: &[LoggedWrite]) -> Option<Vec<LoggedWrite>> {
         let stored = writes.iter().map(|write| {
             let position = self.own.iter().position(|own| *own == Some(write.field))?;
-            Some(LoggedWrite {
-                field: FieldId(u16::try_from(position).ok()?),
-                write: write.write.clone(),
-            })
+            Some(LoggedWrite { field: FieldId(u16::try_from(position).ok()?), write: write.write.clone() })
         });
         stored.collect()
     }

@@ -63,10 +63,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             registered: Arc::default(),
             program,
         };
-        Ok(Graph {
-            runtime: Arc::new(runtime),
-            types: PhantomData,
-        })
+        Ok(Graph { runtime: Arc::new(runtime), types: PhantomData })
     }
 }
 
@@ -74,10 +71,7 @@ impl<S: State, C> Graph<S, C> {
     fn with(self, change: impl FnOnce(&mut Runtime)) -> Self {
         let mut runtime = self.runtime;
         change(Arc::make_mut(&mut runtime));
-        Self {
-            runtime,
-            types: PhantomData,
-        }
+        Self { runtime, types: PhantomData }
     }
 
     /// Keeps every superstep in `saver`, so that threads survive, can be resumed, and can be looked back at.
@@ -152,10 +146,7 @@ impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
     #[must_use]
     pub fn with_context(self, context: C) -> Graph<S> {
         let ready = self.with(|runtime| runtime.context = Arc::new(context));
-        Graph {
-            runtime: ready.runtime,
-            types: PhantomData,
-        }
+        Graph { runtime: ready.runtime, types: PhantomData }
     }
 }
 
@@ -211,10 +202,7 @@ impl Runtime {
     /// Makes the graph known to its store, once.
     pub(super) async fn register(&self) -> Result<(), StoreError> {
         let Some(saver) = &self.saver else { return Ok(()) };
-        self.registered
-            .get_or_try_init(|| saver.register(&self.program.description))
-            .await
-            .map(drop)
+        self.registered.get_or_try_init(|| saver.register(&self.program.description)).await.map(drop)
     }
 
     /// Reads a checkpoint of a thread, which must be one of this graph's: nothing runs on another one's.
@@ -238,10 +226,7 @@ impl Runtime {
         let topology = &self.program.topology;
         if node.graph != self.program.graph {
             let node = String::from("of another graph");
-            return Err(ThreadError::NoSuchNode {
-                graph: topology.name().clone(),
-                node,
-            });
+            return Err(ThreadError::NoSuchNode { graph: topology.name().clone(), node });
         }
         Ok(topology.node_name(crate::graph::NodeId(node.node)).clone())
     }
@@ -249,17 +234,12 @@ impl Runtime {
 
 impl<S: State, C> Clone for Graph<S, C> {
     fn clone(&self) -> Self {
-        Self {
-            runtime: Arc::clone(&self.runtime),
-            types: PhantomData,
-        }
+        Self { runtime: Arc::clone(&self.runtime), types: PhantomData }
     }
 }
 
 impl<S: State, C> fmt::Debug for Graph<S, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Graph")
-            .field("name", self.name())
-            .finish_non_exhaustive()
+        f.debug_struct("Graph").field("name", self.name()).finish_non_exhaustive()
     }
 }

@@ -30,13 +30,7 @@ pub struct History {
 
 impl History {
     pub(super) fn new(saver: Arc<dyn Checkpointer>, thread: ThreadId) -> Self {
-        Self {
-            saver,
-            thread,
-            page: VecDeque::new(),
-            before: None,
-            at_end: false,
-        }
+        Self { saver, thread, page: VecDeque::new(), before: None, at_end: false }
     }
 
     /// The next older checkpoint; `None` after the first one of the thread.
@@ -45,16 +39,7 @@ impl History {
     /// When the store fails.
     pub async fn next(&mut self) -> Result<Option<Summary>, ThreadError> {
         if self.page.is_empty() && !self.at_end {
-            let page = self
-                .saver
-                .history(
-                    &self.thread,
-                    Page {
-                        before: self.before,
-                        limit: PAGE,
-                    },
-                )
-                .await?;
+            let page = self.saver.history(&self.thread, Page { before: self.before, limit: PAGE }).await?;
             self.at_end = page.len() < PAGE;
             self.before = page.last().map(|oldest| oldest.seq).or(self.before);
             self.page = page.into();
@@ -65,9 +50,7 @@ impl History {
 
 impl fmt::Debug for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("History")
-            .field("thread", &self.thread)
-            .finish_non_exhaustive()
+        f.debug_struct("History").field("thread", &self.thread).finish_non_exhaustive()
     }
 }
 
@@ -82,12 +65,7 @@ pub struct Past<S: State> {
 impl<S: State> Past<S> {
     pub(super) fn new(runtime: Arc<Runtime>, thread: ThreadId, loaded: Loaded) -> Result<Self, ThreadError> {
         let (state, _) = state_of(&runtime.program, &loaded)?;
-        Ok(Self {
-            runtime,
-            thread,
-            loaded,
-            state: typed(state),
-        })
+        Ok(Self { runtime, thread, loaded, state: typed(state) })
     }
 
     /// The checkpoint's id.
@@ -117,13 +95,7 @@ impl<S: State> Past<S> {
 
     /// The nodes that are next, in merge order.
     pub fn next(&self) -> Vec<NodeName> {
-        self.loaded
-            .checkpoint
-            .frontier
-            .tasks
-            .iter()
-            .map(|task| task.node.clone())
-            .collect()
+        self.loaded.checkpoint.frontier.tasks.iter().map(|task| task.node.clone()).collect()
     }
 
     /// What ran in the superstep that led here: writes, routes and targets.
@@ -133,12 +105,7 @@ impl<S: State> Past<S> {
 
     /// The open questions of its next tasks.
     pub fn interrupts(&self) -> Vec<Interrupt> {
-        self.loaded
-            .asks
-            .iter()
-            .filter(|ask| ask.answer.is_none())
-            .map(Interrupt::of)
-            .collect()
+        self.loaded.asks.iter().filter(|ask| ask.answer.is_none()).map(Interrupt::of).collect()
     }
 
     /// The checkpoint as it was read.
@@ -165,12 +132,6 @@ impl<S: State> Past<S> {
 
 impl<S: State> fmt::Debug for Past<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Past({} of {} at step {})",
-            self.id(),
-            self.thread,
-            self.step()
-        )
+        write!(f, "Past({} of {} at step {})", self.id(), self.thread, self.step())
     }
 }

@@ -22,9 +22,7 @@ impl Driver {
                 task,
                 node,
                 writes: output.map(|output| output.writes.clone()).unwrap_or_default(),
-                route: output
-                    .and_then(|output| output.route.as_ref())
-                    .map(|route| route.case.clone()),
+                route: output.and_then(|output| output.route.as_ref()).map(|route| route.case.clone()),
                 recorded,
             }
         });
@@ -36,9 +34,7 @@ impl Driver {
             return;
         };
         let tasks = (0..).map_while(|task| self.machine.task(task));
-        let nodes = tasks
-            .map(|task| self.runtime.program.topology.node_name(task.node).clone())
-            .collect();
+        let nodes = tasks.map(|task| self.runtime.program.topology.node_name(task.node).clone()).collect();
         log.write(EventKind::SuperstepStarted { step, nodes });
         for (task, slot) in (0u32..).zip(&self.slots) {
             if slot.targets.is_some() {
@@ -54,12 +50,7 @@ impl Driver {
             let name = |node: &NodeId| topology.node_name(*node).clone();
             self.emit(|_| EventKind::JoinUnfinished {
                 target: name(&join.target),
-                missing: join
-                    .sources
-                    .iter()
-                    .filter(|source| !arrived.contains(source))
-                    .map(name)
-                    .collect(),
+                missing: join.sources.iter().filter(|source| !arrived.contains(source)).map(name).collect(),
             });
         }
     }

@@ -68,12 +68,7 @@ pub struct Interrupt {
 
 impl Interrupt {
     pub(crate) fn of(ask: &AskRecord) -> Self {
-        Self {
-            id: ask.id,
-            node: ask.node.clone(),
-            key: ask.key.clone(),
-            question: ask.question.clone(),
-        }
+        Self { id: ask.id, node: ask.node.clone(), key: ask.key.clone(), question: ask.question.clone() }
     }
 
     /// The question as a `Q`.
@@ -93,11 +88,9 @@ impl<S> Run<S> {
     pub fn finished(self) -> Result<S, Unfinished> {
         match self.status {
             Status::Finished => Ok(self.state),
-            status => Err(Unfinished {
-                thread: self.thread,
-                expected: "to finish",
-                status: Box::new(status),
-            }),
+            status => {
+                Err(Unfinished { thread: self.thread, expected: "to finish", status: Box::new(status) })
+            }
         }
     }
 
@@ -108,11 +101,7 @@ impl<S> Run<S> {
     pub fn interrupted(self) -> Result<Vec<Interrupt>, Unfinished> {
         match self.status {
             Status::Interrupted { interrupts } => Ok(interrupts),
-            status => Err(Unfinished {
-                thread: self.thread,
-                expected: "to pause",
-                status: Box::new(status),
-            }),
+            status => Err(Unfinished { thread: self.thread, expected: "to pause", status: Box::new(status) }),
         }
     }
 }
@@ -132,10 +121,8 @@ fn how(status: &Status) -> String {
     match status {
         Status::Finished => "it finished".into(),
         Status::Interrupted { interrupts } => {
-            let questions: Vec<String> = interrupts
-                .iter()
-                .map(|ask| alloc::format!("{} asks {}", ask.node, ask.question))
-                .collect();
+            let questions: Vec<String> =
+                interrupts.iter().map(|ask| alloc::format!("{} asks {}", ask.node, ask.question)).collect();
             alloc::format!("it waits for answers: {}", questions.join("; "))
         }
         Status::LimitReached { limit } => alloc::format!("it reached its limit of {limit} supersteps"),

@@ -57,10 +57,7 @@ pub(super) struct Order {
 /// The verbs of a run.
 pub(super) enum Verb {
     /// A new input; `whole` when it is a whole state, for a new thread only.
-    Input {
-        update: Box<dyn ErasedUpdate>,
-        whole: bool,
-    },
+    Input { update: Box<dyn ErasedUpdate>, whole: bool },
     /// The unfinished work of the head.
     Resume,
     /// The same, with answers.
@@ -80,19 +77,9 @@ pub(super) enum Answers {
 impl<S: State> RunRequest<S> {
     pub(super) fn new(runtime: Arc<Runtime>, thread: ThreadId, verb: Verb) -> Self {
         let limits = runtime.limits;
-        let order = Order {
-            verb,
-            thread,
-            limits,
-            cancel: None,
-            observers: Vec::new(),
-            metadata: BTreeMap::new(),
-        };
-        Self {
-            runtime,
-            order,
-            state: PhantomData,
-        }
+        let order =
+            Order { verb, thread, limits, cancel: None, observers: Vec::new(), metadata: BTreeMap::new() };
+        Self { runtime, order, state: PhantomData }
     }
 
     /// Cancels the run when `token` is cancelled. What is finished by then is kept, and the thread can be
@@ -133,11 +120,7 @@ impl<S: State> RunRequest<S> {
             // Once the handle is gone nobody misses the event.
             drop(sender.send(event.clone()));
         }));
-        RunStream {
-            events,
-            run: Some(self.into_future()),
-            ended: None,
-        }
+        RunStream { events, run: Some(self.into_future()), ended: None }
     }
 }
 
@@ -149,21 +132,8 @@ impl<S: State> IntoFuture for RunRequest<S> {
         let Self { runtime, order, .. } = self;
         let thread = order.thread.clone();
         Box::pin(async move {
-            let Ended {
-                run,
-                checkpoint,
-                step,
-                status,
-                state,
-            } = carry_out(runtime, order).await?;
-            Ok(Run {
-                thread,
-                run,
-                checkpoint,
-                step,
-                status,
-                state: typed(state),
-            })
+            let Ended { run, checkpoint, step, status, state } = carry_out(runtime, order).await?;
+            Ok(Run { thread, run, checkpoint, step, status, state: typed(state) })
         })
     }
 }
@@ -171,18 +141,12 @@ impl<S: State> IntoFuture for RunRequest<S> {
 /// Takes the state out of the driver's hands, without a copy where nobody else holds it.
 pub(super) fn typed<S: State>(state: Arc<dyn ErasedState>) -> S {
     let state: Arc<dyn std::any::Any + Send + Sync> = state;
-    Arc::unwrap_or_clone(
-        state
-            .downcast::<S>()
-            .expect("the driver owns the state of this graph"),
-    )
+    Arc::unwrap_or_clone(state.downcast::<S>().expect("the driver owns the state of this graph"))
 }
 
 impl<S> fmt::Debug for RunRequest<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunRequest")
-            .field("thread", &self.order.thread)
-            .finish_non_exhaustive()
+        f.debug_struct("RunRequest").field("thread", &self.order.thread).finish_non_exhaustive()
     }
 }
 
@@ -229,8 +193,6 @@ impl<S: State> RunStream<S> {
 
 impl<S> fmt::Debug for RunStream<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunStream")
-            .field("ended", &self.ended.is_some())
-            .finish_non_exhaustive()
+        f.debug_struct("RunStream").field("ended", &self.ended.is_some()).finish_non_exhaustive()
     }
 }

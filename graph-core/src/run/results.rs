@@ -56,10 +56,7 @@ impl Driver {
         if matches!(error.downcast_ref(), Some(StoreError::Superseded { .. })) {
             return Event::Superseded;
         }
-        let planned = self
-            .machine
-            .task(task)
-            .expect("a task of the running superstep ended");
+        let planned = self.machine.task(task).expect("a task of the running superstep ended");
         let policy = &self.runtime.program.node(planned.node).policy;
         let retry = match &policy.retry {
             Some(retry) if !after_node => retry.next(attempt, &error, self.runtime.ambient.roll()),
@@ -68,21 +65,10 @@ impl Driver {
         self.emit(|driver| {
             let (node, step) = driver.place(task);
             let retry_in_ms = retry.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-            EventKind::TaskFailed {
-                step,
-                task,
-                node,
-                attempt,
-                error: error.report(),
-                retry_in_ms,
-            }
+            EventKind::TaskFailed { step, task, node, attempt, error: error.report(), retry_in_ms }
         });
         self.slots[task as usize].rare().error = Some((error, attempt));
-        Event::TaskFailed {
-            task,
-            retry,
-            after_node,
-        }
+        Event::TaskFailed { task, retry, after_node }
     }
 
     /// The stored form of a task's dynamic targets; `None` when nobody stores them.
@@ -94,16 +80,10 @@ impl Driver {
         for target in targets.as_slice() {
             let node = self.runtime.program.topology.node_name(NodeId(target.node));
             match &target.items {
-                None => recorded.push(TargetRecord {
-                    node: node.clone(),
-                    input: None,
-                }),
+                None => recorded.push(TargetRecord { node: node.clone(), input: None }),
                 Some(items) => {
                     for item in items {
-                        recorded.push(TargetRecord {
-                            node: node.clone(),
-                            input: Some(item.encode()?),
-                        });
+                        recorded.push(TargetRecord { node: node.clone(), input: Some(item.encode()?) });
                     }
                 }
             }
@@ -176,17 +156,8 @@ impl Driver {
 
     pub(super) fn failure(&mut self, task: u32) -> NodeFailure {
         let slot = &mut self.slots[task as usize];
-        let (error, attempt) = slot
-            .rare()
-            .error
-            .take()
-            .expect("a task that failed left its error");
+        let (error, attempt) = slot.rare().error.take().expect("a task that failed left its error");
         let cell = slot.cell.as_ref().expect("a task that failed was started");
-        NodeFailure {
-            node: cell.node.clone(),
-            step: cell.step,
-            attempt,
-            error,
-        }
+        NodeFailure { node: cell.node.clone(), step: cell.step, attempt, error }
     }
 }

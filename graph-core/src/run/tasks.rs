@@ -40,14 +40,7 @@ pub(super) type Ended = (u32, u32, End);
 impl Tasks {
     pub(super) fn new() -> Self {
         let (sender, ended) = mpsc::unbounded_channel();
-        Self {
-            ready: Vec::new(),
-            inline: None,
-            spawned: 0,
-            bundles: JoinSet::new(),
-            sender,
-            ended,
-        }
+        Self { ready: Vec::new(), inline: None, spawned: 0, bundles: JoinSet::new(), sender, ended }
     }
 
     pub(super) fn start(&mut self, task: u32, attempt: u32, run: Attempt) {
@@ -110,9 +103,8 @@ impl Tasks {
 
 /// Runs the attempts of a bundle, and says of each how it ended.
 async fn run_all(bundle: Vec<Running>, sender: mpsc::UnboundedSender<Ended>) {
-    let runs = bundle
-        .into_iter()
-        .map(|Running { task, attempt, run }| async move { (task, attempt, run.await) });
+    let runs =
+        bundle.into_iter().map(|Running { task, attempt, run }| async move { (task, attempt, run.await) });
     let mut runs: FuturesUnordered<_> = runs.collect();
     while let Some(ended) = runs.next().await {
         // A driver that is gone waits for nothing.

@@ -29,11 +29,7 @@ pub struct Thread<S: State> {
 
 impl<S: State> Thread<S> {
     pub(super) fn new(runtime: Arc<Runtime>, id: ThreadId) -> Self {
-        Self {
-            runtime,
-            id,
-            state: PhantomData,
-        }
+        Self { runtime, id, state: PhantomData }
     }
 
     /// The thread's id.
@@ -48,14 +44,8 @@ impl<S: State> Thread<S> {
     /// Unfinished work of the thread is discarded; it stays visible in the thread's history.
     pub fn run(&self, input: impl IntoInput<S>) -> RunRequest<S> {
         let verb = match input.into_input() {
-            Input::Update(update) => Verb::Input {
-                update: std::boxed::Box::new(update),
-                whole: false,
-            },
-            Input::State(update) => Verb::Input {
-                update: std::boxed::Box::new(update),
-                whole: true,
-            },
+            Input::Update(update) => Verb::Input { update: std::boxed::Box::new(update), whole: false },
+            Input::State(update) => Verb::Input { update: std::boxed::Box::new(update), whole: true },
         };
         RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), verb)
     }
@@ -127,10 +117,7 @@ impl<S: State> Thread<S> {
         let topology = &self.runtime.program.topology;
         if topology.find(&node).is_none() {
             let graph = topology.name().clone();
-            return Err(ThreadError::NoSuchNode {
-                graph,
-                node: node.to_string(),
-            });
+            return Err(ThreadError::NoSuchNode { graph, node: node.to_string() });
         }
         self.past(At::Before(node)).await
     }

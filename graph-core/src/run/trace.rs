@@ -54,12 +54,7 @@ impl TraceLog {
     /// The records of a run, in the order in which the calls began: the root first.
     #[must_use]
     pub fn of(&self, run: RunId) -> Vec<TraceRecord> {
-        self.traces
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&run)
-            .cloned()
-            .unwrap_or_default()
+        self.traces.lock().unwrap_or_else(PoisonError::into_inner).get(&run).cloned().unwrap_or_default()
     }
 }
 
@@ -80,12 +75,7 @@ impl Observer for TraceLog {
                 started_at: event.at_ms,
                 ended_at: None,
             }),
-            EventKind::TaskStarted {
-                step,
-                task,
-                node,
-                attempt,
-            } if !is_start(node) => {
+            EventKind::TaskStarted { step, task, node, attempt } if !is_start(node) => {
                 records.push(TraceRecord {
                     id: call_id(*step, *task, *attempt),
                     op_name: std::format!("{node}_node"),
@@ -98,13 +88,7 @@ impl Observer for TraceLog {
                     ended_at: None,
                 });
             }
-            EventKind::TaskFinished {
-                step,
-                task,
-                writes,
-                route,
-                ..
-            } => {
+            EventKind::TaskFinished { step, task, writes, route, .. } => {
                 let output = serde_json::json!({ "writes": writes, "route": route });
                 end(records, &std::format!("{step}.{task}."), event.at_ms, output);
             }
@@ -116,9 +100,7 @@ impl Observer for TraceLog {
                     serde_json::json!({ "paused": true }),
                 );
             }
-            EventKind::TaskFailed {
-                step, task, error, ..
-            } => {
+            EventKind::TaskFailed { step, task, error, .. } => {
                 end(
                     records,
                     &std::format!("{step}.{task}."),
@@ -130,12 +112,7 @@ impl Observer for TraceLog {
                 end(records, &trace_id, event.at_ms, serde_json::json!(status));
             }
             EventKind::RunFailed { message } => {
-                end(
-                    records,
-                    &trace_id,
-                    event.at_ms,
-                    serde_json::json!({ "error": message }),
-                );
+                end(records, &trace_id, event.at_ms, serde_json::json!({ "error": message }));
             }
             _ => {}
         }

@@ -91,15 +91,9 @@ impl CheckpointView {
         let field = |id| loaded.schema.field(id).name.clone();
         let mut writes: BTreeMap<String, Vec<serde_json::Value>> = BTreeMap::new();
         for task in &checkpoint.tasks {
-            let wrote: serde_json::Map<_, _> = task
-                .writes
-                .iter()
-                .map(|write| (field(write.field), value(&written(&write.write))))
-                .collect();
-            writes
-                .entry(task.node.to_string())
-                .or_default()
-                .push(wrote.into());
+            let wrote: serde_json::Map<_, _> =
+                task.writes.iter().map(|write| (field(write.field), value(&written(&write.write)))).collect();
+            writes.entry(task.node.to_string()).or_default().push(wrote.into());
         }
         let writes = writes.into_iter().map(|(node, mut wrote)| match wrote.len() {
             1 => (node, wrote.swap_remove(0)),
@@ -112,56 +106,28 @@ impl CheckpointView {
             Source::Fork => "fork",
         };
         let tasks = checkpoint.frontier.tasks.iter().map(|next| {
-            let id = TaskId::derive(
-                checkpoint.id,
-                "",
-                checkpoint.step + 1,
-                &next.node,
-                next.cause.each(),
-            );
-            let open = loaded
-                .asks
-                .iter()
-                .filter(|ask| ask.task == id && ask.answer.is_none());
+            let id = TaskId::derive(checkpoint.id, "", checkpoint.step + 1, &next.node, next.cause.each());
+            let open = loaded.asks.iter().filter(|ask| ask.task == id && ask.answer.is_none());
             TaskView {
                 id: id.to_string(),
                 name: next.node.to_string(),
                 input: next.input.as_ref().map(value),
                 interrupts: open
-                    .map(|ask| InterruptView {
-                        id: ask.id.to_string(),
-                        value: value(&ask.question),
-                    })
+                    .map(|ask| InterruptView { id: ask.id.to_string(), value: value(&ask.question) })
                     .collect(),
-                finished: loaded
-                    .results
-                    .iter()
-                    .any(|result| result.task == id && result.targets.is_some()),
+                finished: loaded.results.iter().any(|result| result.task == id && result.targets.is_some()),
             }
         });
         Self {
             config: config(checkpoint.id),
-            values: loaded
-                .values
-                .iter()
-                .map(|held| (field(held.field), value(&held.value)))
-                .collect(),
-            next: checkpoint
-                .frontier
-                .tasks
-                .iter()
-                .map(|task| task.node.to_string())
-                .collect(),
+            values: loaded.values.iter().map(|held| (field(held.field), value(&held.value))).collect(),
+            next: checkpoint.frontier.tasks.iter().map(|task| task.node.to_string()).collect(),
             metadata: MetadataView {
                 source: source.to_string(),
                 step: checkpoint.step,
                 run_id: checkpoint.run.to_string(),
                 writes: writes.collect(),
-                user: checkpoint
-                    .metadata
-                    .iter()
-                    .map(|(name, entry)| (name.clone(), value(entry)))
-                    .collect(),
+                user: checkpoint.metadata.iter().map(|(name, entry)| (name.clone(), value(entry))).collect(),
             },
             created_at: rfc3339(checkpoint.id),
             parent_config: checkpoint.parent.map(config),
@@ -192,17 +158,10 @@ fn rfc3339(id: CheckpointId) -> String {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
-    std::format!(
-        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z",
-        nanos / 1_000_000
-    )
+    std::format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", nanos / 1_000_000)
 }
 
 #[cfg(test)]

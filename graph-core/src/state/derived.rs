@@ -58,22 +58,11 @@ impl FieldList<'_> {
     /// The schema.
     #[must_use]
     pub fn schema(&self) -> Schema {
-        let mut schema = Schema {
-            name: self.state.to_owned(),
-            fields: Vec::with_capacity(self.parts.len()),
-        };
+        let mut schema = Schema { name: self.state.to_owned(), fields: Vec::with_capacity(self.parts.len()) };
         for part in self.parts {
             match *part {
                 Part::Embedded { path, schema: inner } => schema.embed(path, inner()),
-                Part::Field {
-                    name,
-                    aliases,
-                    rust_type,
-                    reducer,
-                    writers,
-                    lifetime,
-                    secret,
-                } => {
+                Part::Field { name, aliases, rust_type, reducer, writers, lifetime, secret } => {
                     schema.fields.push(FieldSchema {
                         name: name.to_owned(),
                         aliases: aliases.iter().map(|&alias| alias.to_owned()).collect(),
@@ -175,11 +164,7 @@ impl<T, W> Codec<T, W> {
                 decode_write: Write::decode::<R>,
             }),
         };
-        Self {
-            reduce: R::reduce,
-            copy: Write::recode,
-            forms,
-        }
+        Self { reduce: R::reduce, copy: Write::recode, forms }
     }
 
     /// Of a field that is kept in memory only.
@@ -190,11 +175,7 @@ impl<T, W> Codec<T, W> {
         W: Clone,
         R: Reducer<T, Write = W>,
     {
-        Self {
-            reduce: R::reduce,
-            copy: |write| Ok(write.clone()),
-            forms: None,
-        }
+        Self { reduce: R::reduce, copy: |write| Ok(write.clone()), forms: None }
     }
 
     /// Applies a write to the field.
@@ -250,9 +231,7 @@ impl<T, W> Codec<T, W> {
     }
 
     fn forms(&self, name: &str) -> Result<&Forms<T, W>, CodecError> {
-        self.forms
-            .as_ref()
-            .ok_or_else(|| CodecError::new(format!("the field `{name}` is not stored")))
+        self.forms.as_ref().ok_or_else(|| CodecError::new(format!("the field `{name}` is not stored")))
     }
 }
 
@@ -264,20 +243,14 @@ pub fn lift(
     write: Result<Option<LoggedWrite>, CodecError>,
     base: u16,
 ) -> Result<Option<LoggedWrite>, CodecError> {
-    let lift = |write: LoggedWrite| LoggedWrite {
-        field: FieldId(base + write.field.0),
-        ..write
-    };
+    let lift = |write: LoggedWrite| LoggedWrite { field: FieldId(base + write.field.0), ..write };
     Ok(write?.map(lift))
 }
 
 /// Moves a write to the ids of the embedded state that starts at `base`.
 #[must_use]
 pub fn lower(write: &LoggedWrite, base: u16) -> LoggedWrite {
-    LoggedWrite {
-        field: FieldId(write.field.0 - base),
-        write: write.write.clone(),
-    }
+    LoggedWrite { field: FieldId(write.field.0 - base), write: write.write.clone() }
 }
 
 /// The error for an id beyond the last field.
@@ -303,18 +276,15 @@ pub fn debug_update<U: StateUpdate>(update: &U, f: &mut fmt::Formatter<'_>) -> f
         let name = &field.name;
         match write.encode() {
             _ if field.secret => shown.entry(&format_args!("{verb}{name}: <secret>")),
-            Ok(Some(LoggedWrite {
-                write: Logged::Op(op),
-                ..
-            })) if op.is_whole() => shown.entry(&format_args!("{verb}{name}: {}", op.operand())),
-            Ok(Some(LoggedWrite {
-                write: Logged::Op(op),
-                ..
-            })) => shown.entry(&format_args!("{verb}{name}: {} {}", op.name(), op.operand())),
-            Ok(Some(LoggedWrite {
-                write: Logged::Reduce(operand),
-                ..
-            })) => shown.entry(&format_args!("{verb}{name}: {operand}")),
+            Ok(Some(LoggedWrite { write: Logged::Op(op), .. })) if op.is_whole() => {
+                shown.entry(&format_args!("{verb}{name}: {}", op.operand()))
+            }
+            Ok(Some(LoggedWrite { write: Logged::Op(op), .. })) => {
+                shown.entry(&format_args!("{verb}{name}: {} {}", op.name(), op.operand()))
+            }
+            Ok(Some(LoggedWrite { write: Logged::Reduce(operand), .. })) => {
+                shown.entry(&format_args!("{verb}{name}: {operand}"))
+            }
             Ok(None) => shown.entry(&format_args!("{verb}{name}: <not stored>")),
             Err(error) => shown.entry(&format_args!("{verb}{name}: <{error}>")),
         };

@@ -77,9 +77,7 @@ impl<S: State> ErasedState for S {
 
     fn apply(&mut self, update: Box<dyn ErasedUpdate>, keep: &dyn Fn(usize) -> bool) {
         let update: Box<dyn Any> = update;
-        let update = update
-            .downcast::<S::Update>()
-            .expect("a node's update is of its graph's state");
+        let update = update.downcast::<S::Update>().expect("a node's update is of its graph's state");
         for (index, write) in update.into_writes().into_iter().enumerate() {
             if keep(index) {
                 write.apply(self);

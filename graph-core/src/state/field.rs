@@ -20,10 +20,7 @@ pub struct Field<S: State, T, W = T> {
 
 enum Access<S: State, T, W> {
     /// What the derive emits: plain functions, so that handles are constants.
-    Direct {
-        get: fn(&S) -> &T,
-        wrap: fn(Write<T, W>) -> S::Write,
-    },
+    Direct { get: fn(&S) -> &T, wrap: fn(Write<T, W>) -> S::Write },
     /// A field of an embedded state.
     Composed(Arc<dyn Compose<S, T, W>>),
 }
@@ -42,11 +39,7 @@ impl<S: State, T, W> Field<S, T, W> {
         get: fn(&S) -> &T,
         wrap: fn(Write<T, W>) -> S::Write,
     ) -> Self {
-        Self {
-            id,
-            name,
-            access: Access::Direct { get, wrap },
-        }
+        Self { id, name, access: Access::Direct { get, wrap } }
     }
 
     /// The field's position in the schema.
@@ -100,10 +93,7 @@ impl<S: State, T: 'static, W: 'static> Field<S, T, W> {
         Field {
             id: FieldId(embedded.base + self.id.0),
             name: self.name,
-            access: Access::Composed(Arc::new(Within {
-                inner: self,
-                embedded,
-            })),
+            access: Access::Composed(Arc::new(Within { inner: self, embedded })),
         }
     }
 }
@@ -150,17 +140,10 @@ impl<O: State, S: State, T, W> Compose<O, T, W> for Within<O, S, T, W> {
 impl<S: State, T, W> Clone for Field<S, T, W> {
     fn clone(&self) -> Self {
         let access = match &self.access {
-            Access::Direct { get, wrap } => Access::Direct {
-                get: *get,
-                wrap: *wrap,
-            },
+            Access::Direct { get, wrap } => Access::Direct { get: *get, wrap: *wrap },
             Access::Composed(composed) => Access::Composed(Arc::clone(composed)),
         };
-        Self {
-            id: self.id,
-            name: self.name,
-            access,
-        }
+        Self { id: self.id, name: self.name, access }
     }
 }
 

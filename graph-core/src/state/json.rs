@@ -103,16 +103,12 @@ pub struct CodecError {
 impl CodecError {
     /// An error that reads after "failed to decode the value: …".
     pub fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-        }
+        Self { message: message.into() }
     }
 
     /// The same error, said of the part named `place`.
     #[must_use]
     pub fn within(self, place: impl fmt::Display) -> Self {
-        Self {
-            message: alloc::format!("{place}: {}", self.message),
-        }
+        Self { message: alloc::format!("{place}: {}", self.message) }
     }
 }

@@ -96,16 +96,10 @@ impl Schema {
 
     /// Adds the fields of an embedded state under `path`.
     pub fn embed(&mut self, path: &str, inner: Self) {
-        self.fields.extend(inner.fields.into_iter().map(|field| {
-            FieldSchema {
-                name: alloc::format!("{path}.{}", field.name),
-                aliases: field
-                    .aliases
-                    .iter()
-                    .map(|alias| alloc::format!("{path}.{alias}"))
-                    .collect(),
-                ..field
-            }
+        self.fields.extend(inner.fields.into_iter().map(|field| FieldSchema {
+            name: alloc::format!("{path}.{}", field.name),
+            aliases: field.aliases.iter().map(|alias| alloc::format!("{path}.{alias}")).collect(),
+            ..field
         }));
     }
 
@@ -115,8 +109,7 @@ impl Schema {
     pub fn carried_from(&self, older: &Self) -> Vec<Option<FieldId>> {
         let named = |name: &str| {
             let former = |field: &FieldSchema| field.aliases.iter().any(|alias| alias == name);
-            self.find(name)
-                .or_else(|| self.ids().find(|id| former(self.field(*id))))
+            self.find(name).or_else(|| self.ids().find(|id| former(self.field(*id))))
         };
         older.fields.iter().map(|field| named(&field.name)).collect()
     }

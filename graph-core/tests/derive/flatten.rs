@@ -61,19 +61,12 @@ fn fields_are_numbered_through_and_named_by_path() {
 }
 
 fn full() -> Essay {
-    let chat = |text: &str| Chat {
-        messages: vec![text.to_owned()],
-        tone: format!("{text}!"),
-    };
+    let chat = |text: &str| Chat { messages: vec![text.to_owned()], tone: format!("{text}!") };
     Essay {
         topic: "t".to_owned(),
         chat: chat("a"),
         draft: "d".to_owned(),
-        costs: Costs {
-            tokens: 3,
-            chat: chat("b"),
-            scratch: 0,
-        },
+        costs: Costs { tokens: 3, chat: chat("b"), scratch: 0 },
         review: chat("c"),
         last: 9,
     }
@@ -83,8 +76,7 @@ fn full() -> Essay {
 fn every_field_survives_a_round_trip() {
     let (full, mut read) = (full(), Essay::default());
     for field in Essay::schema().ids().filter(|field| *field != FieldId(7)) {
-        read.decode_field(field, &full.encode_field(field).unwrap())
-            .unwrap();
+        read.decode_field(field, &full.encode_field(field).unwrap()).unwrap();
     }
     assert_eq!(read, full);
     assert!(full.encode_field(FieldId(7)).is_err());
@@ -103,23 +95,11 @@ fn an_update_of_the_inner_state_is_one_of_the_outer() {
         .costs(Costs::update().tokens(2).chat(Chat::update().messages(["b"])))
         .review(Chat::update().messages(["c"]))
         .last(1);
-    let shapes: Vec<_> = update
-        .writes()
-        .iter()
-        .map(|write| (write.field().0, write.kind()))
-        .collect();
+    let shapes: Vec<_> = update.writes().iter().map(|write| (write.field().0, write.kind())).collect();
     let (reduce, overwrite) = (WriteKind::Reduce, WriteKind::Overwrite);
     assert_eq!(
         shapes,
-        [
-            (0, reduce),
-            (1, reduce),
-            (2, overwrite),
-            (4, reduce),
-            (5, reduce),
-            (8, reduce),
-            (10, reduce)
-        ]
+        [(0, reduce), (1, reduce), (2, overwrite), (4, reduce), (5, reduce), (8, reduce), (10, reduce)]
     );
     let ids: Vec<_> = log::<Essay>(&update).iter().map(|write| write.field.0).collect();
     assert_eq!(ids, [0, 1, 2, 4, 5, 8, 10]);
@@ -139,29 +119,15 @@ fn a_whole_state_overwrites_what_it_embeds() {
     assert_eq!(writes.writes().len(), usize::from(Essay::FIELDS));
     let ids: Vec<_> = writes.writes().iter().map(|write| write.field().0).collect();
     assert_eq!(ids, (0..Essay::FIELDS).collect::<Vec<_>>());
-    assert!(
-        writes
-            .writes()
-            .iter()
-            .all(|write| write.kind() == WriteKind::Overwrite)
-    );
-    let other = after(
-        Essay::default(),
-        Essay::update().chat(Chat::update().messages(["z"])),
-    );
+    assert!(writes.writes().iter().all(|write| write.kind() == WriteKind::Overwrite));
+    let other = after(Essay::default(), Essay::update().chat(Chat::update().messages(["z"])));
     assert_eq!(after(other, writes), full());
 }
 
 #[test]
 fn set_overwrites_the_inner_state() {
     let essay = after(full(), Essay::update().set_review(Chat::default()));
-    assert_eq!(
-        essay,
-        Essay {
-            review: Chat::default(),
-            ..full()
-        }
-    );
+    assert_eq!(essay, Essay { review: Chat::default(), ..full() });
 }
 
 /// A prebuilt node that knows only a handle.

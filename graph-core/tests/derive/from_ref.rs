@@ -20,12 +20,7 @@ struct Deps {
 }
 
 fn deps() -> Deps {
-    Deps {
-        llm: Llm("a"),
-        editor: Editor(Llm("b")),
-        names: Arc::default(),
-        fallback: Llm("c"),
-    }
+    Deps { llm: Llm("a"), editor: Editor(Llm("b")), names: Arc::default(), fallback: Llm("c") }
 }
 
 #[test]
@@ -45,13 +40,7 @@ fn tuples_and_units_are_contexts_too() {
     #[derive(FromRef, Clone, Debug, PartialEq)]
     struct Nothing;
 
-    assert_eq!(
-        (
-            Llm::from_ref(&Pair(Llm("a"), 1)),
-            u8::from_ref(&Pair(Llm("a"), 1))
-        ),
-        (Llm("a"), 1)
-    );
+    assert_eq!((Llm::from_ref(&Pair(Llm("a"), 1)), u8::from_ref(&Pair(Llm("a"), 1))), (Llm("a"), 1));
     assert_eq!(Nothing::from_ref(&Nothing), Nothing);
 }
 
@@ -64,10 +53,7 @@ fn a_context_may_have_parameters() {
         own: T,
     }
 
-    let deps = Deps {
-        shared: Arc::new(1_u8),
-        own: 2,
-    };
+    let deps = Deps { shared: Arc::new(1_u8), own: 2 };
     assert_eq!(*Arc::<u8>::from_ref(&deps), 1);
     assert_eq!(Deps::from_ref(&deps).own, 2);
 }

@@ -51,13 +51,7 @@ impl<T: Serialize + DeserializeOwned + Send + 'static, const N: usize> Reducer<V
 #[test]
 fn parameters_are_those_of_the_struct() {
     let batch = after(Batch::default(), Batch::<u32>::update().current(1).done([1, 2]));
-    assert_eq!(
-        batch,
-        Batch {
-            current: Some(1),
-            done: vec![1, 2]
-        }
-    );
+    assert_eq!(batch, Batch { current: Some(1), done: vec![1, 2] });
     assert_eq!(Batch::<u32>::schema().fields[1].rust_type, "Vec<T>");
     assert_eq!(Batch::<String>::DONE.id(), FieldId(1));
 }
@@ -65,12 +59,8 @@ fn parameters_are_those_of_the_struct() {
 #[test]
 fn bounds_defaults_and_constants_are_kept() {
     type Pages = Index<String, u32, 2>;
-    let update = Pages::update()
-        .entries([("a", 1)])
-        .batch(Batch::update().done([7]))
-        .latest(1)
-        .latest(2)
-        .latest(3);
+    let update =
+        Pages::update().entries([("a", 1)]).batch(Batch::update().done([7])).latest(1).latest(2).latest(3);
     let index = after(Pages::default(), update);
     assert_eq!(index.latest, [2, 3]);
     assert_eq!(index.entries["a"], 1);
@@ -85,23 +75,12 @@ fn finish<T>(batch: &Batch<T>) -> Update<Batch<T>>
 where
     T: Clone + Debug + Default + Serialize + DeserializeOwned + Send + Sync + 'static,
 {
-    Batch::update()
-        .done(batch.current.iter().cloned().collect::<Vec<T>>())
-        .set_current(None)
+    Batch::update().done(batch.current.iter().cloned().collect::<Vec<T>>()).set_current(None)
 }
 
 #[test]
 fn generic_code_writes_generic_states() {
-    let batch = Batch {
-        current: Some("a".to_owned()),
-        done: Vec::new(),
-    };
+    let batch = Batch { current: Some("a".to_owned()), done: Vec::new() };
     let update = finish(&batch);
-    assert_eq!(
-        after(batch, update),
-        Batch {
-            current: None,
-            done: vec!["a".to_owned()]
-        }
-    );
+    assert_eq!(after(batch, update), Batch { current: None, done: vec!["a".to_owned()] });
 }

@@ -25,11 +25,5 @@ fn the_engine_sees_fields_by_id() {
     assert_eq!(erased.encode_field(FieldId(1)).unwrap().as_str(), "[2]");
     erased.apply(read, &|index| index == 1);
     erased.reset_field(FieldId(0));
-    assert_eq!(
-        essay,
-        Essay {
-            topic: String::new(),
-            facts: vec![2, 1]
-        }
-    );
+    assert_eq!(essay, Essay { topic: String::new(), facts: vec![2, 1] });
 }

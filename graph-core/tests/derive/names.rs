@@ -16,22 +16,8 @@ struct Raw {
 fn raw_identifiers_are_stored_without_the_mark() {
     let schema = Raw::schema();
     assert_eq!([&schema.fields[0].name, &schema.fields[1].name], ["type", "fn"]);
-    let raw = after(
-        Raw::default(),
-        Raw::update()
-            .r#type("a")
-            .set_type("b")
-            .r#fn([1])
-            .clear_fn()
-            .set_fn([2]),
-    );
-    assert_eq!(
-        raw,
-        Raw {
-            r#type: "b".to_owned(),
-            r#fn: vec![2]
-        }
-    );
+    let raw = after(Raw::default(), Raw::update().r#type("a").set_type("b").r#fn([1]).clear_fn().set_fn([2]));
+    assert_eq!(raw, Raw { r#type: "b".to_owned(), r#fn: vec![2] });
     assert_eq!((Raw::TYPE.name(), Raw::FN.name()), ("type", "fn"));
 }
 
@@ -98,29 +84,12 @@ fn rename_all_is_that_of_serde() {
         r#type: u8,
     }
 
-    let names: Vec<_> = Essay::schema()
-        .fields
-        .into_iter()
-        .map(|field| field.name)
-        .collect();
+    let names: Vec<_> = Essay::schema().fields.into_iter().map(|field| field.name).collect();
     let whole = serde_json::to_string(&Essay::default()).unwrap();
-    assert_eq!(
-        whole,
-        format!(r#"{{"{}":0,"{}":0,"{}":0}}"#, names[0], names[1], names[2])
-    );
+    assert_eq!(whole, format!(r#"{{"{}":0,"{}":0,"{}":0}}"#, names[0], names[1], names[2]));
     assert_eq!(names, ["firstDraft", "second_draft", "type"]);
-    let essay = after(
-        Essay::default(),
-        Essay::update().first_draft(1).draft2(2).r#type(3),
-    );
-    assert_eq!(
-        essay,
-        Essay {
-            first_draft: 1,
-            draft2: 2,
-            r#type: 3
-        }
-    );
+    let essay = after(Essay::default(), Essay::update().first_draft(1).draft2(2).r#type(3));
+    assert_eq!(essay, Essay { first_draft: 1, draft2: 2, r#type: 3 });
 }
 
 mod elsewhere {

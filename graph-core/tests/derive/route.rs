@@ -41,13 +41,7 @@ fn there_is_one_example_for_each_case() {
         examples,
         [
             ("Research", Plan::Research(Vec::new())),
-            (
-                "Ask",
-                Plan::Ask {
-                    question: String::new(),
-                    query: query("why")
-                }
-            ),
+            ("Ask", Plan::Ask { question: String::new(), query: query("why") }),
             ("Look", Plan::Look(0, query("where"))),
             ("Retry", Plan::Retry(query("again"))),
             ("Write", Plan::Write),

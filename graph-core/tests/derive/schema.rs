@@ -28,31 +28,20 @@ fn a_schema_describes_the_source() {
 
     let schema = Essay::schema();
     assert_eq!((schema.name.as_str(), Essay::FIELDS), ("Essay", 3));
-    let [topic, refs, hint] = schema.fields.as_slice() else {
-        panic!("three fields")
-    };
+    let [topic, refs, hint] = schema.fields.as_slice() else { panic!("three fields") };
 
-    assert_eq!(
-        (topic.name.as_str(), topic.rust_type.as_str()),
-        ("topic", "String")
-    );
+    assert_eq!((topic.name.as_str(), topic.rust_type.as_str()), ("topic", "String"));
     assert_eq!(
         (topic.reducer.as_str(), topic.writers, topic.lifetime),
         ("LastValue", Writers::One, Lifetime::Stored)
     );
     assert!(topic.aliases.is_empty() && !topic.secret);
 
-    assert_eq!(
-        (refs.name.as_str(), refs.rust_type.as_str()),
-        ("refs", "BTreeMap<String, (u8, u16)>")
-    );
+    assert_eq!((refs.name.as_str(), refs.rust_type.as_str()), ("refs", "BTreeMap<String, (u8, u16)>"));
     assert_eq!((refs.reducer.as_str(), refs.writers), ("Merge", Writers::Many));
     assert_eq!(refs.aliases, ["sources", "links"]);
 
-    assert_eq!(
-        (hint.reducer.as_str(), hint.lifetime),
-        ("superstep::reducer::Ephemeral", Lifetime::OneStep)
-    );
+    assert_eq!((hint.reducer.as_str(), hint.lifetime), ("superstep::reducer::Ephemeral", Lifetime::OneStep));
     assert!(hint.secret);
     assert_eq!(Essay::BY_NAME.name(), "refs");
 }
@@ -82,11 +71,7 @@ fn a_fingerprint_changes_with_fields_and_reducers_only() {
     ];
     for (index, fingerprint) in other.iter().enumerate() {
         assert_ne!(*fingerprint, base, "case {index}");
-        assert_eq!(
-            other.iter().filter(|other| *other == fingerprint).count(),
-            1,
-            "case {index}"
-        );
+        assert_eq!(other.iter().filter(|other| *other == fingerprint).count(), 1, "case {index}");
     }
 }
 

@@ -25,10 +25,7 @@ impl Keyed for Note {
 }
 
 fn note(id: &str, text: &str) -> Note {
-    Note {
-        id: id.to_owned(),
-        text: text.to_owned(),
-    }
+    Note { id: id.to_owned(), text: text.to_owned() }
 }
 
 /// Keeps the longest text.
@@ -124,10 +121,7 @@ fn a_setter_takes_what_reads_well() {
     assert_eq!(essay.lines, ["a"]);
     assert_eq!(essay.facts, ["a", "b", "c"]);
     assert_eq!(essay.pages, [1, 2]);
-    assert_eq!(
-        essay.sources,
-        BTreeMap::from([("b".to_owned(), 2), ("c".to_owned(), 3)])
-    );
+    assert_eq!(essay.sources, BTreeMap::from([("b".to_owned(), 2), ("c".to_owned(), 3)]));
     assert_eq!(essay.links["a"], "b");
     assert_eq!(essay.tags, BTreeSet::from(["y".to_owned()]));
     assert_eq!(essay.marks, HashSet::from([1, 2]));
@@ -139,22 +133,10 @@ fn a_setter_takes_what_reads_well() {
 
 #[test]
 fn set_overwrites_whatever_the_reducer() {
-    let essay = after(
-        Essay::default(),
-        Essay::update().facts(["a"]).cost(2).title("long").tags(["x"]),
-    );
-    let update = Essay::update()
-        .set_facts(["z"])
-        .set_cost(1)
-        .set_title("t")
-        .set_topic("T")
-        .set_tags(BTreeSet::new());
-    assert!(
-        update
-            .writes()
-            .iter()
-            .all(|write| write.kind() == WriteKind::Overwrite)
-    );
+    let essay = after(Essay::default(), Essay::update().facts(["a"]).cost(2).title("long").tags(["x"]));
+    let update =
+        Essay::update().set_facts(["z"]).set_cost(1).set_title("t").set_topic("T").set_tags(BTreeSet::new());
+    assert!(update.writes().iter().all(|write| write.kind() == WriteKind::Overwrite));
     let essay = after(essay, update);
     assert_eq!((essay.facts, essay.cost), (vec!["z".to_owned()], 1));
     assert_eq!((essay.title.as_str(), essay.topic.as_str()), ("t", "T"));
@@ -173,25 +155,13 @@ fn clear_returns_a_field_to_its_initial_value() {
 
     impl Default for Limits {
         fn default() -> Self {
-            Self {
-                least: u32::MAX,
-                seen: vec![0],
-            }
+            Self { least: u32::MAX, seen: vec![0] }
         }
     }
 
     let limits = after(Limits::initial(), Limits::update().least(3).seen([1]));
-    assert_eq!(
-        limits,
-        Limits {
-            least: 3,
-            seen: vec![0, 1]
-        }
-    );
-    assert_eq!(
-        after(limits, Limits::update().clear_least().clear_seen()),
-        Limits::default()
-    );
+    assert_eq!(limits, Limits { least: 3, seen: vec![0, 1] });
+    assert_eq!(after(limits, Limits::update().clear_least().clear_seen()), Limits::default());
 }
 
 #[test]
@@ -199,19 +169,10 @@ fn writes_keep_the_order_in_which_they_were_made() {
     let first = Essay::update().facts(["a"]).topic("one");
     let second = Essay::update().topic("two").facts(["b"]);
     let update = first.and(second);
-    let kinds: Vec<_> = update
-        .writes()
-        .iter()
-        .map(|write| (write.field().0, write.kind()))
-        .collect();
+    let kinds: Vec<_> = update.writes().iter().map(|write| (write.field().0, write.kind())).collect();
     assert_eq!(
         kinds,
-        [
-            (6, WriteKind::Reduce),
-            (0, WriteKind::Reduce),
-            (0, WriteKind::Reduce),
-            (6, WriteKind::Reduce)
-        ]
+        [(6, WriteKind::Reduce), (0, WriteKind::Reduce), (0, WriteKind::Reduce), (6, WriteKind::Reduce)]
     );
     let essay = after(Essay::default(), update);
     assert_eq!((essay.topic.as_str(), essay.facts.len()), ("two", 2));
@@ -220,16 +181,9 @@ fn writes_keep_the_order_in_which_they_were_made() {
 #[test]
 fn a_state_overwrites_and_an_update_reduces() {
     let before = after(Essay::default(), Essay::update().facts(["old"]).cost(5));
-    let whole = Essay {
-        topic: "new".to_owned(),
-        facts: vec!["new".to_owned()],
-        cost: 1,
-        ..Essay::default()
-    };
+    let whole = Essay { topic: "new".to_owned(), facts: vec!["new".to_owned()], cost: 1, ..Essay::default() };
 
-    let Input::State(update) = whole.clone().into_input() else {
-        panic!("a state is a whole input")
-    };
+    let Input::State(update) = whole.clone().into_input() else { panic!("a state is a whole input") };
     assert_eq!(update.writes().len(), usize::from(Essay::FIELDS));
     assert_eq!(after(before.clone(), update), whole);
 
@@ -250,12 +204,7 @@ fn an_update_is_what_a_node_returns() {
 
 #[test]
 fn an_update_shows_its_writes() {
-    let update = Essay::update()
-        .topic("Rust")
-        .facts(["a"])
-        .cost(2)
-        .set_cost(3)
-        .title("t");
+    let update = Essay::update().topic("Rust").facts(["a"]).cost(2).set_cost(3).title("t");
     assert_eq!(
         format!("{update:?}"),
         r#"EssayUpdate [topic: "Rust", facts: extend ["a"], cost: 2, set cost: 3, title: "t"]"#

@@ -45,24 +45,9 @@ fn a_transient_field_needs_no_serde() {
     assert_eq!(Session::schema().field(field).lifetime, Lifetime::Unstored);
     let message = "the field `counter` is not stored";
     assert_eq!(session.encode_field(field).unwrap_err().to_string(), message);
-    assert_eq!(
-        session
-            .decode_field(field, &Json::null())
-            .unwrap_err()
-            .to_string(),
-        message
-    );
-    let logged = LoggedWrite {
-        field,
-        write: Logged::Op(Op::Set(Json::null())),
-    };
-    assert_eq!(
-        <Session as State>::Write::decode(&logged)
-            .err()
-            .unwrap()
-            .to_string(),
-        message
-    );
+    assert_eq!(session.decode_field(field, &Json::null()).unwrap_err().to_string(), message);
+    let logged = LoggedWrite { field, write: Logged::Op(Op::Set(Json::null())) };
+    assert_eq!(<Session as State>::Write::decode(&logged).err().unwrap().to_string(), message);
 
     session.reset_field(field);
     assert!(!Arc::ptr_eq(&session.counter.0, &counter.0));
@@ -81,20 +66,10 @@ fn a_secret_is_not_shown() {
     }
 
     let schema = Login::schema();
-    assert_eq!(
-        schema.fields.iter().map(|field| field.secret).collect::<Vec<_>>(),
-        [false, true, true]
-    );
+    assert_eq!(schema.fields.iter().map(|field| field.secret).collect::<Vec<_>>(), [false, true, true]);
     let update = Login::update().user("me").tokens(["hunter2"]).session(12345);
-    assert_eq!(
-        format!("{update:?}"),
-        r#"LoginUpdate [user: "me", tokens: <secret>, session: <secret>]"#
-    );
-    assert_eq!(
-        log::<Login>(&update).len(),
-        2,
-        "secret values are stored, not shown"
-    );
+    assert_eq!(format!("{update:?}"), r#"LoginUpdate [user: "me", tokens: <secret>, session: <secret>]"#);
+    assert_eq!(log::<Login>(&update).len(), 2, "secret values are stored, not shown");
 }
 
 #[test]
@@ -106,15 +81,9 @@ fn a_handle_reads_and_writes_its_field() {
         cost: u64,
     }
 
-    let essay = after(
-        Essay::default(),
-        Essay::DRAFT.write("a".to_owned()).and(Essay::COST.write(2)),
-    );
+    let essay = after(Essay::default(), Essay::DRAFT.write("a".to_owned()).and(Essay::COST.write(2)));
     let essay = after(essay, Essay::COST.write(3));
-    assert_eq!(
-        (Essay::DRAFT.get(&essay).as_str(), *Essay::COST.get(&essay)),
-        ("a", 5)
-    );
+    assert_eq!((Essay::DRAFT.get(&essay).as_str(), *Essay::COST.get(&essay)), ("a", 5));
     assert_eq!(after(essay, Essay::COST.set(1)).cost, 1);
     assert_eq!((Essay::DRAFT.id(), Essay::COST.id()), (FieldId(0), FieldId(1)));
     assert_eq!(format!("{:?}", Essay::COST.clone()), "Field(1: cost)");

@@ -42,18 +42,13 @@ fn essay() -> Essay {
 }
 
 fn stored() -> impl Iterator<Item = FieldId> {
-    Essay::schema()
-        .ids()
-        .filter(|field| *field != Essay::SESSION.id())
+    Essay::schema().ids().filter(|field| *field != Essay::SESSION.id())
 }
 
 #[test]
 fn every_field_survives_a_round_trip() {
     let essay = essay();
-    let mut read = Essay {
-        session: 7,
-        ..Essay::initial()
-    };
+    let mut read = Essay { session: 7, ..Essay::initial() };
     for field in stored() {
         let json = essay.encode_field(field).unwrap();
         read.decode_field(field, &json).unwrap();
@@ -68,10 +63,7 @@ fn every_field_is_reset_alone() {
         reset.reset_field(field);
         for other in stored() {
             let expected = if other == field { Essay::initial() } else { essay() };
-            assert_eq!(
-                reset.encode_field(other).unwrap(),
-                expected.encode_field(other).unwrap()
-            );
+            assert_eq!(reset.encode_field(other).unwrap(), expected.encode_field(other).unwrap());
         }
         assert_eq!(reset.session, if field == Essay::SESSION.id() { 0 } else { 7 });
     }
@@ -81,9 +73,7 @@ fn every_field_is_reset_alone() {
 fn a_value_that_does_not_fit_leaves_the_field_alone() {
     let mut changed = essay();
     for field in stored() {
-        let error = changed
-            .decode_field(field, &Json::parse("[[]]").unwrap())
-            .unwrap_err();
+        let error = changed.decode_field(field, &Json::parse("[[]]").unwrap()).unwrap_err();
         assert!(!error.to_string().is_empty());
     }
     assert_eq!(changed, essay());
@@ -94,17 +84,8 @@ fn a_field_that_does_not_exist_is_an_error() {
     let beyond = FieldId(Essay::FIELDS);
     let message = "`Essay` has no field with id 7";
     assert_eq!(essay().encode_field(beyond).unwrap_err().to_string(), message);
-    assert_eq!(
-        essay()
-            .decode_field(beyond, &Json::null())
-            .unwrap_err()
-            .to_string(),
-        message
-    );
-    let write = LoggedWrite {
-        field: beyond,
-        write: Logged::Op(Op::Set(Json::null())),
-    };
+    assert_eq!(essay().decode_field(beyond, &Json::null()).unwrap_err().to_string(), message);
+    let write = LoggedWrite { field: beyond, write: Logged::Op(Op::Set(Json::null())) };
     let error = <Essay as State>::Write::decode(&write).err().unwrap();
     assert_eq!(error.to_string(), message);
 }

@@ -164,32 +164,17 @@ struct Wide {
 #[test]
 fn a_hundred_fields_work_like_one() {
     assert_eq!((Wide::FIELDS, Wide::schema().fields.len()), (100, 100));
-    let update = Wide::update()
-        .field_0("a")
-        .field_91(["b"])
-        .field_93(2)
-        .field_93(3)
-        .field_99([1, 2]);
+    let update = Wide::update().field_0("a").field_91(["b"]).field_93(2).field_93(3).field_99([1, 2]);
     let wide = after(Wide::default(), update);
-    assert_eq!(
-        (wide.field_0.as_str(), wide.field_91.len(), wide.field_93),
-        ("a", 1, 5)
-    );
+    assert_eq!((wide.field_0.as_str(), wide.field_91.len(), wide.field_93), ("a", 1, 5));
 
     let mut read = Wide::default();
     for field in Wide::schema().ids() {
-        read.decode_field(field, &wide.encode_field(field).unwrap())
-            .unwrap();
+        read.decode_field(field, &wide.encode_field(field).unwrap()).unwrap();
     }
     assert_eq!(read, wide);
 
-    let ids: Vec<_> = wide
-        .clone()
-        .overwrite()
-        .writes()
-        .iter()
-        .map(|write| write.field().0)
-        .collect();
+    let ids: Vec<_> = wide.clone().overwrite().writes().iter().map(|write| write.field().0).collect();
     assert_eq!(ids, (0..100).collect::<Vec<_>>());
     assert_eq!(after(Wide::default(), wide.clone().overwrite()), wide);
     for field in Wide::schema().ids() {

@@ -35,9 +35,7 @@ pub(crate) struct Payload {
 impl Route {
     pub(crate) fn read(item: DeriveInput, errors: &mut Errors) -> Self {
         let attrs = RouteAttrs::read(&item.attrs, Place::Enum, errors);
-        let krate = attrs
-            .krate
-            .map_or_else(|| quote!(::superstep), ToTokens::into_token_stream);
+        let krate = attrs.krate.map_or_else(|| quote!(::superstep), ToTokens::into_token_stream);
         let mut route = Self {
             ident: item.ident,
             generics: item.generics,
@@ -48,11 +46,8 @@ impl Route {
         match item.data {
             Data::Enum(data) => {
                 route.is_enum = true;
-                route.variants = data
-                    .variants
-                    .into_iter()
-                    .map(|variant| Variant::read(variant, errors))
-                    .collect();
+                route.variants =
+                    data.variants.into_iter().map(|variant| Variant::read(variant, errors)).collect();
             }
             Data::Struct(data) => errors.at(
                 data.struct_token,
@@ -77,10 +72,6 @@ impl Variant {
             member: field.ident.map_or_else(|| Member::from(index), Member::Named),
             ty: field.ty,
         });
-        Self {
-            ident: variant.ident,
-            payload: payload.collect(),
-            attrs,
-        }
+        Self { ident: variant.ident, payload: payload.collect(), attrs }
     }
 }

@@ -70,10 +70,7 @@ impl RouteAttrs {
         if !meta.input.peek(Token![=]) {
             return Err(meta.error(USAGE));
         }
-        let example = meta
-            .value()?
-            .parse()
-            .map_err(|error| syn::Error::new(error.span(), USAGE))?;
+        let example = meta.value()?.parse().map_err(|error| syn::Error::new(error.span(), USAGE))?;
         if self.example.is_some() {
             return Err(meta.error("one example is enough, and this is the second"));
         }

@@ -19,11 +19,7 @@ pub(crate) fn expand(route: &Route) -> TokenStream {
         let (ident, name) = (&variant.ident, variant.ident.unraw().to_string());
         quote!(Self::#ident { .. } => #name)
     });
-    impls(
-        route,
-        &quote!(#private::vec![#(#cases),*]),
-        &quote!(match self { #(#names),* }),
-    )
+    impls(route, &quote!(#private::vec![#(#cases),*]), &quote!(match self { #(#names),* }))
 }
 
 /// The errors, and impls that keep the rest of the program from failing too.
@@ -31,11 +27,7 @@ pub(crate) fn fallback(route: &Route, errors: TokenStream) -> TokenStream {
     if route.generics.lifetimes().next().is_some() {
         return errors;
     }
-    let impls = impls(
-        route,
-        &quote!(::core::unreachable!()),
-        &quote!(::core::unreachable!()),
-    );
+    let impls = impls(route, &quote!(::core::unreachable!()), &quote!(::core::unreachable!()));
     quote!(#errors #impls)
 }
 
@@ -78,29 +70,21 @@ fn bounded(route: &Route) -> syn::Generics {
         return generics;
     }
     let params: Vec<_> = generics.type_params().map(|param| param.ident.clone()).collect();
-    let payloads = route
-        .variants
-        .iter()
-        .filter(|variant| variant.attrs.example.is_none());
-    let payloads = payloads
-        .flat_map(|variant| &variant.payload)
-        .filter(|payload| payload.attrs.example.is_none());
+    let payloads = route.variants.iter().filter(|variant| variant.attrs.example.is_none());
+    let payloads =
+        payloads.flat_map(|variant| &variant.payload).filter(|payload| payload.attrs.example.is_none());
     let defaulted: Vec<_> = payloads
         .map(|payload| &payload.ty)
         .filter(|ty| params.iter().any(|param| mentions(ty, &param.to_string())))
         .collect();
     let clause = generics.make_where_clause();
     for param in &params {
-        clause
-            .predicates
-            .push(syn::parse_quote!(#param: ::core::marker::Send + 'static));
+        clause.predicates.push(syn::parse_quote!(#param: ::core::marker::Send + 'static));
     }
     for ty in defaulted {
         clause.predicates.push(syn::parse_quote!(#ty: #private::Default));
     }
-    clause
-        .predicates
-        .push(syn::parse_quote!(Self: #private::Serialize + #private::DeserializeOwned));
+    clause.predicates.push(syn::parse_quote!(Self: #private::Serialize + #private::DeserializeOwned));
     generics
 }
 

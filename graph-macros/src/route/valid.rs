@@ -9,30 +9,17 @@ use crate::errors::Errors;
 pub(crate) fn check(route: &Route, errors: &mut Errors) {
     for param in &route.generics.params {
         if let GenericParam::Lifetime(lifetime) = param {
-            errors.at(
-                lifetime,
-                "a route is stored in checkpoints: it cannot have a lifetime parameter",
-            );
+            errors.at(lifetime, "a route is stored in checkpoints: it cannot have a lifetime parameter");
         }
     }
     if route.is_enum && route.variants.is_empty() {
-        errors.at(
-            &route.ident,
-            "a route has at least one case; a node that decides nothing returns `()`",
-        );
+        errors.at(&route.ident, "a route has at least one case; a node that decides nothing returns `()`");
     }
     for variant in &route.variants {
         examples(variant, errors);
-        let skips = variant
-            .payload
-            .iter()
-            .map(|payload| &payload.attrs)
-            .chain([&variant.attrs]);
+        let skips = variant.payload.iter().map(|payload| &payload.attrs).chain([&variant.attrs]);
         for skip in skips.filter_map(|attrs| attrs.serde_skip.as_ref()) {
-            errors.at(
-                skip,
-                "a route is stored in checkpoints with all it carries: it cannot skip a part",
-            );
+            errors.at(skip, "a route is stored in checkpoints with all it carries: it cannot skip a part");
         }
     }
 }
@@ -43,10 +30,7 @@ fn examples(variant: &Variant, errors: &mut Errors) {
         return;
     };
     if variant.payload.is_empty() {
-        errors.at(
-            example,
-            "a case without a payload is its own example; remove this one",
-        );
+        errors.at(example, "a case without a payload is its own example; remove this one");
     }
     for payload in &variant.payload {
         if let Some(second) = &payload.attrs.example {

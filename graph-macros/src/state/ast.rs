@@ -54,18 +54,10 @@ impl State {
             .flatten()
             .filter_map(|field| Field::read(field, &attrs, errors))
             .collect();
-        let krate = attrs
-            .krate
-            .map_or_else(|| quote!(::superstep), ToTokens::into_token_stream);
+        let krate = attrs.krate.map_or_else(|| quote!(::superstep), ToTokens::into_token_stream);
         let private = quote!(#krate::__private);
         let generics = bounded(item, &fields, &private);
-        Self {
-            ident: item.ident.clone(),
-            vis: item.vis.clone(),
-            generics,
-            fields,
-            private,
-        }
+        Self { ident: item.ident.clone(), vis: item.vis.clone(), generics, fields, private }
     }
 
     /// The generated update type.
@@ -102,12 +94,7 @@ impl Field {
         Some(Self {
             vis: field.vis.clone(),
             ty: field.ty.clone(),
-            docs: field
-                .attrs
-                .iter()
-                .filter(|attr| attr.path().is_ident("doc"))
-                .cloned()
-                .collect(),
+            docs: field.attrs.iter().filter(|attr| attr.path().is_ident("doc")).cloned().collect(),
             kind,
             stored,
             attrs,
@@ -128,11 +115,7 @@ impl Field {
     /// The setter that returns the field to its initial value, for fields with an explicit reducer.
     pub(crate) fn clearer(&self) -> Option<Ident> {
         self.attrs.reducer.as_ref()?;
-        Some(format_ident!(
-            "clear_{}",
-            self.ident.unraw(),
-            span = self.ident.span()
-        ))
+        Some(format_ident!("clear_{}", self.ident.unraw(), span = self.ident.span()))
     }
 
     /// The constant of the write type with the field's codec.
@@ -163,19 +146,16 @@ fn named_fields<'a>(
     match &item.data {
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) => return Some(&fields.named),
-            Fields::Unnamed(fields) => errors.at(
-                fields,
-                "a state has named fields: the names are what checkpoints store",
-            ),
-            Fields::Unit => errors.at(
-                &item.ident,
-                "a state has named fields: write them in braces after the name",
-            ),
+            Fields::Unnamed(fields) => {
+                errors.at(fields, "a state has named fields: the names are what checkpoints store")
+            }
+            Fields::Unit => {
+                errors.at(&item.ident, "a state has named fields: write them in braces after the name")
+            }
         },
-        Data::Enum(data) => errors.at(
-            data.enum_token,
-            "a state is a struct; keep this enum in one of its fields",
-        ),
+        Data::Enum(data) => {
+            errors.at(data.enum_token, "a state is a struct; keep this enum in one of its fields")
+        }
         Data::Union(data) => errors.at(data.union_token, "a state is a struct with named fields"),
     }
     None
@@ -185,11 +165,7 @@ fn named_fields<'a>(
 /// stored fields can be stored, and the state itself can be made and copied.
 fn bounded(item: &DeriveInput, fields: &[Field], private: &TokenStream) -> Generics {
     let mut generics = item.generics.clone();
-    let params: Vec<Ident> = item
-        .generics
-        .type_params()
-        .map(|param| param.ident.clone())
-        .collect();
+    let params: Vec<Ident> = item.generics.type_params().map(|param| param.ident.clone()).collect();
     if params.is_empty() {
         return generics;
     }

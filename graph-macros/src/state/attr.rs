@@ -60,9 +60,7 @@ impl StateAttrs {
             self.krate = Some(meta.value()?.call(Path::parse_mod_style)?);
             return Ok(());
         }
-        let on_field = ["flatten", "secret", "transient"]
-            .iter()
-            .any(|name| meta.path.is_ident(name));
+        let on_field = ["flatten", "secret", "transient"].iter().any(|name| meta.path.is_ident(name));
         Err(meta.error(match on_field {
             true => "this belongs to a field; the struct itself takes `crate` only",
             false => "unknown attribute; the struct takes `crate`, a field takes `flatten`, `secret` or `transient`",
@@ -78,10 +76,7 @@ impl StateAttrs {
             return Ok(());
         }
         // These change neither the names nor the values of stored fields.
-        if ["bound", "crate", "default", "deny_unknown_fields"]
-            .iter()
-            .any(|name| meta.path.is_ident(name))
-        {
+        if ["bound", "crate", "default", "deny_unknown_fields"].iter().any(|name| meta.path.is_ident(name)) {
             return skip_value(meta);
         }
         Err(meta.error(
@@ -120,20 +115,12 @@ impl FieldAttrs {
         if let Ok(text) = syn::parse2::<LitStr>(list.tokens.clone()) {
             return Err(syn::Error::new(
                 text.span(),
-                format!(
-                    "a reducer is a type, not a string: write `#[reducer({})]`",
-                    text.value()
-                ),
+                format!("a reducer is a type, not a string: write `#[reducer({})]`", text.value()),
             ));
         }
-        let reducer = list
-            .parse_args::<Type>()
-            .map_err(|error| syn::Error::new(error.span(), USAGE))?;
+        let reducer = list.parse_args::<Type>().map_err(|error| syn::Error::new(error.span(), USAGE))?;
         if self.reducer.is_some() {
-            return Err(syn::Error::new_spanned(
-                attr,
-                "a field has one reducer, and this one has two",
-            ));
+            return Err(syn::Error::new_spanned(attr, "a field has one reducer, and this one has two"));
         }
         self.reducer = Some(reducer);
         Ok(())
@@ -196,9 +183,7 @@ fn string(meta: &ParseNestedMeta<'_>, usage: &str) -> syn::Result<LitStr> {
     if !meta.input.peek(Token![=]) {
         return Err(meta.error(usage));
     }
-    meta.value()?
-        .parse()
-        .map_err(|error| syn::Error::new(error.span(), usage))
+    meta.value()?.parse().map_err(|error| syn::Error::new(error.span(), usage))
 }
 
 /// Reads past an optional `= value`.

@@ -35,10 +35,7 @@ impl Rule {
             None => {
                 let names: Vec<String> = Self::NAMES.iter().map(|(name, _)| format!("`{name}`")).collect();
                 let names = names.join(", ");
-                Err(syn::Error::new(
-                    text.span(),
-                    format!("there is no case `{value}`; serde knows {names}"),
-                ))
+                Err(syn::Error::new(text.span(), format!("there is no case `{value}`; serde knows {names}")))
             }
         }
     }
@@ -52,9 +49,9 @@ impl Rule {
             Self::Camel => {
                 let pascal = pascal(name);
                 let mut chars = pascal.chars();
-                chars.next().map_or_else(String::new, |first| {
-                    first.to_ascii_lowercase().to_string() + chars.as_str()
-                })
+                chars
+                    .next()
+                    .map_or_else(String::new, |first| first.to_ascii_lowercase().to_string() + chars.as_str())
             }
             Self::Kebab => name.replace('_', "-"),
             Self::ScreamingKebab => name.to_ascii_uppercase().replace('_', "-"),
@@ -89,10 +86,7 @@ mod tests {
 
     #[test]
     fn rules_are_those_of_serde() {
-        let all: Vec<String> = Rule::NAMES
-            .iter()
-            .map(|(_, rule)| rule.apply("old_draft_2"))
-            .collect();
+        let all: Vec<String> = Rule::NAMES.iter().map(|(_, rule)| rule.apply("old_draft_2")).collect();
         let expected = [
             "old_draft_2",
             "OLD_DRAFT_2",

@@ -9,12 +9,7 @@ use super::{update, write};
 
 /// Everything that the derive emits.
 pub(crate) fn expand(state: &State) -> TokenStream {
-    let parts = [
-        update::expand(state),
-        write::expand(state),
-        state_impl(state),
-        handles(state),
-    ];
+    let parts = [update::expand(state), write::expand(state), state_impl(state), handles(state)];
     parts.into_iter().collect()
 }
 
@@ -109,10 +104,7 @@ fn state_impl(state: &State) -> TokenStream {
 /// The body of `State::overwrite`.
 fn overwrite(state: &State) -> TokenStream {
     let (private, write) = (&state.private, state.write());
-    let embeds = state
-        .fields
-        .iter()
-        .any(|field| matches!(field.kind, Kind::Embedded));
+    let embeds = state.fields.iter().any(|field| matches!(field.kind, Kind::Embedded));
     if !embeds {
         let writes = state.fields.iter().map(|field| {
             let member = &field.ident;
@@ -129,9 +121,7 @@ fn overwrite(state: &State) -> TokenStream {
 
 /// `update()` and the field handles.
 fn handles(state: &State) -> TokenStream {
-    let State {
-        ident, vis, private, ..
-    } = state;
+    let State { ident, vis, private, .. } = state;
     let (update, write) = (state.update(), state.write());
     let (impl_generics, arguments, clause) = state.generics.split_for_impl();
     let layout = Layout::of(state);

@@ -13,18 +13,13 @@ pub(crate) fn expand(state: &State, errors: TokenStream) -> TokenStream {
     if state.generics.lifetimes().next().is_some() {
         return errors;
     }
-    let State {
-        ident, vis, private, ..
-    } = state;
+    let State { ident, vis, private, .. } = state;
     let update = state.update();
     let (impl_generics, arguments, clause) = state.generics.split_for_impl();
     let write = quote!(#private::NoWrite<#ident #arguments>);
     let update_type = update::with_setters(state, &write, &setters(state));
     let handles = handles(state);
-    let reducers = state
-        .fields
-        .iter()
-        .filter_map(|field| field.attrs.reducer.as_ref());
+    let reducers = state.fields.iter().filter_map(|field| field.attrs.reducer.as_ref());
     quote! {
         #errors
 

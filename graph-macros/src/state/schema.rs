@@ -38,8 +38,7 @@ impl<'a> Layout<'a> {
         let mut offset = 0_u16;
         let id = |base: &Option<TokenStream>, offset: u16| {
             let offset = Literal::u16_suffixed(offset);
-            base.as_ref()
-                .map_or_else(|| quote!(#offset), |base| quote!((#base + #offset)))
+            base.as_ref().map_or_else(|| quote!(#offset), |base| quote!((#base + #offset)))
         };
         for field in &state.fields {
             let first = id(&base, offset);
@@ -59,12 +58,7 @@ impl<'a> Layout<'a> {
             };
             slots.push(Slot { id: first, pattern });
         }
-        Self {
-            state,
-            slots,
-            len: id(&base, offset),
-            embedded,
-        }
+        Self { state, slots, len: id(&base, offset), embedded }
     }
 
     /// The constants that the ids count from.

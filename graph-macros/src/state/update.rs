@@ -15,9 +15,7 @@ pub(crate) fn expand(state: &State) -> TokenStream {
 
 /// The struct and its traits, with these setters and this type of writes.
 pub(crate) fn with_setters(state: &State, write: &TokenStream, setters: &TokenStream) -> TokenStream {
-    let State {
-        ident, vis, private, ..
-    } = state;
+    let State { ident, vis, private, .. } = state;
     let update = state.update();
     let (impl_generics, arguments, clause) = state.generics.split_for_impl();
     let doc = format!("An update of [`{ident}`]: a list of writes to its fields, in order.");
@@ -90,9 +88,7 @@ pub(crate) fn with_setters(state: &State, write: &TokenStream, setters: &TokenSt
 /// The setters of one field. They are as visible as the field.
 fn setters(state: &State, field: &Field) -> TokenStream {
     let (private, variant_type) = (&state.private, state.write());
-    let Field {
-        ident, vis, ty, docs, ..
-    } = field;
+    let Field { ident, vis, ty, docs, .. } = field;
     let (name, set) = (field.name(), field.setter());
     if let Kind::Embedded = field.kind {
         let doc = format!("Writes to the fields of `{name}`.");

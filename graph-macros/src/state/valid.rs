@@ -12,10 +12,7 @@ use crate::source::find;
 pub(crate) fn check(state: &State, errors: &mut Errors) {
     for param in &state.generics.params {
         if let GenericParam::Lifetime(lifetime) = param {
-            errors.at(
-                lifetime,
-                "a state owns its values: it cannot have a lifetime parameter",
-            );
+            errors.at(lifetime, "a state owns its values: it cannot have a lifetime parameter");
         }
     }
     for field in &state.fields {
@@ -41,24 +38,15 @@ fn attributes(field: &Field, errors: &mut Errors) {
         errors.at(flatten, "the field is embedded because of this");
     }
     if let (Some(flatten), Some(reducer)) = (&attrs.flatten, &attrs.reducer) {
-        errors.at(
-            reducer,
-            "an embedded state brings the reducers of its own fields; remove this one",
-        );
+        errors.at(reducer, "an embedded state brings the reducers of its own fields; remove this one");
         errors.at(flatten, "the field is embedded because of this");
     }
     if let (None, Some(transient), Some(reducer)) = (&attrs.flatten, &attrs.transient, &attrs.reducer) {
-        errors.at(
-            reducer,
-            "a transient field has the reducer `Transient`; remove this one",
-        );
+        errors.at(reducer, "a transient field has the reducer `Transient`; remove this one");
         errors.at(transient, "the field is transient because of this");
     }
     if let (Some(_), Some(secret)) = (&attrs.flatten, &attrs.secret) {
-        errors.at(
-            secret,
-            "an embedded state says itself which of its fields are secret; mark them there",
-        );
+        errors.at(secret, "an embedded state says itself which of its fields are secret; mark them there");
     }
     if let (Kind::Stored, Some(skip)) = (&field.kind, &attrs.serde_skip) {
         errors.at(
@@ -67,10 +55,7 @@ fn attributes(field: &Field, errors: &mut Errors) {
         );
     }
     if let (Kind::Embedded, Some(skip)) = (&field.kind, &attrs.serde_skip) {
-        errors.at(
-            skip,
-            "an embedded state is stored field by field, so this would have no effect",
-        );
+        errors.at(skip, "an embedded state is stored field by field, so this would have no effect");
     }
 }
 
@@ -81,10 +66,7 @@ fn names(field: &Field, errors: &mut Errors) {
         if value.is_empty() {
             errors.at(name, "a stored name has at least one character");
         } else if value.contains('.') {
-            errors.at(
-                name,
-                "a stored name has no dot: dots separate the fields of embedded states",
-            );
+            errors.at(name, "a stored name has no dot: dots separate the fields of embedded states");
         }
     }
 }
@@ -93,31 +75,17 @@ fn names(field: &Field, errors: &mut Errors) {
 fn stored_names(state: &State, errors: &mut Errors) {
     let mut taken: BTreeMap<String, &Field> = BTreeMap::new();
     for field in &state.fields {
-        let aliases = field
-            .attrs
-            .aliases
-            .iter()
-            .map(|alias| (alias.value(), alias.span()));
-        let stored = field
-            .attrs
-            .rename
-            .as_ref()
-            .map_or_else(|| field.ident.span(), syn::LitStr::span);
+        let aliases = field.attrs.aliases.iter().map(|alias| (alias.value(), alias.span()));
+        let stored = field.attrs.rename.as_ref().map_or_else(|| field.ident.span(), syn::LitStr::span);
         for (name, span) in core::iter::once((field.stored.clone(), stored)).chain(aliases) {
             let Some(other) = taken.insert(name.clone(), field) else {
                 continue;
             };
             if other.ident == field.ident {
-                errors.push(syn::Error::new(
-                    span,
-                    format!("the name `{name}` is given to this field twice"),
-                ));
+                errors.push(syn::Error::new(span, format!("the name `{name}` is given to this field twice")));
                 continue;
             }
-            let message = format!(
-                "`{}` and `{}` are both stored as `{name}`",
-                other.ident, field.ident
-            );
+            let message = format!("`{}` and `{}` are both stored as `{name}`", other.ident, field.ident);
             errors.push(syn::Error::new(span, message));
             errors.at(&other.ident, format!("this field is stored as `{name}` too"));
         }
@@ -131,11 +99,7 @@ fn generated_names(state: &State, errors: &mut Errors) {
     let update = state.update();
     for field in &state.fields {
         let setters = [Some(field.ident.clone()), Some(field.setter()), field.clearer()];
-        for setter in setters
-            .into_iter()
-            .flatten()
-            .map(|ident| syn::ext::IdentExt::unraw(&ident))
-        {
+        for setter in setters.into_iter().flatten().map(|ident| syn::ext::IdentExt::unraw(&ident)) {
             match methods.insert(setter.to_string(), Some(field)) {
                 None => {}
                 Some(None) => {
@@ -159,10 +123,7 @@ fn generated_names(state: &State, errors: &mut Errors) {
                 other.ident, field.ident, state.ident
             );
             errors.at(&field.ident, message);
-            errors.at(
-                &other.ident,
-                format!("this field has the constant `{handle}` too"),
-            );
+            errors.at(&other.ident, format!("this field has the constant `{handle}` too"));
         }
     }
 }

@@ -10,9 +10,7 @@ use crate::source;
 
 /// The enum and its `FieldWrite`.
 pub(crate) fn expand(state: &State) -> TokenStream {
-    let State {
-        ident, vis, private, ..
-    } = state;
+    let State { ident, vis, private, .. } = state;
     let (write, name) = (state.write(), state.name());
     let (impl_generics, arguments, clause) = state.generics.split_for_impl();
     if state.fields.is_empty() {

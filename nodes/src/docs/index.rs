@@ -61,16 +61,8 @@ impl DocIndex {
             });
         }
         let db = fill(&passages).map_err(IndexError::Store)?;
-        let report = IndexReport {
-            files,
-            passages: passages.len(),
-            skipped: walk.skipped,
-        };
-        Ok(Self {
-            passages,
-            report,
-            db: Mutex::new(db),
-        })
+        let report = IndexReport { files, passages: passages.len(), skipped: walk.skipped };
+        Ok(Self { passages, report, db: Mutex::new(db) })
     }
 
     /// Returns what was indexed and what was not.
@@ -100,12 +92,8 @@ impl DocIndex {
         let db = self.db.lock().unwrap_or_else(PoisonError::into_inner);
         let words = count(&db, &terms)?;
         let searched = self.passages.len() as u64;
-        let counted = |term: &Term| {
-            words
-                .iter()
-                .find(|count| count.word == term.word)
-                .map(|count| count.passages)
-        };
+        let counted =
+            |term: &Term| words.iter().find(|count| count.word == term.word).map(|count| count.passages);
         let terms = terms.weighed(searched, counted);
         let mut passages = self.find(&db, &terms)?;
         drop(db);
@@ -115,12 +103,7 @@ impl DocIndex {
         // Stable, so equals stay in the order of the documents.
         passages.sort_by(|a, b| b.score.total_cmp(&a.score));
         passages.truncate(limit);
-        Ok(SearchHits {
-            query: query.to_owned(),
-            passages,
-            words,
-            searched,
-        })
+        Ok(SearchHits { query: query.to_owned(), passages, words, searched })
     }
 
     /// Finds the passages worth a closer look; their scores are from 0 to `FOR_BM25`.
@@ -133,19 +116,11 @@ impl DocIndex {
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             let (number, score): (i64, f64) = (row.get(0)?, row.get(1)?);
-            let passage = usize::try_from(number)
-                .ok()
-                .and_then(|number| self.passages.get(number));
+            let passage = usize::try_from(number).ok().and_then(|number| self.passages.get(number));
             let passage = passage.expect("every row of the table is the number of a passage");
-            found.push(Passage {
-                score,
-                ..passage.clone()
-            });
+            found.push(Passage { score, ..passage.clone() });
         }
-        let highest = found
-            .first()
-            .map_or(1.0, |best| best.score)
-            .max(f64::MIN_POSITIVE);
+        let highest = found.first().map_or(1.0, |best| best.score).max(f64::MIN_POSITIVE);
         for passage in &mut found {
             passage.score *= FOR_BM25 / highest;
         }
@@ -155,15 +130,8 @@ impl DocIndex {
 
 /// Returns the score of the piece of a passage that fits best.
 fn best_unit(query: &Query, passage: &Passage) -> f64 {
-    let source = Source {
-        path: &passage.path,
-        heading: &passage.heading,
-        text: &passage.text,
-    };
-    relevance(query, &source)
-        .into_iter()
-        .map(|unit| unit.score)
-        .fold(0.0, f64::max)
+    let source = Source { path: &passage.path, heading: &passage.heading, text: &passage.text };
+    relevance(query, &source).into_iter().map(|unit| unit.score).fold(0.0, f64::max)
 }
 
 fn fill(passages: &[Passage]) -> Result<Connection, rusqlite::Error> {
@@ -175,13 +143,7 @@ fn fill(passages: &[Passage]) -> Result<Connection, rusqlite::Error> {
             .prepare("insert into passages(rowid, heading, body, parts, path) values (?1, ?2, ?3, ?4, ?5)")?;
         for (number, passage) in (0_i64..).zip(passages) {
             let parts: Vec<_> = parts(&passage.text).collect();
-            insert.execute(params![
-                number,
-                passage.heading,
-                passage.text,
-                parts.join(" "),
-                passage.path
-            ])?;
+            insert.execute(params![number, passage.heading, passage.text, parts.join(" "), passage.path])?;
         }
     }
     transaction.commit()?;
@@ -193,10 +155,7 @@ fn count(db: &Connection, query: &Query) -> Result<Vec<WordCount>, SearchError> 
     let mut words = Vec::with_capacity(query.terms().len());
     for term in query.terms() {
         let passages: i64 = statement.query_row([forms(term)], |row| row.get(0))?;
-        words.push(WordCount {
-            word: term.word.clone(),
-            passages: passages.unsigned_abs(),
-        });
+        words.push(WordCount { word: term.word.clone(), passages: passages.unsigned_abs() });
     }
     Ok(words)
 }
@@ -204,9 +163,7 @@ fn count(db: &Connection, query: &Query) -> Result<Vec<WordCount>, SearchError> 
 /// Writes a query in the language of FTS5: any of the words, better if neighbours are neighbours.
 fn expression(query: &Query) -> String {
     let words = query.terms().iter().map(forms);
-    let pairs = query
-        .pairs()
-        .map(|(first, second)| format!("\"{} {}\"", first.word, second.word));
+    let pairs = query.pairs().map(|(first, second)| format!("\"{} {}\"", first.word, second.word));
     words.chain(pairs).collect::<Vec<_>>().join(" OR ")
 }
 
@@ -214,16 +171,12 @@ fn expression(query: &Query) -> String {
 /// in them.
 fn forms(term: &Term) -> String {
     let all = std::iter::once(&term.word).chain(&term.synonyms);
-    all.map(|word| format!("\"{word}\""))
-        .collect::<Vec<_>>()
-        .join(" OR ")
+    all.map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" OR ")
 }
 
 impl fmt::Debug for DocIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DocIndex")
-            .field("report", &self.report)
-            .finish_non_exhaustive()
+        f.debug_struct("DocIndex").field("report", &self.report).finish_non_exhaustive()
     }
 }
 

@@ -17,10 +17,7 @@ const LONG: usize = 1_200;
 pub(super) fn split(path: &str, text: &str) -> Vec<Passage> {
     let lines = Lines::of(text);
     let blocks = join_announced(text, blocks(text));
-    blocks
-        .iter()
-        .map(|block| passage(path, &block.heading, block.kind, text, &block.range, &lines))
-        .collect()
+    blocks.iter().map(|block| passage(path, &block.heading, block.kind, text, &block.range, &lines)).collect()
 }
 
 struct Block {
@@ -34,14 +31,8 @@ fn blocks(text: &str) -> Vec<Block> {
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
-    let mut reader = Reader {
-        text,
-        headings: Vec::new(),
-        title: None,
-        depth: 0,
-        pieces: Vec::new(),
-        blocks: Vec::new(),
-    };
+    let mut reader =
+        Reader { text, headings: Vec::new(), title: None, depth: 0, pieces: Vec::new(), blocks: Vec::new() };
     for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
         reader.event(event, range);
     }
@@ -129,11 +120,7 @@ impl Reader<'_> {
             return;
         }
         let titles: Vec<_> = self.headings.iter().map(|(_, title)| title.as_str()).collect();
-        self.blocks.push(Block {
-            kind,
-            heading: titles.join(" > "),
-            range: start..end,
-        });
+        self.blocks.push(Block { kind, heading: titles.join(" > "), range: start..end });
     }
 }
 

@@ -23,10 +23,7 @@ pub enum FileKinds {
 impl Default for IndexOptions {
     /// Documents of up to one mebibyte.
     fn default() -> Self {
-        Self {
-            files: FileKinds::Documents,
-            max_file_bytes: 1 << 20,
-        }
+        Self { files: FileKinds::Documents, max_file_bytes: 1 << 20 }
     }
 }
 

@@ -8,9 +8,7 @@ use super::{Passage, PassageKind};
 /// Cuts a text into paragraphs: runs of lines that are not blank.
 pub(super) fn split(path: &str, text: &str) -> Vec<Passage> {
     let lines = Lines::of(text);
-    paragraphs(text)
-        .map(|range| passage(path, "", PassageKind::Prose, text, &range, &lines))
-        .collect()
+    paragraphs(text).map(|range| passage(path, "", PassageKind::Prose, text, &range, &lines)).collect()
 }
 
 /// Finds the runs of lines that are not blank, without the newline at their ends.

@@ -50,17 +50,11 @@ impl SearchDocs {
 
     fn run(&self, input: Value) -> Result<ToolOutput, ToolError> {
         let name = || Self::NAME.to_owned();
-        let input: SearchDocsInput =
-            serde_json::from_value(input).map_err(|error| ToolError::InvalidInput {
-                name: name(),
-                reason: error.to_string(),
-            })?;
+        let input: SearchDocsInput = serde_json::from_value(input)
+            .map_err(|error| ToolError::InvalidInput { name: name(), reason: error.to_string() })?;
         let limit = input.limit.clamp(1, Self::MAX_LIMIT) as usize;
         let failed = |reason: String| ToolError::Failed { name: name(), reason };
-        let hits = self
-            .index
-            .lookup(&input.query, limit)
-            .map_err(|error| failed(error.to_string()))?;
+        let hits = self.index.lookup(&input.query, limit).map_err(|error| failed(error.to_string()))?;
         let data = serde_json::to_value(&hits).map_err(|error| failed(error.to_string()))?;
         Ok(ToolOutput::text(listing(&hits)).with_data(data))
     }
@@ -95,22 +89,9 @@ fn listing(hits: &SearchHits) -> String {
     }
     let mut text = String::new();
     for (number, passage) in (1..).zip(&hits.passages) {
-        let Passage {
-            path,
-            line_start,
-            line_end,
-            heading,
-            text: body,
-            ..
-        } = passage;
-        let heading = if heading.is_empty() {
-            String::new()
-        } else {
-            format!(" ({heading})")
-        };
-        text.push_str(&format!(
-            "[{number}] {path}:{line_start}-{line_end}{heading}\n{body}\n\n"
-        ));
+        let Passage { path, line_start, line_end, heading, text: body, .. } = passage;
+        let heading = if heading.is_empty() { String::new() } else { format!(" ({heading})") };
+        text.push_str(&format!("[{number}] {path}:{line_start}-{line_end}{heading}\n{body}\n\n"));
     }
     text.truncate(text.trim_end().len());
     text
@@ -127,14 +108,9 @@ mod tests {
 
     fn tool() -> SearchDocs {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(
-            folder.path().join("a.md"),
-            "# Forks\n\nA fork copies nothing.\n\nA fork is cheap.\n",
-        )
-        .unwrap();
-        SearchDocs::new(Arc::new(
-            DocIndex::build(folder.path(), &IndexOptions::default()).unwrap(),
-        ))
+        std::fs::write(folder.path().join("a.md"), "# Forks\n\nA fork copies nothing.\n\nA fork is cheap.\n")
+            .unwrap();
+        SearchDocs::new(Arc::new(DocIndex::build(folder.path(), &IndexOptions::default()).unwrap()))
     }
 
     #[tokio::test]
@@ -143,18 +119,13 @@ mod tests {
         let hits: SearchHits = serde_json::from_value(output.data.unwrap()).unwrap();
         assert_eq!(hits.passages.len(), 1);
         let text = output.content.to_text();
-        assert!(
-            text.starts_with("[1] a.md:") && text.contains("(Forks)\nA fork"),
-            "{text}"
-        );
+        assert!(text.starts_with("[1] a.md:") && text.contains("(Forks)\nA fork"), "{text}");
     }
 
     #[tokio::test]
     async fn a_wrong_input_is_told_to_the_model() {
         let tools = ToolRegistry::new().with(tool()).unwrap();
-        let message = tools
-            .answer("m", &ToolCall::new("c", SearchDocs::NAME, json!({ "q": 1 })))
-            .await;
+        let message = tools.answer("m", &ToolCall::new("c", SearchDocs::NAME, json!({ "q": 1 }))).await;
         assert_eq!(message.status, ToolStatus::Error);
         assert!(message.content.to_text().contains("missing field `query`"));
     }

@@ -14,36 +14,13 @@ pub(super) fn split(path: &str, text: &str, comment: &str) -> Vec<Passage> {
     while at < lines.len() {
         let start = at;
         if is_comment(lines[at], comment) {
-            at += lines[at..]
-                .iter()
-                .take_while(|line| is_comment(line, comment))
-                .count();
-            let about = lines[at..]
-                .iter()
-                .map(|line| line.trim())
-                .find(|line| is_telling(line));
-            let prose: Vec<_> = lines[start..at]
-                .iter()
-                .map(|line| without_marker(line, comment))
-                .collect();
-            push(
-                &mut passages,
-                path,
-                PassageKind::Comment,
-                about.unwrap_or_default(),
-                start,
-                &prose,
-            );
+            at += lines[at..].iter().take_while(|line| is_comment(line, comment)).count();
+            let about = lines[at..].iter().map(|line| line.trim()).find(|line| is_telling(line));
+            let prose: Vec<_> = lines[start..at].iter().map(|line| without_marker(line, comment)).collect();
+            push(&mut passages, path, PassageKind::Comment, about.unwrap_or_default(), start, &prose);
         } else {
             at += code_lines(&lines[at..], comment);
-            push(
-                &mut passages,
-                path,
-                PassageKind::Code,
-                "",
-                start,
-                &lines[start..at],
-            );
+            push(&mut passages, path, PassageKind::Code, "", start, &lines[start..at]);
         }
     }
     passages
@@ -59,10 +36,7 @@ fn is_telling(line: &str) -> bool {
 }
 
 fn without_marker<'l>(line: &'l str, comment: &str) -> &'l str {
-    let text = line
-        .trim_start()
-        .trim_start_matches(comment)
-        .trim_start_matches(['/', '!', '#']);
+    let text = line.trim_start().trim_start_matches(comment).trim_start_matches(['/', '!', '#']);
     text.strip_prefix(' ').unwrap_or(text)
 }
 
@@ -115,23 +89,11 @@ mod tests {
         let found: Vec<_> = split("a.rs", text, "//")
             .into_iter()
             .map(|passage| {
-                (
-                    passage.kind,
-                    passage.heading,
-                    passage.line_start,
-                    passage.line_end,
-                    passage.text,
-                )
+                (passage.kind, passage.heading, passage.line_start, passage.line_end, passage.text)
             })
             .collect();
         let comment = |heading: &str, start, end, text: &str| {
-            (
-                PassageKind::Comment,
-                heading.to_owned(),
-                start,
-                end,
-                text.to_owned(),
-            )
+            (PassageKind::Comment, heading.to_owned(), start, end, text.to_owned())
         };
         let code = |start, end, text: &str| (PassageKind::Code, String::new(), start, end, text.to_owned());
         assert_eq!(

@@ -36,26 +36,17 @@ impl Walk {
     /// Reads the files below a folder that the options ask for.
     pub(super) fn read(root: &Path, options: &IndexOptions) -> Result<Self, IndexError> {
         if !root.is_dir() {
-            return Err(IndexError::NotAFolder {
-                path: root.to_owned(),
-            });
+            return Err(IndexError::NotAFolder { path: root.to_owned() });
         }
-        let mut walk = Self {
-            files: Vec::new(),
-            skipped: Vec::new(),
-        };
-        for entry in WalkBuilder::new(root)
-            .require_git(false)
-            .filter_entry(|entry| !is_generated(entry))
-            .build()
+        let mut walk = Self { files: Vec::new(), skipped: Vec::new() };
+        for entry in
+            WalkBuilder::new(root).require_git(false).filter_entry(|entry| !is_generated(entry)).build()
         {
             match entry {
                 Ok(entry) => walk.visit(root, &entry, options),
                 Err(error) => walk.skipped.push(Skipped {
                     path: String::new(),
-                    reason: SkipReason::Unreadable {
-                        reason: error.to_string(),
-                    },
+                    reason: SkipReason::Unreadable { reason: error.to_string() },
                 }),
             }
         }
@@ -83,10 +74,7 @@ fn is_generated(entry: &DirEntry) -> bool {
 
 fn relative(root: &Path, path: &Path) -> String {
     let path = path.strip_prefix(root).unwrap_or(path);
-    path.components()
-        .map(|part| part.as_os_str().to_string_lossy())
-        .collect::<Vec<_>>()
-        .join("/")
+    path.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
 fn read(entry: &DirEntry, options: &IndexOptions) -> Result<(Language, String), SkipReason> {
@@ -95,10 +83,7 @@ fn read(entry: &DirEntry, options: &IndexOptions) -> Result<(Language, String), 
     if matches!(language, Language::Source(_)) && options.files == FileKinds::Documents {
         return Err(SkipReason::Kind);
     }
-    let bytes = entry
-        .metadata()
-        .map_err(|error| unreadable(error.to_string()))?
-        .len();
+    let bytes = entry.metadata().map_err(|error| unreadable(error.to_string()))?.len();
     if bytes > options.max_file_bytes {
         return Err(SkipReason::TooLarge { bytes });
     }

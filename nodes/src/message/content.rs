@@ -88,9 +88,7 @@ impl Content {
 
     /// Tells whether there is nothing to read: no parts, or only empty texts.
     pub fn is_empty(&self) -> bool {
-        self.0
-            .iter()
-            .all(|part| part.as_text().is_some_and(str::is_empty))
+        self.0.iter().all(|part| part.as_text().is_some_and(str::is_empty))
     }
 }
 

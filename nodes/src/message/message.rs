@@ -32,10 +32,7 @@ pub enum Message {
 impl Message {
     /// Makes a message of a person.
     pub fn human(id: impl Into<MessageId>, content: impl Into<Content>) -> Self {
-        Self::Human(HumanMessage {
-            id: id.into(),
-            content: content.into(),
-        })
+        Self::Human(HumanMessage { id: id.into(), content: content.into() })
     }
 
     /// Makes a message of a model that asks for no tools.
@@ -49,11 +46,7 @@ impl Message {
         content: impl Into<Content>,
         tool_calls: Vec<ToolCall>,
     ) -> Self {
-        Self::Ai(AiMessage {
-            id: id.into(),
-            content: content.into(),
-            tool_calls,
-        })
+        Self::Ai(AiMessage { id: id.into(), content: content.into(), tool_calls })
     }
 
     /// Makes the answer to a call that went well.
@@ -68,10 +61,7 @@ impl Message {
 
     /// Makes a message of standing instructions.
     pub fn system(id: impl Into<MessageId>, content: impl Into<Content>) -> Self {
-        Self::System(SystemMessage {
-            id: id.into(),
-            content: content.into(),
-        })
+        Self::System(SystemMessage { id: id.into(), content: content.into() })
     }
 
     /// Returns the id.
@@ -166,10 +156,7 @@ mod tests {
         let cases = [
             ("human", Message::human("1", "hi")),
             ("ai", Message::ai("2", "hello")),
-            (
-                "ai",
-                Message::ai_with_calls("3", Content::empty(), vec![call.clone()]),
-            ),
+            ("ai", Message::ai_with_calls("3", Content::empty(), vec![call.clone()])),
             ("tool", Message::tool("4", &call, "1.1")),
             ("tool", Message::tool_error("5", &call, "cannot add null")),
             ("system", Message::system("6", "be brief")),

@@ -26,10 +26,7 @@
 mod content;
 mod id;
 mod kinds;
-#[expect(
-    clippy::module_inception,
-    reason = "one main type a file, and the file is named after it"
-)]
+#[expect(clippy::module_inception, reason = "one main type a file, and the file is named after it")]
 mod message;
 mod pairing;
 mod tool_call;

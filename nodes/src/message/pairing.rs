@@ -21,12 +21,7 @@ pub fn unanswered_tool_calls(messages: &[Message]) -> Vec<&ToolCall> {
                 _ => None,
             })
             .collect::<Vec<_>>();
-        unanswered.extend(
-            message
-                .tool_calls()
-                .iter()
-                .filter(|call| !answers.contains(&call.id.as_str())),
-        );
+        unanswered.extend(message.tool_calls().iter().filter(|call| !answers.contains(&call.id.as_str())));
     }
     unanswered
 }

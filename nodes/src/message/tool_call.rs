@@ -18,11 +18,7 @@ pub struct ToolCall {
 impl ToolCall {
     /// Makes a call.
     pub fn new(id: impl Into<String>, name: impl Into<String>, input: Value) -> Self {
-        Self {
-            id: id.into(),
-            name: name.into(),
-            input,
-        }
+        Self { id: id.into(), name: name.into(), input }
     }
 }
 

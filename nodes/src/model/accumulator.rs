@@ -101,40 +101,20 @@ impl Accumulator {
         let mut tool_calls = Vec::with_capacity(self.calls.len());
         for call in self.calls {
             match call.input {
-                Some(input) => tool_calls.push(ToolCall {
-                    id: call.id,
-                    name: call.name,
-                    input,
-                }),
+                Some(input) => tool_calls.push(ToolCall { id: call.id, name: call.name, input }),
                 None if stop == StopReason::MaxTokens => {}
                 None => return Err(StreamFault::UnendedToolCall { id: call.id }),
             }
         }
-        let content = if self.text.is_empty() {
-            Content::empty()
-        } else {
-            Content::text(self.text)
-        };
-        Ok(ModelReply {
-            content,
-            tool_calls,
-            usage: self.usage,
-            stop,
-            model: self.model,
-        })
+        let content = if self.text.is_empty() { Content::empty() } else { Content::text(self.text) };
+        Ok(ModelReply { content, tool_calls, usage: self.usage, stop, model: self.model })
     }
 
     fn start_call(&mut self, index: u32, id: String, name: String) -> Result<(), StreamFault> {
         if self.calls.iter().any(|call| call.index == index) {
             return Err(StreamFault::DuplicateToolCall { index });
         }
-        self.calls.push(Call {
-            index,
-            id,
-            name,
-            json: String::new(),
-            input: None,
-        });
+        self.calls.push(Call { index, id, name, json: String::new(), input: None });
         Ok(())
     }
 

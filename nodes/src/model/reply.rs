@@ -33,11 +33,7 @@ impl ModelReply {
 
     /// Makes the reply a message of a conversation.
     pub fn into_message(self, id: impl Into<MessageId>) -> AiMessage {
-        AiMessage {
-            id: id.into(),
-            content: self.content,
-            tool_calls: self.tool_calls,
-        }
+        AiMessage { id: id.into(), content: self.content, tool_calls: self.tool_calls }
     }
 
     /// Returns events that fold into this reply, with the text word by word.
@@ -45,19 +41,10 @@ impl ModelReply {
         let text = self.content.to_text();
         let words = text.split_inclusive(char::is_whitespace);
         let mut events = vec![ModelEvent::Start { model: self.model }];
-        events.extend(words.map(|word| ModelEvent::TextDelta {
-            text: word.to_owned(),
-        }));
+        events.extend(words.map(|word| ModelEvent::TextDelta { text: word.to_owned() }));
         for (index, call) in (0..).zip(self.tool_calls) {
-            events.push(ModelEvent::ToolCallStart {
-                index,
-                id: call.id,
-                name: call.name,
-            });
-            events.push(ModelEvent::ToolCallInput {
-                index,
-                json: call.input.to_string(),
-            });
+            events.push(ModelEvent::ToolCallStart { index, id: call.id, name: call.name });
+            events.push(ModelEvent::ToolCallInput { index, json: call.input.to_string() });
             events.push(ModelEvent::ToolCallEnd { index });
         }
         events.push(ModelEvent::Usage(self.usage));

@@ -47,23 +47,14 @@ pub enum OutputFormat {
 impl OutputFormat {
     /// Returns the format of a JSON value that deserialises into `T`.
     pub fn json<T: JsonSchema>() -> Self {
-        Self::Json {
-            name: T::schema_name().into_owned(),
-            schema: schema_for!(T).into(),
-        }
+        Self::Json { name: T::schema_name().into_owned(), schema: schema_for!(T).into() }
     }
 }
 
 impl ModelRequest {
     /// Makes a request without instructions and tools, for a reply in text.
     pub fn new(purpose: Purpose, messages: Vec<Message>) -> Self {
-        Self {
-            purpose,
-            system: None,
-            messages,
-            tools: Vec::new(),
-            output: OutputFormat::Text,
-        }
+        Self { purpose, system: None, messages, tools: Vec::new(), output: OutputFormat::Text }
     }
 
     /// Sets the standing instructions.

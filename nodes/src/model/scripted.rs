@@ -117,12 +117,7 @@ impl Default for Scripted {
 
 impl From<Script> for Scripted {
     fn from(script: Script) -> Self {
-        Self {
-            state: Mutex::new(State {
-                script,
-                requests: Vec::new(),
-            }),
-        }
+        Self { state: Mutex::new(State { script, requests: Vec::new() }) }
     }
 }
 
@@ -158,12 +153,7 @@ impl Scripted {
 
     /// Adds turns to the queue for one purpose. From then on, calls of that purpose take from no other.
     pub fn on<T: Into<Turn>>(self, purpose: Purpose, turns: impl IntoIterator<Item = T>) -> Self {
-        self.state()
-            .script
-            .purposes
-            .entry(purpose)
-            .or_default()
-            .extend(turns.into_iter().map(Into::into));
+        self.state().script.purposes.entry(purpose).or_default().extend(turns.into_iter().map(Into::into));
         self
     }
 
@@ -185,10 +175,7 @@ impl Scripted {
         let State { script, requests } = &mut *state;
         let queue = script.purposes.get_mut(&purpose).unwrap_or(&mut script.turns);
         let turn = queue.pop_front().unwrap_or_else(|| {
-            let given = requests
-                .iter()
-                .filter(|earlier| earlier.purpose == purpose)
-                .count();
+            let given = requests.iter().filter(|earlier| earlier.purpose == purpose).count();
             Turn::Fail(ModelError::ScriptExhausted { purpose, given })
         });
         requests.push(request);
@@ -213,9 +200,7 @@ impl ChatModel for Scripted {
 
 impl fmt::Debug for Scripted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scripted")
-            .field("remaining", &self.remaining())
-            .finish_non_exhaustive()
+        f.debug_struct("Scripted").field("remaining", &self.remaining()).finish_non_exhaustive()
     }
 }
 
@@ -252,38 +237,22 @@ mod tests {
     use crate::message::Message;
 
     async fn ask(model: &dyn ChatModel, purpose: Purpose) -> Result<ModelReply, ModelError> {
-        model
-            .complete(ModelRequest::new(purpose, vec![Message::human("m", "well?")]))
-            .await
+        model.complete(ModelRequest::new(purpose, vec![Message::human("m", "well?")])).await
     }
 
     #[tokio::test]
     async fn a_purpose_with_turns_of_its_own_takes_from_no_other() {
-        let model = Scripted::new()
-            .say("one")
-            .say("two")
-            .on(Purpose::Ranker, ["ranked"]);
+        let model = Scripted::new().say("one").say("two").on(Purpose::Ranker, ["ranked"]);
         assert_eq!(ask(&model, Purpose::Agent).await.unwrap().text(), "one");
         assert_eq!(ask(&model, Purpose::Ranker).await.unwrap().text(), "ranked");
         assert_eq!(
             ask(&model, Purpose::Ranker).await.unwrap_err(),
-            ModelError::ScriptExhausted {
-                purpose: Purpose::Ranker,
-                given: 1
-            }
+            ModelError::ScriptExhausted { purpose: Purpose::Ranker, given: 1 }
         );
         assert_eq!(ask(&model, Purpose::Evaluator).await.unwrap().text(), "two");
         assert_eq!(model.remaining(), 0);
         let purposes: Vec<_> = model.requests().iter().map(|request| request.purpose).collect();
-        assert_eq!(
-            purposes,
-            [
-                Purpose::Agent,
-                Purpose::Ranker,
-                Purpose::Ranker,
-                Purpose::Evaluator
-            ]
-        );
+        assert_eq!(purposes, [Purpose::Agent, Purpose::Ranker, Purpose::Ranker, Purpose::Evaluator]);
     }
 
     #[tokio::test]
@@ -291,10 +260,7 @@ mod tests {
         let written = ModelReply {
             content: "a  few\nwords ".into(),
             tool_calls: vec![ToolCall::new("c", "add", json!({ "a": 1.5 }))],
-            usage: Usage {
-                input_tokens: 3,
-                output_tokens: 4,
-            },
+            usage: Usage { input_tokens: 3, output_tokens: 4 },
             stop: StopReason::ToolUse,
             model: "other".into(),
         };
@@ -304,12 +270,8 @@ mod tests {
 
     #[tokio::test]
     async fn failures_are_played_too() {
-        let overloaded = ModelError::Overloaded {
-            reason: "busy".into(),
-        };
-        let model = Scripted::new()
-            .fail(overloaded.clone())
-            .then(Turn::BreakOff("half an ans".into()));
+        let overloaded = ModelError::Overloaded { reason: "busy".into() };
+        let model = Scripted::new().fail(overloaded.clone()).then(Turn::BreakOff("half an ans".into()));
         assert_eq!(ask(&model, Purpose::Agent).await.unwrap_err(), overloaded);
         let broken = ask(&model, Purpose::Agent).await.unwrap_err();
         assert_eq!(broken, StreamFault::EndedEarly.into());

@@ -99,19 +99,13 @@ impl<S: State> Agent<S> {
         let begins = *self.iteration.get(state) == 0
             && !matches!(self.messages.get(state).last(), Some(Message::Human(_)));
         let task = self.task.as_ref().filter(|_| begins)?;
-        Some(Message::human(
-            calls.message_id_of("task"),
-            task.get(state).as_str(),
-        ))
+        Some(Message::human(calls.message_id_of("task"), task.get(state).as_str()))
     }
 
     fn request(&self, state: &S, opening: Option<&Message>) -> ModelRequest {
         let mut messages = self.messages.get(state).clone();
         messages.extend(opening.cloned());
-        let evaluations = self
-            .evaluations
-            .as_ref()
-            .map_or(&[][..], |evaluations| evaluations.get(state));
+        let evaluations = self.evaluations.as_ref().map_or(&[][..], |evaluations| evaluations.get(state));
         let mut request =
             ModelRequest::new(Purpose::Agent, shown(&messages, evaluations)).with_tools(self.tools.clone());
         request.system.clone_from(&self.system);
@@ -131,18 +125,9 @@ impl<S: State> Agent<S> {
             _ => (AgentNext::RunTools, Vec::new()),
         };
         let messages = opening.into_iter().chain([said.into()]).chain(skipped).collect();
-        let counted = self
-            .llm_calls
-            .as_ref()
-            .map(|count| count.write(LlmCalls::of(Purpose::Agent, 1)));
-        let update = [
-            self.messages.write(appended(messages)),
-            self.iteration.write(visit),
-        ];
-        Ok(Output {
-            update: Some(all(update.into_iter().chain(counted))),
-            route: next,
-        })
+        let counted = self.llm_calls.as_ref().map(|count| count.write(LlmCalls::of(Purpose::Agent, 1)));
+        let update = [self.messages.write(appended(messages)), self.iteration.write(visit)];
+        Ok(Output { update: Some(all(update.into_iter().chain(counted))), route: next })
     }
 }
 
@@ -176,8 +161,6 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Agent<S> {
 
 impl<S: State> fmt::Debug for Agent<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Agent")
-            .field("model", &self.model.name())
-            .finish_non_exhaustive()
+        f.debug_struct("Agent").field("model", &self.model.name()).finish_non_exhaustive()
     }
 }

@@ -37,16 +37,11 @@ pub(super) fn shown(messages: &[Message], evaluations: &[TurnEvaluation]) -> Vec
             shown.push(message.clone());
         }
         let later = &messages[position + 1..];
-        let answers = later
-            .iter()
-            .take_while(|later| !matches!(later, Message::Human(_) | Message::Ai(_)));
+        let answers = later.iter().take_while(|later| !matches!(later, Message::Human(_) | Message::Ai(_)));
         let answered = &messages[position..=position + answers.count()];
         shown.extend(given_up(&said.id, &unanswered_tool_calls(answered)));
         if matches!(later.first(), None | Some(Message::Ai(_))) {
-            let judged = evaluations
-                .iter()
-                .rev()
-                .find(|evaluation| evaluation.message == said.id);
+            let judged = evaluations.iter().rev().find(|evaluation| evaluation.message == said.id);
             shown.extend(judged.map(feedback));
         }
     }
@@ -54,9 +49,7 @@ pub(super) fn shown(messages: &[Message], evaluations: &[TurnEvaluation]) -> Vec
 }
 
 fn feedback(judged: &TurnEvaluation) -> Message {
-    let TurnEvaluation {
-        message, evaluation, ..
-    } = judged;
+    let TurnEvaluation { message, evaluation, .. } = judged;
     Message::system(
         format!("{message}.feedback"),
         format!(
@@ -69,11 +62,7 @@ fn feedback(judged: &TurnEvaluation) -> Message {
 
 fn given_up(owner: &MessageId, calls: &[&ToolCall]) -> impl Iterator<Item = Message> {
     calls.iter().enumerate().map(move |(position, call)| {
-        Message::tool_error(
-            format!("{owner}.{position}"),
-            call,
-            "Not run: the work was given up before.",
-        )
+        Message::tool_error(format!("{owner}.{position}"), call, "Not run: the work was given up before.")
     })
 }
 
@@ -112,19 +101,13 @@ mod tests {
         ];
         let judged = ["a1", "a2", "a3"].map(evaluation);
         let shown = shown(&messages, &judged);
-        assert_eq!(
-            ids(&shown),
-            ["q1", "a1", "a1.feedback", "a2", "q2", "a3", "a3.feedback"]
-        );
+        assert_eq!(ids(&shown), ["q1", "a1", "a1.feedback", "a2", "q2", "a3", "a3.feedback"]);
         assert!(shown[2].text().contains("0.25 of 1, says: Too short."));
     }
 
     #[test]
     fn a_call_that_was_given_up_is_answered() {
-        let (a, b) = (
-            ToolCall::new("a", "t", Value::Null),
-            ToolCall::new("b", "t", Value::Null),
-        );
+        let (a, b) = (ToolCall::new("a", "t", Value::Null), ToolCall::new("b", "t", Value::Null));
         let messages = [
             Message::ai_with_calls("m1", "", vec![a.clone(), b]),
             Message::tool("m2", &a, "x"),

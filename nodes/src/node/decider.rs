@@ -71,10 +71,7 @@ impl<S: State> Decider<S> {
     /// Ends the turn when `iteration` has reached `max_iterations`.
     #[must_use]
     pub fn limit(mut self, iteration: Field<S, u32>, max_iterations: Field<S, u32>) -> Self {
-        self.limit = Some(Limit {
-            iteration,
-            max_iterations,
-        });
+        self.limit = Some(Limit { iteration, max_iterations });
         self
     }
 
@@ -88,12 +85,7 @@ impl<S: State> Decider<S> {
         evaluations: Field<S, Vec<TurnEvaluation>>,
         rankings: Field<S, Vec<TurnRanking>>,
     ) -> Self {
-        self.last_word = Some(LastWord {
-            model,
-            task,
-            evaluations,
-            rankings,
-        });
+        self.last_word = Some(LastWord { model, task, evaluations, rankings });
         self
     }
 
@@ -132,32 +124,20 @@ impl<S: State> Decider<S> {
         };
         let request = self.request(last_word, state, calls);
         let reply = calls.ask(&last_word.model, request).await?;
-        let said = AiMessage {
-            id: calls.message_id(),
-            content: reply.content,
-            tool_calls: Vec::new(),
-        };
+        let said = AiMessage { id: calls.message_id(), content: reply.content, tool_calls: Vec::new() };
         let mut output = self.finish(said.content.to_text().into_owned());
         let message = self.messages.write(appended(vec![Message::from(said)]));
-        let counted = self
-            .llm_calls
-            .as_ref()
-            .map(|count| count.write(LlmCalls::of(Purpose::Decider, 1)));
+        let counted = self.llm_calls.as_ref().map(|count| count.write(LlmCalls::of(Purpose::Decider, 1)));
         output.update = Some(all(output.update.into_iter().chain([message]).chain(counted)));
         Ok(output)
     }
 
     fn finish(&self, response: String) -> Output<S, DeciderNext> {
-        Output {
-            update: Some(self.response.write(Some(response))),
-            route: DeciderNext::Finish,
-        }
+        Output { update: Some(self.response.write(Some(response))), route: DeciderNext::Finish }
     }
 
     fn at_limit(&self, state: &S) -> bool {
-        self.limit
-            .as_ref()
-            .is_some_and(|limit| limit.iteration.get(state) >= limit.max_iterations.get(state))
+        self.limit.as_ref().is_some_and(|limit| limit.iteration.get(state) >= limit.max_iterations.get(state))
     }
 
     fn request(&self, last_word: &LastWord<S>, state: &S, calls: &ModelCalls) -> ModelRequest {
@@ -167,10 +147,7 @@ impl<S: State> Decider<S> {
         let prompt = DeciderPrompt {
             task: last_word.task.get(state).clone(),
             candidates: candidates(messages, evaluations, turn),
-            best: rankings
-                .rev()
-                .find(|ranked| ranked.turn == turn)
-                .map(|ranked| ranked.ranking.best),
+            best: rankings.rev().find(|ranked| ranked.turn == turn).map(|ranked| ranked.ranking.best),
         };
         prompt
             .to_request(calls.message_id_of("task"), shown(messages, evaluations))

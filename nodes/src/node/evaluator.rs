@@ -38,15 +38,7 @@ impl<S: State> Evaluator<S> {
         messages: MessagesField<S>,
         evaluations: Field<S, Vec<TurnEvaluation>>,
     ) -> Self {
-        Self {
-            model,
-            task,
-            messages,
-            evaluations,
-            iteration: None,
-            turn: None,
-            llm_calls: None,
-        }
+        Self { model, task, messages, evaluations, iteration: None, turn: None, llm_calls: None }
     }
 
     /// Names responses by this count. Without it they are numbered as they are evaluated, from 1 in each turn.
@@ -82,19 +74,11 @@ impl<S: State> Evaluator<S> {
             evidence: Evidence::of_turn(messages),
         };
         let request = prompt.to_request(calls.message_id());
-        let Judged {
-            judgement,
-            calls: made,
-        } = judge(calls, &self.model, request, |reply| prompt.read(reply)).await?;
-        let evaluation = TurnEvaluation {
-            turn,
-            message: said.id.clone(),
-            evaluation: judgement,
-        };
-        let counted = self
-            .llm_calls
-            .as_ref()
-            .map(|count| count.write(LlmCalls::of(Purpose::Evaluator, made)));
+        let Judged { judgement, calls: made } =
+            judge(calls, &self.model, request, |reply| prompt.read(reply)).await?;
+        let evaluation = TurnEvaluation { turn, message: said.id.clone(), evaluation: judgement };
+        let counted =
+            self.llm_calls.as_ref().map(|count| count.write(LlmCalls::of(Purpose::Evaluator, made)));
         let update = [self.evaluations.write(vec![evaluation])];
         Ok(Output::updated(all(update.into_iter().chain(counted))))
     }
@@ -129,8 +113,6 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Evaluator<S> {
 
 impl<S: State> fmt::Debug for Evaluator<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Evaluator")
-            .field("model", &self.model.name())
-            .finish_non_exhaustive()
+        f.debug_struct("Evaluator").field("model", &self.model.name()).finish_non_exhaustive()
     }
 }

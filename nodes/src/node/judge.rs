@@ -30,18 +30,12 @@ pub(super) async fn judge<T>(
         let reply = calls.ask(model, request.clone()).await?;
         let error = match read(&reply) {
             Ok(judgement) => {
-                return Ok(Judged {
-                    judgement,
-                    calls: attempt,
-                });
+                return Ok(Judged { judgement, calls: attempt });
             }
             Err(error) if attempt >= ATTEMPTS => return Err(NodeError::terminal(error)),
             Err(error) => error,
         };
-        let said = Message::ai(
-            calls.message_id_of(format_args!("reply-{attempt}")),
-            reply.content,
-        );
+        let said = Message::ai(calls.message_id_of(format_args!("reply-{attempt}")), reply.content);
         let wrong = Message::human(
             calls.message_id_of(format_args!("again-{attempt}")),
             format!("That cannot be used: {error}. Answer again, in the form that was asked for."),

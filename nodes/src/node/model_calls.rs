@@ -64,13 +64,7 @@ impl ModelCalls {
         let mut reply = Accumulator::new(model.name());
         while let Some(event) = events.next().await {
             let event = event?;
-            self.emit.emit(
-                MODEL_EVENT,
-                &ModelChunk {
-                    purpose,
-                    event: event.clone(),
-                },
-            );
+            self.emit.emit(MODEL_EVENT, &ModelChunk { purpose, event: event.clone() });
             reply.push(event)?;
         }
         Ok(reply.finish()?)
@@ -80,9 +74,7 @@ impl ModelCalls {
 /// Says whether a failed call is worth another attempt of its node.
 fn failure(error: ModelError) -> NodeError {
     match error {
-        ModelError::RateLimited {
-            retry_after: Some(wait),
-        } => NodeError::retryable(error).after(wait),
+        ModelError::RateLimited { retry_after: Some(wait) } => NodeError::retryable(error).after(wait),
         error if error.is_retryable() => NodeError::retryable(error),
         error => NodeError::terminal(error),
     }

@@ -41,15 +41,7 @@ impl<S: State> Ranker<S> {
         evaluations: Field<S, Vec<TurnEvaluation>>,
         rankings: Field<S, Vec<TurnRanking>>,
     ) -> Self {
-        Self {
-            model,
-            task,
-            messages,
-            evaluations,
-            rankings,
-            turn: None,
-            llm_calls: None,
-        }
+        Self { model, task, messages, evaluations, rankings, turn: None, llm_calls: None }
     }
 
     /// Tells the turns of a conversation apart by this count. Without it there is one turn.
@@ -72,24 +64,13 @@ impl<S: State> Ranker<S> {
         let latest = candidates.last().ok_or_else(|| {
             NodeError::terminal("there is no response to rank: none of this turn was evaluated")
         })?;
-        let prompt = RankerPrompt {
-            task: self.task.get(state).clone(),
-            iteration: latest.iteration,
-            candidates,
-        };
+        let prompt =
+            RankerPrompt { task: self.task.get(state).clone(), iteration: latest.iteration, candidates };
         let request = prompt.to_request(calls.message_id());
-        let Judged {
-            judgement,
-            calls: made,
-        } = judge(calls, &self.model, request, |reply| prompt.read(reply)).await?;
-        let ranking = TurnRanking {
-            turn,
-            ranking: judgement,
-        };
-        let counted = self
-            .llm_calls
-            .as_ref()
-            .map(|count| count.write(LlmCalls::of(Purpose::Ranker, made)));
+        let Judged { judgement, calls: made } =
+            judge(calls, &self.model, request, |reply| prompt.read(reply)).await?;
+        let ranking = TurnRanking { turn, ranking: judgement };
+        let counted = self.llm_calls.as_ref().map(|count| count.write(LlmCalls::of(Purpose::Ranker, made)));
         let update = [self.rankings.write(vec![ranking])];
         Ok(Output::updated(all(update.into_iter().chain(counted))))
     }
@@ -115,8 +96,6 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Ranker<S> {
 
 impl<S: State> fmt::Debug for Ranker<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ranker")
-            .field("model", &self.model.name())
-            .finish_non_exhaustive()
+        f.debug_struct("Ranker").field("model", &self.model.name()).finish_non_exhaustive()
     }
 }

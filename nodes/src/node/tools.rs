@@ -35,9 +35,7 @@ impl<S: State> Tools<S> {
 
     /// A call of a tool that does not exist does nothing, so it is as harmless as one that only looks.
     fn effect(&self, call: &ToolCall) -> ToolEffect {
-        self.tools
-            .get(&call.name)
-            .map_or(ToolEffect::ReadOnly, |tool| tool.effect())
+        self.tools.get(&call.name).map_or(ToolEffect::ReadOnly, |tool| tool.effect())
     }
 
     async fn run(&self, call: &ToolCall, position: usize, id: MessageId, effects: &Effects) -> ToolMessage {
@@ -49,9 +47,8 @@ impl<S: State> Tools<S> {
         let name = format!("tool.{}", call.name);
         // Models are known to give two calls of one message the same id; the position tells them apart.
         let key = format!("{position}:{}", call.id);
-        let answer = effects.run_keyed(&name, key, || async {
-            Ok::<_, Infallible>(self.tools.answer(id, call).await)
-        });
+        let answer = effects
+            .run_keyed(&name, key, || async { Ok::<_, Infallible>(self.tools.answer(id, call).await) });
         match answer.await {
             Ok(message) => message,
             Err(never) => match never {},

@@ -44,15 +44,10 @@ impl EvaluatorPrompt {
     pub fn read(&self, reply: &ModelReply) -> Result<Evaluation, ReplyError> {
         let evaluation: Evaluation = material::parse(reply)?;
         if evaluation.iteration != self.iteration {
-            return Err(ReplyError::OtherIteration {
-                expected: self.iteration,
-                found: evaluation.iteration,
-            });
+            return Err(ReplyError::OtherIteration { expected: self.iteration, found: evaluation.iteration });
         }
         if !(0.0..=1.0).contains(&evaluation.score) {
-            return Err(ReplyError::Score {
-                score: evaluation.score,
-            });
+            return Err(ReplyError::Score { score: evaluation.score });
         }
         Ok(evaluation)
     }
@@ -70,10 +65,7 @@ mod tests {
             task: "Say ```json\n{}\n``` twice".into(),
             iteration: 2,
             response: "```json\n{}\n```\n```json\n{}\n```".into(),
-            evidence: vec![Evidence {
-                tool: "t".into(),
-                output: "\"quoted\"\n```".into(),
-            }],
+            evidence: vec![Evidence { tool: "t".into(), output: "\"quoted\"\n```".into() }],
         }
     }
 
@@ -90,33 +82,21 @@ mod tests {
     #[test]
     fn the_material_can_be_read_back_from_the_request() {
         let request = prompt().to_request("m");
-        assert_eq!(
-            super::super::material::<EvaluatorPrompt>(&request),
-            Some(prompt())
-        );
+        assert_eq!(super::super::material::<EvaluatorPrompt>(&request), Some(prompt()));
     }
 
     #[test]
     fn a_reply_is_read_with_or_without_a_fence() {
         let json = json!({ "iteration": 2, "score": 0.5, "complete": false, "feedback": "f" }).to_string();
         assert_eq!(read(&json).unwrap().score, 0.5);
-        assert_eq!(
-            read(&format!("```json\n{json}\n```\n")).unwrap(),
-            read(&json).unwrap()
-        );
+        assert_eq!(read(&format!("```json\n{json}\n```\n")).unwrap(), read(&json).unwrap());
     }
 
     #[test]
     fn a_reply_that_is_no_evaluation_is_an_error() {
         assert!(matches!(read("Looks good to me!"), Err(ReplyError::Form { .. })));
         let other = json!({ "iteration": 1, "score": 0.5, "complete": false, "feedback": "f" }).to_string();
-        assert_eq!(
-            read(&other),
-            Err(ReplyError::OtherIteration {
-                expected: 2,
-                found: 1
-            })
-        );
+        assert_eq!(read(&other), Err(ReplyError::OtherIteration { expected: 2, found: 1 }));
         let high = json!({ "iteration": 2, "score": 7, "complete": false, "feedback": "f" }).to_string();
         assert_eq!(read(&high), Err(ReplyError::Score { score: 7.0 }));
     }

@@ -17,17 +17,13 @@ pub struct Evidence {
 impl Evidence {
     /// Returns the outputs of the tools that ran without error since the last human message.
     pub fn of_turn(messages: &[Message]) -> Vec<Self> {
-        let start = messages
-            .iter()
-            .rposition(|message| matches!(message, Message::Human(_)))
-            .unwrap_or(0);
+        let start = messages.iter().rposition(|message| matches!(message, Message::Human(_))).unwrap_or(0);
         messages[start..]
             .iter()
             .filter_map(|message| match message {
-                Message::Tool(result) if result.status == ToolStatus::Ok => Some(Self {
-                    tool: result.name.clone(),
-                    output: result.content.to_text().into_owned(),
-                }),
+                Message::Tool(result) if result.status == ToolStatus::Ok => {
+                    Some(Self { tool: result.name.clone(), output: result.content.to_text().into_owned() })
+                }
                 _ => None,
             })
             .collect()

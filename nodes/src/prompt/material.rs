@@ -15,27 +15,15 @@ const CLOSING: &str = "\n```";
 pub(super) fn message(id: MessageId, introduction: &str, material: &impl Serialize) -> Message {
     let json =
         serde_json::to_value(material).expect("a prompt is strings and numbers, which always serialise");
-    let content = [
-        Part::text(format!("{introduction}\n\n")),
-        Part::text(format!("{OPENING}{json:#}{CLOSING}")),
-    ];
+    let content =
+        [Part::text(format!("{introduction}\n\n")), Part::text(format!("{OPENING}{json:#}{CLOSING}"))];
     Message::human(id, Content::from_iter(content))
 }
 
 /// Reads the material back from a request.
 pub(crate) fn material<T: DeserializeOwned>(request: &ModelRequest) -> Option<T> {
-    let last = request
-        .messages
-        .iter()
-        .rev()
-        .find(|message| matches!(message, Message::Human(_)))?;
-    let json = last
-        .content()
-        .parts()
-        .last()?
-        .as_text()?
-        .strip_prefix(OPENING)?
-        .strip_suffix(CLOSING)?;
+    let last = request.messages.iter().rev().find(|message| matches!(message, Message::Human(_)))?;
+    let json = last.content().parts().last()?.as_text()?.strip_prefix(OPENING)?.strip_suffix(CLOSING)?;
     serde_json::from_str(json).ok()
 }
 
@@ -45,7 +33,5 @@ pub(super) fn parse<T: DeserializeOwned>(reply: &ModelReply) -> Result<T, ReplyE
     let text = text.trim();
     let inner = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
     let json = inner.map_or(text, |inner| inner.strip_prefix("json").unwrap_or(inner));
-    serde_json::from_str(json).map_err(|error| ReplyError::Form {
-        reason: error.to_string(),
-    })
+    serde_json::from_str(json).map_err(|error| ReplyError::Form { reason: error.to_string() })
 }

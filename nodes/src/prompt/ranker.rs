@@ -41,20 +41,13 @@ impl RankerPrompt {
     pub fn read(&self, reply: &ModelReply) -> Result<Ranking, ReplyError> {
         let ranking: Ranking = material::parse(reply)?;
         if ranking.iteration != self.iteration {
-            return Err(ReplyError::OtherIteration {
-                expected: self.iteration,
-                found: ranking.iteration,
-            });
+            return Err(ReplyError::OtherIteration { expected: self.iteration, found: ranking.iteration });
         }
         let sorted = |mut iterations: Vec<u32>| {
             iterations.sort_unstable();
             iterations
         };
-        let compared = self
-            .candidates
-            .iter()
-            .map(|candidate| candidate.iteration)
-            .collect();
+        let compared = self.candidates.iter().map(|candidate| candidate.iteration).collect();
         if sorted(ranking.order.clone()) != sorted(compared) {
             return Err(ReplyError::Order { order: ranking.order });
         }
@@ -71,25 +64,10 @@ mod tests {
     use crate::model::{StopReason, Usage};
 
     fn read(order: &[u32], best: u32) -> Result<Ranking, ReplyError> {
-        let candidates = [1, 2]
-            .map(|iteration| Candidate {
-                iteration,
-                response: "r".into(),
-                evaluation: None,
-            })
-            .into();
-        let ranking = Ranking {
-            iteration: 2,
-            order: order.to_vec(),
-            best,
-            reason: "r".into(),
-        };
-        RankerPrompt {
-            task: "t".into(),
-            iteration: 2,
-            candidates,
-        }
-        .read(&ModelReply {
+        let candidates =
+            [1, 2].map(|iteration| Candidate { iteration, response: "r".into(), evaluation: None }).into();
+        let ranking = Ranking { iteration: 2, order: order.to_vec(), best, reason: "r".into() };
+        RankerPrompt { task: "t".into(), iteration: 2, candidates }.read(&ModelReply {
             content: serde_json::to_string(&ranking).unwrap().into(),
             tool_calls: Vec::new(),
             usage: Usage::default(),
@@ -102,10 +80,7 @@ mod tests {
     fn an_order_has_every_iteration_once_and_begins_with_the_best() {
         assert_eq!(read(&[2, 1], 2).unwrap().order, [2, 1]);
         assert_eq!(read(&[2], 2), Err(ReplyError::Order { order: vec![2] }));
-        assert_eq!(
-            read(&[2, 1, 2], 2),
-            Err(ReplyError::Order { order: vec![2, 1, 2] })
-        );
+        assert_eq!(read(&[2, 1, 2], 2), Err(ReplyError::Order { order: vec![2, 1, 2] }));
         assert_eq!(read(&[2, 3], 2), Err(ReplyError::Order { order: vec![2, 3] }));
         assert_eq!(read(&[2, 1], 1), Err(ReplyError::Best { best: 1 }));
     }

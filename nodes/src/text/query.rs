@@ -36,13 +36,7 @@ impl Term {
     fn new(word: String, stem: String) -> Self {
         let synonyms = synonyms(&word);
         let synonym_stems = synonyms.iter().map(|synonym| super::stem(synonym)).collect();
-        Self {
-            word,
-            stem,
-            synonyms,
-            synonym_stems,
-            weight: 1.0,
-        }
+        Self { word, stem, synonyms, synonym_stems, weight: 1.0 }
     }
 
     /// Returns how well a text has the word, from 0 (not at all) to 1 (the word itself).
@@ -80,9 +74,7 @@ const UNKNOWN: f64 = 1.25;
 /// How much is known from a word that `with` of `all` passages have: the inverse document frequency of
 /// BM25, which is never negative.
 fn rarity(all: f64, with: f64) -> f64 {
-    let rarity = (1.0 + (all - with + 0.5).max(0.0) / (with + 0.5))
-        .ln()
-        .powf(RARITY_POWER);
+    let rarity = (1.0 + (all - with + 0.5).max(0.0) / (with + 0.5)).ln().powf(RARITY_POWER);
     if with == 0.0 { UNKNOWN * rarity } else { rarity }
 }
 
@@ -90,10 +82,7 @@ impl Query {
     /// Reads a question, each word with the weight one. Of a long text, only the first words count: what
     /// has that many is no question, and a full-text query has a limit too.
     pub(crate) fn new(question: &str) -> Self {
-        let mut query = Self {
-            terms: Vec::new(),
-            pairs: Vec::new(),
-        };
+        let mut query = Self { terms: Vec::new(), pairs: Vec::new() };
         let mut previous = None;
         for word in words(question) {
             if is_stop_word(&word) {
@@ -145,9 +134,7 @@ impl Query {
 
     /// Returns the pairs of words that stand next to each other.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&Term, &Term)> {
-        self.pairs
-            .iter()
-            .map(|(first, second)| (&self.terms[*first], &self.terms[*second]))
+        self.pairs.iter().map(|(first, second)| (&self.terms[*first], &self.terms[*second]))
     }
 
     /// Returns how much of the question's weight is credited, from 0 to 1. The credit of a word is from 0
@@ -174,15 +161,9 @@ pub(crate) struct Terms {
 impl Terms {
     /// Reads a text. Words written together with capitals count as a whole and by their parts.
     pub(crate) fn of(text: &str) -> Self {
-        let in_order: Vec<_> = words(text)
-            .filter(|word| !is_stop_word(word))
-            .map(|word| stem(&word))
-            .collect();
-        let all = in_order
-            .iter()
-            .cloned()
-            .chain(parts(text).map(|part| stem(&part)))
-            .collect();
+        let in_order: Vec<_> =
+            words(text).filter(|word| !is_stop_word(word)).map(|word| stem(&word)).collect();
+        let all = in_order.iter().cloned().chain(parts(text).map(|part| stem(&part))).collect();
         Self { in_order, all }
     }
 
@@ -222,10 +203,7 @@ mod tests {
     fn a_question_is_its_telling_words() {
         let query = Query::new("How does the pending write of a write work?");
         assert_eq!(stems(&query), ["pend", "write", "work"]);
-        let pairs: Vec<_> = query
-            .pairs()
-            .map(|(a, b)| (a.stem.as_str(), b.stem.as_str()))
-            .collect();
+        let pairs: Vec<_> = query.pairs().map(|(a, b)| (a.stem.as_str(), b.stem.as_str())).collect();
         assert_eq!(pairs, [("pend", "write"), ("write", "work")]);
         assert!(query.terms()[2].is_filler());
     }

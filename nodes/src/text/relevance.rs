@@ -56,16 +56,8 @@ pub(crate) fn relevance(query: &Query, source: &Source<'_>) -> Vec<Relevance> {
     let read = |text: String| {
         let unit = Terms::of(&text);
         let coverage = query.credited(|term| {
-            let places = [
-                (&unit, IN_UNIT),
-                (&heading, IN_HEADING),
-                (&body, IN_PASSAGE),
-                (&path, IN_PATH),
-            ];
-            places
-                .iter()
-                .map(|(terms, credit)| credit * term.found_in(terms))
-                .fold(0.0, f64::max)
+            let places = [(&unit, IN_UNIT), (&heading, IN_HEADING), (&body, IN_PASSAGE), (&path, IN_PATH)];
+            places.iter().map(|(terms, credit)| credit * term.found_in(terms)).fold(0.0, f64::max)
         });
         let mut score =
             coverage * conciseness(&unit) + for_heading + FOR_PAIRS * pairs(query, &unit, &heading);
@@ -73,11 +65,7 @@ pub(crate) fn relevance(query: &Query, source: &Source<'_>) -> Vec<Relevance> {
         if unit.len() < 3 {
             score -= FOR_FRAGMENT;
         }
-        Relevance {
-            unit: text,
-            coverage,
-            score,
-        }
+        Relevance { unit: text, coverage, score }
     };
     units(source.text).into_iter().map(read).collect()
 }
@@ -114,12 +102,9 @@ fn conciseness(unit: &Terms) -> f64 {
 /// Tells (with 1 or 0) whether one of a text's first two words is of the question.
 fn lead(query: &Query, unit: &Terms) -> f64 {
     let first = unit.in_order().iter().take(2);
-    let asked = first.into_iter().any(|stem| {
-        query
-            .terms()
-            .iter()
-            .any(|term| term.is_meant_by(stem) && !term.is_filler())
-    });
+    let asked = first
+        .into_iter()
+        .any(|stem| query.terms().iter().any(|term| term.is_meant_by(stem) && !term.is_filler()));
     f64::from(u8::from(asked))
 }
 
@@ -128,17 +113,9 @@ mod tests {
     use super::*;
 
     fn best(question: &str, heading: &str, text: &str) -> String {
-        let source = Source {
-            path: "a.md",
-            heading,
-            text,
-        };
+        let source = Source { path: "a.md", heading, text };
         let found = relevance(&Query::new(question), &source);
-        found
-            .into_iter()
-            .max_by(|a, b| a.score.total_cmp(&b.score))
-            .unwrap()
-            .unit
+        found.into_iter().max_by(|a, b| a.score.total_cmp(&b.score)).unwrap().unit
     }
 
     #[test]
@@ -153,19 +130,13 @@ mod tests {
     #[test]
     fn a_definition_beats_a_mention() {
         let text = "Before the next superstep one checkpoint is saved. A superstep is one round of tasks.";
-        assert_eq!(
-            best("What is a superstep?", "", text),
-            "A superstep is one round of tasks."
-        );
+        assert_eq!(best("What is a superstep?", "", text), "A superstep is one round of tasks.");
     }
 
     #[test]
     fn words_in_the_heading_count_nearly_as_much() {
-        let source = Source {
-            path: "a.md",
-            heading: "Guide > Installation",
-            text: "Run cargo add superstep.",
-        };
+        let source =
+            Source { path: "a.md", heading: "Guide > Installation", text: "Run cargo add superstep." };
         let found = relevance(&Query::new("How do I install it?"), &source);
         assert_eq!(found[0].coverage, IN_HEADING);
     }

@@ -80,10 +80,7 @@ impl Stem {
             }
             return;
         }
-        let Some(before) = ["ed", "ing"]
-            .iter()
-            .find_map(|suffix| self.0.strip_suffix(suffix))
-        else {
+        let Some(before) = ["ed", "ing"].iter().find_map(|suffix| self.0.strip_suffix(suffix)) else {
             return;
         };
         if !has_vowel(before) {
@@ -120,9 +117,8 @@ impl Stem {
     }
 
     fn last_suffix(&mut self) {
-        let Some((suffix, before)) = LAST_SUFFIXES
-            .iter()
-            .find_map(|suffix| Some((suffix, self.0.strip_suffix(suffix)?)))
+        let Some((suffix, before)) =
+            LAST_SUFFIXES.iter().find_map(|suffix| Some((suffix, self.0.strip_suffix(suffix)?)))
         else {
             return;
         };
@@ -216,13 +212,7 @@ mod tests {
     #[test]
     fn forms_of_a_word_have_one_stem() {
         for forms in [
-            &[
-                "checkpoint",
-                "checkpoints",
-                "checkpointer",
-                "checkpointing",
-                "checkpointed",
-            ][..],
+            &["checkpoint", "checkpoints", "checkpointer", "checkpointing", "checkpointed"][..],
             &["retry", "retries", "retried", "retrying"],
             &["configure", "configured", "configuring"],
             &["relational", "relate", "related"],

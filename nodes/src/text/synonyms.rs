@@ -7,22 +7,14 @@ use std::sync::LazyLock;
 pub(crate) fn synonyms(word: &str) -> Vec<String> {
     static GROUP_OF: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
         let members = |(number, group): (usize, &&'static str)| {
-            group
-                .split(' ')
-                .map(move |member| (super::stem(member), number))
-                .collect::<Vec<_>>()
+            group.split(' ').map(move |member| (super::stem(member), number)).collect::<Vec<_>>()
         };
         GROUPS.iter().enumerate().flat_map(members).collect()
     });
     let stem = super::stem(word);
     let group = GROUP_OF.get(&stem).map_or("", |number| GROUPS[*number]);
-    let same_meaning = group
-        .split(' ')
-        .filter(|member| !member.is_empty() && super::stem(member) != stem);
-    same_meaning
-        .map(str::to_owned)
-        .chain(other_spelling(word))
-        .collect()
+    let same_meaning = group.split(' ').filter(|member| !member.is_empty() && super::stem(member) != stem);
+    same_meaning.map(str::to_owned).chain(other_spelling(word)).collect()
 }
 
 /// Groups of words that mean the same. A word is in one group only.
@@ -81,9 +73,7 @@ fn other_spelling(word: &str) -> Option<String> {
     ];
     PAIRS.iter().find_map(|(british, american)| {
         let respelled = |from: &str, to: &str| {
-            word.strip_suffix(from)
-                .filter(|start| start.len() > 2)
-                .map(|start| format!("{start}{to}"))
+            word.strip_suffix(from).filter(|start| start.len() > 2).map(|start| format!("{start}{to}"))
         };
         respelled(british, american).or_else(|| respelled(american, british))
     })

@@ -43,10 +43,7 @@ impl Units {
         }
         if let Some(fence) = ["```", "~~~"].iter().find(|fence| trimmed.starts_with(**fence)) {
             self.end_block();
-            self.block = Block::Code {
-                fence: (*fence).to_owned(),
-                text: format!("{line}\n"),
-            };
+            self.block = Block::Code { fence: (*fence).to_owned(), text: format!("{line}\n") };
         } else if trimmed.is_empty() || is_heading(trimmed) {
             self.end_block();
         } else if trimmed.starts_with('|') {
@@ -96,12 +93,7 @@ fn list_item(line: &str) -> Option<&str> {
         }
     };
     let item = rest.strip_prefix(' ')?.trim_start();
-    Some(
-        ["[ ] ", "[x] ", "[X] "]
-            .iter()
-            .find_map(|check| item.strip_prefix(check))
-            .unwrap_or(item),
-    )
+    Some(["[ ] ", "[x] ", "[X] "].iter().find_map(|check| item.strip_prefix(check)).unwrap_or(item))
 }
 
 /// Cuts prose at the ends of its sentences.
@@ -147,13 +139,9 @@ fn sentence_end(text: &str) -> Option<usize> {
 
 /// Tells whether a full stop after this text ends an abbreviation rather than a sentence.
 fn is_abbreviation(before: &str) -> bool {
-    const ABBREVIATIONS: &[&str] = &[
-        "e.g", "i.e", "etc", "cf", "vs", "approx", "fig", "no", "dr", "mr", "ms", "st",
-    ];
-    let word = before
-        .rsplit(|letter: char| letter.is_whitespace() || letter == '(')
-        .next()
-        .unwrap_or(before);
+    const ABBREVIATIONS: &[&str] =
+        &["e.g", "i.e", "etc", "cf", "vs", "approx", "fig", "no", "dr", "mr", "ms", "st"];
+    let word = before.rsplit(|letter: char| letter.is_whitespace() || letter == '(').next().unwrap_or(before);
     let initial = word.chars().count() == 1 && word.chars().all(char::is_uppercase);
     initial || ABBREVIATIONS.contains(&word.to_lowercase().as_str())
 }

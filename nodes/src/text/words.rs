@@ -26,8 +26,7 @@ pub(crate) fn parts(text: &str) -> impl Iterator<Item = String> {
 }
 
 fn raw_words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|letter: char| !letter.is_alphanumeric())
-        .filter(|word| !word.is_empty())
+    text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]

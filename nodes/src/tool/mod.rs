@@ -36,10 +36,7 @@ mod error;
 mod output;
 mod registry;
 mod spec;
-#[expect(
-    clippy::module_inception,
-    reason = "one main type a file, and the file is named after it"
-)]
+#[expect(clippy::module_inception, reason = "one main type a file, and the file is named after it")]
 mod tool;
 mod typed;
 

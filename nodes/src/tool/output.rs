@@ -18,10 +18,7 @@ pub struct ToolOutput {
 impl ToolOutput {
     /// Makes output that is text only.
     pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            content: Content::text(text),
-            data: None,
-        }
+        Self { content: Content::text(text), data: None }
     }
 
     /// Adds data for programs.

@@ -93,14 +93,7 @@ impl ToolRegistry {
             Ok(output) => (ToolStatus::Ok, output.content, output.data),
             Err(error) => (ToolStatus::Error, Content::text(error.to_string()), None),
         };
-        ToolMessage {
-            id,
-            tool_call_id: call.id.clone(),
-            name: call.name.clone(),
-            status,
-            content,
-            data,
-        }
+        ToolMessage { id, tool_call_id: call.id.clone(), name: call.name.clone(), status, content, data }
     }
 }
 
@@ -126,51 +119,31 @@ mod tests {
 
     fn shout(name: &str) -> impl Tool {
         TypedTool::new(name, "Says it louder.", |input: Text| async move {
-            if input.text.is_empty() {
-                Err("nothing to shout")
-            } else {
-                Ok(input.text.to_uppercase())
-            }
+            if input.text.is_empty() { Err("nothing to shout") } else { Ok(input.text.to_uppercase()) }
         })
     }
 
     async fn answer(input: Value, name: &str) -> (ToolStatus, String) {
-        let tools = ToolRegistry::new()
-            .with(shout("shout"))
-            .unwrap()
-            .with(shout("cry"))
-            .unwrap();
+        let tools = ToolRegistry::new().with(shout("shout")).unwrap().with(shout("cry")).unwrap();
         let message = tools.answer("m", &ToolCall::new("c", name, input)).await;
-        assert_eq!(
-            (message.tool_call_id.as_str(), message.name.as_str()),
-            ("c", name)
-        );
+        assert_eq!((message.tool_call_id.as_str(), message.name.as_str()), ("c", name));
         (message.status, message.content.to_text().into_owned())
     }
 
     #[tokio::test]
     async fn a_call_is_answered_with_the_output() {
-        assert_eq!(
-            answer(json!({ "text": "hey" }), "shout").await,
-            (ToolStatus::Ok, "HEY".into())
-        );
+        assert_eq!(answer(json!({ "text": "hey" }), "shout").await, (ToolStatus::Ok, "HEY".into()));
     }
 
     #[tokio::test]
     async fn what_goes_wrong_is_told_to_the_model() {
         let (status, text) = answer(json!({}), "whisper").await;
         assert_eq!(status, ToolStatus::Error);
-        assert_eq!(
-            text,
-            "there is no tool named `whisper`; the tools are: cry, shout"
-        );
+        assert_eq!(text, "there is no tool named `whisper`; the tools are: cry, shout");
 
         let (status, text) = answer(json!({ "txet": "hey" }), "shout").await;
         assert_eq!(status, ToolStatus::Error);
-        assert!(
-            text.starts_with("the input does not fit the tool `shout`: missing field `text`"),
-            "{text}"
-        );
+        assert!(text.starts_with("the input does not fit the tool `shout`: missing field `text`"), "{text}");
 
         let (status, text) = answer(json!({ "text": "" }), "shout").await;
         assert_eq!(status, ToolStatus::Error);
@@ -180,20 +153,13 @@ mod tests {
     #[test]
     fn two_tools_of_one_name_are_refused() {
         let mut tools = ToolRegistry::new().with(shout("a")).unwrap();
-        assert_eq!(
-            tools.add(Arc::new(shout("a"))),
-            Err(DuplicateTool { name: "a".into() })
-        );
+        assert_eq!(tools.add(Arc::new(shout("a"))), Err(DuplicateTool { name: "a".into() }));
         assert_eq!(tools.specs().len(), 1);
     }
 
     #[test]
     fn specs_are_in_order_of_their_names() {
-        let tools = ToolRegistry::new()
-            .with(shout("b"))
-            .unwrap()
-            .with(shout("a"))
-            .unwrap();
+        let tools = ToolRegistry::new().with(shout("b")).unwrap().with(shout("a")).unwrap();
         let names: Vec<_> = tools.specs().into_iter().map(|spec| spec.name).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!(tools.specs()[0].input_schema["required"], json!(["text"]));

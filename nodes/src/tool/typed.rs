@@ -76,27 +76,22 @@ where
         let input: I = match serde_json::from_value(input) {
             Ok(input) => input,
             Err(error) => {
-                let error = ToolError::InvalidInput {
-                    name: self.name.clone(),
-                    reason: error.to_string(),
-                };
+                let error = ToolError::InvalidInput { name: self.name.clone(), reason: error.to_string() };
                 return Box::pin(std::future::ready(Err(error)));
             }
         };
         let running = (self.run)(input);
         Box::pin(async move {
-            running.await.map(Into::into).map_err(|error| ToolError::Failed {
-                name: self.name.clone(),
-                reason: error.to_string(),
-            })
+            running
+                .await
+                .map(Into::into)
+                .map_err(|error| ToolError::Failed { name: self.name.clone(), reason: error.to_string() })
         })
     }
 }
 
 impl<I, F> fmt::Debug for TypedTool<I, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TypedTool")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
+        f.debug_struct("TypedTool").field("name", &self.name).finish_non_exhaustive()
     }
 }

@@ -78,10 +78,7 @@ impl Store {
     }
 
     pub(super) fn missing(thread: &ThreadId, checkpoint: impl ToString) -> StoreError {
-        StoreError::NoCheckpoint {
-            thread: thread.clone(),
-            checkpoint: checkpoint.to_string(),
-        }
+        StoreError::NoCheckpoint { thread: thread.clone(), checkpoint: checkpoint.to_string() }
     }
 
     /// The checkpoint named `id` as seen from `thread`, with the thread that continued it there.
@@ -113,13 +110,7 @@ impl Store {
                 let mut after = thread;
                 let found = self.path(held.head).find_map(|index| {
                     let stored = &self.checkpoints[index];
-                    if stored
-                        .checkpoint
-                        .frontier
-                        .tasks
-                        .iter()
-                        .any(|task| task.node == *node)
-                    {
+                    if stored.checkpoint.frontier.tasks.iter().any(|task| task.node == *node) {
                         return Some((index, after.clone()));
                     }
                     after = &stored.thread;
@@ -135,11 +126,7 @@ impl Store {
     pub(super) fn gather(&self, index: usize, continued_by: &ThreadId) -> Result<Found, StoreError> {
         let checkpoint = self.checkpoints[index].checkpoint.clone();
         let schema = self.schema(&checkpoint)?;
-        let mut open: Vec<bool> = schema
-            .fields
-            .iter()
-            .map(|f| f.lifetime != Lifetime::Unstored)
-            .collect();
+        let mut open: Vec<bool> = schema.fields.iter().map(|f| f.lifetime != Lifetime::Unstored).collect();
         let mut left = open.iter().filter(|open| **open).count();
         let mut chains = Vec::new();
         chains.resize_with(schema.fields.len(), Vec::new);
@@ -162,11 +149,7 @@ impl Store {
                 era = older;
             }
             for (position, change) in held.changes.iter().enumerate() {
-                let target = map
-                    .get(change.field.index())
-                    .copied()
-                    .flatten()
-                    .map(FieldId::index);
+                let target = map.get(change.field.index()).copied().flatten().map(FieldId::index);
                 let Some(target) = target.filter(|target| open[*target]) else {
                     continue;
                 };
@@ -178,11 +161,7 @@ impl Store {
             }
         }
         let thread = &self.threads[continued_by];
-        let work = if thread.head == index {
-            Some(&thread.work)
-        } else {
-            thread.past.get(&index)
-        };
+        let work = if thread.head == index { Some(&thread.work) } else { thread.past.get(&index) };
         Ok(Found {
             at: index,
             graph: thread.graph.clone(),
@@ -206,10 +185,7 @@ impl Store {
             return Ok(&mut held.work);
         }
         if self.by_id.contains_key(&base) {
-            return Err(StoreError::Superseded {
-                thread: thread.clone(),
-                base,
-            });
+            return Err(StoreError::Superseded { thread: thread.clone(), base });
         }
         Err(Self::missing(thread, base))
     }
@@ -233,12 +209,9 @@ impl Store {
         let parent = match commit.checkpoint.parent {
             None => None,
             parent if parent == commit.expected => head,
-            Some(parent) => Some(
-                *self
-                    .by_id
-                    .get(&parent)
-                    .ok_or_else(|| Self::missing(&commit.thread, parent))?,
-            ),
+            Some(parent) => {
+                Some(*self.by_id.get(&parent).ok_or_else(|| Self::missing(&commit.thread, parent))?)
+            }
         };
         self.check_registered(&commit.checkpoint, parent)?;
 
@@ -258,12 +231,8 @@ impl Store {
                 held.head = index;
             }
             None => {
-                let thread = Thread {
-                    graph: commit.graph,
-                    head: index,
-                    work: Work::default(),
-                    past: HashMap::new(),
-                };
+                let thread =
+                    Thread { graph: commit.graph, head: index, work: Work::default(), past: HashMap::new() };
                 self.threads.insert(commit.thread.clone(), thread);
             }
         }

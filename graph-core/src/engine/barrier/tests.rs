@@ -27,32 +27,19 @@ const ALARM: FieldId = FieldId(4);
 
 /// Merges the tasks' updates into an essay with two facts and a cost of 10.
 fn merge(updates: Vec<Update<Essay>>) -> Result<(Essay, Vec<String>), Conflict> {
-    let positions = (0u32..)
-        .zip(&updates)
-        .map(|(task, update)| (task, update as &dyn ErasedUpdate));
+    let positions = (0u32..).zip(&updates).map(|(task, update)| (task, update as &dyn ErasedUpdate));
     let overwrites = Overwrites::find(positions, &Essay::schema())?;
-    let logged: Vec<Vec<LoggedWrite>> = updates
-        .iter()
-        .map(|update| ErasedUpdate::encode(update).expect("texts have a JSON form"))
-        .collect();
-    let mut essay = Essay {
-        facts: vec!["x".into(), "y".into()],
-        cost: 10,
-        ..Essay::default()
-    };
-    let boxed = updates
-        .into_iter()
-        .map(|update| Box::new(update) as Box<dyn ErasedUpdate>);
+    let logged: Vec<Vec<LoggedWrite>> =
+        updates.iter().map(|update| ErasedUpdate::encode(update).expect("texts have a JSON form")).collect();
+    let mut essay = Essay { facts: vec!["x".into(), "y".into()], cost: 10, ..Essay::default() };
+    let boxed = updates.into_iter().map(|update| Box::new(update) as Box<dyn ErasedUpdate>);
     apply(&mut essay, (0..).zip(boxed), &overwrites);
     let writes = (0..).zip(logged.iter().map(Vec::as_slice));
     let changes = changes(&essay, writes, &overwrites).expect("the state has a JSON form");
     let schema = Essay::schema();
     let line = |change: &Change| {
-        let ops: Vec<String> = change
-            .ops
-            .iter()
-            .map(|op| alloc::format!("{} {}", op.name(), op.operand()))
-            .collect();
+        let ops: Vec<String> =
+            change.ops.iter().map(|op| alloc::format!("{} {}", op.name(), op.operand())).collect();
         alloc::format!("{}: {}", schema.field(change.field).name, ops.join(", "))
     };
     Ok((essay, changes.iter().map(line).collect()))
@@ -70,10 +57,7 @@ fn writes_apply_in_task_order() {
         Essay::update().facts(["c"]).cost(2u64).mood("tense"),
     ]);
     assert_eq!(essay.facts, ["x", "y", "a", "b", "c"]);
-    assert_eq!(
-        (essay.cost, essay.mood.as_str(), essay.topic.as_str()),
-        (13, "tense", "Rust")
-    );
+    assert_eq!((essay.cost, essay.mood.as_str(), essay.topic.as_str()), (13, "tense", "Rust"));
     assert_eq!(
         changes,
         [
@@ -92,12 +76,7 @@ fn two_writers_of_a_field_for_one_conflict_and_both_are_named() {
         Essay::update().topic("Rust"),
         Essay::update().topic("Rust"),
     ]);
-    let expected = Conflict {
-        field: TOPIC,
-        first: 1,
-        second: 2,
-        overwrites: false,
-    };
+    let expected = Conflict { field: TOPIC, first: 1, second: 2, overwrites: false };
     assert_eq!(conflict.expect_err("one field, two writers"), expected);
 }
 
@@ -132,10 +111,7 @@ fn an_overwrite_replaces_what_siblings_reduced_before_and_after_it() {
 #[test]
 fn an_overwrite_counts_with_what_its_own_task_reduces_after_it() {
     let (essay, changes) = merged(vec![
-        Essay::update()
-            .facts(["gone"])
-            .set_facts(["only".to_string()])
-            .facts(["and this"]),
+        Essay::update().facts(["gone"]).set_facts(["only".to_string()]).facts(["and this"]),
         Essay::update().facts(["c"]),
     ]);
     assert_eq!(essay.facts, ["only", "and this"]);
@@ -149,12 +125,7 @@ fn two_overwrites_of_a_field_conflict() {
         Essay::update().cost(5u64),
         Essay::update().set_cost(1u64),
     ]);
-    let expected = Conflict {
-        field: COST,
-        first: 0,
-        second: 2,
-        overwrites: true,
-    };
+    let expected = Conflict { field: COST, first: 0, second: 2, overwrites: true };
     assert_eq!(conflict.expect_err("two overwrites"), expected);
 }
 
@@ -172,25 +143,17 @@ fn a_sum_after_an_overwrite_is_logged_as_its_result() {
 fn changes_fold_to_the_state_that_was_merged() {
     let (essay, _) = merged(vec![]);
     assert_eq!(essay.facts, ["x", "y"]);
-    let (essay, changes) = merged(vec![
-        Essay::update().set_facts(["1".to_string()]).facts(["2"]),
-        Essay::update().topic("t"),
-    ]);
+    let (essay, changes) =
+        merged(vec![Essay::update().set_facts(["1".to_string()]).facts(["2"]), Essay::update().topic("t")]);
     let list = changes.iter().find(|line| line.starts_with("facts"));
-    assert_eq!(
-        list.map(String::as_str),
-        Some(r#"facts: set ["1"], extend ["2"]"#)
-    );
+    assert_eq!(list.map(String::as_str), Some(r#"facts: set ["1"], extend ["2"]"#));
     assert_eq!(essay.facts, ["1", "2"]);
 }
 
 #[test]
 fn a_field_of_one_superstep_goes_out_unless_written_again() {
     assert_eq!(one_step_fields(&Essay::schema()), [ALARM]);
-    let mut essay = Essay {
-        alarm: "fire".into(),
-        ..Essay::default()
-    };
+    let mut essay = Essay { alarm: "fire".into(), ..Essay::default() };
     assert_eq!(dim(&mut essay, &[ALARM], &[ALARM]), []);
     assert_eq!(essay.alarm, "fire");
     assert_eq!(dim(&mut essay, &[ALARM], &[FACTS]), [ALARM]);
@@ -207,8 +170,5 @@ fn a_conflict_is_the_same_when_the_first_result_was_read_back() {
     let stored = ErasedState::decode_update(&Essay::default(), &logged).expect("it was just encoded");
     let writers: [(u32, &dyn ErasedUpdate); 2] = [(0, &*stored), (1, &live)];
     let conflict = Overwrites::find(writers.into_iter(), &Essay::schema());
-    assert_eq!(
-        conflict.map(|_| ()).map_err(|conflict| conflict.overwrites),
-        Err(false)
-    );
+    assert_eq!(conflict.map(|_| ()).map_err(|conflict| conflict.overwrites), Err(false));
 }

@@ -25,10 +25,7 @@ impl Play {
     }
 
     fn with(topology: &Arc<Topology>, limits: Limits) -> Self {
-        Self {
-            machine: Machine::new(Arc::clone(topology), limits),
-            topology: Arc::clone(topology),
-        }
+        Self { machine: Machine::new(Arc::clone(topology), limits), topology: Arc::clone(topology) }
     }
 
     /// Plays a script; each event must give exactly its line.
@@ -45,11 +42,7 @@ impl Play {
         let mut line: Vec<String> = Vec::new();
         while let Some(command) = self.machine.next_command() {
             line.push(match command {
-                Command::Run {
-                    task,
-                    attempt: 1,
-                    after: Duration::ZERO,
-                } => format!("run {task}"),
+                Command::Run { task, attempt: 1, after: Duration::ZERO } => format!("run {task}"),
                 Command::Run { task, attempt, after } => {
                     format!("run {task} attempt {attempt} after {after:?}")
                 }
@@ -63,19 +56,11 @@ impl Play {
     }
 
     fn barrier(&self) -> String {
-        let barrier = self
-            .machine
-            .barrier()
-            .expect("a commit is asked for at the barrier");
+        let barrier = self.machine.barrier().expect("a commit is asked for at the barrier");
         let name = |node| self.topology.node_name(node).as_str();
         let ran: Vec<&str> = barrier.ran().map(name).collect();
         let next: Vec<&str> = barrier.next().map(|task| name(task.node)).collect();
-        format!(
-            "commit {} [{}] then [{}]",
-            barrier.step,
-            ran.join(" "),
-            next.join(" ")
-        )
+        format!("commit {} [{}] then [{}]", barrier.step, ran.join(" "), next.join(" "))
     }
 
     /// Runs input and START, up to the first user superstep.
@@ -101,11 +86,7 @@ fn input(last_step: Option<i64>) -> Event {
 }
 
 fn resume(topology: &Topology, step: i64, nodes: &[&str], finished: Vec<(u32, Targets)>) -> Event {
-    let task = |node: &&str| PlannedTask {
-        node: id(topology, node),
-        cause: Cause::Input,
-        input: None,
-    };
+    let task = |node: &&str| PlannedTask { node: id(topology, node), cause: Cause::Input, input: None };
     Event::Begin(Begin::Resume(Restored {
         step,
         tasks: nodes.iter().map(task).collect(),
@@ -123,19 +104,11 @@ fn paused(task: u32) -> Event {
 }
 
 fn failed(task: u32) -> Event {
-    Event::TaskFailed {
-        task,
-        retry: None,
-        after_node: false,
-    }
+    Event::TaskFailed { task, retry: None, after_node: false }
 }
 
 fn retried(task: u32, seconds: u64) -> Event {
-    Event::TaskFailed {
-        task,
-        retry: Some(Duration::from_secs(seconds)),
-        after_node: false,
-    }
+    Event::TaskFailed { task, retry: Some(Duration::from_secs(seconds)), after_node: false }
 }
 
 fn to(topology: &Topology, node: &str) -> Targets {
@@ -143,18 +116,12 @@ fn to(topology: &Topology, node: &str) -> Targets {
 }
 
 fn each(topology: &Topology, node: &str, items: u32) -> Targets {
-    (0..items)
-        .map(|item| each_item(1, id(topology, node), Item::new(item)))
-        .fold(END, Targets::and)
+    (0..items).map(|item| each_item(1, id(topology, node), Item::new(item))).fold(END, Targets::and)
 }
 
 /// `START -> a, b -> c`
 fn diamond() -> Arc<Topology> {
-    Wires::build(
-        &["a", "b", "c"],
-        &[("START", "a"), ("START", "b"), ("a", "c"), ("b", "c")],
-        &[],
-    )
+    Wires::build(&["a", "b", "c"], &[("START", "a"), ("START", "b"), ("a", "c"), ("b", "c")], &[])
 }
 
 /// `START -> a -> b -> c`
@@ -194,10 +161,8 @@ fn a_resume_runs_what_is_unfinished() {
         (resume(&wires, 0, &["a", "b"], vec![(0, END)]), "run 1"),
         (finished(1, END), "commit 1 [a b] then [c]"),
     ]);
-    Play::new(&wires).script([(
-        resume(&wires, 0, &["a", "b"], vec![(0, END), (1, END)]),
-        "commit 1 [a b] then [c]",
-    )]);
+    Play::new(&wires)
+        .script([(resume(&wires, 0, &["a", "b"], vec![(0, END), (1, END)]), "commit 1 [a b] then [c]")]);
     Play::new(&wires).script([(resume(&wires, 2, &[], Vec::new()), "stop Finished")]);
 }
 
@@ -222,11 +187,7 @@ fn targets_of_a_finished_task_survive_a_resume() {
 
 #[test]
 fn only_the_last_task_of_a_superstep_is_not_recorded() {
-    let wires = Wires::build(
-        &["a", "b", "c"],
-        &[("START", "a"), ("START", "b"), ("START", "c")],
-        &[],
-    );
+    let wires = Wires::build(&["a", "b", "c"], &[("START", "a"), ("START", "b"), ("START", "c")], &[]);
     Play::new(&wires).started().script([
         (finished(2, END), "record 2"),
         (finished(0, END), "record 0"),
@@ -239,28 +200,20 @@ fn a_pause_lets_its_siblings_finish_and_records_them_all() {
     Play::new(&diamond())
         .started()
         .script([(paused(0), ""), (finished(1, END), "record 1, stop Interrupted")]);
-    Play::new(&diamond())
-        .started()
-        .script([(finished(1, END), "record 1"), (paused(0), "stop Interrupted")]);
-    Play::new(&diamond())
-        .started()
-        .script([(paused(0), ""), (paused(1), "stop Interrupted")]);
+    Play::new(&diamond()).started().script([(finished(1, END), "record 1"), (paused(0), "stop Interrupted")]);
+    Play::new(&diamond()).started().script([(paused(0), ""), (paused(1), "stop Interrupted")]);
 }
 
 #[test]
 fn a_failure_cancels_its_siblings_and_keeps_what_they_finished() {
-    Play::new(&diamond())
-        .started()
-        .script([(failed(0), "abort, stop Failed { task: 0 }")]);
+    Play::new(&diamond()).started().script([(failed(0), "abort, stop Failed { task: 0 }")]);
     Play::new(&diamond()).started().script([
         (finished(1, END), "record 1"),
         (failed(0), "abort, stop Failed { task: 0 }"),
         (finished(1, END), ""),
         (Event::Committed, ""),
     ]);
-    Play::new(&diamond())
-        .started()
-        .script([(paused(1), ""), (failed(0), "abort, stop Failed { task: 0 }")]);
+    Play::new(&diamond()).started().script([(paused(1), ""), (failed(0), "abort, stop Failed { task: 0 }")]);
 }
 
 #[test]
@@ -288,14 +241,8 @@ fn a_retry_counts_attempts_and_waits() {
 
 #[test]
 fn a_failure_of_the_routing_keeps_the_result_of_the_node() {
-    let routing = Event::TaskFailed {
-        task: 1,
-        retry: None,
-        after_node: true,
-    };
-    Play::new(&diamond())
-        .started()
-        .script([(routing, "record 1, abort, stop Failed { task: 1 }")]);
+    let routing = Event::TaskFailed { task: 1, retry: None, after_node: true };
+    Play::new(&diamond()).started().script([(routing, "record 1, abort, stop Failed { task: 1 }")]);
 }
 
 #[test]
@@ -369,10 +316,7 @@ fn events_that_answer_no_command_change_nothing() {
 #[test]
 fn the_recursion_limit_is_the_number_of_user_supersteps() {
     for limit in 0..4 {
-        let limits = Limits {
-            recursion: limit,
-            ..Limits::default()
-        };
+        let limits = Limits { recursion: limit, ..Limits::default() };
         let mut play = Play::with(&chain(), limits);
         for event in [input(None), Event::Committed, finished(0, END)] {
             play.event(event);
@@ -384,11 +328,7 @@ fn the_recursion_limit_is_the_number_of_user_supersteps() {
             assert_eq!(play.machine.remaining(), limit - supersteps);
             line = play.superstep(1);
         }
-        let end = if limit < 3 {
-            "stop LimitReached"
-        } else {
-            "stop Finished"
-        };
+        let end = if limit < 3 { "stop LimitReached" } else { "stop Finished" };
         assert_eq!((supersteps, line.as_str()), (limit, end));
     }
 }
@@ -396,10 +336,7 @@ fn the_recursion_limit_is_the_number_of_user_supersteps() {
 #[test]
 fn a_resumed_run_has_the_whole_limit_again() {
     let wires = chain();
-    let limits = Limits {
-        recursion: 1,
-        ..Limits::default()
-    };
+    let limits = Limits { recursion: 1, ..Limits::default() };
     Play::with(&wires, limits).script([
         (resume(&wires, 1, &["b"], Vec::new()), "run 0"),
         (finished(0, END), "commit 2 [b] then [c]"),
@@ -412,19 +349,13 @@ fn a_resumed_run_has_the_whole_limit_again() {
 #[test]
 fn a_superstep_that_begins_again_at_its_barrier_counts_once() {
     let wires = diamond();
-    let limits = Limits {
-        recursion: 2,
-        ..Limits::default()
-    };
+    let limits = Limits { recursion: 2, ..Limits::default() };
     let mut play = Play::with(&wires, limits).started();
     play.event(finished(0, END));
     play.event(finished(1, END));
     assert_eq!(play.machine.remaining(), 1);
     play.script([
-        (
-            resume(&wires, 0, &["a", "b"], vec![(0, END), (1, END)]),
-            "commit 1 [a b] then [c]",
-        ),
+        (resume(&wires, 0, &["a", "b"], vec![(0, END), (1, END)]), "commit 1 [a b] then [c]"),
         (Event::Committed, "run 0"),
         (finished(0, END), "commit 2 [c] then []"),
         (Event::Committed, "stop Finished"),
@@ -438,10 +369,7 @@ fn at_most_so_many_tasks_run_at_once() {
         &[("START", "a"), ("START", "b"), ("START", "c"), ("START", "d")],
         &[],
     );
-    let limits = Limits {
-        concurrency: 2,
-        ..Limits::default()
-    };
+    let limits = Limits { concurrency: 2, ..Limits::default() };
     let mut play = Play::with(&wires, limits);
     for event in [input(None), Event::Committed, finished(0, END)] {
         play.event(event);
@@ -456,10 +384,7 @@ fn at_most_so_many_tasks_run_at_once() {
         (finished(0, END), "record 0, stop Interrupted"),
     ]);
     Play::with(&wires, limits).script([
-        (
-            resume(&wires, 0, &["a", "b", "c", "d"], vec![(1, END), (2, END)]),
-            "run 0, run 3",
-        ),
+        (resume(&wires, 0, &["a", "b", "c", "d"], vec![(1, END), (2, END)]), "run 0, run 3"),
         (finished(3, END), "record 3"),
     ]);
 }
@@ -476,10 +401,7 @@ fn what_may_be_asked_depends_on_the_phase() {
     play.event(Event::Committed);
     assert_eq!((play.machine.step(), play.machine.width()), (Some(1), 2));
     assert!(play.machine.barrier().is_none());
-    assert_eq!(
-        play.machine.task(1).map(|task| task.node),
-        play.topology.find(&"b".into())
-    );
+    assert_eq!(play.machine.task(1).map(|task| task.node), play.topology.find(&"b".into()));
     assert!(play.machine.task(2).is_none());
     play.event(Event::Cancel);
     assert_eq!((play.machine.step(), play.machine.width()), (None, 0));

@@ -25,17 +25,11 @@ fn next(node: &str, input: Option<&str>) -> NextTask {
 
 fn waiting(target: &str, sources: &[&str], arrived: &[&str]) -> JoinProgress {
     let names = |names: &[&str]| names.iter().map(|name| NodeName::from(*name)).collect();
-    JoinProgress {
-        target: target.into(),
-        sources: names(sources),
-        arrived: names(arrived),
-    }
+    JoinProgress { target: target.into(), sources: names(sources), arrived: names(arrived) }
 }
 
 fn error(frontier: Frontier) -> RestoreError {
-    restore(&topology(), &frontier, number)
-        .map(|_| ())
-        .expect_err("the frontier does not fit")
+    restore(&topology(), &frontier, number).map(|_| ()).expect_err("the frontier does not fit")
 }
 
 #[test]
@@ -44,10 +38,7 @@ fn a_frontier_comes_back_as_it_was_stored() {
     let frontier = Frontier {
         tasks: vec![
             next("b", None),
-            NextTask {
-                cause: Cause::Each { by: 3, index: 1 },
-                ..next("work", Some("7"))
-            },
+            NextTask { cause: Cause::Each { by: 3, index: 1 }, ..next("work", Some("7")) },
         ],
         joins: vec![waiting("c", &["a", "b"], &["a"])],
     };
@@ -57,20 +48,14 @@ fn a_frontier_comes_back_as_it_was_stored() {
 
 #[test]
 fn the_input_of_a_run_is_no_item() {
-    let frontier = Frontier {
-        tasks: vec![next("__start__", Some("[1,2]"))],
-        joins: vec![],
-    };
+    let frontier = Frontier { tasks: vec![next("__start__", Some("[1,2]"))], joins: vec![] };
     let (tasks, _) = restore(&topology(), &frontier, number).expect("START is there");
     assert_eq!((tasks[0].node, tasks[0].input.is_none()), (NodeId::START, true));
 }
 
 #[test]
 fn a_pending_node_that_is_gone_is_named() {
-    let frontier = Frontier {
-        tasks: vec![next("a", None), next("gone", None)],
-        joins: vec![],
-    };
+    let frontier = Frontier { tasks: vec![next("a", None), next("gone", None)], joins: vec![] };
     assert_eq!(
         alloc::format!("{}", error(frontier)),
         r#"the checkpoint's next node "gone" does not exist in graph "wires"; it was removed or renamed"#
@@ -79,27 +64,18 @@ fn a_pending_node_that_is_gone_is_named() {
 
 #[test]
 fn an_input_that_does_not_decode_names_its_node() {
-    let frontier = Frontier {
-        tasks: vec![next("work", Some(r#""seven""#))],
-        joins: vec![],
-    };
+    let frontier = Frontier { tasks: vec![next("work", Some(r#""seven""#))], joins: vec![] };
     assert!(matches!(error(frontier), RestoreError::Input { node, .. } if node.as_str() == "work"));
 }
 
 #[test]
 fn a_waiting_join_that_is_gone_is_named() {
-    let other_sources = Frontier {
-        tasks: vec![],
-        joins: vec![waiting("c", &["a", "work"], &["a"])],
-    };
+    let other_sources = Frontier { tasks: vec![], joins: vec![waiting("c", &["a", "work"], &["a"])] };
     assert!(matches!(
         error(other_sources),
         RestoreError::MissingJoin { target, .. } if target.as_str() == "c"
     ));
-    let no_such_source = Frontier {
-        tasks: vec![],
-        joins: vec![waiting("c", &["a", "gone"], &["a"])],
-    };
+    let no_such_source = Frontier { tasks: vec![], joins: vec![waiting("c", &["a", "gone"], &["a"])] };
     assert!(matches!(
         error(no_such_source),
         RestoreError::MissingNode { node, .. } if node.as_str() == "gone"

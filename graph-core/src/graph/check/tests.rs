@@ -115,10 +115,7 @@ fn a_node_nothing_leads_to_is_unreachable() {
     });
     assert_eq!(
         lines,
-        [
-            "node \"b\" cannot be reached from START",
-            "node \"c\" cannot be reached from START",
-        ]
+        ["node \"b\" cannot be reached from START", "node \"c\" cannot be reached from START",]
     );
 }
 
@@ -131,10 +128,7 @@ fn a_circle_without_an_exit_has_no_way_to_end() {
         g.edge(START, c);
         g.edge(c, END);
     });
-    assert_eq!(
-        lines,
-        ["node \"a\" has no way to END", "node \"b\" has no way to END"]
-    );
+    assert_eq!(lines, ["node \"a\" has no way to END", "node \"b\" has no way to END"]);
 }
 
 #[test]
@@ -146,10 +140,8 @@ fn a_decision_is_routed_once() {
     });
     assert_eq!(
         lines,
-        [
-            "node \"judge\" returns a route, and nothing says where its cases lead; \
-          add g.route(judge, |route| ..)"
-        ]
+        ["node \"judge\" returns a route, and nothing says where its cases lead; \
+          add g.route(judge, |route| ..)"]
     );
     let lines = problems(|g, nodes| {
         chain(g, nodes);
@@ -169,18 +161,12 @@ fn a_join_completes_before_its_target_runs() {
         g.edge(c, b);
         g.edge(b, END);
     });
-    assert_eq!(
-        lines,
-        ["the join into \"c\" can never complete: \"b\" cannot run before \"c\" has"]
-    );
+    assert_eq!(lines, ["the join into \"c\" can never complete: \"b\" cannot run before \"c\" has"]);
     let lines = problems(|g, [a, b, c]| {
         chain(g, [a, b, c]);
         g.join([a, c], c);
     });
-    assert_eq!(
-        lines,
-        ["the join into \"c\" can never complete: \"c\" cannot run before \"c\" has"]
-    );
+    assert_eq!(lines, ["the join into \"c\" can never complete: \"c\" cannot run before \"c\" has"]);
 }
 
 #[test]
@@ -189,10 +175,7 @@ fn a_join_has_several_sources() {
         chain(g, [a, b, c]);
         g.join([a, a], c);
     });
-    assert_eq!(
-        lines,
-        ["the join into \"c\" has fewer than two sources; use g.edge"]
-    );
+    assert_eq!(lines, ["the join into \"c\" has fewer than two sources; use g.edge"]);
 }
 
 #[test]
@@ -204,10 +187,7 @@ fn items_come_from_a_route_and_not_from_an_edge() {
         g.edge(work, END);
         g.edge(b, each(work, [1, 2]));
     });
-    assert_eq!(
-        lines,
-        ["a plain edge from \"b\" leads to `each(..)`; items are made by a route"]
-    );
+    assert_eq!(lines, ["a plain edge from \"b\" leads to `each(..)`; items are made by a route"]);
 }
 
 #[test]
@@ -241,11 +221,7 @@ fn nodes_that_always_share_a_superstep_do_not_write_one_field_for_one() {
     let error = pair(Essay::DRAFT.id()).expect_err("both write the draft");
     assert_eq!(
         error.problems,
-        [Problem::CertainConflict {
-            first: "x".into(),
-            second: "y".into(),
-            field: "draft".to_string(),
-        }]
+        [Problem::CertainConflict { first: "x".into(), second: "y".into(), field: "draft".to_string() }]
     );
     assert!(pair(Essay::FACTS.id()).is_ok(), "facts take several writers");
 }
@@ -264,10 +240,7 @@ fn a_map_that_panics_on_an_example_is_named() {
         g.edge(START, judge);
         g.route(judge, refuses);
     });
-    assert_eq!(
-        lines,
-        ["the route of \"judge\" panicked on the example of its case Revise: never revise"]
-    );
+    assert_eq!(lines, ["the route of \"judge\" panicked on the example of its case Revise: never revise"]);
 }
 
 #[test]

@@ -38,17 +38,9 @@ fn what_is_ignored_hidden_or_generated_is_not_read() {
 
     let options = IndexOptions::default().with_max_file_bytes(400);
     let index = DocIndex::build(folder.path(), &options).unwrap();
-    let found: Vec<_> = index
-        .search("word", 10)
-        .unwrap()
-        .into_iter()
-        .map(|passage| passage.path)
-        .collect();
+    let found: Vec<_> = index.search("word", 10).unwrap().into_iter().map(|passage| passage.path).collect();
     assert_eq!(found, ["a.md", "sub/b.md"], "equals are in order of their paths");
-    let skipped = |path: &str, reason| Skipped {
-        path: path.into(),
-        reason,
-    };
+    let skipped = |path: &str, reason| Skipped { path: path.into(), reason };
     assert_eq!(
         index.report(),
         &IndexReport {
@@ -78,24 +70,16 @@ fn a_folder_that_is_none_is_an_error() {
 #[test]
 fn a_heading_counts_more_than_a_mention() {
     let index = index(&[
-        (
-            "a.md",
-            "# Other\n\nForks are mentioned here, among several other things.\n",
-        ),
-        (
-            "b.md",
-            "# Forks\n\nThey are made here, among several other things.\n",
-        ),
+        ("a.md", "# Other\n\nForks are mentioned here, among several other things.\n"),
+        ("b.md", "# Forks\n\nThey are made here, among several other things.\n"),
     ]);
     assert_eq!(index.search("how is a fork made?", 5).unwrap()[0].path, "b.md");
 }
 
 #[test]
 fn neighbours_count_more_than_words_apart() {
-    let index = index(&[
-        ("a.md", "The write of a file is pending."),
-        ("b.md", "The file has a pending write."),
-    ]);
+    let index =
+        index(&[("a.md", "The write of a file is pending."), ("b.md", "The file has a pending write.")]);
     assert_eq!(index.search("pending write", 5).unwrap()[0].path, "b.md");
 }
 
@@ -111,20 +95,14 @@ fn identifiers_are_found_whole_and_by_their_parts() {
 fn counts_tell_which_words_the_documents_do_not_have() {
     let index = index(&[("a.md", "one checkpoint\n\nmany checkpoints\n\nnothing")]);
     let hits = index.lookup("Is a checkpoint a kangaroo?", 5).unwrap();
-    let word = |word: &str, passages| WordCount {
-        word: word.into(),
-        passages,
-    };
+    let word = |word: &str, passages| WordCount { word: word.into(), passages };
     assert_eq!(hits.words, [word("checkpoint", 2), word("kangaroo", 0)]);
     assert_eq!(hits.searched, 3);
 }
 
 #[test]
 fn a_query_without_telling_words_finds_nothing() {
-    assert_eq!(
-        index(&[("a.md", "what is it")]).search("what is it?", 5).unwrap(),
-        []
-    );
+    assert_eq!(index(&[("a.md", "what is it")]).search("what is it?", 5).unwrap(), []);
 }
 
 #[test]
@@ -134,16 +112,8 @@ fn a_very_long_query_is_searched_by_its_first_words() {
     let words =
         "args begin bench huge pick merge verb parallel config create broken db erase deps dir docs env";
     let numbered: Vec<_> = (0..5_000).map(|number| format!("word{number}")).collect();
-    let hits = index
-        .lookup(&format!("{words} {}", numbered.join(" ")), 5)
-        .unwrap();
-    assert_eq!(
-        hits.passages
-            .iter()
-            .map(|passage| &passage.path)
-            .collect::<Vec<_>>(),
-        ["a.md"]
-    );
+    let hits = index.lookup(&format!("{words} {}", numbered.join(" ")), 5).unwrap();
+    assert_eq!(hits.passages.iter().map(|passage| &passage.path).collect::<Vec<_>>(), ["a.md"]);
 }
 
 proptest! {

@@ -5,14 +5,7 @@ use super::*;
 fn split_text(text: &str) -> Vec<(PassageKind, String, (u32, u32), String)> {
     split("a.md", text)
         .into_iter()
-        .map(|passage| {
-            (
-                passage.kind,
-                passage.heading,
-                (passage.line_start, passage.line_end),
-                passage.text,
-            )
-        })
+        .map(|passage| (passage.kind, passage.heading, (passage.line_start, passage.line_end), passage.text))
         .collect()
 }
 
@@ -26,12 +19,7 @@ fn blocks_have_their_headings_and_lines() {
         (PassageKind::Prose, "One x", (5, 6), "Text of one\non two lines."),
         (PassageKind::List, "One x > Deep", (10, 11), "- a\n- b"),
         (PassageKind::Table, "One x > Two", (15, 17), "| h |\n|---|\n| c |"),
-        (
-            PassageKind::Code,
-            "One x > Two",
-            (19, 21),
-            "```rust\n// code\n```",
-        ),
+        (PassageKind::Code, "One x > Two", (19, 21), "```rust\n// code\n```"),
         (PassageKind::Prose, "Setext", (26, 26), "> quote"),
     ];
     assert_eq!(found.len(), expected.len());
@@ -50,26 +38,18 @@ fn what_a_colon_announces_stays_with_it() {
 
 #[test]
 fn a_long_list_is_cut_between_items() {
-    let items: String = (0..40)
-        .map(|item| format!("- item {item} {}\n", vec!["word"; 20].join(" ")))
-        .collect();
+    let items: String =
+        (0..40).map(|item| format!("- item {item} {}\n", vec!["word"; 20].join(" "))).collect();
     let found = split_text(&items);
     assert!(found.len() > 2);
-    assert!(
-        found
-            .iter()
-            .all(|passage| passage.3.len() <= LONG && passage.3.starts_with("- item"))
-    );
+    assert!(found.iter().all(|passage| passage.3.len() <= LONG && passage.3.starts_with("- item")));
     let whole: Vec<_> = found.iter().map(|passage| passage.3.as_str()).collect();
     assert_eq!(whole.join("\n"), items.trim_end(), "no item is lost");
 }
 
 #[test]
 fn front_matter_and_html_are_no_passages() {
-    assert_eq!(
-        split_text("---\ntitle: x\n---\n\n<!-- note -->\n\ntext\n").len(),
-        1
-    );
+    assert_eq!(split_text("---\ntitle: x\n---\n\n<!-- note -->\n\ntext\n").len(), 1);
 }
 
 proptest! {

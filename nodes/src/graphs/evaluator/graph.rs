@@ -78,10 +78,7 @@ impl<C: Send + Sync + 'static> EvaluatorGraph<C> {
 
     /// Makes the nodes and wires them.
     pub fn new(config: EvaluatorConfig) -> Self {
-        let initial = AgentState {
-            max_iterations: config.max_iterations,
-            ..AgentState::default()
-        };
+        let initial = AgentState { max_iterations: config.max_iterations, ..AgentState::default() };
         let mut graph = StateGraph::with_schema(Self::NAME, AgentState::schema(), initial);
         let agent = graph.node("agent", agent(&config));
         let tools = graph.node("tools", Tools::new(config.tools.clone(), AgentState::MESSAGES));
@@ -106,41 +103,25 @@ impl<C: Send + Sync + 'static> EvaluatorGraph<C> {
             DeciderNext::Finish => END,
             DeciderNext::Iterate => to(agent),
         });
-        Self {
-            graph,
-            agent,
-            tools,
-            evaluator,
-            ranker,
-            decider,
-        }
+        Self { graph, agent, tools, evaluator, ranker, decider }
     }
 }
 
 fn agent(config: &EvaluatorConfig) -> Agent<AgentState> {
-    Agent::new(
-        Arc::clone(&config.model),
-        AgentState::MESSAGES,
-        AgentState::ITERATION,
-    )
-    .tools(&config.tools)
-    .system(config.system.clone())
-    .task(AgentState::TASK)
-    .limit(AgentState::MAX_ITERATIONS)
-    .feedback(AgentState::EVALUATIONS)
-    .count(AgentState::LLM_CALLS)
+    Agent::new(Arc::clone(&config.model), AgentState::MESSAGES, AgentState::ITERATION)
+        .tools(&config.tools)
+        .system(config.system.clone())
+        .task(AgentState::TASK)
+        .limit(AgentState::MAX_ITERATIONS)
+        .feedback(AgentState::EVALUATIONS)
+        .count(AgentState::LLM_CALLS)
 }
 
 fn evaluator_node(config: &EvaluatorConfig) -> Evaluator<AgentState> {
-    Evaluator::new(
-        Arc::clone(&config.judge),
-        AgentState::TASK,
-        AgentState::MESSAGES,
-        AgentState::EVALUATIONS,
-    )
-    .iteration(AgentState::ITERATION)
-    .turn(AgentState::TURN)
-    .count(AgentState::LLM_CALLS)
+    Evaluator::new(Arc::clone(&config.judge), AgentState::TASK, AgentState::MESSAGES, AgentState::EVALUATIONS)
+        .iteration(AgentState::ITERATION)
+        .turn(AgentState::TURN)
+        .count(AgentState::LLM_CALLS)
 }
 
 fn ranker(config: &EvaluatorConfig) -> Ranker<AgentState> {

@@ -16,18 +16,11 @@ fn text(text: &str) -> ModelEvent {
 }
 
 fn start(index: u32, id: &str) -> ModelEvent {
-    ModelEvent::ToolCallStart {
-        index,
-        id: id.into(),
-        name: "t".into(),
-    }
+    ModelEvent::ToolCallStart { index, id: id.into(), name: "t".into() }
 }
 
 fn input(index: u32, json: &str) -> ModelEvent {
-    ModelEvent::ToolCallInput {
-        index,
-        json: json.into(),
-    }
+    ModelEvent::ToolCallInput { index, json: json.into() }
 }
 
 fn end(index: u32) -> ModelEvent {
@@ -52,10 +45,7 @@ fn cut(text: &str, cuts: &[usize]) -> Vec<String> {
         .chain([0, text.len()])
         .collect();
     places.sort_unstable();
-    places
-        .windows(2)
-        .map(|pair| text[pair[0]..pair[1]].to_owned())
-        .collect()
+    places.windows(2).map(|pair| text[pair[0]..pair[1]].to_owned()).collect()
 }
 
 proptest! {
@@ -106,47 +96,21 @@ proptest! {
 
 #[test]
 fn usage_keeps_the_largest_of_each_and_may_come_last() {
-    let usage = |input_tokens, output_tokens| {
-        ModelEvent::Usage(Usage {
-            input_tokens,
-            output_tokens,
-        })
-    };
-    let reply = fold([
-        usage(10, 1),
-        text("x"),
-        usage(0, 7),
-        stop(StopReason::EndTurn),
-        usage(0, 8),
-    ])
-    .unwrap();
-    assert_eq!(
-        reply.usage,
-        Usage {
-            input_tokens: 10,
-            output_tokens: 8
-        }
-    );
+    let usage = |input_tokens, output_tokens| ModelEvent::Usage(Usage { input_tokens, output_tokens });
+    let reply = fold([usage(10, 1), text("x"), usage(0, 7), stop(StopReason::EndTurn), usage(0, 8)]).unwrap();
+    assert_eq!(reply.usage, Usage { input_tokens: 10, output_tokens: 8 });
 }
 
 #[test]
 fn a_start_event_names_the_model() {
     assert_eq!(fold([stop(StopReason::EndTurn)]).unwrap().model, "asked");
-    let answering = ModelEvent::Start {
-        model: "answering".into(),
-    };
-    assert_eq!(
-        fold([answering, stop(StopReason::EndTurn)]).unwrap().model,
-        "answering"
-    );
+    let answering = ModelEvent::Start { model: "answering".into() };
+    assert_eq!(fold([answering, stop(StopReason::EndTurn)]).unwrap().model, "answering");
 }
 
 #[test]
 fn no_text_is_content_of_no_parts() {
-    assert_eq!(
-        fold([text(""), stop(StopReason::EndTurn)]).unwrap().content,
-        Content::empty()
-    );
+    assert_eq!(fold([text(""), stop(StopReason::EndTurn)]).unwrap().content, Content::empty());
 }
 
 #[test]
@@ -169,19 +133,10 @@ fn the_output_limit_drops_the_call_it_cut_and_keeps_the_complete_one() {
 #[test]
 fn events_out_of_place_are_faults() {
     let cases = [
-        (
-            vec![stop(StopReason::EndTurn), text("more")],
-            StreamFault::AfterStop,
-        ),
+        (vec![stop(StopReason::EndTurn), text("more")], StreamFault::AfterStop),
         (vec![input(0, "{}")], StreamFault::NoOpenToolCall { index: 0 }),
-        (
-            vec![start(0, "a"), end(0), input(0, "{}")],
-            StreamFault::NoOpenToolCall { index: 0 },
-        ),
-        (
-            vec![start(0, "a"), start(0, "b")],
-            StreamFault::DuplicateToolCall { index: 0 },
-        ),
+        (vec![start(0, "a"), end(0), input(0, "{}")], StreamFault::NoOpenToolCall { index: 0 }),
+        (vec![start(0, "a"), start(0, "b")], StreamFault::DuplicateToolCall { index: 0 }),
     ];
     for (events, fault) in cases {
         assert_eq!(fold(events), Err(fault));

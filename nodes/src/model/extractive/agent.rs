@@ -11,10 +11,7 @@ use crate::model::ModelRequest;
 /// Says what comes next in the conversation.
 pub(super) fn say(request: &ModelRequest) -> Saying {
     let messages = &request.messages;
-    let Some(asked) = messages
-        .iter()
-        .rposition(|message| matches!(message, Message::Human(_)))
-    else {
+    let Some(asked) = messages.iter().rposition(|message| matches!(message, Message::Human(_))) else {
         return Saying::Text(NOTHING_SEARCHED.to_owned());
     };
     let question = messages[asked].text();
@@ -35,30 +32,21 @@ pub(super) fn say(request: &ModelRequest) -> Saying {
 }
 
 fn conclude(question: &str, results: &[&ToolMessage]) -> String {
-    let hits: Vec<_> = results
-        .iter()
-        .filter(|result| result.status == ToolStatus::Ok)
-        .map(|result| hits(result))
-        .collect();
+    let hits: Vec<_> =
+        results.iter().filter(|result| result.status == ToolStatus::Ok).map(|result| hits(result)).collect();
     if let Some(answer) = answer(question, &hits) {
         return answer.to_string();
     }
     match results.last() {
         None => NOTHING_SEARCHED.to_owned(),
         Some(_) if !hits.is_empty() => NOT_ANSWERED.to_owned(),
-        Some(failed) => format!(
-            "The documents could not be searched: {}.",
-            failed.content.to_text()
-        ),
+        Some(failed) => format!("The documents could not be searched: {}.", failed.content.to_text()),
     }
 }
 
 /// Reads what a search found. The output of another tool is taken as one passage.
 fn hits(result: &ToolMessage) -> SearchHits {
-    let data = result
-        .data
-        .as_ref()
-        .and_then(|data| serde_json::from_value(data.clone()).ok());
+    let data = result.data.as_ref().and_then(|data| serde_json::from_value(data.clone()).ok());
     data.unwrap_or_else(|| {
         let text = result.content.to_text().into_owned();
         SearchHits {

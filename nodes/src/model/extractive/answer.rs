@@ -55,10 +55,6 @@ fn source(quote: &Match<'_>) -> String {
     } else {
         format!("{}-{}", passage.line_start, passage.line_end)
     };
-    let heading = if passage.heading.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", passage.heading)
-    };
+    let heading = if passage.heading.is_empty() { String::new() } else { format!(" ({})", passage.heading) };
     format!("{}:{lines}{heading}", passage.path)
 }

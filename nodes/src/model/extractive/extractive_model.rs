@@ -62,23 +62,10 @@ impl Extractive {
             Saying::Text(text) => (Content::text(text), Vec::new(), StopReason::EndTurn),
             Saying::Call(call) => (Content::empty(), vec![call], StopReason::ToolUse),
         };
-        let read: usize = request
-            .messages
-            .iter()
-            .map(|message| words(&message.text()).count())
-            .sum();
+        let read: usize = request.messages.iter().map(|message| words(&message.text()).count()).sum();
         let written = words(&content.to_text()).count();
-        let usage = Usage {
-            input_tokens: read as u64,
-            output_tokens: written as u64,
-        };
-        Ok(ModelReply {
-            content,
-            tool_calls,
-            usage,
-            stop,
-            model: Self::NAME.to_owned(),
-        })
+        let usage = Usage { input_tokens: read as u64, output_tokens: written as u64 };
+        Ok(ModelReply { content, tool_calls, usage, stop, model: Self::NAME.to_owned() })
     }
 }
 

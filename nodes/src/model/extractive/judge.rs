@@ -20,12 +20,7 @@ const COMPLETE: f64 = 0.6;
 pub(super) fn evaluate(request: &ModelRequest) -> Result<String, ModelError> {
     let prompt: EvaluatorPrompt = read(request)?;
     let (score, complete, feedback) = judge(&prompt);
-    write(&Evaluation {
-        iteration: prompt.iteration,
-        score,
-        complete,
-        feedback,
-    })
+    write(&Evaluation { iteration: prompt.iteration, score, complete, feedback })
 }
 
 fn judge(prompt: &EvaluatorPrompt) -> (f64, bool, String) {
@@ -35,10 +30,7 @@ fn judge(prompt: &EvaluatorPrompt) -> (f64, bool, String) {
     }
     let query = query(&prompt.task);
     if response == NOT_ANSWERED || response == NOTHING_SEARCHED {
-        let found = prompt
-            .evidence
-            .iter()
-            .map(|evidence| query.coverage(&Terms::of(&evidence.output)));
+        let found = prompt.evidence.iter().map(|evidence| query.coverage(&Terms::of(&evidence.output)));
         let found = found.fold(0.0, f64::max);
         let feedback = format!(
             "The response makes no claim. The evidence as a whole has {} of the task's telling words.",
@@ -72,9 +64,7 @@ pub(super) fn rank(request: &ModelRequest) -> Result<String, ModelError> {
     let prompt: RankerPrompt = read(request)?;
     let ordered = ordered(&prompt.task, &prompt.candidates);
     let Some((best, score)) = ordered.first() else {
-        return Err(ModelError::InvalidRequest {
-            reason: "there are no responses to compare".to_owned(),
-        });
+        return Err(ModelError::InvalidRequest { reason: "there are no responses to compare".to_owned() });
     };
     write(&Ranking {
         iteration: prompt.iteration,
@@ -88,17 +78,11 @@ pub(super) fn rank(request: &ModelRequest) -> Result<String, ModelError> {
 pub(super) fn decide(request: &ModelRequest) -> Result<String, ModelError> {
     let prompt: DeciderPrompt = read(request)?;
     let said = |candidate: &&Candidate| !candidate.response.trim().is_empty();
-    let ranked_first = prompt
-        .candidates
-        .iter()
-        .find(|candidate| Some(candidate.iteration) == prompt.best);
+    let ranked_first = prompt.candidates.iter().find(|candidate| Some(candidate.iteration) == prompt.best);
     let ordered = ordered(&prompt.task, &prompt.candidates);
-    let chosen = ranked_first
-        .filter(said)
-        .or_else(|| ordered.iter().map(|(candidate, _)| *candidate).find(said));
-    Ok(chosen
-        .map_or(NOT_ANSWERED, |candidate| candidate.response.as_str())
-        .to_owned())
+    let chosen =
+        ranked_first.filter(said).or_else(|| ordered.iter().map(|(candidate, _)| *candidate).find(said));
+    Ok(chosen.map_or(NOT_ANSWERED, |candidate| candidate.response.as_str()).to_owned())
 }
 
 /// Orders responses by their evaluations or, without one, by the words of the task they have.
@@ -108,10 +92,7 @@ fn ordered<'c>(task: &str, candidates: &'c [Candidate]) -> Vec<(&'c Candidate, f
         Some(evaluation) => evaluation.score,
         None => FOR_WORDS * query.coverage(&Terms::of(&candidate.response)),
     };
-    let mut scored: Vec<_> = candidates
-        .iter()
-        .map(|candidate| (candidate, score(candidate)))
-        .collect();
+    let mut scored: Vec<_> = candidates.iter().map(|candidate| (candidate, score(candidate))).collect();
     scored
         .sort_by(|(a, a_score), (b, b_score)| b_score.total_cmp(a_score).then(b.iteration.cmp(&a.iteration)));
     scored
@@ -123,33 +104,12 @@ fn query(task: &str) -> Query {
 
 /// Returns the share of the response's lines that are in the evidence. If it quotes, only quotes count.
 fn quoted(response: &str, evidence: &[Evidence]) -> f64 {
-    let quotes: Vec<_> = response
-        .lines()
-        .filter_map(|line| line.strip_prefix("> "))
-        .collect();
-    let lines = if quotes.is_empty() {
-        response.lines().collect()
-    } else {
-        quotes
-    };
-    let evidence: Vec<_> = evidence
-        .iter()
-        .map(|evidence| one_line(&evidence.output))
-        .collect();
-    let lines: Vec<_> = lines
-        .into_iter()
-        .map(one_line)
-        .filter(|line| !line.is_empty())
-        .collect();
-    let found = lines
-        .iter()
-        .filter(|line| evidence.iter().any(|text| text.contains(line.as_str())))
-        .count();
-    if lines.is_empty() {
-        0.0
-    } else {
-        found as f64 / lines.len() as f64
-    }
+    let quotes: Vec<_> = response.lines().filter_map(|line| line.strip_prefix("> ")).collect();
+    let lines = if quotes.is_empty() { response.lines().collect() } else { quotes };
+    let evidence: Vec<_> = evidence.iter().map(|evidence| one_line(&evidence.output)).collect();
+    let lines: Vec<_> = lines.into_iter().map(one_line).filter(|line| !line.is_empty()).collect();
+    let found = lines.iter().filter(|line| evidence.iter().any(|text| text.contains(line.as_str()))).count();
+    if lines.is_empty() { 0.0 } else { found as f64 / lines.len() as f64 }
 }
 
 fn one_line(text: &str) -> String {
@@ -162,15 +122,10 @@ fn percent(share: f64) -> String {
 
 fn read<T: DeserializeOwned>(request: &ModelRequest) -> Result<T, ModelError> {
     material(request).ok_or_else(|| ModelError::InvalidRequest {
-        reason: format!(
-            "the last human message has no material for purpose `{}`",
-            request.purpose
-        ),
+        reason: format!("the last human message has no material for purpose `{}`", request.purpose),
     })
 }
 
 fn write(judgement: &impl Serialize) -> Result<String, ModelError> {
-    serde_json::to_string(judgement).map_err(|error| ModelError::InvalidRequest {
-        reason: error.to_string(),
-    })
+    serde_json::to_string(judgement).map_err(|error| ModelError::InvalidRequest { reason: error.to_string() })
 }

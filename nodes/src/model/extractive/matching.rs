@@ -62,10 +62,7 @@ pub(super) fn best_matches<'h>(question: &str, searches: &'h [SearchHits], limit
 /// Returns how many passages have a word, as the searches counted.
 fn counted(term: &Term, searches: &[SearchHits]) -> Option<u64> {
     let words = searches.iter().flat_map(|search| &search.words);
-    words
-        .filter(|count| count.word == term.word)
-        .map(|count| count.passages)
-        .max()
+    words.filter(|count| count.word == term.word).map(|count| count.passages).max()
 }
 
 /// Returns for each file the score of its second best passage: whether it is about the question as a whole.
@@ -79,29 +76,16 @@ fn support(searches: &[SearchHits]) -> HashMap<&str, f64> {
             *second = second.max(passage.score);
         }
     }
-    best_two
-        .into_iter()
-        .map(|(path, [_, second])| (path, second))
-        .collect()
+    best_two.into_iter().map(|(path, [_, second])| (path, second)).collect()
 }
 
 fn read<'h>(query: &Query, passage: &'h Passage) -> impl Iterator<Item = Match<'h>> + use<'h> {
-    let source = Source {
-        path: &passage.path,
-        heading: &passage.heading,
-        text: &passage.text,
-    };
-    relevance(query, &source).into_iter().map(
-        |Relevance {
-             unit,
-             coverage,
-             score,
-         }| Match {
-            passage,
-            text: unit,
-            coverage,
-            // The search looked at whole passages; that decides between sentences that are alike.
-            score: score + FOR_PASSAGE * passage.score,
-        },
-    )
+    let source = Source { path: &passage.path, heading: &passage.heading, text: &passage.text };
+    relevance(query, &source).into_iter().map(|Relevance { unit, coverage, score }| Match {
+        passage,
+        text: unit,
+        coverage,
+        // The search looked at whole passages; that decides between sentences that are alike.
+        score: score + FOR_PASSAGE * passage.score,
+    })
 }

@@ -33,8 +33,5 @@ fn source(line: &str) -> Option<Source> {
     let place = line.strip_prefix("- ")?;
     let place = place.split_once(" (").map_or(place, |(place, _)| place);
     let (path, lines) = place.rsplit_once(':')?;
-    Some(Source {
-        path: path.to_owned(),
-        lines: lines.to_owned(),
-    })
+    Some(Source { path: path.to_owned(), lines: lines.to_owned() })
 }

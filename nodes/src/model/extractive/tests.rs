@@ -20,9 +20,7 @@ fn tools() -> ToolRegistry {
     fs::write(folder.path().join("forks.md"), FORKS).unwrap();
     fs::write(folder.path().join("storage.md"), STORAGE).unwrap();
     let index = DocIndex::build(folder.path(), &IndexOptions::default()).unwrap();
-    ToolRegistry::new()
-        .with(SearchDocs::new(Arc::new(index)))
-        .unwrap()
+    ToolRegistry::new().with(SearchDocs::new(Arc::new(index))).unwrap()
 }
 
 async fn next(tools: &ToolRegistry, messages: &[Message]) -> ModelReply {
@@ -47,10 +45,7 @@ async fn answer(tools: &ToolRegistry, messages: &mut Vec<Message>, question: &st
 async fn a_question_is_searched_for_first() {
     let reply = next(&tools(), &[Message::human("1", "What does a fork copy?")]).await;
     let query = json!({ "query": "What does a fork copy?" });
-    assert_eq!(
-        reply.tool_calls,
-        [ToolCall::new("search_docs-1", "search_docs", query)]
-    );
+    assert_eq!(reply.tool_calls, [ToolCall::new("search_docs-1", "search_docs", query)]);
     assert_eq!(reply.stop, StopReason::ToolUse);
     assert_eq!(reply.usage.input_tokens, 5);
 }
@@ -77,11 +72,7 @@ async fn what_the_documents_do_not_answer_is_said_so() {
         "How do I bake a checkpoint cake?",
         "How does it work?",
     ] {
-        assert_eq!(
-            answer(&tools(), &mut messages, question).await,
-            NOT_ANSWERED,
-            "{question}"
-        );
+        assert_eq!(answer(&tools(), &mut messages, question).await, NOT_ANSWERED, "{question}");
     }
 }
 
@@ -90,26 +81,15 @@ async fn each_question_of_a_conversation_is_searched_anew() {
     let (tools, mut messages) = (tools(), Vec::new());
     answer(&tools, &mut messages, "What does a fork copy?").await;
     let text = answer(&tools, &mut messages, "What is the journal mode?").await;
-    assert!(
-        text.starts_with("The documents say:\n\n> The journal mode is WAL."),
-        "{text}"
-    );
-    let mut ids: Vec<_> = messages
-        .iter()
-        .flat_map(Message::tool_calls)
-        .map(|call| &call.id)
-        .collect();
+    assert!(text.starts_with("The documents say:\n\n> The journal mode is WAL."), "{text}");
+    let mut ids: Vec<_> = messages.iter().flat_map(Message::tool_calls).map(|call| &call.id).collect();
     ids.dedup();
     assert_eq!(ids.len(), 2);
 }
 
 #[tokio::test]
 async fn without_documents_it_says_that_it_cannot_answer() {
-    let reply = next(
-        &ToolRegistry::new(),
-        &[Message::human("1", "What does a fork copy?")],
-    )
-    .await;
+    let reply = next(&ToolRegistry::new(), &[Message::human("1", "What does a fork copy?")]).await;
     assert_eq!(reply.text(), NOTHING_SEARCHED);
     assert_eq!(next(&tools(), &[]).await.text(), NOTHING_SEARCHED);
 }
@@ -135,10 +115,7 @@ async fn a_search_tool_that_gives_only_text_is_quoted_too() {
     });
     let tools = ToolRegistry::new().with(search).unwrap();
     let text = answer(&tools, &mut Vec::new(), "What does a fork copy?").await;
-    assert_eq!(
-        text,
-        "The documents say:\n\n> A fork copies nothing.\n\nSources:\n- search_docs:1-3"
-    );
+    assert_eq!(text, "The documents say:\n\n> A fork copies nothing.\n\nSources:\n- search_docs:1-3");
 }
 
 fn evaluator(response: &str) -> EvaluatorPrompt {
@@ -147,18 +124,13 @@ fn evaluator(response: &str) -> EvaluatorPrompt {
         task: "What does a fork copy?".into(),
         iteration: 1,
         response: response.into(),
-        evidence: vec![Evidence {
-            tool: "search_docs".into(),
-            output,
-        }],
+        evidence: vec![Evidence { tool: "search_docs".into(), output }],
     }
 }
 
 async fn evaluate(response: &str) -> crate::Evaluation {
     let prompt = evaluator(response);
-    prompt
-        .read(&Extractive.complete(prompt.to_request("1")).await.unwrap())
-        .unwrap()
+    prompt.read(&Extractive.complete(prompt.to_request("1")).await.unwrap()).unwrap()
 }
 
 #[tokio::test]
@@ -170,91 +142,47 @@ async fn an_evaluation_tells_quotes_from_inventions() {
     assert_eq!((quote.score, quote.complete), (1.0, true));
     assert!(invention.score < quote.score && beside.score < invention.score);
     assert!(!beside.complete);
-    assert!(
-        beside.feedback.contains("It does not have: fork, copy."),
-        "{}",
-        beside.feedback
-    );
+    assert!(beside.feedback.contains("It does not have: fork, copy."), "{}", beside.feedback);
     assert_eq!(evaluate(" \n").await.score, 0.0);
 }
 
 #[tokio::test]
 async fn to_claim_nothing_is_complete_and_the_better_the_less_there_was_to_claim() {
     let mut prompt = evaluator(NOT_ANSWERED);
-    let with_evidence = prompt
-        .read(&Extractive.complete(prompt.to_request("1")).await.unwrap())
-        .unwrap();
+    let with_evidence = prompt.read(&Extractive.complete(prompt.to_request("1")).await.unwrap()).unwrap();
     prompt.evidence.clear();
-    let without = prompt
-        .read(&Extractive.complete(prompt.to_request("1")).await.unwrap())
-        .unwrap();
+    let without = prompt.read(&Extractive.complete(prompt.to_request("1")).await.unwrap()).unwrap();
     assert!(with_evidence.complete && without.complete);
     assert!(with_evidence.score < without.score);
 }
 
 fn candidate(iteration: u32, response: &str, score: Option<f64>) -> Candidate {
-    let evaluation = score.map(|score| crate::Evaluation {
-        iteration,
-        score,
-        complete: false,
-        feedback: String::new(),
-    });
-    Candidate {
-        iteration,
-        response: response.into(),
-        evaluation,
-    }
+    let evaluation =
+        score.map(|score| crate::Evaluation { iteration, score, complete: false, feedback: String::new() });
+    Candidate { iteration, response: response.into(), evaluation }
 }
 
 #[tokio::test]
 async fn responses_are_ranked_by_score_and_of_equals_the_latest_first() {
-    let candidates = vec![
-        candidate(1, "a", Some(0.5)),
-        candidate(2, "b", Some(0.9)),
-        candidate(3, "c", Some(0.5)),
-    ];
-    let prompt = RankerPrompt {
-        task: "t".into(),
-        iteration: 3,
-        candidates,
-    };
-    let ranking = prompt
-        .read(&Extractive.complete(prompt.to_request("1")).await.unwrap())
-        .unwrap();
+    let candidates =
+        vec![candidate(1, "a", Some(0.5)), candidate(2, "b", Some(0.9)), candidate(3, "c", Some(0.5))];
+    let prompt = RankerPrompt { task: "t".into(), iteration: 3, candidates };
+    let ranking = prompt.read(&Extractive.complete(prompt.to_request("1")).await.unwrap()).unwrap();
     assert_eq!((ranking.order, ranking.best), (vec![2, 3, 1], 2));
 }
 
 async fn decide(candidates: Vec<Candidate>, best: Option<u32>) -> String {
-    let prompt = DeciderPrompt {
-        task: "What does a fork copy?".into(),
-        candidates,
-        best,
-    };
+    let prompt = DeciderPrompt { task: "What does a fork copy?".into(), candidates, best };
     let history = vec![Message::human("1", "What does a fork copy?")];
-    Extractive
-        .complete(prompt.to_request("2", history))
-        .await
-        .unwrap()
-        .text()
-        .into_owned()
+    Extractive.complete(prompt.to_request("2", history)).await.unwrap().text().into_owned()
 }
 
 #[tokio::test]
 async fn the_final_response_is_the_best_there_is() {
-    let candidates = vec![
-        candidate(1, "A fork copies nothing.", None),
-        candidate(2, "Bees.", None),
-    ];
+    let candidates = vec![candidate(1, "A fork copies nothing.", None), candidate(2, "Bees.", None)];
     assert_eq!(decide(candidates.clone(), Some(2)).await, "Bees.");
     assert_eq!(decide(candidates.clone(), None).await, "A fork copies nothing.");
-    assert_eq!(
-        decide(
-            vec![candidate(1, " ", None), candidate(2, "Bees.", None)],
-            Some(1)
-        )
-        .await,
-        "Bees."
-    );
+    assert_eq!(decide(vec![candidate(1, " ", None), candidate(2, "Bees.", None)], Some(1)).await, "Bees.");
     assert_eq!(decide(Vec::new(), None).await, NOT_ANSWERED);
 }
 

@@ -10,25 +10,17 @@ fn names_order_as_plain_strings_whatever_finishes_first() {
     let mut play = Play::new(&wires);
     play.event(input(None));
     play.event(Event::Committed);
-    assert_eq!(
-        play.event(finished(0, END)),
-        "commit 0 [__start__] then [A a10 a2 b]"
-    );
+    assert_eq!(play.event(finished(0, END)), "commit 0 [__start__] then [A a10 a2 b]");
 }
 
 #[test]
 fn node_tasks_come_first_then_items_by_producer_and_index() {
     let wires = Wires::build(&["p", "q", "w", "z", "y"], &[("START", "p"), ("START", "q")], &[]);
     let mut play = Play::new(&wires).started();
-    let first = each(&wires, "w", 1)
-        .and(to(&wires, "z"))
-        .and(each(&wires, "y", 2));
+    let first = each(&wires, "w", 1).and(to(&wires, "z")).and(each(&wires, "y", 2));
     let second = each(&wires, "w", 2).and(to(&wires, "y"));
     play.event(finished(1, second));
-    assert_eq!(
-        play.event(finished(0, first)),
-        "commit 1 [p q] then [y z w y y w w]"
-    );
+    assert_eq!(play.event(finished(0, first)), "commit 1 [p q] then [y z w y y w w]");
     let barrier = play.machine.barrier().expect("at the barrier");
     let causes: Vec<_> = barrier.next().filter_map(|task| task.cause.each()).collect();
     assert_eq!(causes, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]);
@@ -43,10 +35,7 @@ fn a_node_runs_once_however_many_wires_lead_to_it() {
     );
     let mut play = Play::new(&wires).started();
     play.event(finished(0, to(&wires, "c")));
-    assert_eq!(
-        play.event(finished(1, to(&wires, "c"))),
-        "commit 1 [a b] then [c]"
-    );
+    assert_eq!(play.event(finished(1, to(&wires, "c"))), "commit 1 [a b] then [c]");
     let barrier = play.machine.barrier().expect("at the barrier");
     let causes: Vec<_> = barrier.next().map(|task| task.cause.clone()).collect();
     assert_eq!(causes, [Cause::Tasks(smallvec::smallvec![0, 1])]);
@@ -54,11 +43,7 @@ fn a_node_runs_once_however_many_wires_lead_to_it() {
 
 /// `START -> a -> c, START -> b -> d -> c'`, with c after both a and d.
 fn late_join() -> Arc<Topology> {
-    Wires::build(
-        &["a", "b", "c", "d"],
-        &[("START", "a"), ("START", "b"), ("b", "d")],
-        &[(&["a", "d"], "c")],
-    )
+    Wires::build(&["a", "b", "c", "d"], &[("START", "a"), ("START", "b"), ("b", "d")], &[(&["a", "d"], "c")])
 }
 
 #[test]
@@ -67,26 +52,14 @@ fn a_join_waits_across_supersteps_and_then_waits_anew() {
     let mut play = Play::new(&wires).started();
     play.event(finished(0, END));
     assert_eq!(play.event(finished(1, END)), "commit 1 [a b] then [d]");
-    let waiting: Vec<_> = play
-        .machine
-        .joins()
-        .waiting()
-        .map(|(join, by)| (join, by.to_vec()))
-        .collect();
+    let waiting: Vec<_> = play.machine.joins().waiting().map(|(join, by)| (join, by.to_vec())).collect();
     assert_eq!(waiting, [(0, vec![id(&wires, "a")])]);
     play.event(Event::Committed);
-    assert_eq!(
-        play.event(finished(0, to(&wires, "a"))),
-        "commit 2 [d] then [a c]"
-    );
+    assert_eq!(play.event(finished(0, to(&wires, "a"))), "commit 2 [d] then [a c]");
     assert_eq!(play.machine.joins(), &Arrivals::none(&wires));
     play.event(Event::Committed);
     play.event(finished(0, END));
-    assert_eq!(
-        play.event(finished(1, END)),
-        "commit 3 [a c] then []",
-        "one of two is not enough"
-    );
+    assert_eq!(play.event(finished(1, END)), "commit 3 [a c] then []", "one of two is not enough");
 }
 
 #[test]
@@ -109,10 +82,7 @@ fn a_source_that_runs_twice_arrives_once() {
 fn a_source_of_several_tasks_leaves_nothing_behind() {
     let wires = Wires::build(&["a", "w", "z"], &[("START", "a")], &[(&["a", "w"], "z")]);
     let mut play = Play::new(&wires).started();
-    assert_eq!(
-        play.event(finished(0, each(&wires, "w", 3))),
-        "commit 1 [a] then [w w w]"
-    );
+    assert_eq!(play.event(finished(0, each(&wires, "w", 3))), "commit 1 [a] then [w w w]");
     play.event(Event::Committed);
     play.event(finished(0, END));
     play.event(finished(1, END));
@@ -136,19 +106,7 @@ fn a_resume_restores_half_arrived_joins() {
     let wires = late_join();
     let mut joins = Arrivals::none(&wires);
     joins.0[0].push(id(&wires, "a"));
-    let task = PlannedTask {
-        node: id(&wires, "d"),
-        cause: Cause::Input,
-        input: None,
-    };
-    let begin = Begin::Resume(Restored {
-        step: 1,
-        tasks: vec![task],
-        joins,
-        finished: Vec::new(),
-    });
-    Play::new(&wires).script([
-        (Event::Begin(begin), "run 0"),
-        (finished(0, END), "commit 2 [d] then [c]"),
-    ]);
+    let task = PlannedTask { node: id(&wires, "d"), cause: Cause::Input, input: None };
+    let begin = Begin::Resume(Restored { step: 1, tasks: vec![task], joins, finished: Vec::new() });
+    Play::new(&wires).script([(Event::Begin(begin), "run 0"), (finished(0, END), "commit 2 [d] then [c]")]);
 }
