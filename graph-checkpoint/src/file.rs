@@ -12,6 +12,7 @@ use superstep_core::checkpoint::StoreError;
 use crate::durability::Durability;
 use crate::fault::{Trouble, is_busy, sqlite};
 use crate::options::SqliteOptions;
+use crate::reader::snapshot;
 
 /// Marks a checkpoint file in SQLite's header: "SSTP".
 const APPLICATION_ID: u32 = 0x5353_5450;
@@ -138,21 +139,17 @@ impl File {
 
     /// Reads what the file is, before anything is written to it.
     fn identify(&self, connection: &Connection) -> Result<Found, StoreError> {
-        let read = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
-        let header = read("PRAGMA application_id")
-            .and_then(|application| Ok((application, read("PRAGMA user_version")?)))
-            .and_then(|(application, version)| {
-                Ok((application, version, read("SELECT count(*) FROM sqlite_schema")?))
-            });
-        let (application, version, tables) = match header {
-            Ok(header) => header,
-            Err(error) => {
-                return Err(match sqlite(error) {
-                    StoreError::Corrupt { .. } => StoreError::NotACheckpointFile(self.name()),
-                    other => other,
-                });
-            }
-        };
+        // On one snapshot: between two of them another program may make the file what it is to be.
+        let header = snapshot(connection, |connection| {
+            let read = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(sqlite);
+            let application = read("PRAGMA application_id")?;
+            let version = read("PRAGMA user_version")?;
+            Ok((application, version, read("SELECT count(*) FROM sqlite_schema")?))
+        });
+        let (application, version, tables) = header.map_err(|error| match error {
+            StoreError::Corrupt { .. } => StoreError::NotACheckpointFile(self.name()),
+            other => other,
+        })?;
         if application == 0 && version == 0 && tables == 0 {
             return Ok(Found::Nothing);
         }

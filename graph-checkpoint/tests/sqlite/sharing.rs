@@ -58,6 +58,26 @@ fn connections_in_one_program_build_one_chain() {
     });
 }
 
+/// Whoever opened a file while another was making its tables saw a part of its header before and a part after,
+/// and took it for something else.
+#[test]
+fn a_new_file_is_opened_by_many_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..60 {
+        let path = folder.path().join(format!("{round}.db"));
+        let start = std::sync::Barrier::new(6);
+        std::thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    start.wait();
+                    let options = SqliteSaver::options().durability(Durability::Process);
+                    run(async { options.open(&path).await.map(drop).unwrap() });
+                });
+            }
+        });
+    }
+}
+
 #[test]
 fn threads_that_commit_at_once_share_a_transaction() {
     run(async {
