@@ -1,0 +1,491 @@
+//! The same graphs on the driver, with nodes that dawdle, fail, ask and cancel on demand.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use superstep::checkpoint::MemorySaver;
+use superstep::graph::{END, NodeRef, START, StateGraph, Targets, each, to};
+use superstep::id::TaskId;
+use superstep::node::{Ask, Dep, FromRef, Input, NoInput, Snapshot, Takes, TaskInfo};
+use superstep::route::Route;
+use superstep::run::{Ambient, CancellationToken, Graph, Interrupt, Run, RunError, Status, Thread};
+use superstep::state::{Json, Update};
+use uuid::Uuid;
+
+use crate::reference::{Ending, Told};
+use crate::spec::{Kind, Said, Spec, Way, World, picks};
+
+#[derive(Route, Serialize, Deserialize)]
+enum Pick {
+    First,
+    Second,
+    Third,
+}
+
+impl Pick {
+    fn of(number: usize) -> Self {
+        match number {
+            0 => Self::First,
+            1 => Self::Second,
+            _ => Self::Third,
+        }
+    }
+
+    fn number(&self) -> usize {
+        match self {
+            Self::First => 0,
+            Self::Second => 1,
+            Self::Third => 2,
+        }
+    }
+}
+
+/// What goes wrong in a run, counted from its beginning.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Trouble {
+    #[default]
+    None,
+    /// This execution of a node fails.
+    Fail(usize),
+    /// The run is cancelled while a node gives way for this time.
+    Cancel(usize),
+    /// A task of this node and superstep asks before it finishes.
+    Ask(String, i64),
+    /// The run's future is dropped after so many polls.
+    Drop(usize),
+}
+
+/// The context of the nodes.
+#[derive(Clone, Default, FromRef)]
+pub(crate) struct Stage {
+    shared: Shared,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Shared(Arc<Mutex<Backstage>>);
+
+#[derive(Default)]
+struct Backstage {
+    /// From it follows how often each task gives way before it ends.
+    pace: u64,
+    trouble: Trouble,
+    token: CancellationToken,
+    executions: usize,
+    yields: usize,
+    finished: BTreeMap<TaskId, usize>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Backstage> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What every node does before it returns.
+    async fn perform(
+        &self,
+        task: &TaskInfo,
+        item: Option<u32>,
+        ask: &Ask<String, u32>,
+    ) -> Result<(), &'static str> {
+        let (dawdle, fails, asks) = {
+            let mut stage = self.lock();
+            let execution = stage.executions;
+            stage.executions += 1;
+            let asks = matches!(&stage.trouble, Trouble::Ask(node, step)
+                if *step == task.step() && node == task.node().as_str());
+            (
+                mix(stage.pace, task.node().as_str(), item) % 4,
+                stage.trouble == Trouble::Fail(execution),
+                asks,
+            )
+        };
+        for _ in 0..dawdle {
+            {
+                let mut stage = self.lock();
+                if stage.trouble == Trouble::Cancel(stage.yields) {
+                    stage.token.cancel();
+                }
+                stage.yields += 1;
+            }
+            tokio::task::yield_now().await;
+        }
+        if asks {
+            ask.ask("go on?".into()).await;
+        }
+        if fails {
+            return Err("it was told to");
+        }
+        if let Some(id) = task.task_id() {
+            *self.lock().finished.entry(id).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn executions(&self) -> usize {
+        self.lock().executions
+    }
+
+    pub(crate) fn yields(&self) -> usize {
+        self.lock().yields
+    }
+
+    /// Whether a task came to its end twice.
+    pub(crate) fn repeated(&self) -> bool {
+        self.lock().finished.values().any(|times| *times > 1)
+    }
+}
+
+fn mix(pace: u64, node: &str, item: Option<u32>) -> u64 {
+    let mut hash = pace ^ 0x9e37_79b9_7f4a_7c15;
+    let item = u64::from(item.unwrap_or(99));
+    for byte in node.bytes().map(u64::from).chain([item]) {
+        hash = (hash ^ byte).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+    }
+    hash >> 7
+}
+
+fn update(said: Vec<Said>) -> Update<World> {
+    said.into_iter().fold(World::update(), |update, said| match said {
+        Said::Log(text) => update.log([text]),
+        Said::SetLog(text) => update.set_log([text]),
+        Said::Total(more) => update.total(more),
+        Said::Last(text) => update.last(text),
+        Said::One(text) => update.one(text),
+        Said::Bell => update.bell(true),
+    })
+}
+
+/// Ids and times that count up.
+#[derive(Default)]
+struct Counting(Mutex<u64>);
+
+impl Ambient for Counting {
+    fn id(&self) -> Uuid {
+        let mut next = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *next += 1;
+        Uuid::from_u64_pair(
+            0x0194_3d4e_7c00_7000 + (*next << 16),
+            0x8000_0000_0000_0000 | *next,
+        )
+    }
+
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn roll(&self) -> f64 {
+        0.0
+    }
+}
+
+/// The handles of a graph's nodes, by position.
+struct Handles {
+    nodes: BTreeMap<usize, Targetable>,
+    workers: BTreeMap<usize, NodeRef<Takes<u32>, ()>>,
+}
+
+#[derive(Clone, Copy)]
+enum Targetable {
+    Plain(NodeRef<NoInput, ()>),
+    Routed(NodeRef<NoInput, Pick>),
+}
+
+impl Handles {
+    fn targets(&self, ways: &[Way]) -> Targets {
+        ways.iter().fold(END, |targets, way| {
+            targets.and(match way {
+                Way::To(node) => match self.nodes[node] {
+                    Targetable::Plain(node) => to(node),
+                    Targetable::Routed(node) => to(node),
+                },
+                Way::Each(worker, items) => each(self.workers[worker], 0..*items),
+            })
+        })
+    }
+}
+
+fn register(g: &mut StateGraph<World, Stage>, spec: &Arc<Spec>) -> Handles {
+    let mut handles = Handles {
+        nodes: BTreeMap::new(),
+        workers: BTreeMap::new(),
+    };
+    for (position, node) in spec.nodes.iter().enumerate() {
+        let acts = Arc::clone(spec);
+        match node.kind {
+            Kind::Plain { .. } => {
+                let act = move |world: Snapshot<World>,
+                                task: TaskInfo,
+                                ask: Ask<String, u32>,
+                                stage: Dep<Shared>| {
+                    let acts = Arc::clone(&acts);
+                    async move {
+                        stage.perform(&task, None, &ask).await?;
+                        Ok::<_, &'static str>(update(acts.nodes[position].says(None, &world)))
+                    }
+                };
+                handles
+                    .nodes
+                    .insert(position, Targetable::Plain(g.node(node.name, act)));
+            }
+            Kind::Routed { .. } => {
+                let act = move |world: Snapshot<World>,
+                                task: TaskInfo,
+                                ask: Ask<String, u32>,
+                                stage: Dep<Shared>| {
+                    let acts = Arc::clone(&acts);
+                    async move {
+                        stage.perform(&task, None, &ask).await?;
+                        let said = update(acts.nodes[position].says(None, &world));
+                        Ok::<_, &'static str>((said, Pick::of(picks(&world, 3))))
+                    }
+                };
+                handles
+                    .nodes
+                    .insert(position, Targetable::Routed(g.node(node.name, act)));
+            }
+            Kind::Worker { .. } => {
+                let act = move |world: Snapshot<World>,
+                                item: Input<u32>,
+                                task: TaskInfo,
+                                ask: Ask<String, u32>,
+                                stage: Dep<Shared>| {
+                    let acts = Arc::clone(&acts);
+                    async move {
+                        stage.perform(&task, Some(*item), &ask).await?;
+                        Ok::<_, &'static str>(update(acts.nodes[position].says(Some(*item), &world)))
+                    }
+                };
+                handles.workers.insert(position, g.node(node.name, act));
+            }
+        }
+    }
+    handles
+}
+
+fn wire(g: &mut StateGraph<World, Stage>, spec: &Spec, handles: &Arc<Handles>) {
+    for node in &spec.start {
+        g.edge(START, handles.targets(&[Way::To(*node)]));
+    }
+    for (position, node) in spec.nodes.iter().enumerate() {
+        let maps = Arc::clone(handles);
+        match (&node.kind, handles.nodes.get(&position)) {
+            (Kind::Plain { edges, branch }, Some(Targetable::Plain(handle))) => {
+                g.edge(*handle, END);
+                for edge in edges {
+                    g.edge(*handle, handles.targets(&[Way::To(*edge)]));
+                }
+                if let Some(cases) = branch.clone() {
+                    let decide = |world: &World| Pick::of(picks(world, 2));
+                    g.branch(*handle, decide, move |pick| {
+                        maps.targets(&cases[pick.number() % 2])
+                    });
+                }
+            }
+            (Kind::Routed { cases }, Some(Targetable::Routed(handle))) => {
+                let cases = cases.clone();
+                let decision = g.route(*handle, move |pick| maps.targets(&cases[pick.number()]));
+                // A circle of routes has a way out by this node, which leads to END.
+                if let Some(Targetable::Plain(first)) = handles.nodes.get(&0) {
+                    decision.may_reach(*first);
+                }
+            }
+            (Kind::Worker { edges }, _) => {
+                let handle = handles.workers[&position];
+                g.edge(handle, END);
+                for edge in edges {
+                    g.edge(handle, handles.targets(&[Way::To(*edge)]));
+                }
+            }
+            _ => unreachable!("a handle is of its node's kind"),
+        }
+    }
+}
+
+fn join(g: &mut StateGraph<World, Stage>, spec: &Spec, handles: &Handles) {
+    for (sources, target) in &spec.joins {
+        let plain: Vec<_> = sources
+            .iter()
+            .filter_map(|source| match handles.nodes.get(source) {
+                Some(Targetable::Plain(node)) => Some(*node),
+                _ => None,
+            })
+            .collect();
+        let workers: Vec<_> = sources
+            .iter()
+            .filter_map(|source| handles.workers.get(source).copied())
+            .collect();
+        match (handles.nodes[target], plain.as_slice(), workers.as_slice()) {
+            (Targetable::Plain(target), [_, _, ..], []) => g.join(plain, target),
+            (Targetable::Plain(target), [], _) => g.join(workers, target),
+            (Targetable::Plain(target), [plain, ..], [worker, ..]) => g.join((*plain, *worker), target),
+            (Targetable::Routed(target), [_, _, ..], []) => g.join(plain, target),
+            (Targetable::Routed(target), [], _) => g.join(workers, target),
+            (Targetable::Routed(target), [plain, ..], [worker, ..]) => g.join((*plain, *worker), target),
+            (_, _, []) => unreachable!("a join has two sources"),
+        }
+    }
+}
+
+/// The graph of a spec; one that no compiler would refuse.
+pub(crate) fn graph(spec: &mut Spec) -> Graph<World, Stage> {
+    if let Ok(graph) = compiled(spec) {
+        return graph;
+    }
+    // A join that can never complete is refused; without joins nothing is.
+    spec.joins.clear();
+    compiled(spec).expect("every node is reached and leads to END")
+}
+
+fn compiled(spec: &Spec) -> Result<Graph<World, Stage>, superstep::graph::BuildError> {
+    let spec = Arc::new(spec.clone());
+    let mut g = StateGraph::<World, Stage>::new("random");
+    let handles = Arc::new(register(&mut g, &spec));
+    wire(&mut g, &spec, &handles);
+    join(&mut g, &spec, &handles);
+    g.compile()
+}
+
+/// How a graph is to be run.
+pub(crate) struct Play {
+    pub(crate) pace: u64,
+    pub(crate) trouble: Trouble,
+    pub(crate) at_once: usize,
+    pub(crate) limit: u64,
+}
+
+/// What came of it.
+pub(crate) struct Played {
+    /// The checkpoints as the reference tells them.
+    pub(crate) told: Vec<Told>,
+    /// The same, byte for byte.
+    pub(crate) texts: Vec<String>,
+    pub(crate) ending: Ending,
+    pub(crate) stage: Shared,
+    /// Whether the trouble came before the end.
+    pub(crate) troubled: bool,
+}
+
+impl Play {
+    /// Runs a graph to its end, through all trouble.
+    pub(crate) fn run(self, graph: &Graph<World, Stage>) -> Played {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime
+            .expect("a runtime of one thread")
+            .block_on(self.to_the_end(graph))
+    }
+
+    async fn to_the_end(self, graph: &Graph<World, Stage>) -> Played {
+        let stage = Stage::default();
+        {
+            let mut backstage = stage.shared.lock();
+            backstage.pace = self.pace;
+            backstage.trouble = self.trouble.clone();
+        }
+        let graph = graph
+            .clone()
+            .with_context(stage.clone())
+            .checkpointer(MemorySaver::new());
+        let graph = graph.ambient(Counting::default()).max_concurrency(self.at_once);
+        let thread = graph.thread("t");
+        let mut troubled = false;
+        let mut polls = match self.trouble {
+            Trouble::Drop(polls) => polls,
+            _ => usize::MAX,
+        };
+        let mut asked = Vec::new();
+        let ending = loop {
+            let result = self
+                .once(&thread, &stage, polls, std::mem::take(&mut asked))
+                .await;
+            polls = usize::MAX;
+            match result {
+                Some(Ok(run)) => match run.status {
+                    Status::Finished => break Ending::Finished,
+                    Status::LimitReached { .. } => break Ending::LimitReached,
+                    Status::Interrupted { interrupts } => asked = interrupts,
+                    Status::Cancelled => {}
+                    other => panic!("nobody asked for {other:?}"),
+                },
+                Some(Err(RunError::Conflict {
+                    field, first, second, ..
+                })) => {
+                    break Ending::Conflict {
+                        field,
+                        first: first.to_string(),
+                        second: second.to_string(),
+                    };
+                }
+                Some(Err(RunError::Node(failure))) => {
+                    assert_eq!(failure.error.to_string(), "it was told to");
+                }
+                Some(Err(error)) => panic!("{error}"),
+                None => {}
+            }
+            assert!(
+                !troubled || matches!(self.trouble, Trouble::Ask(..)),
+                "trouble comes once"
+            );
+            troubled = true;
+        };
+        let (told, texts) = checkpoints(&thread).await;
+        Played {
+            told,
+            texts,
+            ending,
+            stage: stage.shared,
+            troubled,
+        }
+    }
+
+    /// Runs on from where the thread is; `None` when the run was dropped.
+    async fn once(
+        &self,
+        thread: &Thread<World>,
+        stage: &Stage,
+        mut polls: usize,
+        asked: Vec<Interrupt>,
+    ) -> Option<Result<Run<World>, RunError>> {
+        let token = CancellationToken::new();
+        stage.shared.lock().token = token.clone();
+        let (request, step) = match thread.head().await {
+            Ok(head) if asked.is_empty() => (thread.resume(), head.step()),
+            Ok(head) => {
+                let one = Json::encode(&1).expect("a number has a JSON form");
+                let answers = asked.iter().map(|ask| (ask.id, one.clone()));
+                (thread.answers(answers), head.step())
+            }
+            Err(_) => (thread.run(World::update().log(["in"])), 0),
+        };
+        let left = self.limit - u64::try_from(step).unwrap_or(0);
+        let mut run = request.cancel_on(token).recursion_limit(left).into_future();
+        poll_fn(|context| {
+            if polls == 0 {
+                return Poll::Ready(None);
+            }
+            polls -= 1;
+            run.as_mut().poll(context).map(Some)
+        })
+        .await
+    }
+}
+
+async fn checkpoints(thread: &Thread<World>) -> (Vec<Told>, Vec<String>) {
+    let history = thread.history().expect("there is a saver").collect().await;
+    let (mut told, mut texts) = (Vec::new(), Vec::new());
+    for summary in history.expect("memory does not fail").iter().rev() {
+        let past = thread.at(summary.id).await.expect("it is in the history");
+        let names = |names: &[superstep::id::NodeName]| names.iter().map(ToString::to_string).collect();
+        texts.push(serde_json::to_string(&past.loaded().checkpoint).expect("it is stored as JSON"));
+        told.push(Told {
+            step: summary.step,
+            ran: names(&summary.ran),
+            next: names(&summary.next),
+            world: past.into_state(),
+        });
+    }
+    (told, texts)
+}

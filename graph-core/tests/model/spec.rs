@@ -1,0 +1,263 @@
+//! Random small graphs: what their nodes are, where they lead, what they write.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
+use superstep::reducer::{Any, Append, Ephemeral, Sum};
+use superstep::state::State;
+
+/// The state of every graph.
+#[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct World {
+    #[reducer(Append)]
+    pub(crate) log: Vec<String>,
+    #[reducer(Sum)]
+    pub(crate) total: u64,
+    #[reducer(Any)]
+    pub(crate) last: String,
+    pub(crate) one: String,
+    #[reducer(Ephemeral)]
+    pub(crate) bell: bool,
+}
+
+/// One write of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Said {
+    Log(String),
+    SetLog(String),
+    Total(u64),
+    Last(String),
+    One(String),
+    Bell,
+}
+
+/// A target of a route or a branch.
+#[derive(Clone, Debug)]
+pub(crate) enum Way {
+    /// A node.
+    To(usize),
+    /// A worker, and how many items it gets.
+    Each(usize, u32),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    /// Leads along its edges; and along its branch, decided on what it sees after its own writes.
+    Plain {
+        edges: Vec<usize>,
+        branch: Option<[Vec<Way>; 2]>,
+    },
+    /// Decides where to go on what it saw.
+    Routed { cases: [Vec<Way>; 3] },
+    /// Takes items.
+    Worker { edges: Vec<usize> },
+}
+
+/// Which fields a node writes, beside the log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Writes {
+    pub(crate) total: bool,
+    pub(crate) one: bool,
+    pub(crate) overwrite: bool,
+    pub(crate) bell: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) writes: Writes,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Spec {
+    pub(crate) nodes: Vec<Node>,
+    /// Where START leads.
+    pub(crate) start: Vec<usize>,
+    pub(crate) joins: Vec<(Vec<usize>, usize)>,
+}
+
+/// Names whose order as strings is neither that of numbers nor that of registration.
+const NAMES: [&str; 9] = ["b", "a2", "a10", "A", "z", "Z", "é", "a", "w_"];
+
+impl Node {
+    /// What a task of the node writes, seeing `world`.
+    pub(crate) fn says(&self, item: Option<u32>, world: &World) -> Vec<Said> {
+        let bell = if world.bell { "!" } else { "" };
+        let item = item.map(|item| format!("({item})")).unwrap_or_default();
+        let text = format!("{}{item}@{}{bell}", self.name, world.log.len());
+        let mut said = vec![Said::Log(text.clone())];
+        if self.writes.overwrite {
+            said.push(Said::SetLog(format!("{text}=")));
+            said.push(Said::Log(format!("{text}+")));
+        }
+        if self.writes.total {
+            said.push(Said::Total(world.log.len() as u64 + 1));
+            said.push(Said::Last(text.clone()));
+        }
+        if self.writes.one {
+            said.push(Said::One(text));
+        }
+        if self.writes.bell {
+            said.push(Said::Bell);
+        }
+        said
+    }
+}
+
+/// Which of `cases` a node picks, seeing `world`.
+pub(crate) fn picks(world: &World, cases: usize) -> usize {
+    (world.log.len() + world.total as usize) % cases
+}
+
+/// What a strategy draws; indices are taken modulo what there is.
+#[derive(Clone, Debug)]
+struct Drawn {
+    plain: Vec<(Vec<usize>, Option<[Vec<DrawnWay>; 2]>, DrawnWrites)>,
+    routed: Vec<([Vec<DrawnWay>; 3], DrawnWrites)>,
+    workers: Vec<(Vec<usize>, DrawnWrites)>,
+    joins: Vec<(Vec<usize>, usize)>,
+    start: Vec<usize>,
+}
+
+type DrawnWay = (bool, usize, u32);
+type DrawnWrites = (bool, u8, u8, u8);
+
+impl Drawn {
+    fn spec(self) -> Spec {
+        let (plain, routed, workers) = (self.plain.len(), self.routed.len(), self.workers.len());
+        let nodes = plain + routed;
+        let edges = |drawn: &[usize]| {
+            let mut edges: Vec<usize> = drawn.iter().map(|edge| edge % nodes).collect();
+            edges.dedup();
+            edges
+        };
+        let way = |drawn: &DrawnWay| match drawn {
+            (true, worker, items) if workers > 0 => Way::Each(nodes + worker % workers, items % 4),
+            (_, node, _) => Way::To(node % nodes),
+        };
+        let ways = |drawn: &Vec<DrawnWay>| drawn.iter().map(way).collect::<Vec<_>>();
+        let mut kinds: Vec<(Kind, DrawnWrites)> = Vec::new();
+        for (to, branch, writes) in &self.plain {
+            let branch = branch.as_ref().map(|[a, b]| [ways(a), ways(b)]);
+            kinds.push((
+                Kind::Plain {
+                    edges: edges(to),
+                    branch,
+                },
+                *writes,
+            ));
+        }
+        for (position, ([a, b, c], writes)) in self.routed.iter().enumerate() {
+            let mut cases = [ways(a), ways(b), ways(c)];
+            // Every worker is reached from somewhere.
+            for worker in (0..workers).filter(|worker| worker % routed == position) {
+                cases[1].push(Way::Each(nodes + worker, 2));
+            }
+            kinds.push((Kind::Routed { cases }, *writes));
+        }
+        // Without a route nothing leads to a worker.
+        if routed > 0 {
+            for (to, writes) in &self.workers {
+                kinds.push((Kind::Worker { edges: edges(to) }, *writes));
+            }
+        }
+        let unrouted: Vec<usize> = (0..plain).chain(nodes..kinds.len()).collect();
+        let joins = self.joins.iter().filter_map(|(sources, target)| {
+            let target = target % nodes;
+            let mut sources: Vec<usize> = sources
+                .iter()
+                .map(|source| unrouted[source % unrouted.len()])
+                .collect();
+            sources.sort_unstable();
+            sources.dedup();
+            sources.retain(|source| *source != target);
+            // The builder takes sources of one type, or a pair of two.
+            if let Some(worker) = sources.iter().position(|source| *source >= nodes)
+                && worker > 0
+            {
+                sources = vec![sources[0], sources[worker]];
+            }
+            (sources.len() > 1).then_some((sources, target))
+        });
+        let nodes = kinds.into_iter().zip(NAMES).map(|((kind, writes), name)| Node {
+            name,
+            kind,
+            writes: Writes {
+                total: writes.0,
+                one: writes.1 == 0,
+                overwrite: writes.2 == 0,
+                bell: writes.3 == 0,
+            },
+        });
+        let spec = Spec {
+            joins: joins.collect(),
+            start: edges(&self.start),
+            nodes: nodes.collect(),
+        };
+        spec.reachable(plain + routed)
+    }
+}
+
+impl Spec {
+    /// Lets START lead to what nothing else leads to.
+    fn reachable(mut self, nodes: usize) -> Self {
+        loop {
+            let mut reached = self.start.clone();
+            let mut next = 0;
+            while next < reached.len() {
+                for target in self.leads_to(reached[next]) {
+                    if !reached.contains(&target) {
+                        reached.push(target);
+                    }
+                }
+                next += 1;
+            }
+            match (0..nodes).find(|node| !reached.contains(node)) {
+                Some(lost) => self.start.push(lost),
+                None => return self,
+            }
+        }
+    }
+
+    fn leads_to(&self, node: usize) -> Vec<usize> {
+        let to = |way: &Way| match way {
+            Way::To(node) | Way::Each(node, _) => *node,
+        };
+        match &self.nodes[node].kind {
+            Kind::Plain { edges, branch } => {
+                let branch = branch.iter().flatten().flatten().map(to);
+                edges.iter().copied().chain(branch).collect()
+            }
+            Kind::Routed { cases } => cases.iter().flatten().map(to).collect(),
+            Kind::Worker { edges } => edges.clone(),
+        }
+    }
+}
+
+/// Random graphs of at most eight nodes.
+pub(crate) fn specs() -> impl Strategy<Value = Spec> {
+    let way = || (any::<bool>(), 0..20usize, 0..8u32);
+    let ways = move || vec(way(), 0..3);
+    let edges = || vec(0..20usize, 0..3);
+    let writes = || (any::<bool>(), 0..12u8, 0..10u8, 0..12u8);
+    let branch = move || proptest::option::weighted(0.4, [ways(), ways()]);
+    let drawn = (
+        vec((edges(), branch(), writes()), 1..5),
+        vec(([ways(), ways(), ways()], writes()), 0..3),
+        vec((edges(), writes()), 0..3),
+        vec((vec(0..20usize, 2..4), 0..20usize), 0..3),
+        vec(0..20usize, 1..3),
+    );
+    drawn.prop_map(|(plain, routed, workers, joins, start)| {
+        let workers = if routed.is_empty() { Vec::new() } else { workers };
+        let drawn = Drawn {
+            plain,
+            routed,
+            workers,
+            joins,
+            start,
+        };
+        drawn.spec()
+    })
+}
