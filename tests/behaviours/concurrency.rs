@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use superstep::checkpoint::Checkpointer;
 use superstep::prelude::*;
-use superstep::run::ThreadError;
+use superstep::run::{EventKind, RunEvent, ThreadError};
 use tokio::sync::Barrier;
 
 use crate::support::{Calls, Stage, on_both_savers};
@@ -134,47 +134,121 @@ async fn a_run_that_lost_is_superseded_also_at_its_next_effect_or_question() {
     }
 }
 
-/// A run that found other results than its own used to load the thread anew and, where the other run had
-/// moved on meanwhile, to go on with that one's work.
-#[tokio::test]
-async fn results_of_another_run_count_and_a_run_that_is_behind_ends() {
-    on_both_savers(|saver| async move {
-        let mut g = StateGraph::<Log, Stage>::new("g");
-        let end = g.node("end", |calls: Dep<Calls>| async move {
-            calls.note("end");
-            Log::update().ran(["end"])
+/// `a` and `b`, then `end`. Every call of `a` and `b` gives another result, once its own cue was noted: `a1`
+/// for the first call of `a`.
+fn on_cue(stage: &Stage, saver: Arc<dyn Checkpointer>) -> Graph<Log> {
+    let mut g = StateGraph::<Log, Stage>::new("g");
+    let end = g.node("end", |calls: Dep<Calls>| async move {
+        calls.note("end");
+        Log::update().ran(["end"])
+    });
+    for name in ["a", "b"] {
+        let node = g.node(name, move |calls: Dep<Calls>| async move {
+            calls.note(name);
+            let call = format!("{name}{}", calls.of(name));
+            wait_for(&calls, &call).await;
+            Log::update().ran([call])
         });
-        for name in ["a", "b"] {
-            // Each call of the node gives another result.
-            let node = g.node(name, move |calls: Dep<Calls>| async move {
-                calls.note(name);
-                let call = calls.of(name);
-                while call == 1 && name == "b" && calls.of("go") == 0 {
+        g.edge(START, node);
+        g.edge(node, end);
+    }
+    g.edge(end, END);
+    let graph = g.compile().expect("sound").with_context(stage.clone());
+    graph.shared_checkpointer(saver)
+}
+
+async fn wait_for(calls: &Calls, what: &str) {
+    while calls.of(what) == 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Waits until this many results are stored on top of the head.
+async fn recorded(thread: &Thread<Log>, results: usize) {
+    while thread.head().await.expect("it ran").loaded().results.len() < results {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// What a run had finished last, and not recorded, used to be lost when it took over the results of another
+/// one: the task ran again.
+#[tokio::test]
+async fn the_result_that_was_recorded_first_is_the_one_that_counts() {
+    on_both_savers(|saver| async move {
+        let stage = Stage::default();
+        let thread = on_cue(&stage, saver).thread("t");
+        let overtake = async {
+            wait_for(&stage.calls, "b").await;
+            let calls = stage.calls.clone();
+            let run = thread.resume().observe(move |event: &RunEvent| {
+                if let EventKind::TaskFinished { node, .. } = &event.kind {
+                    calls.note(format!("fast finished {node}"));
+                }
+            });
+            let run = run.into_future();
+            let cues = async {
+                while stage.calls.of("a") < 2 || stage.calls.of("b") < 2 {
                     tokio::task::yield_now().await;
                 }
-                Log::update().ran([format!("{name}{call}")])
-            });
-            g.edge(START, node);
-            g.edge(node, end);
-        }
-        g.edge(end, END);
-        let stage = Stage::default();
-        let graph = g.compile().expect("sound").with_context(stage.clone());
-        let thread = graph.shared_checkpointer(saver).thread("t");
-        let overtake = async {
-            while stage.calls.of("b") == 0 {
-                tokio::task::yield_now().await;
-            }
-            let run = thread.resume().await;
-            stage.calls.note("go");
+                stage.calls.note("a1");
+                recorded(&thread, 1).await;
+                // The last task to finish is not recorded: it goes into the checkpoint. That is to be b.
+                stage.calls.note("a2");
+                wait_for(&stage.calls, "fast finished a").await;
+                stage.calls.note("b2");
+            };
+            let (run, ()) = tokio::join!(run, cues);
+            stage.calls.note("b1");
             run
         };
         let slow = thread.run(Log::update()).into_future();
-        let runs = tokio::join!(slow, overtake);
-        assert_eq!(one_won([runs.0, runs.1]).ran, ["a1", "b2", "end"], "a1 was recorded first");
-        assert_eq!(stage.calls.of("end"), 1);
+        let (slow, fast) = tokio::join!(slow, overtake);
+        assert!(matches!(slow, Err(RunError::Superseded { .. })), "{slow:?}");
+        assert_eq!(fast.expect("it was first").state.ran, ["a1", "b2", "end"]);
+        let ran = ["a", "b", "end"].map(|node| stage.calls.of(node));
+        assert_eq!(ran, [2, 2, 1]);
     })
     .await;
+}
+
+/// A run that found other results than its own used to load the thread anew and, where the other run had
+/// moved on meanwhile, to go on with that one's work.
+#[tokio::test]
+async fn a_run_that_is_behind_does_not_go_on_with_the_work_of_the_one_ahead() {
+    let stage = Stage::default();
+    let thread = on_cue(&stage, Arc::new(MemorySaver::new())).thread("t");
+    let calls = stage.calls.clone();
+    let slow = thread.run(Log::update()).observe(move |event: &RunEvent| {
+        if let EventKind::TaskFinished { node, .. } = &event.kind {
+            calls.note(format!("slow finished {node}"));
+        }
+    });
+    let overtake = async {
+        wait_for(&stage.calls, "b").await;
+        let run = thread.resume().recursion_limit(1).into_future();
+        let cues = async {
+            while stage.calls.of("a") < 2 || stage.calls.of("b") < 2 {
+                tokio::task::yield_now().await;
+            }
+            stage.calls.note("a2");
+            recorded(&thread, 1).await;
+            stage.calls.note("a1");
+            wait_for(&stage.calls, "slow finished a").await;
+            // The slow run learns that its result does not count.
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            stage.calls.note("b2");
+        };
+        let (run, ()) = tokio::join!(run, cues);
+        stage.calls.note("b1");
+        run
+    };
+    let (slow, fast) = tokio::join!(slow.into_future(), overtake);
+    assert!(matches!(slow, Err(RunError::Superseded { .. })), "{slow:?}");
+    let fast = fast.expect("it was first");
+    assert_eq!(fast.state.ran, ["a2", "b2"]);
+    assert_eq!(stage.calls.of("end"), 0, "that is for whoever resumes the thread");
 }
 
 #[tokio::test]

@@ -285,6 +285,30 @@ async fn a_failure_beside_a_question_leaves_the_question_open() {
     .await;
 }
 
+/// The question is there when the failure is seen, but has not been looked at.
+#[tokio::test]
+async fn a_question_in_the_moment_of_a_failure_is_asked_too() {
+    on_both_savers(|saver| async move {
+        let mut g = StateGraph::<Log>::new("g");
+        let fails = g.node("A", || async { Err::<(), _>("it was told to") });
+        let asks =
+            g.node(
+                "b",
+                |ask: Ask<String, u32>| async move { said(ask.ask("how old?".into()).await.to_string()) },
+            );
+        for node in [fails, asks] {
+            g.edge(START, node);
+            g.edge(node, END);
+        }
+        let graph = g.compile().expect("sound").shared_checkpointer(saver);
+        let thread = graph.thread("t");
+        thread.run(said("in")).await.expect_err("one of the two fails");
+        let asked = thread.head().await.expect("it ran").interrupts();
+        assert_eq!(questions(&asked), ["how old?"]);
+    })
+    .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_question_under_a_timeout_still_pauses() {
     let patient = |ask: Ask<String, u32>| async move {

@@ -97,11 +97,7 @@ impl Shared {
             stage.executions += 1;
             let asks = matches!(&stage.trouble, Trouble::Ask(node, step)
                 if *step == task.step() && node == task.node().as_str());
-            (
-                mix(stage.pace, task.node().as_str(), item) % 4,
-                stage.trouble == Trouble::Fail(execution),
-                asks,
-            )
+            (mix(stage.pace, task.node().as_str(), item) % 4, stage.trouble == Trouble::Fail(execution), asks)
         };
         for _ in 0..dawdle {
             {
@@ -167,10 +163,7 @@ impl Ambient for Counting {
     fn id(&self) -> Uuid {
         let mut next = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *next += 1;
-        Uuid::from_u64_pair(
-            0x0194_3d4e_7c00_7000 + (*next << 16),
-            0x8000_0000_0000_0000 | *next,
-        )
+        Uuid::from_u64_pair(0x0194_3d4e_7c00_7000 + (*next << 16), 0x8000_0000_0000_0000 | *next)
     }
 
     fn now(&self) -> Duration {
@@ -209,10 +202,7 @@ impl Handles {
 }
 
 fn register(g: &mut StateGraph<World, Stage>, spec: &Arc<Spec>) -> Handles {
-    let mut handles = Handles {
-        nodes: BTreeMap::new(),
-        workers: BTreeMap::new(),
-    };
+    let mut handles = Handles { nodes: BTreeMap::new(), workers: BTreeMap::new() };
     for (position, node) in spec.nodes.iter().enumerate() {
         let acts = Arc::clone(spec);
         match node.kind {
@@ -227,9 +217,7 @@ fn register(g: &mut StateGraph<World, Stage>, spec: &Arc<Spec>) -> Handles {
                         Ok::<_, &'static str>(update(acts.nodes[position].says(None, &world)))
                     }
                 };
-                handles
-                    .nodes
-                    .insert(position, Targetable::Plain(g.node(node.name, act)));
+                handles.nodes.insert(position, Targetable::Plain(g.node(node.name, act)));
             }
             Kind::Routed { .. } => {
                 let act = move |world: Snapshot<World>,
@@ -243,9 +231,7 @@ fn register(g: &mut StateGraph<World, Stage>, spec: &Arc<Spec>) -> Handles {
                         Ok::<_, &'static str>((said, Pick::of(picks(&world, 3))))
                     }
                 };
-                handles
-                    .nodes
-                    .insert(position, Targetable::Routed(g.node(node.name, act)));
+                handles.nodes.insert(position, Targetable::Routed(g.node(node.name, act)));
             }
             Kind::Worker { .. } => {
                 let act = move |world: Snapshot<World>,
@@ -280,9 +266,7 @@ fn wire(g: &mut StateGraph<World, Stage>, spec: &Spec, handles: &Arc<Handles>) {
                 }
                 if let Some(cases) = branch.clone() {
                     let decide = |world: &World| Pick::of(picks(world, 2));
-                    g.branch(*handle, decide, move |pick| {
-                        maps.targets(&cases[pick.number() % 2])
-                    });
+                    g.branch(*handle, decide, move |pick| maps.targets(&cases[pick.number() % 2]));
                 }
             }
             (Kind::Routed { cases }, Some(Targetable::Routed(handle))) => {
@@ -314,10 +298,8 @@ fn join(g: &mut StateGraph<World, Stage>, spec: &Spec, handles: &Handles) {
                 _ => None,
             })
             .collect();
-        let workers: Vec<_> = sources
-            .iter()
-            .filter_map(|source| handles.workers.get(source).copied())
-            .collect();
+        let workers: Vec<_> =
+            sources.iter().filter_map(|source| handles.workers.get(source).copied()).collect();
         match (handles.nodes[target], plain.as_slice(), workers.as_slice()) {
             (Targetable::Plain(target), [_, _, ..], []) => g.join(plain, target),
             (Targetable::Plain(target), [], _) => g.join(workers, target),
@@ -373,22 +355,17 @@ impl Play {
     /// Runs a graph to its end, through all trouble.
     pub(crate) fn run(self, graph: &Graph<World, Stage>) -> Played {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
-        runtime
-            .expect("a runtime of one thread")
-            .block_on(self.to_the_end(graph))
+        runtime.expect("a runtime of one thread").block_on(self.through_all_trouble(graph))
     }
 
-    async fn to_the_end(self, graph: &Graph<World, Stage>) -> Played {
+    async fn through_all_trouble(self, graph: &Graph<World, Stage>) -> Played {
         let stage = Stage::default();
         {
             let mut backstage = stage.shared.lock();
             backstage.pace = self.pace;
             backstage.trouble = self.trouble.clone();
         }
-        let graph = graph
-            .clone()
-            .with_context(stage.clone())
-            .checkpointer(MemorySaver::new());
+        let graph = graph.clone().with_context(stage.clone()).checkpointer(MemorySaver::new());
         let graph = graph.ambient(Counting::default()).max_concurrency(self.at_once);
         let thread = graph.thread("t");
         let mut troubled = false;
@@ -398,9 +375,7 @@ impl Play {
         };
         let mut asked = Vec::new();
         let ending = loop {
-            let result = self
-                .once(&thread, &stage, polls, std::mem::take(&mut asked))
-                .await;
+            let result = self.once(&thread, &stage, polls, std::mem::take(&mut asked)).await;
             polls = usize::MAX;
             match result {
                 Some(Ok(run)) => match run.status {
@@ -410,14 +385,8 @@ impl Play {
                     Status::Cancelled => {}
                     other => panic!("nobody asked for {other:?}"),
                 },
-                Some(Err(RunError::Conflict {
-                    field, first, second, ..
-                })) => {
-                    break Ending::Conflict {
-                        field,
-                        first: first.to_string(),
-                        second: second.to_string(),
-                    };
+                Some(Err(RunError::Conflict { field, first, second, .. })) => {
+                    break Ending::Conflict { field, first: first.to_string(), second: second.to_string() };
                 }
                 Some(Err(RunError::Node(failure))) => {
                     assert_eq!(failure.error.to_string(), "it was told to");
@@ -425,20 +394,11 @@ impl Play {
                 Some(Err(error)) => panic!("{error}"),
                 None => {}
             }
-            assert!(
-                !troubled || matches!(self.trouble, Trouble::Ask(..)),
-                "trouble comes once"
-            );
+            assert!(!troubled || matches!(self.trouble, Trouble::Ask(..)), "trouble comes once");
             troubled = true;
         };
         let (told, texts) = checkpoints(&thread).await;
-        Played {
-            told,
-            texts,
-            ending,
-            stage: stage.shared,
-            troubled,
-        }
+        Played { told, texts, ending, stage: stage.shared, troubled }
     }
 
     /// Runs on from where the thread is; `None` when the run was dropped.

@@ -19,12 +19,7 @@ use spec::{Spec, specs};
 const LIMIT: u64 = 6;
 
 fn play(pace: u64, trouble: Trouble, at_once: usize) -> Play {
-    Play {
-        pace,
-        trouble,
-        at_once,
-        limit: LIMIT,
-    }
+    Play { pace, trouble, at_once, limit: LIMIT }
 }
 
 fn agrees(spec: &Spec, played: &Played) -> Result<(), TestCaseError> {

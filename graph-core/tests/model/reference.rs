@@ -17,11 +17,7 @@ pub(crate) struct Told {
 pub(crate) enum Ending {
     Finished,
     LimitReached,
-    Conflict {
-        field: String,
-        first: String,
-        second: String,
-    },
+    Conflict { field: String, first: String, second: String },
 }
 
 type Task = (usize, Option<u32>);
@@ -34,11 +30,8 @@ struct Reference<'s> {
 
 /// Runs a graph on the input `in`: what each checkpoint holds, and how it ends.
 pub(crate) fn tell(spec: &Spec, limit: u64) -> (Vec<Told>, Ending) {
-    let mut run = Reference {
-        spec,
-        world: World::default(),
-        arrived: vec![BTreeSet::new(); spec.joins.len()],
-    };
+    let mut run =
+        Reference { spec, world: World::default(), arrived: vec![BTreeSet::new(); spec.joins.len()] };
     let start = vec!["__start__".to_owned()];
     let mut told = vec![run.told(-1, Vec::new(), start.clone())];
     run.world.log.push("in".into());
@@ -53,10 +46,8 @@ pub(crate) fn tell(spec: &Spec, limit: u64) -> (Vec<Told>, Ending) {
         }
         let ran = tasks;
         let snapshot = run.world.clone();
-        let said: Vec<Vec<Said>> = ran
-            .iter()
-            .map(|(node, item)| spec.nodes[*node].says(*item, &snapshot))
-            .collect();
+        let said: Vec<Vec<Said>> =
+            ran.iter().map(|(node, item)| spec.nodes[*node].says(*item, &snapshot)).collect();
         if let Some(conflict) = run.merge(&ran, &said) {
             return (told, conflict);
         }
@@ -72,19 +63,11 @@ pub(crate) fn tell(spec: &Spec, limit: u64) -> (Vec<Told>, Ending) {
 
 impl Reference<'_> {
     fn told(&self, step: i64, ran: Vec<String>, next: Vec<String>) -> Told {
-        Told {
-            step,
-            ran,
-            next,
-            world: self.world.clone(),
-        }
+        Told { step, ran, next, world: self.world.clone() }
     }
 
     fn names(&self, tasks: &[Task]) -> Vec<String> {
-        tasks
-            .iter()
-            .map(|(node, _)| self.spec.nodes[*node].name.to_owned())
-            .collect()
+        tasks.iter().map(|(node, _)| self.spec.nodes[*node].name.to_owned()).collect()
     }
 
     /// Applies the writes of a superstep, unless two of its tasks disagree.
@@ -94,11 +77,7 @@ impl Reference<'_> {
         for (task, said) in said.iter().enumerate() {
             let conflict = |field: &str, first: usize| {
                 let name = |task: usize| self.spec.nodes[ran[task].0].name.to_owned();
-                Some(Ending::Conflict {
-                    field: field.to_owned(),
-                    first: name(first),
-                    second: name(task),
-                })
+                Some(Ending::Conflict { field: field.to_owned(), first: name(first), second: name(task) })
             };
             for write in said {
                 let field = match write {
@@ -139,9 +118,7 @@ impl Reference<'_> {
     fn ways(&self, node: usize, snapshot: &World, said: &[Said]) -> Vec<Way> {
         match &self.spec.nodes[node].kind {
             Kind::Routed { cases } => cases[picks(snapshot, cases.len())].clone(),
-            Kind::Plain {
-                branch: Some(cases), ..
-            } => {
+            Kind::Plain { branch: Some(cases), .. } => {
                 let mut own = snapshot.clone();
                 for write in said {
                     match write {
@@ -170,10 +147,7 @@ impl Reference<'_> {
             }));
         }
         for (join, (sources, target)) in self.spec.joins.iter().enumerate() {
-            let here = ran
-                .iter()
-                .map(|(node, _)| *node)
-                .filter(|node| sources.contains(node));
+            let here = ran.iter().map(|(node, _)| *node).filter(|node| sources.contains(node));
             self.arrived[join].extend(here);
             if self.arrived[join].len() == sources.len() {
                 self.arrived[join].clear();

@@ -43,10 +43,7 @@ pub(crate) enum Way {
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     /// Leads along its edges; and along its branch, decided on what it sees after its own writes.
-    Plain {
-        edges: Vec<usize>,
-        branch: Option<[Vec<Way>; 2]>,
-    },
+    Plain { edges: Vec<usize>, branch: Option<[Vec<Way>; 2]> },
     /// Decides where to go on what it saw.
     Routed { cases: [Vec<Way>; 3] },
     /// Takes items.
@@ -113,13 +110,14 @@ pub(crate) fn picks(world: &World, cases: usize) -> usize {
 /// What a strategy draws; indices are taken modulo what there is.
 #[derive(Clone, Debug)]
 struct Drawn {
-    plain: Vec<(Vec<usize>, Option<[Vec<DrawnWay>; 2]>, DrawnWrites)>,
+    plain: Vec<(Vec<usize>, Option<DrawnBranch>, DrawnWrites)>,
     routed: Vec<([Vec<DrawnWay>; 3], DrawnWrites)>,
     workers: Vec<(Vec<usize>, DrawnWrites)>,
     joins: Vec<(Vec<usize>, usize)>,
     start: Vec<usize>,
 }
 
+type DrawnBranch = [Vec<DrawnWay>; 2];
 type DrawnWay = (bool, usize, u32);
 type DrawnWrites = (bool, u8, u8, u8);
 
@@ -140,13 +138,7 @@ impl Drawn {
         let mut kinds: Vec<(Kind, DrawnWrites)> = Vec::new();
         for (to, branch, writes) in &self.plain {
             let branch = branch.as_ref().map(|[a, b]| [ways(a), ways(b)]);
-            kinds.push((
-                Kind::Plain {
-                    edges: edges(to),
-                    branch,
-                },
-                *writes,
-            ));
+            kinds.push((Kind::Plain { edges: edges(to), branch }, *writes));
         }
         for (position, ([a, b, c], writes)) in self.routed.iter().enumerate() {
             let mut cases = [ways(a), ways(b), ways(c)];
@@ -165,10 +157,8 @@ impl Drawn {
         let unrouted: Vec<usize> = (0..plain).chain(nodes..kinds.len()).collect();
         let joins = self.joins.iter().filter_map(|(sources, target)| {
             let target = target % nodes;
-            let mut sources: Vec<usize> = sources
-                .iter()
-                .map(|source| unrouted[source % unrouted.len()])
-                .collect();
+            let mut sources: Vec<usize> =
+                sources.iter().map(|source| unrouted[source % unrouted.len()]).collect();
             sources.sort_unstable();
             sources.dedup();
             sources.retain(|source| *source != target);
@@ -190,11 +180,7 @@ impl Drawn {
                 bell: writes.3 == 0,
             },
         });
-        let spec = Spec {
-            joins: joins.collect(),
-            start: edges(&self.start),
-            nodes: nodes.collect(),
-        };
+        let spec = Spec { joins: joins.collect(), start: edges(&self.start), nodes: nodes.collect() };
         spec.reachable(plain + routed)
     }
 }
@@ -251,13 +237,7 @@ pub(crate) fn specs() -> impl Strategy<Value = Spec> {
     );
     drawn.prop_map(|(plain, routed, workers, joins, start)| {
         let workers = if routed.is_empty() { Vec::new() } else { workers };
-        let drawn = Drawn {
-            plain,
-            routed,
-            workers,
-            joins,
-            start,
-        };
+        let drawn = Drawn { plain, routed, workers, joins, start };
         drawn.spec()
     })
 }
