@@ -4,10 +4,15 @@
 //! cargo run --example hello -- Ada
 //! ```
 
-#![expect(clippy::print_stdout, reason = "a command-line program prints")]
+mod terminal;
+
+use std::error::Error;
+use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
+
+use crate::terminal::print;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Greeting {
@@ -24,7 +29,11 @@ async fn shout(greeting: Snapshot<Greeting>) -> Update<Greeting> {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> ExitCode {
+    terminal::ended(run().await)
+}
+
+async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let mut g = StateGraph::<Greeting>::new("hello");
     let greet = g.node("greet", greet);
     let shout = g.node("shout", shout);
@@ -35,6 +44,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let name = std::env::args().nth(1).unwrap_or_else(|| "world".into());
     let greeting = hello.run(Greeting::update().name(name)).await?.finished()?;
-    println!("{}", greeting.text);
-    Ok(())
+    print(greeting.text)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -5,12 +5,16 @@
 //! cargo run --example reducers -- README.md Cargo.toml
 //! ```
 
-#![expect(clippy::print_stdout, reason = "a command-line program prints")]
+mod terminal;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
+
+use crate::terminal::print;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Census {
@@ -61,7 +65,11 @@ async fn report(census: Snapshot<Census>) -> Update<Census> {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> ExitCode {
+    terminal::ended(run().await)
+}
+
+async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let mut g = StateGraph::<Census>::new("census");
     let plan = g.node("plan", plan);
     let count = g.node("count", count);
@@ -73,12 +81,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     g.join((count, weigh), report);
     g.edge(report, END);
     let census = g.compile()?;
-    println!("{}", census.mermaid());
+    print(census.mermaid())?;
 
     let mut files: Vec<String> = std::env::args().skip(1).collect();
     if files.is_empty() {
+        // This repository's own, wherever the program is started.
+        std::env::set_current_dir(env!("CARGO_MANIFEST_DIR"))?;
         files = vec!["Cargo.toml".into(), "src/lib.rs".into()];
     }
-    println!("{}", census.run(Census::update().files(files)).await?.finished()?.report);
-    Ok(())
+    print(census.run(Census::update().files(files)).await?.finished()?.report)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,16 +1,25 @@
 //! A question to a person, answered by another process: hours or a reboot may lie between the two.
 //!
 //! ```text
+//! cargo run --example review                            # a first draft, or the question that waits
 //! cargo run --example review -- draft "Typed graphs"
 //! cargo run --example review -- answer revise
 //! cargo run --example review -- answer accept
 //! ```
 
-#![expect(clippy::print_stdout, reason = "a command-line program prints")]
+#![expect(clippy::print_stderr, reason = "a command-line program says there how to call it")]
+
+mod terminal;
+
+use std::error::Error;
+use std::process::ExitCode;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
+use superstep::run::ThreadError;
+
+use crate::terminal::print;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Article {
@@ -36,7 +45,11 @@ async fn review(article: Snapshot<Article>, editor: Ask<String, Verdict>) -> Ver
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> ExitCode {
+    terminal::ended(run().await)
+}
+
+async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let mut g = StateGraph::<Article>::new("review");
     let write = g.node("write", write);
     let review = g.node("review", review);
@@ -52,17 +65,33 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let run = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] if waits(&thread).await? => thread.resume().await?,
+        [] => thread.run(Article::update().title("Typed graphs").clear_drafts()).await?,
         ["draft", title] => thread.run(Article::update().title(*title).clear_drafts()).await?,
         ["answer", "accept"] => thread.answer(&Verdict::Accept).await?,
         ["answer", "revise"] => thread.answer(&Verdict::Revise).await?,
-        _ => return Err("usage: review draft TITLE | review answer accept|revise".into()),
+        _ => {
+            eprintln!("usage: review [draft TITLE | answer accept | answer revise]");
+            return Ok(ExitCode::from(2));
+        }
     };
     match run.status {
         Status::Interrupted { interrupts } => {
-            println!("accept or revise? {}", interrupts[0].question::<String>()?);
-            println!("the question waits in {}", db.display());
+            print(format_args!("accept or revise? {}", interrupts[0].question::<String>()?))?;
+            print(format_args!("the question waits in {}; to answer it:", db.display()))?;
+            print("  cargo run --example review -- answer accept")?;
+            print("  cargo run --example review -- answer revise")?;
         }
-        _ => println!("published: {}", run.state.drafts.join(" | ")),
+        _ => print(format_args!("published: {}", run.state.drafts.join(" | ")))?,
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether something is left to do for the article: a question waits, or a draft was cut short.
+async fn waits(thread: &Thread<Article>) -> Result<bool, ThreadError> {
+    match thread.head().await {
+        Ok(head) => Ok(!head.next().is_empty()),
+        Err(ThreadError::NeverRan(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
 }

@@ -4,10 +4,15 @@
 //! cargo run --example time_travel
 //! ```
 
-#![expect(clippy::print_stdout, reason = "a command-line program prints")]
+mod terminal;
+
+use std::error::Error;
+use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
+
+use crate::terminal::print;
 
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Trip {
@@ -28,7 +33,11 @@ async fn book(trip: Snapshot<Trip>) -> Update<Trip> {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> ExitCode {
+    terminal::ended(run().await)
+}
+
+async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let mut g = StateGraph::<Trip>::new("trip");
     let travel = g.node("travel", travel);
     let book = g.node("book", book);
@@ -39,10 +48,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let rich = trips.thread("rich");
     rich.run(Trip { budget: 900, ..Trip::default() }).await?.finished()?;
-    println!("the thread's checkpoints, newest first:");
+    print("the thread's checkpoints, newest first:")?;
     let mut history = rich.history()?;
     while let Some(checkpoint) = history.next().await? {
-        println!("  step {:>2}  ran {:?}  next {:?}", checkpoint.step, checkpoint.ran, checkpoint.next);
+        let (step, ran, next) = (checkpoint.step, &checkpoint.ran, &checkpoint.next);
+        print(format_args!("  step {step:>2}  ran {ran:?}  next {next:?}"))?;
     }
 
     // A fork begins where the hotel was still to be booked. It shares the past and copies nothing.
@@ -52,10 +62,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     for thread in [&rich, &poor] {
         let head = thread.head().await?;
-        println!("{}: {:?}", thread.id(), head.state());
+        print(format_args!("{}: {:?}", thread.id(), head.state()))?;
     }
     let (rich, poor) = (rich.head().await?.into_state(), poor.head().await?.into_state());
     assert_eq!(rich.legs, poor.legs, "the flight was booked before the fork");
     assert_ne!(rich.hotel, poor.hotel, "the hotel after it");
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,16 +1,18 @@
 //! What the program prints at the end.
 
+use std::fmt::Display;
+use std::io;
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::json;
 use superstep::nodes::graphs::AgentState;
 use superstep::nodes::message::Message;
 use superstep::nodes::model::extractive::{Source, sources};
-use superstep::nodes::node::is_complete;
+use superstep::nodes::node::{LlmCalls, is_complete};
 use superstep::run::Run;
 
 use crate::arguments::Arguments;
+use crate::terminal::print;
 
 /// The answer, and how it came about.
 #[derive(Serialize)]
@@ -19,33 +21,39 @@ pub(crate) struct Answer {
     sources: Vec<Source>,
     complete: bool,
     iterations: u32,
-    llm_calls: serde_json::Value,
+    llm_calls: Calls,
     thread_id: String,
     checkpoint_id: Option<String>,
     checkpoints: usize,
     db: String,
 }
 
+/// The model calls by purpose, and all of them.
+#[derive(Serialize)]
+struct Calls {
+    agent: u32,
+    evaluator: u32,
+    ranker: u32,
+    decider: u32,
+    total: u32,
+}
+
+impl Calls {
+    fn of(calls: &LlmCalls) -> Self {
+        let LlmCalls { agent, evaluator, ranker, decider, .. } = *calls;
+        Self { agent, evaluator, ranker, decider, total: calls.total() }
+    }
+}
+
 impl Answer {
     pub(crate) fn of(run: &Run<AgentState>, checkpoints: usize, db: &Path) -> Self {
         let state = &run.state;
         let response = state.response.clone().unwrap_or_default();
-        let calls = &state.llm_calls;
-        let said = state.messages.iter().rev().find_map(|message| match message {
-            Message::Ai(said) => Some(said),
-            _ => None,
-        });
         Self {
             sources: sources(&response),
-            complete: said.is_some_and(is_complete),
+            complete: is_complete_turn(state),
             iterations: state.iteration,
-            llm_calls: json!({
-                "agent": calls.agent,
-                "evaluator": calls.evaluator,
-                "ranker": calls.ranker,
-                "decider": calls.decider,
-                "total": calls.total(),
-            }),
+            llm_calls: Calls::of(&state.llm_calls),
             thread_id: run.thread.to_string(),
             checkpoint_id: run.checkpoint.map(|id| id.to_string()),
             checkpoints,
@@ -54,15 +62,33 @@ impl Answer {
         }
     }
 
-    pub(crate) fn print(&self, arguments: &Arguments) {
+    pub(crate) fn print(&self, arguments: &Arguments) -> io::Result<()> {
         if arguments.json {
-            println!("{}", serde_json::to_string(self).expect("an answer has a JSON form"));
-            return;
+            return print(serde_json::to_string(self)?);
         }
-        println!("{}\n", self.response);
-        println!(
-            "{} model calls in {} iterations; {} checkpoints of thread {} in {}",
-            self.llm_calls["total"], self.iterations, self.checkpoints, self.thread_id, self.db
-        );
+        print(format_args!("{}\n", self.response))?;
+        print(format_args!(
+            "{} in {}; {} of thread {} in {}",
+            counted(self.llm_calls.total, "model call"),
+            counted(self.iterations, "iteration"),
+            counted(self.checkpoints, "checkpoint"),
+            self.thread_id,
+            self.db
+        ))
     }
+}
+
+/// Whether the turn had a complete response before the limit. The decider's call, whatever it gives, is made
+/// because there was none.
+fn is_complete_turn(state: &AgentState) -> bool {
+    let said = state.messages.iter().rev().find_map(|message| match message {
+        Message::Ai(said) => Some(said),
+        _ => None,
+    });
+    state.llm_calls.decider == 0 && said.is_some_and(is_complete)
+}
+
+fn counted<N: Display + PartialEq + From<u8>>(number: N, what: &str) -> String {
+    let plural = if number == N::from(1) { "" } else { "s" };
+    format!("{number} {what}{plural}")
 }

@@ -1,18 +1,20 @@
 //! The command line.
 
 use std::error::Error;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use etcetera::BaseStrategy;
 use superstep::id::ThreadId;
+use superstep::nodes::graphs::DEFAULT_MAX_ITERATIONS;
 
 /// Answers a question from a folder of documents, offline, by quoting them.
 #[derive(Debug, Parser)]
 #[command(name = "agent_loop")]
 pub(crate) struct Arguments {
     /// The question. With --resume only asked on a thread that never ran.
-    #[arg(required_unless_present = "resume")]
+    #[arg(required_unless_present = "resume", value_parser = not_blank)]
     pub(crate) question: Option<String>,
 
     /// The folder of documents [default: this repository's own].
@@ -24,7 +26,7 @@ pub(crate) struct Arguments {
     db: Option<PathBuf>,
 
     /// The conversation to continue; a new one without it.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = not_blank)]
     thread: Option<String>,
 
     /// Continue a thread that a crash or Ctrl-C left; of a finished one, print the result again.
@@ -32,14 +34,14 @@ pub(crate) struct Arguments {
     pub(crate) resume: bool,
 
     /// How often the agent may be visited for one question.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_iterations: Option<u32>,
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_ITERATIONS, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_iterations: u32,
 
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Stop for good at the Nth time a point is passed, for tests that kill the process there.
+    /// Stand still at the Nth time a point is passed, for tests that kill or interrupt the process there.
     #[arg(long, value_name = "POINT:N", hide = true)]
     pub(crate) halt_at: Option<crate::halt::Mark>,
 }
@@ -69,12 +71,25 @@ impl Arguments {
     /// The command that continues an unfinished thread.
     pub(crate) fn to_resume(&self, thread: &ThreadId, db: &Path) -> String {
         let mut command = format!(
-            "cargo run --release --example agent_loop -- --resume --thread '{thread}' --db '{}'",
-            db.display()
+            "cargo run --release --example agent_loop -- --resume --thread {} --db {}",
+            quoted(thread),
+            quoted(db.display())
         );
         if let Some(docs) = &self.docs {
-            command.push_str(&format!(" --docs '{}'", docs.display()));
+            command.push_str(&format!(" --docs {}", quoted(docs.display())));
+        }
+        if self.json {
+            command.push_str(" --json");
         }
         command
     }
+}
+
+fn not_blank(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() { Err("it is blank") } else { Ok(text.to_owned()) }
+}
+
+/// Quotes a word for a shell.
+fn quoted(word: impl Display) -> String {
+    format!("'{}'", word.to_string().replace('\'', r"'\''"))
 }

@@ -1,8 +1,8 @@
-//! Points at which a test may have the process stand still, to kill it there.
+//! Points at which a test may have the process stand still, to kill it there or to press Ctrl-C.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use superstep::checkpoint::Stage;
 use superstep::run::{EventKind, RunEvent};
@@ -29,11 +29,12 @@ impl FromStr for Mark {
 pub(crate) struct Halt {
     mark: Option<Mark>,
     passed: Arc<Mutex<BTreeMap<&'static str, u32>>>,
+    released: Arc<(Mutex<bool>, Condvar)>,
 }
 
 impl Halt {
     pub(crate) fn new(mark: Option<&Mark>) -> Self {
-        Self { mark: mark.cloned(), passed: Arc::default() }
+        Self { mark: mark.cloned(), ..Self::default() }
     }
 
     pub(crate) fn at_commits(&self) -> impl Fn(Stage) + Send + Sync + 'static {
@@ -59,6 +60,12 @@ impl Halt {
         }
     }
 
+    /// Goes on from where it stands still.
+    pub(crate) fn release(&self) {
+        *self.released.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.released.1.notify_all();
+    }
+
     fn pass(&self, point: &'static str) {
         let Some(mark) = &self.mark else { return };
         let nth = {
@@ -69,8 +76,9 @@ impl Halt {
         };
         if mark.point == point && mark.nth == nth {
             eprintln!("halted at {point}:{nth}");
-            loop {
-                std::thread::park();
+            let mut released = self.released.0.lock().unwrap_or_else(PoisonError::into_inner);
+            while !*released {
+                released = self.released.1.wait(released).unwrap_or_else(PoisonError::into_inner);
             }
         }
     }

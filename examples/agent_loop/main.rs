@@ -7,12 +7,14 @@
 //!
 //! The model is built in: it quotes the documents and does not write. `--help` lists the options.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program prints")]
+#![expect(clippy::print_stderr, reason = "a command-line program says there how it goes")]
 
 mod answer;
 mod arguments;
 mod halt;
 mod progress;
+#[path = "../terminal/mod.rs"]
+mod terminal;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -31,13 +33,7 @@ use crate::arguments::Arguments;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(Arguments::parse()).await {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    terminal::ended(run(Arguments::parse()).await)
 }
 
 async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
@@ -45,23 +41,31 @@ async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let halt = halt::Halt::new(arguments.halt_at.as_ref());
     let saver = SqliteSaver::options().observe_commits(halt.at_commits()).open(&db).await?;
     let tools = ToolRegistry::new().with(SearchDocs::new(Arc::new(index(&arguments)?)))?;
-    let mut config = EvaluatorConfig::new(Extractive).tools(tools);
-    if let Some(limit) = arguments.max_iterations {
-        config = config.max_iterations(limit);
-    }
+    let config = EvaluatorConfig::new(Extractive).tools(tools);
     let graph = graphs::evaluator(config)?.checkpointer(saver).observe(halt.at_nodes());
 
     let thread = graph.thread(arguments.thread());
     let resumes = arguments.resume && (arguments.question.is_none() || has_run(&thread).await?);
     let request = match &arguments.question {
-        Some(question) if !resumes => thread.run(AgentState::ask(question)),
+        // The limit is written each time: a thread keeps the one of its last turn.
+        Some(question) if !resumes => {
+            thread.run(AgentState::ask(question).max_iterations(arguments.max_iterations))
+        }
         _ => thread.resume(),
     };
     let interrupt = CancellationToken::new();
-    let interrupted = interrupt.clone();
+    let (interrupted, released) = (interrupt.clone(), halt.clone());
+    let mut signal = Box::pin(tokio::signal::ctrl_c());
+    // Polled once, so that Ctrl-C is listened to before anything runs.
+    tokio::select! {
+        biased;
+        _ = &mut signal => interrupt.cancel(),
+        () = std::future::ready(()) => {}
+    }
     tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
+        if signal.await.is_ok() {
             interrupted.cancel();
+            released.release();
         }
     });
     let run = progress::watch(request.cancel_on(interrupt).stream()).await?;
@@ -73,7 +77,7 @@ async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
         return Ok(ExitCode::from(130));
     }
     let checkpoints = thread.history()?.collect().await?.len();
-    Answer::of(&run, checkpoints, &db).print(&arguments);
+    Answer::of(&run, checkpoints, &db).print(&arguments)?;
     Ok(ExitCode::SUCCESS)
 }
 

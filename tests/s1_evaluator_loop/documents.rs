@@ -5,7 +5,7 @@ use std::sync::Arc;
 use superstep::nodes::docs::{DocIndex, IndexOptions, SearchDocs};
 use superstep::nodes::graphs::{AgentState, EvaluatorConfig};
 use superstep::nodes::model::Extractive;
-use superstep::nodes::model::extractive::NOT_ANSWERED;
+use superstep::nodes::model::extractive::{NOT_ANSWERED, NOT_SEARCHED_IN_TIME};
 use superstep::nodes::tool::ToolRegistry;
 use superstep::prelude::*;
 
@@ -42,6 +42,16 @@ async fn a_question_that_the_documents_do_not_answer_gets_no_answer() {
     let run = answering().run(AgentState::ask("Who won the football match in Madrid?"));
     let state = run.await.unwrap().finished().unwrap();
     assert_eq!(state.response.as_deref(), Some(NOT_ANSWERED));
+}
+
+#[tokio::test]
+async fn at_a_limit_of_one_iteration_nothing_is_searched_and_the_response_says_so() {
+    let run = answering().run(AgentState::ask("At how many degrees is bread baked?").max_iterations(1));
+    let state = run.await.unwrap().finished().unwrap();
+    assert_eq!(state.response.as_deref(), Some(NOT_SEARCHED_IN_TIME));
+    assert_eq!((state.iteration, state.llm_calls.decider), (1, 1));
+    let skipped = &state.messages[state.messages.len() - 2];
+    assert_eq!(skipped.text(), "Not run: the limit of 1 iteration is reached.");
 }
 
 #[tokio::test]

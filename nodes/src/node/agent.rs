@@ -134,7 +134,8 @@ impl<S: State> Agent<S> {
 /// Answers the calls that are not run because the limit is reached.
 fn skipped(said: &AiMessage, limit: u32, calls: &ModelCalls) -> Vec<Message> {
     let answers = said.tool_calls.iter().enumerate().map(|(position, call)| {
-        let reason = format!("Not run: the limit of {limit} iterations is reached.");
+        let iterations = if limit == 1 { "iteration" } else { "iterations" };
+        let reason = format!("Not run: the limit of {limit} {iterations} is reached.");
         Message::tool_error(calls.message_id_of(position), call, reason)
     });
     answers.collect()

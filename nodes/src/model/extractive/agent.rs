@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::answer::{NOT_ANSWERED, NOTHING_SEARCHED, answer};
+use super::answer::{NOT_ANSWERED, NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED, answer};
 use super::extractive_model::Saying;
 use crate::docs::{Passage, PassageKind, SearchDocs, SearchHits};
 use crate::message::{Message, ToolCall, ToolMessage, ToolStatus};
@@ -11,17 +11,11 @@ use crate::model::ModelRequest;
 /// Says what comes next in the conversation.
 pub(super) fn say(request: &ModelRequest) -> Saying {
     let messages = &request.messages;
-    let Some(asked) = messages.iter().rposition(|message| matches!(message, Message::Human(_))) else {
+    let Some(asked) = messages.iter().rposition(is_human) else {
         return Saying::Text(NOTHING_SEARCHED.to_owned());
     };
     let question = messages[asked].text();
-    let results: Vec<&ToolMessage> = messages[asked..]
-        .iter()
-        .filter_map(|message| match message {
-            Message::Tool(result) => Some(result),
-            _ => None,
-        })
-        .collect();
+    let results = results(&messages[asked..]);
     let searched = results.iter().any(|result| result.name == SearchDocs::NAME);
     if !searched && request.tools.iter().any(|tool| tool.name == SearchDocs::NAME) {
         // Conversations only grow, so their length makes an id that no other call of this one has.
@@ -29,6 +23,33 @@ pub(super) fn say(request: &ModelRequest) -> Saying {
         return Saying::Call(ToolCall::new(id, SearchDocs::NAME, json!({ "query": question })));
     }
     Saying::Text(conclude(&question, &results))
+}
+
+/// Says what can be said when no more tools may be asked for. The last human message is the request to do so,
+/// the one before it began the turn.
+pub(super) fn say_without_tools(question: &str, messages: &[Message]) -> String {
+    let end = messages.iter().rposition(is_human).unwrap_or(messages.len());
+    let start = messages[..end].iter().rposition(is_human).unwrap_or(0);
+    let turn = &messages[start..end];
+    let results = results(turn);
+    let searched = results.iter().any(|result| result.status == ToolStatus::Ok);
+    let mut calls = turn.iter().flat_map(Message::tool_calls);
+    if !searched && calls.any(|call| call.name == SearchDocs::NAME) {
+        return NOT_SEARCHED_IN_TIME.to_owned();
+    }
+    conclude(question, &results)
+}
+
+fn is_human(message: &Message) -> bool {
+    matches!(message, Message::Human(_))
+}
+
+fn results(turn: &[Message]) -> Vec<&ToolMessage> {
+    let results = turn.iter().filter_map(|message| match message {
+        Message::Tool(result) => Some(result),
+        _ => None,
+    });
+    results.collect()
 }
 
 fn conclude(question: &str, results: &[&ToolMessage]) -> String {

@@ -12,6 +12,10 @@ pub const NOT_ANSWERED: &str = "The documents do not answer this question.";
 pub const NOTHING_SEARCHED: &str =
     "No documents were searched, and this model only quotes documents: it cannot answer by itself.";
 
+/// What the model says when the limit of iterations was reached before the search it asked for was made.
+pub const NOT_SEARCHED_IN_TIME: &str =
+    "No documents were searched: the limit of iterations was reached before the search.";
+
 /// The number of quotes in an answer, at most.
 const QUOTES: usize = 3;
 

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::answer::{NOT_ANSWERED, NOTHING_SEARCHED};
+use super::agent::say_without_tools;
+use super::answer::{NOT_ANSWERED, NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED};
 use crate::model::{ModelError, ModelRequest};
 use crate::prompt::{Candidate, DeciderPrompt, EvaluatorPrompt, Evidence, RankerPrompt, material};
 use crate::text::{Query, Terms};
@@ -29,7 +30,7 @@ fn judge(prompt: &EvaluatorPrompt) -> (f64, bool, String) {
         return (0.0, false, "The response is empty.".to_owned());
     }
     let query = query(&prompt.task);
-    if response == NOT_ANSWERED || response == NOTHING_SEARCHED {
+    if [NOT_ANSWERED, NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED].contains(&response) {
         let found = prompt.evidence.iter().map(|evidence| query.coverage(&Terms::of(&evidence.output)));
         let found = found.fold(0.0, f64::max);
         let feedback = format!(
@@ -74,7 +75,7 @@ pub(super) fn rank(request: &ModelRequest) -> Result<String, ModelError> {
     })
 }
 
-/// Chooses the final response.
+/// Chooses the final response. If there is none to choose from, it is made of what was searched.
 pub(super) fn decide(request: &ModelRequest) -> Result<String, ModelError> {
     let prompt: DeciderPrompt = read(request)?;
     let said = |candidate: &&Candidate| !candidate.response.trim().is_empty();
@@ -82,7 +83,10 @@ pub(super) fn decide(request: &ModelRequest) -> Result<String, ModelError> {
     let ordered = ordered(&prompt.task, &prompt.candidates);
     let chosen =
         ranked_first.filter(said).or_else(|| ordered.iter().map(|(candidate, _)| *candidate).find(said));
-    Ok(chosen.map_or(NOT_ANSWERED, |candidate| candidate.response.as_str()).to_owned())
+    Ok(match chosen {
+        Some(candidate) => candidate.response.clone(),
+        None => say_without_tools(&prompt.task, &request.messages),
+    })
 }
 
 /// Orders responses by their evaluations or, without one, by the words of the task they have.

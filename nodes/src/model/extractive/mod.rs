@@ -8,7 +8,7 @@
 //! | the agent | a call of `search_docs`; then the sentences found that have most of the question's words, with their sources |
 //! | the evaluator | how many of the question's words the response has, and whether its quotes are in the evidence |
 //! | the ranker | the responses in order of their scores |
-//! | the decider | the best response, as it is |
+//! | the decider | the best response, as it is; if there is none, [`NOT_SEARCHED_IN_TIME`] |
 //!
 //! Words count by how rare they are in the documents. If the best sentence, with its headings, has too few
 //! of the question's words, or lacks those that matter, the answer is [`NOT_ANSWERED`]. So a question put
@@ -24,6 +24,6 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{NOT_ANSWERED, NOTHING_SEARCHED};
+pub use answer::{NOT_ANSWERED, NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED};
 pub use extractive_model::Extractive;
 pub use source::{Source, sources};

@@ -183,7 +183,33 @@ async fn the_final_response_is_the_best_there_is() {
     assert_eq!(decide(candidates.clone(), Some(2)).await, "Bees.");
     assert_eq!(decide(candidates.clone(), None).await, "A fork copies nothing.");
     assert_eq!(decide(vec![candidate(1, " ", None), candidate(2, "Bees.", None)], Some(1)).await, "Bees.");
-    assert_eq!(decide(Vec::new(), None).await, NOT_ANSWERED);
+    assert_eq!(decide(Vec::new(), None).await, NOTHING_SEARCHED);
+}
+
+/// At a limit of one iteration the search was skipped, and the final response said all the same that the
+/// documents do not answer the question. What an earlier turn found is no search of this turn.
+#[tokio::test]
+async fn a_search_that_the_limit_prevented_is_no_look_at_the_documents() {
+    let (tools, mut messages) = (tools(), Vec::new());
+    answer(&tools, &mut messages, "What is the journal mode?").await;
+    messages.push(Message::human("q2", "What does a fork copy?"));
+    let reply = next(&tools, &messages).await;
+    let call = reply.tool_calls[0].clone();
+    messages.push(reply.into_message("a2").into());
+    messages.push(Message::tool_error("t2", &call, "Not run: the limit of 1 iteration is reached."));
+    let prompt = DeciderPrompt {
+        task: "What does a fork copy?".into(),
+        candidates: vec![candidate(1, "", Some(0.0))],
+        best: Some(1),
+    };
+    let last_word = Extractive.complete(prompt.to_request("last", messages.clone())).await.unwrap();
+    assert_eq!(last_word.text(), NOT_SEARCHED_IN_TIME);
+
+    // Had the search been made, its quotes would be the response.
+    messages.pop();
+    messages.push(tools.answer("t2", &call).await.into());
+    let last_word = Extractive.complete(prompt.to_request("last", messages)).await.unwrap();
+    assert!(last_word.text().contains("> A fork shares the past"), "{}", last_word.text());
 }
 
 #[tokio::test]
