@@ -11,6 +11,7 @@ mod fan_out;
 mod history;
 mod interrupts;
 mod limits;
+mod merging;
 mod send;
 mod state_change;
 mod supersteps;

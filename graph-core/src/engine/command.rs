@@ -40,8 +40,8 @@ pub enum Ending {
         /// Which.
         task: u32,
     },
-    /// The writes of the superstep conflict.
-    Conflicted,
+    /// The writes of the superstep cannot be merged; the rest is resumable.
+    Unmergeable,
     /// The recursion limit is reached; the rest is resumable.
     LimitReached,
     /// The caller cancelled; the rest is resumable.

@@ -35,8 +35,8 @@ pub enum Event {
     },
     /// The barrier is behind us: writes are merged, the checkpoint is stored.
     Committed,
-    /// The writes of the superstep conflict: nothing was merged.
-    Conflicted,
+    /// The writes of the superstep cannot be merged: they conflict, a reducer panicked, a value has no JSON form.
+    Unmergeable,
     /// Another run moved the thread's head: this one has lost.
     Superseded,
     /// The caller wants the run to stop now.

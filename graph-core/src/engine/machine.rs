@@ -136,7 +136,7 @@ impl Machine {
                 self.failed(step, task, retry, after_node);
             }
             (Event::Committed, Phase::Barrier(barrier)) => self.committed(barrier),
-            (Event::Conflicted, Phase::Barrier(_)) => self.stop(Ending::Conflicted),
+            (Event::Unmergeable, Phase::Barrier(barrier)) => self.unmergeable(&barrier),
             (Event::Superseded, _) => self.abort(Ending::Superseded),
             (Event::Cancel, _) => self.abort(Ending::Cancelled),
             (Event::Drain, phase) => {
@@ -332,6 +332,14 @@ impl Machine {
 
     fn committed(&mut self, barrier: Barrier) {
         self.run_superstep(barrier.step + 1, barrier.next, Vec::new());
+    }
+
+    /// Nothing of the superstep is stored, and what its tasks did is not lost: they need not run again once the
+    /// cause is mended.
+    fn unmergeable(&mut self, barrier: &Barrier) {
+        let records = (0..barrier.ran.len()).map(|task| Command::Record { task: position(task) });
+        self.commands.extend(records);
+        self.stop(Ending::Unmergeable);
     }
 
     fn abort(&mut self, ending: Ending) {

@@ -13,7 +13,7 @@ use crate::id::NodeName;
 use crate::state::{FieldId, Schema, Writers};
 
 /// A graph that cannot run, with everything that is wrong with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct BuildError {
     /// The graph's name.
     pub graph: NodeName,
@@ -26,6 +26,13 @@ impl fmt::Display for BuildError {
         let count = self.problems.len();
         write!(f, "graph {:?} has {count} problem{}", self.graph, if count == 1 { "" } else { "s" })?;
         self.problems.iter().try_for_each(|problem| write!(f, "\n  - {problem}"))
+    }
+}
+
+/// As for people: this is what a `main` that returns the error prints.
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

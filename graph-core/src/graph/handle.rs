@@ -246,3 +246,7 @@ macro_rules! join_sources {
 join_sources!(A B 0, D E 1);
 join_sources!(A B 0, D E 1, F G 2);
 join_sources!(A B 0, D E 1, F G 2, H I 3);
+join_sources!(A B 0, D E 1, F G 2, H I 3, J K 4);
+join_sources!(A B 0, D E 1, F G 2, H I 3, J K 4, L M 5);
+join_sources!(A B 0, D E 1, F G 2, H I 3, J K 4, L M 5, N O 6);
+join_sources!(A B 0, D E 1, F G 2, H I 3, J K 4, L M 5, N O 6, P Q 7);

@@ -67,9 +67,10 @@ pub trait Node<S: State, C>: Send + Sync + 'static {
 }
 
 impl<S: State, C> Task<S, C> {
-    /// Takes an extractor's value, as a function's argument would.
+    /// Takes an extractor's value, as a function's argument would. Extractors count as arguments in the order
+    /// in which they are taken.
     pub fn extract<A: FromTask<S, C>>(&self) -> A {
-        A::from_task(self, 0)
+        A::from_task(self, self.next_position())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use core::any::Any;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::cell::TaskCell;
 use super::input::Item;
@@ -13,6 +14,8 @@ pub struct Task<S, C> {
     context: Arc<C>,
     input: Option<Item>,
     cell: Arc<TaskCell>,
+    /// How many extractors were taken with `extract`.
+    extracted: AtomicUsize,
 }
 
 /// A task without its types, as the driver hands it to a node.
@@ -32,6 +35,7 @@ impl<S: State, C: Send + Sync + 'static> Task<S, C> {
             context: task.context.downcast().expect("the graph was given its context"),
             input: task.input,
             cell: task.cell,
+            extracted: AtomicUsize::new(0),
         }
     }
 }
@@ -45,6 +49,11 @@ impl<S, C> Task<S, C> {
     /// The graph's context.
     pub fn context(&self) -> &C {
         &self.context
+    }
+
+    /// The position of the next extractor that is taken with `extract`.
+    pub(crate) fn next_position(&self) -> usize {
+        self.extracted.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(crate) fn input(&self) -> Option<&Item> {

@@ -25,7 +25,7 @@ mod value;
 pub use keyed::{Keyed, KeyedLog, LogEdit, LogWrite};
 pub use list::Append;
 pub use map::{MapWrite, Merge};
-pub use number::{Max, Min, Sum};
+pub use number::{Addend, Max, Min, Overflow, Sum};
 pub use set::{SetWrite, Union};
 pub use value::{Any, Ephemeral, LastValue, Transient};
 

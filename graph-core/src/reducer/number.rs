@@ -1,23 +1,72 @@
 //! Reducers of numbers.
 
-use core::ops::AddAssign;
+use core::time::Duration;
 
 use super::Reducer;
 
 /// Adds the written values up.
 ///
 /// Floating-point sums depend on the order of their terms; the order here is task order, so they are the
-/// same on every run.
+/// same on every run. A sum that does not fit into its type panics, in every build; a run reports that as
+/// `RunError::Reducer`.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum;
 
-impl<T: AddAssign + Send + 'static> Reducer<T> for Sum {
+impl<T: Addend> Reducer<T> for Sum {
     type Write = T;
 
     fn reduce(current: &mut T, write: T) {
-        *current += write;
+        assert!(
+            current.try_add(write).is_ok(),
+            "the sum does not fit into `{}`",
+            core::any::type_name::<T>()
+        );
     }
 }
+
+/// A value that [`Sum`] can add up: the numbers, durations, and a user's own types.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be added up",
+    note = "implement `superstep::reducer::Addend` for it, or choose another reducer"
+)]
+pub trait Addend: Send + 'static {
+    /// Adds `term` to this value.
+    ///
+    /// # Errors
+    /// When the sum does not fit; the value is then unchanged.
+    fn try_add(&mut self, term: Self) -> Result<(), Overflow>;
+}
+
+/// A sum that does not fit into its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the sum does not fit into its type")]
+pub struct Overflow;
+
+macro_rules! checked {
+    ($($number:ty)*) => {
+        $(impl Addend for $number {
+            fn try_add(&mut self, term: Self) -> Result<(), Overflow> {
+                *self = self.checked_add(term).ok_or(Overflow)?;
+                Ok(())
+            }
+        })*
+    };
+}
+
+checked!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize Duration);
+
+macro_rules! floating {
+    ($($number:ty)*) => {
+        $(impl Addend for $number {
+            fn try_add(&mut self, term: Self) -> Result<(), Overflow> {
+                *self += term;
+                Ok(())
+            }
+        })*
+    };
+}
+
+floating!(f32 f64);
 
 /// Keeps the greatest value written. It starts from the field's initial value.
 #[derive(Clone, Copy, Debug)]

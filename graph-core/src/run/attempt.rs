@@ -79,14 +79,13 @@ impl Attempt {
         logged: bool,
         after: Duration,
     ) -> Self {
-        let limit = program.node(node).policy.timeout;
         Self {
             node,
             logged,
             cell: Arc::clone(&task.cell),
             snapshot: (!program.node(node).branches.is_empty()).then(|| Arc::clone(&task.state)),
             wait: (!after.is_zero()).then(|| Box::pin(tokio::time::sleep(after))),
-            limit: limit.map(|limit| Box::pin(tokio::time::sleep(after + limit))),
+            limit: None,
             phase: Phase::Ready(Some(task)),
             program,
         }
@@ -192,7 +191,12 @@ impl Future for Attempt {
             let code = &this.program.node(this.node).code;
             let code = code.as_ref().expect("only nodes with code are run");
             match caught(|| code.start(task)) {
-                Ok(running) => this.phase = Phase::Running(running),
+                Ok(running) => {
+                    // The time of an attempt begins when it does, not when it was planned.
+                    let timeout = this.program.node(this.node).policy.timeout;
+                    this.limit = timeout.map(|timeout| Box::pin(tokio::time::sleep(timeout)));
+                    this.phase = Phase::Running(running);
+                }
                 Err(panic) => {
                     return Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::Panicked, panic)));
                 }

@@ -1,5 +1,7 @@
 //! The barrier as the driver does it: merge, log, store.
 
+use std::cell::Cell;
+use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
@@ -10,7 +12,7 @@ use super::event::EventKind;
 use crate::checkpoint::{Checkpoint, Commit, Committed, Frontier, Source, TaskRecord};
 use crate::engine::barrier::{self, Conflict, Overwrites};
 use crate::engine::restore;
-use crate::graph::NodeId;
+use crate::graph::{NodeId, caught};
 use crate::id::{CheckpointId, NodeName};
 use crate::state::{Change, CodecError, ErasedState, ErasedUpdate, FieldId, Json, Lifetime, Op, Schema};
 
@@ -18,7 +20,7 @@ impl Driver {
     /// Merges the superstep's writes into the state, and makes the checkpoint that is to be stored, if any is.
     pub(super) fn merge_superstep(&mut self) -> Result<Option<Checkpoint>, RunError> {
         let overwrites = self.overwrites().map_err(|conflict| self.conflict(conflict))?;
-        let dimmed = self.merge(&overwrites);
+        let dimmed = self.merge(&overwrites)?;
         let barrier = self.machine.barrier().expect("the machine waits at its barrier");
         if self.cell.saver.is_none() {
             self.step = barrier.step;
@@ -42,7 +44,7 @@ impl Driver {
     }
 
     /// Applies the updates; returns the fields that lived for one superstep and are now reset.
-    fn merge(&mut self, overwrites: &Overwrites) -> Vec<FieldId> {
+    fn merge(&mut self, overwrites: &Overwrites) -> Result<Vec<FieldId>, RunError> {
         let one_step = &self.runtime.one_step_fields;
         let mut written = Vec::new();
         if !one_step.is_empty() {
@@ -56,20 +58,24 @@ impl Driver {
             .filter_map(|(task, slot)| Some((task, slot.output.as_mut()?.update.take()?)))
             .peekable();
         if updates.peek().is_none() && self.lit.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         if Arc::get_mut(&mut self.state).is_none() {
             self.state = self.state.duplicate();
         }
         let state = Arc::get_mut(&mut self.state).expect("a state that nobody else holds");
-        barrier::apply(state, updates, overwrites);
+        let merging = Cell::new(0);
+        let updates = updates.inspect(|(task, _)| merging.set(*task));
+        let merged = caught(|| barrier::apply(state, updates, overwrites));
+        merged.map_err(|panic| self.reducer_panicked(merging.get(), panic))?;
+        let state = Arc::get_mut(&mut self.state).expect("a state that nobody else holds");
         // An input checkpoint changes nothing, so what was lit before it stays so until START has merged it.
         if self.machine.barrier().is_some_and(|barrier| barrier.source == Source::Input) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let dimmed = barrier::dim(state, &self.lit, &written);
         self.lit = written;
-        dimmed
+        Ok(dimmed)
     }
 
     /// What changed, in the form in which it is stored.
@@ -158,18 +164,26 @@ impl Driver {
         Ok(AtBarrier::Passed)
     }
 
+    fn reducer_panicked(&self, task: u32, message: String) -> RunError {
+        let barrier = self.machine.barrier().expect("the machine waits at its barrier");
+        RunError::Reducer { step: barrier.step, node: self.merged_node(task), message }
+    }
+
+    /// The node of a task at the barrier.
+    fn merged_node(&self, task: u32) -> NodeName {
+        let barrier = self.machine.barrier().expect("the machine waits at its barrier");
+        let node = barrier.ran().nth(task as usize).expect("a task that wrote did run");
+        self.runtime.program.topology.node_name(node).clone()
+    }
+
     fn conflict(&self, conflict: Conflict) -> RunError {
         let program = &self.runtime.program;
         let barrier = self.machine.barrier().expect("the machine waits at its barrier");
-        let name = |task: u32| {
-            let node = barrier.ran().nth(task as usize).expect("a task that wrote did run");
-            program.topology.node_name(node).clone()
-        };
         RunError::Conflict {
             step: barrier.step,
             field: program.schema.field(conflict.field).name.clone(),
-            first: name(conflict.first),
-            second: name(conflict.second),
+            first: self.merged_node(conflict.first),
+            second: self.merged_node(conflict.second),
             overwrites: conflict.overwrites,
         }
     }

@@ -57,6 +57,8 @@ pub(super) struct Driver {
     pub(super) records: FuturesUnordered<Recording>,
     /// Whether another driver recorded a result of the running superstep before this one did.
     pub(super) outrun: bool,
+    /// Why the superstep could not be merged.
+    unmergeable: Option<RunError>,
 }
 
 /// The input of a run.
@@ -139,6 +141,7 @@ impl Driver {
             tasks: Tasks::new(),
             records: FuturesUnordered::new(),
             outrun: false,
+            unmergeable: None,
         }
     }
 
@@ -188,9 +191,14 @@ impl Driver {
             }
             return self.adopt(*loaded);
         }
-        let passed = match self.merge_superstep()? {
-            None => AtBarrier::Passed,
-            Some(checkpoint) => self.store(checkpoint).await?,
+        let passed = match self.merge_superstep() {
+            Ok(None) => AtBarrier::Passed,
+            Ok(Some(checkpoint)) => self.store(checkpoint).await?,
+            Err(error) => {
+                self.unmergeable = Some(error);
+                self.machine.handle(Event::Unmergeable);
+                return Ok(());
+            }
         };
         match passed {
             AtBarrier::Passed => {
@@ -338,7 +346,7 @@ impl Driver {
                 return Err(RunError::Superseded { thread: self.cell.thread.clone() });
             }
             Ending::Failed { task } => return Err(self.failure(task).into()),
-            Ending::Conflicted => unreachable!("a conflict ends the run where it is found"),
+            Ending::Unmergeable => return Err(self.unmergeable.take().expect("the barrier left its error")),
         };
         let state = Arc::clone(&self.state);
         Ok(Ended { run: self.cell.run, checkpoint: self.base, step: self.step, status, state })

@@ -35,6 +35,16 @@ pub enum RunError {
         /// Whether both overwrote a field that several may reduce into.
         overwrites: bool,
     },
+    /// A reducer panicked: a sum that overflows its type, say. The results of the superstep's tasks are kept.
+    #[error("step {step}: merging the writes of node {node:?} panicked: {message}")]
+    Reducer {
+        /// The superstep.
+        step: i64,
+        /// The node whose writes were being merged.
+        node: NodeName,
+        /// The panic's message.
+        message: String,
+    },
     /// Another run on the thread was faster. Its result stands; look at the thread and decide anew.
     #[error("another run moved thread {thread} on; nothing of this run's superstep was stored")]
     Superseded {

@@ -121,7 +121,12 @@ impl<U: StateUpdate> ErasedUpdate for U {
     fn encode(&self) -> Result<Vec<LoggedWrite>, CodecError> {
         let mut logged = Vec::with_capacity(self.writes().len());
         for write in self.writes() {
-            logged.extend(write.encode()?);
+            let named =
+                |error: CodecError| match <U::State as State>::schema().fields.get(write.field().index()) {
+                    Some(field) => error.within(format_args!("field {:?}", field.name)),
+                    None => error,
+                };
+            logged.extend(write.encode().map_err(named)?);
         }
         Ok(logged)
     }

@@ -19,10 +19,16 @@ impl Json {
     /// Encodes `value`.
     ///
     /// # Errors
-    /// When `value` has no JSON form, for example a map whose keys are not strings.
+    /// When `value` has no JSON form: a map whose keys are not strings, a NaN, an infinity.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, CodecError> {
         match serde_json::to_string(value) {
-            Ok(text) => Ok(Self(text.into())),
+            Ok(text) => {
+                // A NaN is written as `null`: only a text that has one can hide it.
+                if text.contains("null") {
+                    super::finite::check(value)?;
+                }
+                Ok(Self(text.into()))
+            }
             Err(error) => Err(CodecError::new(error.to_string())),
         }
     }

@@ -16,6 +16,7 @@
 pub mod derived;
 mod erased;
 mod field;
+mod finite;
 mod json;
 mod op;
 mod schema;

@@ -1,9 +1,8 @@
 //! How many model calls were made, by purpose.
 
-use std::ops::AddAssign;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use superstep_core::reducer::{Addend, Overflow};
 
 use crate::model::Purpose;
 
@@ -15,11 +14,13 @@ use crate::model::Purpose;
 ///
 /// ```
 /// use superstep_nodes::model::Purpose;
+/// use superstep_core::reducer::Addend;
 /// use superstep_nodes::node::LlmCalls;
 ///
 /// let mut calls = LlmCalls::of(Purpose::Agent, 2);
-/// calls += LlmCalls::of(Purpose::Ranker, 1);
+/// calls.try_add(LlmCalls::of(Purpose::Ranker, 1))?;
 /// assert_eq!((calls.agent, calls.ranker, calls.total()), (2, 1, 3));
+/// # Ok::<(), superstep_core::reducer::Overflow>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LlmCalls {
@@ -52,11 +53,14 @@ impl LlmCalls {
     }
 }
 
-impl AddAssign for LlmCalls {
-    fn add_assign(&mut self, more: Self) {
-        self.agent += more.agent;
-        self.evaluator += more.evaluator;
-        self.ranker += more.ranker;
-        self.decider += more.decider;
+impl Addend for LlmCalls {
+    fn try_add(&mut self, more: Self) -> Result<(), Overflow> {
+        let mut sum = *self;
+        sum.agent.try_add(more.agent)?;
+        sum.evaluator.try_add(more.evaluator)?;
+        sum.ranker.try_add(more.ranker)?;
+        sum.decider.try_add(more.decider)?;
+        *self = sum;
+        Ok(())
     }
 }

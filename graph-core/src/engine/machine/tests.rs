@@ -290,7 +290,7 @@ fn a_lost_race_and_a_conflict_end_the_run() {
     assert_eq!(play.event(Event::Superseded), "abort, stop Superseded");
     let mut play = Play::new(&chain()).started();
     play.event(finished(0, END));
-    assert_eq!(play.event(Event::Conflicted), "stop Conflicted");
+    assert_eq!(play.event(Event::Unmergeable), "record 0, stop Unmergeable");
     let mut play = Play::new(&chain()).started();
     assert_eq!(play.event(Event::Superseded), "abort, stop Superseded");
 }
@@ -299,7 +299,7 @@ fn a_lost_race_and_a_conflict_end_the_run() {
 fn events_that_answer_no_command_change_nothing() {
     Play::new(&diamond()).started().script([
         (Event::Committed, ""),
-        (Event::Conflicted, ""),
+        (Event::Unmergeable, ""),
         (finished(7, END), ""),
         (paused(7), ""),
         (failed(7), ""),

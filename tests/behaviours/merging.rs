@@ -1,0 +1,76 @@
+//! Merging that fails: nothing of the superstep is stored, and nothing that its tasks did is lost.
+
+use superstep::error::NodeErrorKind;
+use superstep::prelude::*;
+
+use crate::support::{Calls, Stage, on_both_savers};
+
+#[derive(State, Clone, Debug, Default, PartialEq)]
+struct Meter {
+    #[reducer(Sum)]
+    small: u8,
+    level: f64,
+}
+
+/// Two nodes that each add 200 to a field that holds up to 255.
+fn overflowing() -> Graph<Meter, Stage> {
+    let mut g = StateGraph::<Meter, Stage>::new("meter");
+    for name in ["a", "b"] {
+        let node = g.node(name, move |calls: Dep<Calls>| async move {
+            calls.note(name);
+            Meter::update().small(200)
+        });
+        g.edge(START, node);
+        g.edge(node, END);
+    }
+    g.compile().expect("sound")
+}
+
+/// It panicked through the caller's task in a debug build, and wrapped silently in a release build.
+#[tokio::test]
+async fn a_reducer_that_panics_is_an_error_that_names_the_node() {
+    let graph = overflowing().with_context(Stage::default());
+    let error = graph.run(Meter::update()).await.expect_err("400 does not fit");
+    let text = error.to_string();
+    assert!(matches!(&error, RunError::Reducer { step: 1, node, .. } if node.as_str() == "b"), "{text}");
+    assert!(text.contains("does not fit into `u8`"), "{text}");
+}
+
+#[tokio::test]
+async fn what_ran_before_a_failed_merge_does_not_run_again() {
+    on_both_savers(|saver| async move {
+        let stage = Stage::default();
+        let graph = overflowing().with_context(stage.clone()).shared_checkpointer(saver);
+        let thread = graph.thread("t");
+        thread.run(Meter::update()).await.expect_err("400 does not fit");
+        assert_eq!(stage.calls.take_sorted(), ["a", "b"]);
+        thread.resume().await.expect_err("it still does not fit");
+        assert!(stage.calls.take().is_empty(), "both results were kept");
+        assert_eq!(thread.head().await.expect("the start is stored").state().small, 0);
+    })
+    .await;
+}
+
+/// It was stored as `null`, and the thread could not be read any more.
+#[tokio::test]
+async fn a_number_that_json_cannot_hold_is_refused_before_it_is_stored() {
+    on_both_savers(|saver| async move {
+        let mut g = StateGraph::<Meter>::new("meter");
+        let node = g.node("node", || async { Meter::update().level(f64::NAN) });
+        g.edge(START, node);
+        g.edge(node, END);
+        let graph = g.compile().expect("sound").shared_checkpointer(saver);
+        let thread = graph.thread("t");
+        match thread.run(Meter::update()).await {
+            Err(RunError::Node(failure)) => {
+                assert_eq!(failure.error.kind(), NodeErrorKind::Codec);
+                assert!(failure.to_string().contains("field \"level\""), "{failure}");
+            }
+            other => panic!("the node was to fail: {other:?}"),
+        }
+        assert_eq!(thread.head().await.expect("the thread is readable").step(), 0);
+        let input = thread.run(Meter::update().level(f64::INFINITY)).await;
+        assert!(matches!(input, Err(RunError::Encode { .. })), "{input:?}");
+    })
+    .await;
+}
