@@ -180,3 +180,31 @@ async fn no_effect_starts_after_the_run_has_returned() {
         assert_eq!(stage.calls.take(), ["go", "cancelled: true"]);
     }
 }
+
+#[tokio::test]
+async fn a_drain_finishes_the_superstep_and_leaves_the_rest() {
+    on_both_savers(|saver| async move {
+        let mut g = StateGraph::<Log>::new("g");
+        let token = CancellationToken::new();
+        let asked = token.clone();
+        let first = g.node("first", move || {
+            let asked = asked.clone();
+            async move {
+                asked.cancel();
+                tokio::task::yield_now().await;
+                Log::update().ran(["first"])
+            }
+        });
+        let second = g.node("second", || async { Log::update().ran(["second"]) });
+        g.edge(START, first);
+        g.edge(first, second);
+        g.edge(second, END);
+        let graph = g.compile().expect("sound").shared_checkpointer(saver);
+
+        let run = graph.thread("t").run(Log::update()).drain_on(token).await.expect("a drain is no error");
+        assert_eq!((run.status, run.step, run.state.ran.len()), (Status::Drained, 1, 1));
+        let run = graph.thread("t").resume().await.expect("the rest runs");
+        assert_eq!(run.finished().expect("to the end").ran, ["first", "second"]);
+    })
+    .await;
+}

@@ -22,7 +22,7 @@ use crate::state::{ErasedState, FieldId, Json, LoggedWrite};
 
 /// Carries out an order from its first look at the thread to the end of the run.
 pub(super) async fn carry_out(runtime: Arc<Runtime>, order: Order) -> Result<Ended, RunError> {
-    let Order { verb, thread, limits, cancel, observers, metadata } = order;
+    let Order { verb, thread, limits, stops, observers, metadata } = order;
     runtime.register().await?;
     let run = RunId(runtime.ambient.id());
     let observers: Vec<_> = runtime.observers.iter().cloned().chain(observers).collect();
@@ -41,7 +41,7 @@ pub(super) async fn carry_out(runtime: Arc<Runtime>, order: Order) -> Result<End
     let cell =
         RunCell { thread: thread.clone(), run, saver: runtime.saver.clone(), sink, revoked: false.into() };
     let state = Arc::clone(&runtime.program.initial);
-    let mut driver = Driver::new(Arc::clone(&runtime), Arc::new(cell), log, cancel, metadata, limits, state);
+    let mut driver = Driver::new(Arc::clone(&runtime), Arc::new(cell), log, stops, metadata, limits, state);
     let begin = match (verb, loaded) {
         (Verb::Input { whole: true, .. }, Some(_)) => return Err(RunError::NotANewThread { thread }),
         (Verb::Input { update, .. }, loaded) => {

@@ -20,6 +20,7 @@ use super::event::{EventKind, EventLog};
 use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::outcome::{Interrupt, Status};
+use super::request::Stops;
 use super::results::Recording;
 use super::tasks::Tasks;
 use crate::checkpoint::{AskRecord, EffectRecord, Loaded, TargetRecord};
@@ -36,7 +37,7 @@ pub(super) struct Driver {
     pub(super) machine: Machine,
     pub(super) cell: Arc<RunCell>,
     pub(super) log: Option<Arc<EventLog>>,
-    pub(super) cancel: Option<CancellationToken>,
+    stops: Stops,
     pub(super) metadata: BTreeMap<String, Json>,
     /// The state as of the last barrier.
     pub(super) state: Arc<dyn ErasedState>,
@@ -118,7 +119,7 @@ impl Driver {
         runtime: Arc<Runtime>,
         cell: Arc<RunCell>,
         log: Option<Arc<EventLog>>,
-        cancel: Option<CancellationToken>,
+        stops: Stops,
         metadata: BTreeMap<String, Json>,
         limits: crate::engine::Limits,
         state: Arc<dyn ErasedState>,
@@ -129,7 +130,7 @@ impl Driver {
             machine,
             cell,
             log,
-            cancel,
+            stops,
             metadata,
             state,
             lit: Vec::new(),
@@ -202,6 +203,9 @@ impl Driver {
         };
         match passed {
             AtBarrier::Passed => {
+                if self.stops.drain.as_ref().is_some_and(CancellationToken::is_cancelled) {
+                    self.machine.handle(Event::Drain);
+                }
                 self.machine.handle(Event::Committed);
                 self.slots.clear();
                 self.slots.resize_with(self.machine.width(), Slot::default);
@@ -271,13 +275,13 @@ impl Driver {
 
     /// Waits until a task ends or the caller cancels.
     async fn next_event(&mut self) -> Result<Event, RunError> {
-        if self.cancel.is_none() && self.records.is_empty() {
+        if self.stops.cancel.is_none() && self.records.is_empty() {
             let ended = self.tasks.next().await;
             return Ok(self.ended(ended));
         }
         loop {
             let cancelled = async {
-                match &self.cancel {
+                match &self.stops.cancel {
                     Some(cancel) => cancel.cancelled().await,
                     None => pending().await,
                 }

@@ -49,9 +49,18 @@ pub(super) struct Order {
     pub(super) verb: Verb,
     pub(super) thread: ThreadId,
     pub(super) limits: Limits,
-    pub(super) cancel: Option<CancellationToken>,
+    pub(super) stops: Stops,
     pub(super) observers: Vec<Arc<dyn Observer>>,
     pub(super) metadata: BTreeMap<String, Json>,
+}
+
+/// How the caller may stop a run.
+#[derive(Clone, Default)]
+pub(super) struct Stops {
+    /// Now.
+    pub(super) cancel: Option<CancellationToken>,
+    /// At the next barrier.
+    pub(super) drain: Option<CancellationToken>,
 }
 
 /// The verbs of a run.
@@ -77,15 +86,28 @@ pub(super) enum Answers {
 impl<S: State> RunRequest<S> {
     pub(super) fn new(runtime: Arc<Runtime>, thread: ThreadId, verb: Verb) -> Self {
         let limits = runtime.limits;
-        let order =
-            Order { verb, thread, limits, cancel: None, observers: Vec::new(), metadata: BTreeMap::new() };
+        let order = Order {
+            verb,
+            thread,
+            limits,
+            stops: Stops::default(),
+            observers: Vec::new(),
+            metadata: BTreeMap::new(),
+        };
         Self { runtime, order, state: PhantomData }
     }
 
     /// Cancels the run when `token` is cancelled. What is finished by then is kept, and the thread can be
     /// resumed; no effect of the run starts after it has returned.
     pub fn cancel_on(mut self, token: CancellationToken) -> Self {
-        self.order.cancel = Some(token);
+        self.order.stops.cancel = Some(token);
+        self
+    }
+
+    /// Stops the run at its next barrier when `token` is cancelled: the running superstep is finished and
+    /// stored, and the thread can be resumed.
+    pub fn drain_on(mut self, token: CancellationToken) -> Self {
+        self.order.stops.drain = Some(token);
         self
     }
 
