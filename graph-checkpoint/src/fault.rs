@@ -1,6 +1,7 @@
 //! From SQLite's errors to the trait's.
 
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::ErrorCode;
@@ -21,6 +22,34 @@ pub(crate) enum Trouble {
     Raced,
     #[error("part of a request failed after it had begun to write")]
     HalfWritten,
+    #[error("an earlier failure has lost the database in memory")]
+    MemoryLost,
+    /// The failure of a transaction, as each of its requests is told.
+    #[error("{}", reason(.0))]
+    Shared(Arc<StoreError>),
+}
+
+impl Trouble {
+    /// One failure, for several who are told.
+    pub(crate) fn shared(failure: &Arc<StoreError>) -> StoreError {
+        match &**failure {
+            StoreError::Corrupt { place, reason } => corrupt(place, reason),
+            _ => Self::Shared(failure.clone()).into(),
+        }
+    }
+
+    /// Whether all patience with other programs is used up.
+    pub(crate) fn is_busy(error: &StoreError) -> bool {
+        matches!(error, StoreError::Io(error) if matches!(error.downcast_ref(), Some(Self::Busy(_))))
+    }
+}
+
+/// What went wrong, without the words with which every failure of the store begins.
+fn reason(failure: &StoreError) -> &dyn Display {
+    match failure {
+        StoreError::Io(error) => error,
+        other => other,
+    }
 }
 
 impl From<Trouble> for StoreError {

@@ -108,6 +108,9 @@ impl File {
         };
         connection.pragma_update(None, "synchronous", synchronous).map_err(sqlite)?;
         patience.wait(|| self.migrate(&mut connection))?;
+        if let Some(pages) = self.options.max_pages {
+            connection.pragma_update(None, "max_page_count", pages).map_err(sqlite)?;
+        }
         // From here on the writer waits by itself.
         connection.busy_timeout(Duration::ZERO).map_err(sqlite)?;
         Ok(connection)

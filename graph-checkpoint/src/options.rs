@@ -16,6 +16,7 @@ pub struct SqliteOptions {
     pub(crate) durability: Durability,
     pub(crate) busy_limit: Duration,
     pub(crate) observer: Option<CommitObserver>,
+    pub(crate) max_pages: Option<u32>,
 }
 
 pub(crate) type CommitObserver = Arc<dyn Fn(Stage) + Send + Sync>;
@@ -32,7 +33,12 @@ pub enum Stage {
 
 impl SqliteOptions {
     pub(crate) fn new() -> Self {
-        Self { durability: Durability::default(), busy_limit: Duration::from_secs(30), observer: None }
+        Self {
+            durability: Durability::default(),
+            busy_limit: Duration::from_secs(30),
+            observer: None,
+            max_pages: None,
+        }
     }
 
     /// What is promised of a step when its commit returns. [`Durability::Power`] unless said otherwise.
@@ -56,6 +62,14 @@ impl SqliteOptions {
     #[must_use]
     pub fn observe_commits(mut self, observer: impl Fn(Stage) + Send + Sync + 'static) -> Self {
         self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Lets the file grow to so many pages. For tests of a disk that is full.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn max_pages(mut self, pages: u32) -> Self {
+        self.max_pages = Some(pages);
         self
     }
 

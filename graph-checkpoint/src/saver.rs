@@ -19,11 +19,12 @@ use crate::durability::Durability;
 use crate::fault::Trouble;
 use crate::file::File;
 use crate::options::SqliteOptions;
+use crate::queue::{Done, Job, Request};
 use crate::reader::{self, Readers, Seen};
 use crate::rows::{CheckpointRow, ThreadRow};
 use crate::session::{Counted, Sessions};
 use crate::work;
-use crate::writer::{Done, Job, Ledger, Request, Writer};
+use crate::writer::{Ledger, Writer};
 
 /// Keeps checkpoints in an SQLite file.
 ///
@@ -271,7 +272,10 @@ impl Checkpointer for SqliteSaver {
     }
 
     async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.tell_writer(Request::Flush(thread.clone())).await
+        self.tell_writer(Request::Flush(thread.clone())).await?;
+        // Everything is written: should the superstep go on, it begins with what is in the file.
+        self.shared().sessions.end(thread);
+        Ok(())
     }
 
     async fn history(&self, thread: &ThreadId, page: Page) -> Result<Vec<Summary>, StoreError> {
@@ -285,5 +289,34 @@ impl Checkpointer for SqliteSaver {
 
     async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
         self.read(reader::threads).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use superstep_core::id::Fingerprint;
+    use superstep_core::state::Schema;
+
+    use super::*;
+
+    /// A failure closed the connection, and with it the database: the next call got a new one that was empty,
+    /// as if nothing had ever been stored.
+    #[tokio::test]
+    async fn a_database_in_memory_that_failed_stays_failed() {
+        let options = SqliteSaver::options().durability(Durability::Process).max_pages(60);
+        let saver = SqliteSaver::open_with(None, options).await.expect("there is memory");
+        let describe = |length: usize| GraphDescription {
+            name: "graph".into(),
+            schema: Schema { name: "S".into(), fields: Vec::new() },
+            topology: Json::encode(&"x".repeat(length)).expect("a text"),
+            topology_fingerprint: Fingerprint::from_bytes([u8::from(length > 9); 16]),
+        };
+        saver.register(&describe(1)).await.expect("it fits");
+        let full = saver.register(&describe(1 << 20)).await.expect_err("it is full");
+        assert_eq!(full.to_string(), "the store failed: database or disk is full");
+        let lost = "the store failed: an earlier failure has lost the database in memory";
+        assert_eq!(saver.register(&describe(1)).await.expect_err("it is gone").to_string(), lost);
+        assert_eq!(saver.threads().await.expect_err("it is gone").to_string(), lost);
+        assert_eq!(saver.flush(&"t".into()).await.expect_err("it is gone").to_string(), lost);
     }
 }

@@ -10,7 +10,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use superstep_core::checkpoint::TaskResult;
 use superstep_core::id::{CheckpointId, TaskId, ThreadId};
 
-/// Per thread, the results of its unfinished superstep.
+/// How many supersteps may be open. Whoever opens one more ends those on the oldest checkpoints: their runs were
+/// dropped, or else read again what is in the file.
+const LIMIT: usize = 4096;
+
+/// Per thread, the results of its unfinished superstep. It ends with the commit, and when the run stops.
 #[derive(Default)]
 pub(crate) struct Sessions {
     open: Mutex<HashMap<ThreadId, Session>>,
@@ -57,6 +61,13 @@ impl Sessions {
     /// Opens the superstep on `base` with the results that are stored; keeps what was opened meanwhile.
     pub(crate) fn begin(&self, thread: &ThreadId, base: CheckpointId, stored: Vec<TaskResult>) {
         let mut open = self.open();
+        if open.len() >= LIMIT && !open.contains_key(thread) {
+            // Ids sort by time.
+            let mut bases: Vec<CheckpointId> = open.values().map(|session| session.base).collect();
+            let (_, middle, _) = bases.select_nth_unstable(LIMIT / 2);
+            let middle = *middle;
+            open.retain(|_, session| session.base > middle);
+        }
         let session = open.entry(thread.clone()).or_insert_with(|| Session { base, results: HashMap::new() });
         if session.base != base {
             session.base = base;
@@ -70,5 +81,33 @@ impl Sessions {
     /// Forgets the superstep of a thread: it is committed, or its commit was refused.
     pub(crate) fn end(&self, thread: &ThreadId) {
         self.open().remove(thread);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use superstep_core::checkpoint::StoreError;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::faults::Faults;
+
+    /// Only a commit took an entry out: runs that were dropped, or that stopped at a question, left theirs for
+    /// as long as the program ran.
+    #[test]
+    fn what_dropped_runs_leave_behind_is_bounded() {
+        let (sessions, mut faults) = (Sessions::default(), Faults::default());
+        let mut last = None;
+        for number in 0..3 * LIMIT {
+            let (thread, base) = (ThreadId::from(number.to_string()), CheckpointId(Uuid::now_v7()));
+            sessions.begin(&thread, base, Vec::new());
+            faults.keep(&thread, base, StoreError::Superseded { thread: thread.clone(), base });
+            last = Some((thread, base));
+        }
+        assert!(sessions.open().len() <= LIMIT);
+        assert!(faults.len() <= LIMIT);
+        let (thread, base) = last.expect("there were some");
+        assert_eq!(sessions.open()[&thread].base, base, "the newest stays");
+        assert!(faults.take(&thread).is_some(), "the newest stays");
     }
 }

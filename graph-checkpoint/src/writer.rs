@@ -11,147 +11,26 @@
 //! them all, and the connection is opened anew before it is used again. Whether a failed commit did land is
 //! settled by reading.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
 
-use superstep_core::checkpoint::{
-    AskRecord, Commit, Committed, EffectId, EffectOutcome, EffectRecord, GraphDescription, StoreError,
-    TaskResult,
-};
-use superstep_core::id::{CheckpointId, InterruptId, ThreadId};
-use superstep_core::state::Json;
-use tokio::sync::oneshot;
+use superstep_core::checkpoint::{Committed, StoreError};
 
 use crate::commit::Live;
 use crate::durability::Durability;
-use crate::fault::{Trouble, corrupt, is_busy, sqlite};
+use crate::fault::{Trouble, is_busy, sqlite};
+use crate::faults::Faults;
 use crate::file::{File, Patience};
 use crate::options::Stage;
+use crate::queue::{Answer, Done, Job, Queue, Request};
 use crate::rows::CheckpointRow;
 use crate::work;
-
-/// What the writer is asked to do.
-#[derive(Debug)]
-pub(crate) enum Request {
-    Register(GraphDescription),
-    Commit(Box<Commit>),
-    Record(ThreadId, CheckpointId, TaskResult),
-    Ask(ThreadId, CheckpointId, Vec<AskRecord>),
-    Answer(ThreadId, Vec<(InterruptId, Json)>),
-    BeginEffect(ThreadId, CheckpointId, EffectRecord),
-    EndEffect(ThreadId, CheckpointId, EffectId, EffectOutcome),
-    Fork(ThreadId, CheckpointId, ThreadId),
-    /// Make everything on the thread as durable as was promised, and say what went wrong.
-    Flush(ThreadId),
-    /// Write what is waiting; nothing else.
-    Settle,
-}
-
-/// What came of a request.
-#[derive(Debug)]
-pub(crate) enum Done {
-    Nothing,
-    Committed(Committed),
-}
-
-pub(crate) type Answer = Result<Done, StoreError>;
-
-/// A request with who waits for it; nobody waits for records and ends of effects.
-#[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) request: Request,
-    pub(crate) reply: Option<oneshot::Sender<Answer>>,
-}
-
-/// What waits to be written.
-pub(crate) struct Queue {
-    waiting: Mutex<Waiting>,
-    wake: Condvar,
-}
-
-#[derive(Default)]
-struct Waiting {
-    jobs: Vec<Job>,
-    /// Jobs nobody waits for that are not yet committed.
-    unsettled: usize,
-    closed: bool,
-}
-
-impl Queue {
-    pub(crate) fn new() -> Self {
-        Self { waiting: Mutex::default(), wake: Condvar::new() }
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn push(&self, job: Job) {
-        let mut waiting = self.waiting();
-        if job.reply.is_none() {
-            waiting.unsettled += 1;
-        }
-        waiting.jobs.push(job);
-        drop(waiting);
-        self.wake.notify_one();
-    }
-
-    /// Whether something nobody waits for is not yet committed.
-    pub(crate) fn is_unsettled(&self) -> bool {
-        self.waiting().unsettled > 0
-    }
-
-    pub(crate) fn close(&self) {
-        self.waiting().closed = true;
-        self.wake.notify_one();
-    }
-
-    fn take(&self) -> Vec<Job> {
-        core::mem::take(&mut self.waiting().jobs)
-    }
-
-    /// Puts back what must not be lost, before anything newer.
-    fn put_back(&self, mut jobs: Vec<Job>) {
-        let mut waiting = self.waiting();
-        jobs.append(&mut waiting.jobs);
-        waiting.jobs = jobs;
-    }
-
-    fn settled(&self, count: usize) {
-        if count > 0 {
-            self.waiting().unsettled -= count;
-        }
-    }
-
-    /// Waits for work; `false` when there is none and there will be none.
-    ///
-    /// A run that is told of its commit asks for the next one a few microseconds later, and waking a sleeping
-    /// thread takes longer than that: so it lingers a little first.
-    fn wait(&self) -> bool {
-        for _ in 0..LINGER {
-            if !self.waiting().jobs.is_empty() {
-                return true;
-            }
-            std::thread::yield_now();
-        }
-        let waiting = self.waiting();
-        let waiting = self
-            .wake
-            .wait_while(waiting, |waiting| waiting.jobs.is_empty() && !waiting.closed)
-            .unwrap_or_else(PoisonError::into_inner);
-        !waiting.jobs.is_empty()
-    }
-}
-
-/// How often the writer looks for more work before it sleeps: a few dozen microseconds in all.
-const LINGER: u32 = 64;
 
 /// The writing end of a file.
 pub(crate) struct Ledger {
     file: File,
     live: Option<Live>,
-    /// What went wrong on a thread with something nobody waited for; its next caller is told.
-    faults: HashMap<ThreadId, StoreError>,
+    faults: Faults,
 }
 
 /// How long to wait for another program's write lock.
@@ -172,52 +51,135 @@ enum Failed {
     During(StoreError),
 }
 
+impl Failed {
+    fn is_busy(&self) -> bool {
+        match self {
+            Self::Busy => true,
+            Self::Before(error) | Self::During(error) => Trouble::is_busy(error),
+        }
+    }
+}
+
+/// How often something that nobody waits for is tried by itself, with milliseconds in between.
+const TRIES: u32 = 5;
+
 impl Ledger {
     pub(crate) fn open(file: File) -> Result<Self, StoreError> {
         let live = Live::new(file.open_writer()?);
-        Ok(Self { file, live: Some(live), faults: HashMap::new() })
+        Ok(Self { file, live: Some(live), faults: Faults::default() })
     }
 
-    /// The open connection; opens it anew after a failure.
+    /// The open connection; opens it anew after a failure. A database in memory is gone after one.
     pub(crate) fn live(&mut self) -> Result<&mut Live, StoreError> {
         if self.live.is_none() {
+            if self.file.path.is_none() {
+                return Err(Trouble::MemoryLost.into());
+            }
             self.live = Some(Live::new(self.file.open_writer()?));
         }
         self.live.as_mut().ok_or_else(|| Trouble::WriterGone.into())
     }
 
-    /// Writes everything that waits, in one transaction, and answers. What could not be written and must not
-    /// be lost stays in the queue.
+    /// Writes everything that waits, in one transaction, and answers. After a failure each request has a
+    /// transaction of its own, so that only those fail that cannot be written.
     pub(crate) fn run(&mut self, queue: &Queue, waits: Waits) {
-        let mut jobs = queue.take();
+        let jobs = queue.take();
         if jobs.is_empty() {
             return;
         }
+        let Err((jobs, failed)) = self.together(queue, jobs, waits) else {
+            return;
+        };
+        // What is only in memory was lost with the transaction: nothing that stood on it may succeed now.
+        let in_memory = self.file.options.durability == Durability::Exit || self.file.path.is_none();
+        let (told, jobs) = match &failed {
+            Failed::Busy => return queue.put_back(jobs),
+            Failed::Before(error) | Failed::During(error) if in_memory || Trouble::is_busy(error) => {
+                (jobs, Vec::new())
+            }
+            Failed::During(_) => jobs.into_iter().partition(|job| job.reply.is_some()),
+            Failed::Before(_) => (Vec::new(), jobs),
+        };
+        self.give_up(queue, told, failed);
+        if waits == Waits::Never {
+            // The writer thread has the time for it.
+            return queue.put_back(jobs);
+        }
+        let mut tries = TRIES;
+        for job in jobs {
+            if !self.alone(queue, job, tries) {
+                tries = 1;
+            }
+        }
+    }
+
+    /// Writes jobs in one transaction and answers them; returns those that were not written.
+    fn together(
+        &mut self,
+        queue: &Queue,
+        mut jobs: Vec<Job>,
+        waits: Waits,
+    ) -> Result<(), (Vec<Job>, Failed)> {
         let mut answers = Vec::with_capacity(jobs.len());
-        let written = self.write(&jobs, &mut answers, waits);
-        let failure = match written {
+        let failed = match self.write(&jobs, &mut answers, waits) {
             Ok(()) => {
                 queue.settled(jobs.iter().filter(|job| job.reply.is_none()).count());
                 jobs.into_iter().zip(answers).for_each(|(job, answer)| job.tell(answer));
-                return;
+                return Ok(());
             }
-            Err(Failed::Busy) => return queue.put_back(jobs),
-            Err(Failed::Before(error)) => {
-                self.live = None;
-                error
+            Err(failed) => failed,
+        };
+        if !matches!(failed, Failed::Busy) {
+            self.live = None;
+        }
+        if matches!(failed, Failed::During(_)) {
+            for job in self.landed(&mut jobs) {
+                job.tell(Ok(Done::Committed(Committed::New)));
             }
-            Err(Failed::During(error)) => {
-                self.live = None;
-                for job in self.landed(&mut jobs) {
-                    job.tell(Ok(Done::Committed(Committed::New)));
-                }
-                error
+        }
+        Err((jobs, failed))
+    }
+
+    /// Tries to write a job by itself. What nobody waits for is tried several times; whether it was written.
+    fn alone(&mut self, queue: &Queue, job: Job, tries: u32) -> bool {
+        let mut jobs = vec![job];
+        for done in 1.. {
+            let Err((left, failed)) = self.together(queue, jobs, Waits::ToTheLimit) else {
+                break;
+            };
+            if left.is_empty() {
+                break;
             }
+            if done >= tries || failed.is_busy() || left.iter().any(|job| job.reply.is_some()) {
+                self.give_up(queue, left, failed);
+                return false;
+            }
+            jobs = left;
+            std::thread::sleep(Duration::from_millis(1 << done));
+        }
+        true
+    }
+
+    /// Tells those who wait that the file failed. For what nobody waits for, the next caller of its thread
+    /// is told.
+    fn give_up(&mut self, queue: &Queue, jobs: Vec<Job>, failed: Failed) {
+        let (Failed::Before(failure) | Failed::During(failure)) = failed else {
+            return queue.put_back(jobs);
         };
         let failure = Arc::new(failure);
-        let (told, kept): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.reply.is_some());
-        queue.put_back(kept);
-        told.into_iter().for_each(|job| job.tell(Err(shared(&failure))));
+        queue.settled(jobs.iter().filter(|job| job.reply.is_none()).count());
+        for job in jobs {
+            match &job.request {
+                Request::Record(thread, base, _) | Request::EndEffect(thread, base, ..) => {
+                    self.faults.keep(thread, *base, Trouble::shared(&failure));
+                }
+                // These are told now.
+                Request::Commit(commit) => drop(self.faults.take(&commit.thread)),
+                Request::Flush(thread) => drop(self.faults.take(thread)),
+                _ => {}
+            }
+            job.tell(Err(Trouble::shared(&failure)));
+        }
     }
 
     /// After a commit of unknown outcome: takes from `jobs` the commits that did land. Where that cannot be
@@ -319,8 +281,8 @@ impl Ledger {
         let before = live.connection.total_changes();
         let answer = match request {
             Request::Register(graph) => live.register(graph).map(|()| Done::Nothing),
-            Request::Commit(commit) => match faults.remove(&commit.thread) {
-                Some(fault) => Err(fault),
+            Request::Commit(commit) => match faults.of_commit(commit) {
+                Some(fault) => return Ok(Err(fault)),
                 None => live.commit(commit).map(Done::Committed),
             },
             Request::Record(thread, base, result) => {
@@ -335,7 +297,7 @@ impl Ledger {
                     Ok(false) => Some(StoreError::Superseded { thread: thread.clone(), base: *base }),
                     Err(error) => Some(error),
                 };
-                unwaited(faults, thread, fault)
+                faults.unwaited(thread, *base, fault)
             }
             Request::EndEffect(thread, base, effect, outcome) => {
                 let ended = live
@@ -345,7 +307,7 @@ impl Ledger {
                     Ok(()) | Err(StoreError::Superseded { .. }) => None,
                     Err(error) => Some(error),
                 };
-                unwaited(faults, thread, fault)
+                faults.unwaited(thread, *base, fault)
             }
             Request::Ask(thread, base, asks) => live.place(thread, *base).and_then(|place| {
                 asks.iter().try_for_each(|ask| work::ask(&live.connection, place, ask))?;
@@ -358,8 +320,8 @@ impl Ledger {
             }),
             Request::Fork(from, at, to) => live.fork(from, *at, to).map(|()| Done::Nothing),
             Request::Settle => Ok(Done::Nothing),
-            Request::Flush(thread) => match faults.remove(thread) {
-                Some(fault) => Err(fault),
+            Request::Flush(thread) => match faults.take(thread) {
+                Some(fault) => return Ok(Err(fault)),
                 None => Ok(Done::Nothing),
             },
         };
@@ -375,37 +337,6 @@ impl Ledger {
                 }
             }
             done => Ok(done),
-        }
-    }
-}
-
-/// The failure of a transaction, as each of its requests is told.
-fn shared(failure: &Arc<StoreError>) -> StoreError {
-    match &**failure {
-        StoreError::Corrupt { place, reason } => corrupt(place, reason),
-        _ => StoreError::Io(Box::new(failure.clone())),
-    }
-}
-
-/// The answer to what nobody waits for: a fault is kept for the thread's next caller, unless the file failed.
-fn unwaited(
-    faults: &mut HashMap<ThreadId, StoreError>,
-    thread: &ThreadId,
-    fault: Option<StoreError>,
-) -> Answer {
-    match fault {
-        Some(error @ StoreError::Io(_)) => return Err(error),
-        Some(fault) => drop(faults.insert(thread.clone(), fault)),
-        None => {}
-    }
-    Ok(Done::Nothing)
-}
-
-impl Job {
-    fn tell(self, answer: Answer) {
-        if let Some(reply) = self.reply {
-            // Who no longer waits does not want to know.
-            let _unwanted = reply.send(answer);
         }
     }
 }
@@ -462,19 +393,5 @@ impl Writer {
 
     fn lock(&self) -> MutexGuard<'_, Option<Ledger>> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Queue {
-    /// Adds a job that the caller is about to write itself.
-    fn push_quietly(&self, job: Job) {
-        self.waiting().jobs.push(job);
-    }
-
-    /// Wakes the writer thread if something is left.
-    fn rouse(&self) {
-        if !self.waiting().jobs.is_empty() {
-            self.wake.notify_one();
-        }
     }
 }

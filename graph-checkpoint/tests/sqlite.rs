@@ -9,6 +9,8 @@ mod material;
 mod damage;
 #[path = "sqlite/file.rs"]
 mod file;
+#[path = "sqlite/full.rs"]
+mod full;
 #[path = "sqlite/kill.rs"]
 mod kill;
 #[path = "sqlite/sharing.rs"]
