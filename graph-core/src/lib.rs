@@ -1,6 +1,7 @@
 //! The graph engine of [Superstep](https://docs.rs/superstep). Add `superstep` to a program, not this crate.
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "tokio"), expect(dead_code, unused_imports, reason = "what only a driver uses"))]
 
 extern crate alloc;
 #[cfg(feature = "std")]
