@@ -239,9 +239,13 @@ impl Live {
             self.newest = Some(checkpoint.id);
         }
         self.move_head(commit, thread, seq)?;
+        let work = work::carry(&self.connection, Place { thread, base: seq }, &commit.carried)?;
         CheckpointRow::locate(&self.connection, seq)?;
         let since_map = if whole_map { 0 } else { since_map + 1 };
         self.remember(commit, thread, seq, fields, since_map);
+        if let Some(known) = self.threads.get_mut(&commit.thread) {
+            known.work = work;
+        }
         Ok(true)
     }
 

@@ -6,7 +6,9 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
-use superstep_core::checkpoint::{AskRecord, EffectId, EffectOutcome, EffectRecord, StoreError, TaskResult};
+use superstep_core::checkpoint::{
+    AskRecord, Carried, EffectId, EffectOutcome, EffectRecord, StoreError, TaskResult,
+};
 use superstep_core::id::{InterruptId, TaskId};
 use superstep_core::state::Json;
 
@@ -145,8 +147,40 @@ fn ask_sum(place: Place, interrupt: InterruptId, stored: &str, answer: Option<&s
     sum.optional_text(answer).finish()
 }
 
+/// Stores the questions of paused tasks in the place of those that these tasks asked before, unless they have
+/// an answer.
+pub(crate) fn ask_instead(
+    connection: &Connection,
+    place: Place,
+    asked: &[AskRecord],
+) -> Result<(), StoreError> {
+    let held = asks(connection, Seen { seq: place.base, worker: place.thread, head: true })?;
+    let given_up = |held: &&AskRecord| {
+        held.answer.is_none()
+            && asked.iter().any(|ask| ask.task == held.task)
+            && asked.iter().all(|ask| ask.id != held.id)
+    };
+    for ask in held.iter().filter(given_up) {
+        connection
+            .prepare_cached("DELETE FROM ask WHERE thread = ? AND base = ? AND interrupt = ?")
+            .and_then(|mut delete| delete.execute(params![place.thread, place.base, ask.id.as_bytes()]))
+            .map_err(sqlite)?;
+    }
+    asked.iter().try_for_each(|asked| ask(connection, place, asked))
+}
+
+/// Stores the work that a commit carries; whether there is any.
+pub(crate) fn carry(connection: &Connection, place: Place, carried: &Carried) -> Result<bool, StoreError> {
+    for result in &carried.results {
+        record(connection, place, result)?;
+    }
+    carried.asks.iter().try_for_each(|asked| ask(connection, place, asked))?;
+    carried.effects.iter().try_for_each(|effect| begin_effect(connection, place, effect))?;
+    Ok(!carried.is_empty())
+}
+
 /// Stores a question unless it is there.
-pub(crate) fn ask(connection: &Connection, place: Place, ask: &AskRecord) -> Result<(), StoreError> {
+fn ask(connection: &Connection, place: Place, ask: &AskRecord) -> Result<(), StoreError> {
     let answer = ask.answer.as_ref().map(Json::as_str);
     let stored = encode(&AskRecord { answer: None, ..ask.clone() })?;
     connection

@@ -310,7 +310,7 @@ impl Ledger {
                 faults.unwaited(thread, *base, fault)
             }
             Request::Ask(thread, base, asks) => live.place(thread, *base).and_then(|place| {
-                asks.iter().try_for_each(|ask| work::ask(&live.connection, place, ask))?;
+                work::ask_instead(&live.connection, place, asks)?;
                 Ok(Done::Nothing)
             }),
             Request::Answer(thread, answers) => live.answer(thread, answers).map(|()| Done::Nothing),

@@ -4,6 +4,7 @@
 
 mod cancellation;
 mod concurrency;
+mod edit;
 mod effects;
 mod events;
 mod failure;

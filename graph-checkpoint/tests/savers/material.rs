@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use superstep_checkpoint::SqliteSaver;
 use superstep_core::checkpoint::{
-    At, Cause, Checkpoint, Checkpointer, Commit, Committed, Frontier, GraphDescription, Loaded, MemorySaver,
-    NextTask, Source, TaskRecord, TaskResult,
+    At, Carried, Cause, Checkpoint, Checkpointer, Commit, Committed, Frontier, GraphDescription, Loaded,
+    MemorySaver, NextTask, Source, TaskRecord, TaskResult,
 };
 use superstep_core::id::{CheckpointId, Fingerprint, RunId, TaskId, ThreadId};
 use superstep_core::state::{Change, FieldId, FieldSchema, Json, Lifetime, Op, Schema, Writers};
@@ -121,6 +121,7 @@ pub(crate) fn commit_of(name: &str, checkpoint: &Checkpoint) -> Commit {
         graph: "graph".into(),
         expected: checkpoint.parent,
         checkpoint: checkpoint.clone(),
+        carried: Carried::default(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Work on top of a checkpoint: results, questions and answers, effects.
 
 use superstep_core::checkpoint::{
-    AskRecord, EffectId, EffectOutcome, EffectRecord, StoreError, TargetRecord,
+    AskRecord, Carried, Commit, Committed, EffectId, EffectOutcome, EffectRecord, StoreError, TargetRecord,
 };
 use superstep_core::id::{CheckpointId, InterruptId};
 
@@ -94,13 +94,13 @@ fn questions_are_answered_one_by_one_and_once() {
         let thread = thread("t");
         let first = advance(&saver, "t", None, []).await;
         saver.ask(&thread, first.id, vec![ask(1), ask(2)]).await.unwrap();
-        saver.ask(&thread, first.id, vec![ask(2), ask(3)]).await.unwrap();
+        saver.ask(&thread, first.id, vec![ask(1), ask(2), ask(3)]).await.unwrap();
         assert_eq!(head(&saver, "t").await.asks, [ask(1), ask(2), ask(3)]);
         assert_eq!(saver.threads().await.unwrap()[0].open_asks.len(), 3);
 
         saver.answer(&thread, vec![(ask(2).id, json("null"))]).await.unwrap();
         // A question that is asked again keeps its answer.
-        saver.ask(&thread, first.id, vec![ask(2)]).await.unwrap();
+        saver.ask(&thread, first.id, vec![ask(1), ask(2), ask(3)]).await.unwrap();
         let again = saver.answer(&thread, vec![(ask(1).id, json("1")), (ask(2).id, json("2"))]).await;
         assert!(matches!(again, Err(StoreError::AlreadyAnswered(id)) if id == ask(2).id), "{again:?}");
         let unknown = saver.answer(&thread, vec![(ask(1).id, json("1")), (ask(9).id, json("2"))]).await;
@@ -117,6 +117,51 @@ fn questions_are_answered_one_by_one_and_once() {
         assert!(matches!(late, Err(StoreError::NoInterrupt { .. })), "{late:?}");
         let nobody = saver.answer(&"u".into(), vec![(ask(1).id, json("1"))]).await;
         assert!(matches!(nobody, Err(StoreError::NoInterrupt { .. })), "{nobody:?}");
+    });
+}
+
+/// A question that its task no longer asked stayed open for ever, beside the one that took its place.
+#[test]
+fn what_a_task_asks_now_takes_the_place_of_what_it_asked_before() {
+    on_every_saver(|saver| async move {
+        let thread = thread("t");
+        let first = advance(&saver, "t", None, []).await;
+        let of_another = AskRecord { task: task(2), ..ask(9) };
+        saver.ask(&thread, first.id, vec![ask(1), ask(2), of_another.clone()]).await.unwrap();
+        saver.answer(&thread, vec![(ask(1).id, json("1"))]).await.unwrap();
+        saver.ask(&thread, first.id, vec![ask(3)]).await.unwrap();
+        let answered = AskRecord { answer: Some(json("1")), ..ask(1) };
+        assert_eq!(head(&saver, "t").await.asks, [answered, of_another, ask(3)]);
+    });
+}
+
+#[test]
+fn a_commit_carries_work_of_the_superstep_that_follows() {
+    on_every_saver(|saver| async move {
+        let first = advance(&saver, "t", None, []).await;
+        let next = step(Some(&first), []);
+        let answered = AskRecord { answer: Some(json("1")), ..ask(1) };
+        let ended = EffectRecord { outcome: Some(EffectOutcome::Ok(json("1"))), ..effect(1) };
+        let carried = Carried {
+            results: vec![result(1, "1")],
+            asks: vec![answered, ask(2)],
+            effects: vec![ended, effect(2)],
+        };
+        let commit = || Commit { carried: carried.clone(), ..commit_of("t", &next) };
+        assert!(matches!(saver.commit(commit()).await.unwrap(), Committed::New));
+        let loaded = head(&saver, "t").await;
+        let Carried { results, asks, effects } = carried.clone();
+        assert_eq!((loaded.results, loaded.asks, loaded.effects), (results, asks, effects));
+        assert!(matches!(saver.commit(commit()).await.unwrap(), Committed::Already));
+        // A commit that lost carries nothing.
+        let lost = Commit { carried, ..commit_of("t", &step(Some(&first), [])) };
+        assert!(!matches!(saver.commit(lost).await.unwrap(), Committed::New));
+        assert_eq!(head(&saver, "t").await.results.len(), 1);
+        // The barrier takes it like any other.
+        advance(&saver, "t", Some(&next), []).await;
+        assert_eq!(head(&saver, "t").await.asks, []);
+        let left = at(&saver, "t", next.id).await;
+        assert_eq!((left.results.len(), left.asks.len(), left.effects.len()), (0, 1, 1));
     });
 }
 

@@ -38,7 +38,8 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// Stores a checkpoint and moves the head to it. On success it is as durable as the saver promises.
     ///
     /// The commit is the barrier of its parent's superstep: results, open questions and effects without an
-    /// outcome that this thread holds on the parent go; answers and outcomes stay, for replay.
+    /// outcome that this thread holds on the parent go; answers and outcomes stay, for replay. The work that
+    /// the commit carries is stored on top of the new checkpoint, with it or not at all.
     ///
     /// # Errors
     /// [`StoreError::WrongGraph`], [`StoreError::NotRegistered`], and [`StoreError::NoCheckpoint`] when the
@@ -61,7 +62,8 @@ pub trait Checkpointer: Send + Sync + 'static {
     ) -> Result<TaskResult, StoreError>;
 
     /// Stores the questions of paused tasks of `base`, durably. A question that is already there is left
-    /// alone, with its answer.
+    /// alone, with its answer. Unanswered questions of these tasks that are not among `asks` go, in the same
+    /// transaction: nobody waits for their answers any more.
     ///
     /// # Errors
     /// [`StoreError::Superseded`] when `base` is not the thread's head.
@@ -139,6 +141,28 @@ pub struct Commit {
     pub expected: Option<CheckpointId>,
     /// The checkpoint.
     pub checkpoint: Checkpoint,
+    /// What is finished already of the superstep that follows, stored in the same transaction as the
+    /// checkpoint that it is on top of: an edit takes it along.
+    pub carried: Carried,
+}
+
+/// Work that a commit stores on top of its own checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Results of finished tasks.
+    pub results: Vec<TaskResult>,
+    /// Questions, answered or not.
+    pub asks: Vec<AskRecord>,
+    /// The effect journal.
+    pub effects: Vec<EffectRecord>,
+}
+
+impl Carried {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.results.is_empty() && self.asks.is_empty() && self.effects.is_empty()
+    }
 }
 
 /// What became of a commit.

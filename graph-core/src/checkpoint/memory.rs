@@ -116,6 +116,12 @@ impl Checkpointer for MemorySaver {
     ) -> Result<(), StoreError> {
         let mut store = self.store();
         let work = store.work(thread, base)?;
+        let given_up = |held: &AskRecord| {
+            held.answer.is_none()
+                && asks.iter().any(|ask| ask.task == held.task)
+                && asks.iter().all(|ask| ask.id != held.id)
+        };
+        work.asks.retain(|held| !given_up(held));
         for ask in asks {
             if work.asks.iter().all(|held| held.id != ask.id) {
                 work.asks.push(ask);

@@ -22,7 +22,7 @@ mod codec;
 mod memory;
 mod model;
 
-pub use checkpointer::{At, Checkpointer, Commit, Committed, Page, StoreError};
+pub use checkpointer::{At, Carried, Checkpointer, Commit, Committed, Page, StoreError};
 pub use codec::{Fold, digest};
 #[cfg(feature = "std")]
 pub use memory::MemorySaver;

@@ -9,7 +9,7 @@ use super::attempt::Output;
 use super::driver::{AtBarrier, Driver};
 use super::error::RunError;
 use super::event::EventKind;
-use crate::checkpoint::{Checkpoint, Commit, Committed, Frontier, Source, TaskRecord};
+use crate::checkpoint::{Carried, Checkpoint, Commit, Committed, Frontier, Source, TaskRecord};
 use crate::engine::barrier::{self, Conflict, Overwrites};
 use crate::engine::restore;
 use crate::graph::{NodeId, caught};
@@ -146,6 +146,7 @@ impl Driver {
             graph: self.runtime.program.topology.name.clone(),
             expected: self.base,
             checkpoint,
+            carried: Carried::default(),
         };
         match saver.commit(commit).await? {
             Committed::New | Committed::Already => {}

@@ -10,10 +10,11 @@ use super::error::ThreadError;
 use super::field_map::FieldMap;
 use super::graph::Runtime;
 use crate::checkpoint::{
-    At, Checkpoint, Checkpointer, Commit, Committed, Frontier, Loaded, Source, TaskRecord,
+    AskRecord, At, Carried, Checkpoint, Commit, Committed, EffectId, EffectRecord, Frontier, Loaded, Source,
+    TaskRecord, TaskResult,
 };
 use crate::engine::barrier::{self, Overwrites};
-use crate::id::{CheckpointId, RunId, TaskId, ThreadId};
+use crate::id::{CheckpointId, InterruptId, RunId, TaskId, ThreadId};
 use crate::state::{Change, CodecError, ErasedUpdate, Json, LoggedWrite};
 
 /// The node name under which an edit's writes are recorded.
@@ -51,6 +52,7 @@ pub(super) async fn edit(
         thread: thread.clone(),
         graph: runtime.program.topology.name().clone(),
         expected: Some(old.id),
+        carried: carried(&loaded, id, &fields),
         checkpoint,
     };
     match saver.commit(commit).await? {
@@ -59,7 +61,6 @@ pub(super) async fn edit(
             return Err(ThreadError::Superseded(thread.clone()));
         }
     }
-    keep_results(&**saver, thread, &loaded, id, &fields).await?;
     saver.flush(thread).await?;
     Ok(id)
 }
@@ -94,24 +95,36 @@ fn frontier(old: &Frontier, fields: &FieldMap) -> Result<Frontier, CodecError> {
     Ok(frontier)
 }
 
-/// Finished siblings stay finished: their results move to the ids that their tasks have on the edit.
-async fn keep_results(
-    saver: &dyn Checkpointer,
-    thread: &ThreadId,
-    loaded: &Loaded,
-    edit: CheckpointId,
-    fields: &FieldMap,
-) -> Result<(), ThreadError> {
+/// What the superstep's tasks have done stays done: it moves to the ids that the tasks have on the edit.
+fn carried(loaded: &Loaded, edit: CheckpointId, fields: &FieldMap) -> Carried {
     let old = &loaded.checkpoint;
+    let mut carried = Carried::default();
     for next in &old.frontier.tasks {
         let task = |base, step| TaskId::derive(base, "", step, &next.node, next.cause.each());
-        let before = task(old.id, old.step + 1);
-        if let Some(result) = loaded.results.iter().find(|result| result.task == before) {
-            let mut result = result.clone();
-            result.task = task(edit, old.step + 2);
-            result.writes = fields.own_writes(&result.writes);
-            saver.record(thread, edit, result).await?;
-        }
+        let (before, after) = (task(old.id, old.step + 1), task(edit, old.step + 2));
+        let results = loaded.results.iter().filter(|result| result.task == before);
+        carried.results.extend(results.map(|result| TaskResult {
+            task: after,
+            writes: fields.own_writes(&result.writes),
+            ..result.clone()
+        }));
+        let asks = loaded.asks.iter().filter(|ask| ask.task == before);
+        carried.asks.extend(asks.filter_map(|ask| move_ask(ask, after)));
+        let effects = loaded.effects.iter().filter(|effect| effect.id.task == before);
+        carried.effects.extend(effects.map(|effect| EffectRecord {
+            id: EffectId { task: after, ..effect.id.clone() },
+            ..effect.clone()
+        }));
     }
-    Ok(())
+    carried
 }
+
+/// The question as another task asks it; `None` where its id says nothing, and it will be asked anew. Which of several with the same key and text it was is in its id only.
+fn move_ask(ask: &AskRecord, task: TaskId) -> Option<AskRecord> {
+    let id = |task, occurrence| InterruptId::derive(task, &ask.key, occurrence, ask.question.as_str());
+    let occurrence = (0..MOST_ALIKE).find(|occurrence| id(ask.task, *occurrence) == ask.id)?;
+    Some(AskRecord { id: id(task, occurrence), task, ..ask.clone() })
+}
+
+/// No task asks more often than this under one key.
+const MOST_ALIKE: u32 = 4096;

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use std::collections::HashMap;
 
-use crate::checkpoint::checkpointer::{At, Commit, StoreError};
+use crate::checkpoint::checkpointer::{At, Carried, Commit, StoreError};
 use crate::checkpoint::codec::{Fold, same_content};
 use crate::checkpoint::model::{AskRecord, Checkpoint, EffectRecord, Loaded, Seq, Summary, TaskResult};
 use crate::id::{CheckpointId, Fingerprint, NodeName, ThreadId};
@@ -217,6 +217,8 @@ impl Store {
 
         let index = self.checkpoints.len();
         self.by_id.insert(commit.checkpoint.id, index);
+        let Carried { results, asks, effects } = commit.carried;
+        let carried = Work { results, asks, effects };
         match self.threads.get_mut(&commit.thread) {
             Some(held) => {
                 if !held.work.is_empty() {
@@ -229,10 +231,10 @@ impl Store {
                     }
                 }
                 held.head = index;
+                held.work = carried;
             }
             None => {
-                let thread =
-                    Thread { graph: commit.graph, head: index, work: Work::default(), past: HashMap::new() };
+                let thread = Thread { graph: commit.graph, head: index, work: carried, past: HashMap::new() };
                 self.threads.insert(commit.thread.clone(), thread);
             }
         }
