@@ -130,8 +130,9 @@ impl<S: State> Thread<S> {
         Ok(History::new(Arc::clone(self.saver()?), self.id.clone()))
     }
 
-    /// Writes `update` on top of the latest checkpoint as a new one. What is next stays next, and results of
-    /// finished tasks stay finished.
+    /// Writes `update` on top of the latest checkpoint as a new one. What is next stays next, and what its tasks
+    /// have done goes along: results, effects and answers. A question whose text depends on what is edited is
+    /// asked anew.
     ///
     /// # Errors
     /// When the thread never ran, another run was faster, or the store fails.
