@@ -138,7 +138,11 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         if ids.len() < 2 {
             self.problems.push(Problem::JoinOfOne { target: self.name_of(target) });
         }
-        self.joins.push(Join { sources: ids, target: NodeId(target) });
+        let join = Join { sources: ids, target: NodeId(target) };
+        // Like an edge that is wired twice, it is one: a checkpoint names a join by its nodes.
+        if !self.joins.iter().any(|other| other.same_nodes(&join)) {
+            self.joins.push(join);
+        }
     }
 
     /// Says where each case of a node's decision leads.

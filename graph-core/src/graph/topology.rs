@@ -85,6 +85,15 @@ pub(crate) struct Join {
     pub(crate) target: NodeId,
 }
 
+impl Join {
+    /// Whether it joins the same sources, in any order, into the same target.
+    pub(crate) fn same_nodes(&self, other: &Self) -> bool {
+        self.target == other.target
+            && self.sources.len() == other.sources.len()
+            && self.sources.iter().all(|source| other.sources.contains(source))
+    }
+}
+
 impl Topology {
     /// The graph's name.
     #[must_use]

@@ -178,6 +178,20 @@ fn a_join_has_several_sources() {
     assert_eq!(lines, ["the join into \"c\" has fewer than two sources; use g.edge"]);
 }
 
+/// A checkpoint names a half-arrived join by its nodes. Of two joins with the same ones only the first got
+/// its arrivals back after a resume, and from then on the two fired at different times.
+#[test]
+fn a_join_that_is_wired_twice_is_one() {
+    let program = built(|g, [a, b, c]| {
+        g.edge(START, a);
+        g.edge(START, b);
+        g.join([a, b], c);
+        g.join([b, a], c);
+        g.edge(c, END);
+    });
+    assert_eq!(program.expect("the graph is sound").topology.joins.len(), 1);
+}
+
 #[test]
 fn items_come_from_a_route_and_not_from_an_edge() {
     let lines = problems(|g, [a, b, c]| {
