@@ -3,6 +3,8 @@
 //!
 //! The workers are this test's own program, started again with [`WORKER`] in its environment.
 
+#![expect(clippy::print_stdout, reason = "the workers talk to the test")]
+
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
