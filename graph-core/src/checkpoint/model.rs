@@ -132,6 +132,14 @@ pub enum Cause {
     },
 }
 
+impl NextTask {
+    /// The task's id when it is planned on `base`, the checkpoint of step `step`.
+    #[must_use]
+    pub fn id(&self, base: CheckpointId, step: i64) -> TaskId {
+        TaskId::derive(base, "", step + 1, &self.node, self.cause.each())
+    }
+}
+
 impl Cause {
     /// What tells apart several tasks of one node in a superstep.
     #[must_use]

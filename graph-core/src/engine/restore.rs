@@ -101,7 +101,11 @@ pub fn store<'t>(
     Ok(Frontier { tasks, joins: joins.collect() })
 }
 
-fn find(topology: &Topology, name: &NodeName) -> Result<NodeId, RestoreError> {
+/// Finds a node by its stored name.
+///
+/// # Errors
+/// [`RestoreError::MissingNode`] when the graph has it no more.
+pub fn find(topology: &Topology, name: &NodeName) -> Result<NodeId, RestoreError> {
     topology
         .find(name)
         .ok_or_else(|| RestoreError::MissingNode { node: name.clone(), graph: topology.name.clone() })

@@ -1,5 +1,6 @@
 //! Where a run begins: from a verb and the thread's head to the machine's first event.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::vec::Vec;
 
@@ -13,7 +14,7 @@ use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::request::{Answers, Order, Verb};
 use crate::checkpoint::{AskRecord, At, Loaded, TaskResult};
-use crate::engine::restore::{RestoreError, restore};
+use crate::engine::restore::{RestoreError, find, restore};
 use crate::engine::{Begin, Restored};
 use crate::graph::{END, NodeId, Program, Targets, each_item, to_node};
 use crate::id::{InterruptId, RunId, TaskId, ThreadId};
@@ -97,6 +98,10 @@ impl Driver {
         let (tasks, joins) = restore(&program.topology, frontier, decode).map_err(ThreadError::from)?;
         self.slots.clear();
         self.slots.resize_with(tasks.len(), Slot::default);
+        // Looked up by task: a wide superstep has as many results as tasks.
+        let results: HashMap<_, _> = loaded.results.iter().map(|result| (result.task, result)).collect();
+        let mut asks = by_task(&loaded.asks, |ask| ask.task);
+        let mut effects = by_task(&loaded.effects, |effect| effect.id.task);
         let mut finished = Vec::new();
         for ((planned, next), (slot, position)) in
             tasks.iter().zip(&frontier.tasks).zip(self.slots.iter_mut().zip(0u32..))
@@ -105,15 +110,11 @@ impl Driver {
                 self.input = Some(stored_input(&program, &loaded, &fields, next.input.as_ref())?);
                 continue;
             }
-            let id = loaded.checkpoint.id;
-            let task = TaskId::derive(id, "", loaded.checkpoint.step + 1, &next.node, next.cause.each());
-            let asks = loaded.asks.iter().filter(|ask| ask.task == task);
-            let effects = loaded.effects.iter().filter(|effect| effect.id.task == task);
-            slot.rare().asks = asks.cloned().collect();
-            slot.rare().effects = effects.cloned().collect();
-            if let Some(result) = loaded.results.iter().find(|result| result.task == task) {
-                let output = stored_output(&program, &loaded, &fields, result)?;
-                slot.output = Some(output);
+            let task = next.id(loaded.checkpoint.id, loaded.checkpoint.step);
+            slot.rare().asks = asks.remove(&task).unwrap_or_default();
+            slot.rare().effects = effects.remove(&task).unwrap_or_default();
+            if let Some(result) = results.get(&task) {
+                slot.output = Some(stored_output(&program, &loaded, &fields, result)?);
                 slot.targets.clone_from(&result.targets);
             } else if let Some(slot_of_ours) = ours.get_mut(position as usize) {
                 slot.output = slot_of_ours.output.take();
@@ -125,6 +126,14 @@ impl Driver {
         }
         Ok(Begin::Resume(Restored { step: loaded.checkpoint.step, tasks, joins, finished }))
     }
+}
+
+fn by_task<T: Clone>(records: &[T], task: impl Fn(&T) -> TaskId) -> HashMap<TaskId, Vec<T>> {
+    let mut grouped: HashMap<TaskId, Vec<T>> = HashMap::new();
+    for record in records {
+        grouped.entry(task(record)).or_default().push(record.clone());
+    }
+    grouped
 }
 
 /// The state of a checkpoint, and the way from its schema to the program's when that is another one.
@@ -184,12 +193,7 @@ fn stored_targets(
 ) -> Result<Targets, RunError> {
     let mut all = END;
     for target in targets {
-        let topology = &program.topology;
-        let node = topology.find(&target.node).ok_or_else(|| RestoreError::MissingNode {
-            node: target.node.clone(),
-            graph: topology.name.clone(),
-        });
-        let node = node.map_err(ThreadError::from)?;
+        let node = find(&program.topology, &target.node).map_err(ThreadError::from)?;
         all = all.and(match &target.input {
             None => to_node(program.graph, node),
             Some(input) => {

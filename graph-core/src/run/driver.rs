@@ -169,9 +169,9 @@ impl Driver {
         loop {
             while let Some(command) = self.machine.next_command() {
                 match command {
-                    Command::Run { task, attempt, after } => self.start(task, attempt, after)?,
-                    Command::Record { task } => self.record(task)?,
-                    Command::Abort => self.abort().await?,
+                    Command::Run { task, attempt, after } => self.start(task, attempt, after),
+                    Command::Record { task } => self.record(task),
+                    Command::Abort => self.abort().await,
                     Command::Stop(ending) => return self.stopped(ending).await,
                     Command::Commit => self.pass_barrier().await?,
                 }
@@ -230,7 +230,7 @@ impl Driver {
         Ok(())
     }
 
-    fn start(&mut self, task: u32, attempt: u32, after: Duration) -> Result<(), RunError> {
+    fn start(&mut self, task: u32, attempt: u32, after: Duration) {
         let planned = self.machine.task(task).expect("the machine runs tasks that it planned");
         let (node, input, each) = (planned.node, planned.input.clone(), planned.cause.each());
         let program = Arc::clone(&self.runtime.program);
@@ -270,7 +270,6 @@ impl Driver {
             attempt,
         });
         self.tasks.start(task, attempt, run);
-        Ok(())
     }
 
     /// Waits until a task ends or the caller cancels.
@@ -300,17 +299,16 @@ impl Driver {
 
     /// Cancels what still runs, and waits until it has stopped. What came to its end before it could be
     /// cancelled counts: results are recorded, questions are asked.
-    async fn abort(&mut self) -> Result<(), RunError> {
+    async fn abort(&mut self) {
         self.cell.revoke();
         for (task, _, end) in self.tasks.abort().await {
             match end {
-                End::Finished { output, targets } => self.keep(task, output, targets.ok())?,
+                End::Finished { output, targets } => self.keep(task, output, targets.ok()),
                 End::Paused(asks) => self.slots[task as usize].rare().open = asks,
                 // The first failure is the caller's.
                 End::Failed(_) => {}
             }
         }
-        Ok(())
     }
 
     async fn stopped(&mut self, ending: Ending) -> Result<Ended, RunError> {

@@ -100,8 +100,7 @@ fn carried(loaded: &Loaded, edit: CheckpointId, fields: &FieldMap) -> Carried {
     let old = &loaded.checkpoint;
     let mut carried = Carried::default();
     for next in &old.frontier.tasks {
-        let task = |base, step| TaskId::derive(base, "", step, &next.node, next.cause.each());
-        let (before, after) = (task(old.id, old.step + 1), task(edit, old.step + 2));
+        let (before, after) = (next.id(old.id, old.step), next.id(edit, old.step + 1));
         let results = loaded.results.iter().filter(|result| result.task == before);
         carried.results.extend(results.map(|result| TaskResult {
             task: after,

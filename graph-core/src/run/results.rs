@@ -15,7 +15,6 @@ use crate::checkpoint::{At, Loaded, StoreError, TargetRecord, TaskResult};
 use crate::engine::Event;
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, Targets};
-use crate::id::TaskId;
 use crate::state::CodecError;
 
 /// A result on its way to the saver: ours, and the one that counts.
@@ -92,13 +91,16 @@ impl Driver {
     }
 
     /// Hands a finished task's result to the saver, without waiting.
-    pub(super) fn record(&mut self, task: u32) -> Result<(), RunError> {
+    pub(super) fn record(&mut self, task: u32) {
         let (Some(saver), Some(base)) = (self.cell.saver.clone(), self.base) else {
-            return Ok(());
+            return;
         };
         let slot = &self.slots[task as usize];
         let (Some(cell), Some(output)) = (&slot.cell, &slot.output) else {
-            return Ok(());
+            return;
+        };
+        let Some(task) = cell.task_id() else {
+            return;
         };
         // What the checkpoint's schema has no name for cannot be stored on top of it. The task is then not
         // recorded, and runs again should this superstep be resumed.
@@ -106,9 +108,9 @@ impl Driver {
             Some(fields) => fields.stored_writes(&output.writes),
             None => Some(output.writes.clone()),
         };
-        let Some(writes) = writes else { return Ok(()) };
+        let Some(writes) = writes else { return };
         let result = TaskResult {
-            task: TaskId::derive(base, "", cell.step, &cell.node, cell.each),
+            task,
             node: cell.node.clone(),
             writes,
             route: output.route.clone(),
@@ -119,7 +121,6 @@ impl Driver {
             let counted = saver.record(&thread, base, result.clone()).await;
             (result, counted)
         }));
-        Ok(())
     }
 
     /// Waits until all results are recorded. When another driver's result came first, ours does not count:
@@ -138,12 +139,7 @@ impl Driver {
     }
 
     /// Keeps the result of a task that finished while the run was given up.
-    pub(super) fn keep(
-        &mut self,
-        task: u32,
-        output: Output,
-        targets: Option<Targets>,
-    ) -> Result<(), RunError> {
+    pub(super) fn keep(&mut self, task: u32, output: Output, targets: Option<Targets>) {
         let recorded = targets.and_then(|targets| self.record_targets(&targets).ok().flatten());
         let slot = &mut self.slots[task as usize];
         slot.output = Some(output);
@@ -151,7 +147,7 @@ impl Driver {
         if slot.targets.is_some() {
             self.task_finished(task, false);
         }
-        self.record(task)
+        self.record(task);
     }
 
     pub(super) fn failure(&mut self, task: u32) -> NodeFailure {

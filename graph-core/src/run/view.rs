@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{Loaded, Source};
-use crate::id::{CheckpointId, TaskId, ThreadId};
+use crate::id::{CheckpointId, ThreadId};
 
 /// A checkpoint for tools and people: LangGraph's checkpoint document, whose names its users know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -106,7 +106,7 @@ impl CheckpointView {
             Source::Fork => "fork",
         };
         let tasks = checkpoint.frontier.tasks.iter().map(|next| {
-            let id = TaskId::derive(checkpoint.id, "", checkpoint.step + 1, &next.node, next.cause.each());
+            let id = next.id(checkpoint.id, checkpoint.step);
             let open = loaded.asks.iter().filter(|ask| ask.task == id && ask.answer.is_none());
             TaskView {
                 id: id.to_string(),
