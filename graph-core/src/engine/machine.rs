@@ -331,6 +331,7 @@ impl Machine {
     }
 
     fn committed(&mut self, barrier: Barrier) {
+        self.planner.recycle(barrier.ran);
         self.run_superstep(barrier.step + 1, barrier.next, Vec::new());
     }
 

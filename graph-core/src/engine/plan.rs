@@ -52,11 +52,19 @@ impl Arrivals {
 pub(super) struct Planner {
     /// For each node, its position in the plan under construction, plus one.
     planned: Vec<u32>,
+    /// A plan that was carried out, for its memory.
+    spare: Vec<Entry>,
 }
 
 impl Planner {
     pub(super) fn new(topology: &Topology) -> Self {
-        Self { planned: vec![0; topology.nodes.len()] }
+        Self { planned: vec![0; topology.nodes.len()], spare: Vec::new() }
+    }
+
+    /// Takes back the memory of a plan that was carried out.
+    pub(super) fn recycle(&mut self, mut ran: Vec<Entry>) {
+        ran.clear();
+        self.spare = ran;
     }
 
     /// The next superstep's tasks, in merge order: one per node that anything leads to, by name as plain
@@ -67,7 +75,7 @@ impl Planner {
         ran: &mut [Entry],
         joins: &mut Arrivals,
     ) -> Vec<Entry> {
-        let mut nodes: Vec<Entry> = Vec::with_capacity(1);
+        let mut nodes = core::mem::take(&mut self.spare);
         let mut items: Vec<Entry> = Vec::new();
         let mut arrivals: Vec<(usize, Positions)> = Vec::new();
         for (by, entry) in (0u32..).zip(ran) {

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use spin::Mutex;
@@ -21,6 +22,8 @@ pub(crate) struct RunCell {
     pub(crate) saver: Option<Arc<dyn Checkpointer>>,
     /// Receives custom events; `None` when nobody observes the run.
     pub(crate) sink: Option<Arc<dyn CustomSink>>,
+    /// The graph's context.
+    pub(crate) context: Arc<dyn Any + Send + Sync>,
     /// Set when the run has ended: what is left of its tasks starts no further effect.
     pub(crate) revoked: AtomicBool,
 }
@@ -43,17 +46,26 @@ impl RunCell {
 /// What the extractors of one task share, through all its attempts.
 pub(crate) struct TaskCell {
     pub(crate) run: Arc<RunCell>,
-    /// The checkpoint the task was planned on; `None` without a saver.
-    pub(crate) base: Option<CheckpointId>,
-    pub(crate) node: NodeName,
-    pub(crate) step: i64,
-    pub(crate) each: Option<(u32, u32)>,
-    pub(crate) remaining_steps: u64,
-    pub(crate) on_unknown: OnUnknown,
+    pub(crate) facts: TaskFacts,
     attempt: AtomicU32,
     /// Made when something is first kept in it: most tasks neither ask nor run effects.
     live: Mutex<Option<Box<Live>>>,
 }
+
+/// What does not change while a task runs.
+pub(crate) struct TaskFacts {
+    /// The checkpoint the task was planned on; `None` without a saver.
+    pub(crate) base: Option<CheckpointId>,
+    pub(crate) node: NodeName,
+    pub(crate) step: i64,
+    /// For an item of `each`: the task that sent it, by position, and the item's index.
+    pub(crate) each: Option<(u32, u32)>,
+    pub(crate) remaining_steps: u64,
+    pub(crate) on_unknown: OnUnknown,
+}
+
+/// What storage knows of a task's questions and effects.
+pub(crate) type Known = Option<(Vec<AskRecord>, Vec<EffectRecord>)>;
 
 #[derive(Default)]
 struct Live {
@@ -73,6 +85,12 @@ struct Live {
     fault: Option<NodeError>,
 }
 
+impl Live {
+    fn knowing(known: Known) -> Option<Box<Self>> {
+        known.map(|(asks, effects)| Box::new(Self { asks, effects, ..Self::default() }))
+    }
+}
+
 /// What becomes of a question.
 pub(crate) enum Asked {
     /// It was answered before.
@@ -82,25 +100,21 @@ pub(crate) enum Asked {
 }
 
 impl TaskCell {
-    #[expect(clippy::too_many_arguments, reason = "built in one place; each is a fact of its own")]
-    pub(crate) fn new(
-        run: Arc<RunCell>,
-        base: Option<CheckpointId>,
-        node: NodeName,
-        step: i64,
-        each: Option<(u32, u32)>,
-        remaining_steps: u64,
-        on_unknown: OnUnknown,
-        known: Option<(Vec<AskRecord>, Vec<EffectRecord>)>,
-    ) -> Self {
-        let live = known.map(|(asks, effects)| Box::new(Live { asks, effects, ..Live::default() }));
-        let live = Mutex::new(live);
-        Self { run, base, node, step, each, remaining_steps, on_unknown, attempt: AtomicU32::new(1), live }
+    pub(crate) fn new(run: Arc<RunCell>, facts: TaskFacts, known: Known) -> Self {
+        Self { run, facts, attempt: AtomicU32::new(1), live: Mutex::new(Live::knowing(known)) }
+    }
+
+    /// Makes it the cell of another task of the same run.
+    pub(crate) fn renew(&mut self, facts: TaskFacts, known: Known) {
+        self.facts = facts;
+        *self.attempt.get_mut() = 1;
+        *self.live.get_mut() = Live::knowing(known);
     }
 
     /// The task's id. It depends on the base checkpoint, so a task without a saver has none.
     pub(crate) fn task_id(&self) -> Option<TaskId> {
-        self.base.map(|base| TaskId::derive(base, "", self.step, &self.node, self.each))
+        let TaskFacts { base, node, step, each, .. } = &self.facts;
+        base.map(|base| TaskId::derive(base, "", *step, node, *each))
     }
 
     pub(crate) fn attempt(&self) -> u32 {
@@ -154,7 +168,7 @@ impl TaskCell {
         if let Some(answer) = live.asks.iter().find(|ask| ask.id == id).and_then(|ask| ask.answer.clone()) {
             return Asked::Answered(answer);
         }
-        let node = self.node.clone();
+        let node = self.facts.node.clone();
         live.open.push(AskRecord { id, task, node, key: key.to_string(), question, answer: None });
         Asked::Open(id)
     }

@@ -34,6 +34,7 @@ impl<T> Deref for Dep<T> {
 impl<S, C, T> FromTask<S, C> for Dep<T>
 where
     S: State,
+    C: 'static,
     T: FromRef<C> + Send,
 {
     type Input = NoInput;

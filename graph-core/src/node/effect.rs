@@ -105,7 +105,7 @@ impl Effects {
             }
             Some(_) | None => {}
         }
-        if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.base) {
+        if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.facts.base) {
             let intent = EffectRecord { id: flight.id.clone(), attempt: self.attempt, outcome: None };
             saver.begin_effect(&self.cell.run.thread, base, intent).await.map_err(journal)?;
         }
@@ -130,7 +130,7 @@ impl Effects {
             })?),
             Err(error) => EffectOutcome::Err(error.to_string()),
         };
-        if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.base) {
+        if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.facts.base) {
             saver.end_effect(&self.cell.run.thread, base, id, outcome.clone()).await.map_err(journal)?;
         }
         self.cell.keep_effect(self.attempt, id, Some(outcome));
@@ -177,7 +177,7 @@ impl<S: State, C> FromTask<S, C> for Effects {
 
     fn from_task(task: &Task<S, C>, _position: usize) -> Self {
         let cell = Arc::clone(task.cell());
-        Self { attempt: cell.attempt(), on_unknown: cell.on_unknown, cell }
+        Self { attempt: cell.attempt(), on_unknown: cell.facts.on_unknown, cell }
     }
 
     fn describe(node: &mut NodeDescription, _position: usize) {

@@ -23,13 +23,13 @@ impl TaskInfo {
     /// The node that runs.
     #[must_use]
     pub fn node(&self) -> &NodeName {
-        &self.cell.node
+        &self.cell.facts.node
     }
 
     /// The superstep, as its checkpoint will be numbered.
     #[must_use]
     pub fn step(&self) -> i64 {
-        self.cell.step
+        self.cell.facts.step
     }
 
     /// The attempt, from 1.
@@ -41,7 +41,7 @@ impl TaskInfo {
     /// How many supersteps may still follow this one before the recursion limit.
     #[must_use]
     pub fn remaining_steps(&self) -> u64 {
-        self.cell.remaining_steps
+        self.cell.facts.remaining_steps
     }
 
     /// The thread.
@@ -72,7 +72,11 @@ impl TaskInfo {
 
 impl fmt::Debug for TaskInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "TaskInfo({} at step {}, attempt {})", self.cell.node, self.cell.step, self.attempt)
+        write!(
+            f,
+            "TaskInfo({} at step {}, attempt {})",
+            self.cell.facts.node, self.cell.facts.step, self.attempt
+        )
     }
 }
 
@@ -108,7 +112,7 @@ impl Emit {
         let data = Json::encode(data).unwrap_or_else(|error| {
             Json::encode(&alloc::format!("cannot be encoded: {error}")).expect("a text has a JSON form")
         });
-        sink.custom(&self.cell.node, self.cell.step, name, data);
+        sink.custom(&self.cell.facts.node, self.cell.facts.step, name, data);
     }
 }
 

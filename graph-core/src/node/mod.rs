@@ -80,7 +80,7 @@ pub use superstep_macros::FromRef;
 /// ```
 pub use superstep_macros::node;
 
-pub(crate) use cell::{CustomSink, RunCell, TaskCell};
+pub(crate) use cell::{CustomSink, RunCell, TaskCell, TaskFacts};
 pub(crate) use describe::short_type_name;
 pub(crate) use function::Running;
 pub(crate) use task::ErasedTask;

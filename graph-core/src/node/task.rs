@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use core::any::Any;
+use core::marker::PhantomData;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::cell::TaskCell;
@@ -11,31 +12,30 @@ use crate::state::{ErasedState, State};
 /// One execution of a node: what extractors take their values from.
 pub struct Task<S, C> {
     state: Arc<S>,
-    context: Arc<C>,
     input: Option<Item>,
     cell: Arc<TaskCell>,
     /// How many extractors were taken with `extract`.
     extracted: AtomicUsize,
+    context: PhantomData<fn() -> C>,
 }
 
 /// A task without its types, as the driver hands it to a node.
 pub(crate) struct ErasedTask {
     pub(crate) state: Arc<dyn ErasedState>,
-    pub(crate) context: Arc<dyn Any + Send + Sync>,
     pub(crate) input: Option<Item>,
     pub(crate) cell: Arc<TaskCell>,
 }
 
-impl<S: State, C: Send + Sync + 'static> Task<S, C> {
+impl<S: State, C> Task<S, C> {
     /// Gives an erased task its types back.
     pub(crate) fn typed(task: ErasedTask) -> Self {
         let state: Arc<dyn Any + Send + Sync> = task.state;
         Self {
             state: state.downcast().expect("the driver owns the state of this graph"),
-            context: task.context.downcast().expect("the graph was given its context"),
             input: task.input,
             cell: task.cell,
             extracted: AtomicUsize::new(0),
+            context: PhantomData,
         }
     }
 }
@@ -47,8 +47,11 @@ impl<S, C> Task<S, C> {
     }
 
     /// The graph's context.
-    pub fn context(&self) -> &C {
-        &self.context
+    pub fn context(&self) -> &C
+    where
+        C: 'static,
+    {
+        (*self.cell.run.context).downcast_ref().expect("the graph was given its context")
     }
 
     /// The position of the next extractor that is taken with `extract`.

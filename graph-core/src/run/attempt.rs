@@ -36,7 +36,7 @@ enum Phase {
     Ready(Option<ErasedTask>),
     Running(Running),
     /// The node finished in an earlier attempt, and only the routing is left.
-    Routing(Option<Output>),
+    Routing(Option<Box<Output>>),
 }
 
 /// What a node gave, before its route is mapped.
@@ -99,7 +99,7 @@ impl Attempt {
         state: Arc<dyn ErasedState>,
         output: Output,
     ) -> Self {
-        let phase = Phase::Routing(Some(output));
+        let phase = Phase::Routing(Some(Box::new(output)));
         Self { program, node, logged: true, cell, snapshot: Some(state), wait: None, limit: None, phase }
     }
 
@@ -206,7 +206,7 @@ impl Future for Attempt {
             Phase::Running(running) => running,
             Phase::Routing(output) => {
                 let output = output.take().expect("a future is not polled after it ended");
-                return Poll::Ready(this.map(output));
+                return Poll::Ready(this.map(*output));
             }
             Phase::Ready(_) => unreachable!("started above"),
         };

@@ -39,8 +39,14 @@ pub(super) async fn carry_out(runtime: Arc<Runtime>, order: Order) -> Result<End
         verb => (verb, loaded),
     };
     let sink = log.clone().map(|log| log as Arc<dyn crate::node::CustomSink>);
-    let cell =
-        RunCell { thread: thread.clone(), run, saver: runtime.saver.clone(), sink, revoked: false.into() };
+    let cell = RunCell {
+        thread: thread.clone(),
+        run,
+        saver: runtime.saver.clone(),
+        sink,
+        context: Arc::clone(&runtime.context),
+        revoked: false.into(),
+    };
     let state = Arc::clone(&runtime.program.initial);
     let mut driver = Driver::new(Arc::clone(&runtime), Arc::new(cell), log, stops, metadata, limits, state);
     let begin = match (verb, loaded) {

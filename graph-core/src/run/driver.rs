@@ -1,6 +1,5 @@
 //! The driver: carries out the machine's commands. The one loop behind run, resume, answer and fork.
 
-use std::any::Any;
 use std::boxed::Box;
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -28,7 +27,7 @@ use crate::engine::{Begin, Command, Ending, Event, Machine};
 use crate::error::NodeError;
 use crate::graph::NodeId;
 use crate::id::{CheckpointId, RunId};
-use crate::node::{ErasedTask, RunCell, TaskCell};
+use crate::node::{ErasedTask, RunCell, TaskCell, TaskFacts};
 use crate::state::{ErasedState, ErasedUpdate, FieldId, Json, LoggedWrite};
 
 /// Drives one run.
@@ -53,6 +52,8 @@ pub(super) struct Driver {
     pub(super) input: Option<Input>,
     /// The running superstep's tasks.
     pub(super) slots: Vec<Slot>,
+    /// A cell of the last superstep, to be used again.
+    spare: Option<Arc<TaskCell>>,
     tasks: Tasks,
     /// Results on their way to the saver.
     pub(super) records: FuturesUnordered<Recording>,
@@ -139,6 +140,7 @@ impl Driver {
             step: -1,
             input: None,
             slots: Vec::new(),
+            spare: None,
             tasks: Tasks::new(),
             records: FuturesUnordered::new(),
             outrun: false,
@@ -207,6 +209,7 @@ impl Driver {
                     self.machine.handle(Event::Drain);
                 }
                 self.machine.handle(Event::Committed);
+                self.spare = self.slots.first_mut().and_then(|slot| slot.cell.take());
                 self.slots.clear();
                 self.slots.resize_with(self.machine.width(), Slot::default);
                 self.superstep_started();
@@ -240,16 +243,24 @@ impl Driver {
                 cell.restart(attempt);
                 cell
             }
-            None => Arc::new(TaskCell::new(
-                Arc::clone(&self.cell),
-                self.base,
-                program.topology.node_name(node).clone(),
-                self.step + 1,
-                each,
-                self.machine.remaining(),
-                program.node(node).policy.on_unknown,
-                slot.rare.as_mut().map(|rare| (take(&mut rare.asks), take(&mut rare.effects))),
-            )),
+            None => {
+                let facts = TaskFacts {
+                    base: self.base,
+                    node: program.topology.node_name(node).clone(),
+                    step: self.step + 1,
+                    each,
+                    remaining_steps: self.machine.remaining(),
+                    on_unknown: program.node(node).policy.on_unknown,
+                };
+                let known = slot.rare.as_mut().map(|rare| (take(&mut rare.asks), take(&mut rare.effects)));
+                let mut spare = self.spare.take();
+                match spare.as_mut().and_then(Arc::get_mut) {
+                    // Nothing of the task it was made for is left that could mistake it for its own.
+                    Some(cell) => cell.renew(facts, known),
+                    None => spare = Some(Arc::new(TaskCell::new(Arc::clone(&self.cell), facts, known))),
+                }
+                spare.expect("renewed or made")
+            }
         };
         slot.cell = Some(Arc::clone(&cell));
         let state = Arc::clone(&self.state);
@@ -259,9 +270,8 @@ impl Driver {
         } else if let Some(output) = slot.output.take() {
             Attempt::route(program, node, cell, state, output)
         } else {
-            let context: Arc<dyn Any + Send + Sync> = Arc::clone(&self.runtime.context);
             let logged = self.cell.saver.is_some() || self.log.is_some();
-            Attempt::run(program, node, ErasedTask { state, context, input, cell }, logged, after)
+            Attempt::run(program, node, ErasedTask { state, input, cell }, logged, after)
         };
         self.emit(|driver| EventKind::TaskStarted {
             step: driver.step + 1,

@@ -111,7 +111,7 @@ impl Driver {
         let Some(writes) = writes else { return };
         let result = TaskResult {
             task,
-            node: cell.node.clone(),
+            node: cell.facts.node.clone(),
             writes,
             route: output.route.clone(),
             targets: slot.targets.clone(),
@@ -154,6 +154,6 @@ impl Driver {
         let slot = &mut self.slots[task as usize];
         let (error, attempt) = slot.rare().error.take().expect("a task that failed left its error");
         let cell = slot.cell.as_ref().expect("a task that failed was started");
-        NodeFailure { node: cell.node.clone(), step: cell.step, attempt, error }
+        NodeFailure { node: cell.facts.node.clone(), step: cell.facts.step, attempt, error }
     }
 }

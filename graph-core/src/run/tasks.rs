@@ -18,9 +18,10 @@ const BUNDLES: usize = 64;
 /// An attempt that is alone runs inline, without a spawn. Several are spawned, and aborted when this is
 /// dropped: no detached task outlives its run.
 pub(super) struct Tasks {
+    /// The one attempt, while it is alone.
+    inline: Option<Running>,
     /// Started, and not yet under way.
     ready: Vec<Running>,
-    inline: Option<Running>,
     /// How many attempts are in bundles.
     spawned: usize,
     bundles: JoinSet<()>,
@@ -40,16 +41,28 @@ pub(super) type Ended = (u32, u32, End);
 impl Tasks {
     pub(super) fn new() -> Self {
         let (sender, ended) = mpsc::unbounded_channel();
-        Self { ready: Vec::new(), inline: None, spawned: 0, bundles: JoinSet::new(), sender, ended }
+        Self { inline: None, ready: Vec::new(), spawned: 0, bundles: JoinSet::new(), sender, ended }
     }
 
     pub(super) fn start(&mut self, task: u32, attempt: u32, run: Attempt) {
-        self.ready.push(Running { task, attempt, run });
+        let started = Running { task, attempt, run };
+        if self.is_idle() {
+            self.inline = Some(started);
+        } else {
+            self.ready.extend(self.inline.take());
+            self.ready.push(started);
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.inline.is_none() && self.ready.is_empty() && self.spawned == 0
     }
 
     /// Waits until an attempt ends. Cancel safe: what runs goes on at the next call.
     pub(super) async fn next(&mut self) -> Ended {
-        self.launch();
+        if !self.ready.is_empty() {
+            self.launch();
+        }
         if let Some(Running { task, attempt, run }) = &mut self.inline {
             let ended = (*task, *attempt, run.await);
             self.inline = None;
@@ -83,11 +96,8 @@ impl Tasks {
         std::iter::from_fn(|| self.ended.try_recv().ok()).collect()
     }
 
+    /// Spawns what was started and is not alone.
     fn launch(&mut self) {
-        if self.ready.len() == 1 && self.spawned == 0 {
-            self.inline = self.ready.pop();
-            return;
-        }
         self.spawned += self.ready.len();
         let size = self.ready.len().div_ceil(BUNDLES).max(1);
         let mut ready = self.ready.drain(..);
