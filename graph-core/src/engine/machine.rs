@@ -2,7 +2,6 @@
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
@@ -36,6 +35,7 @@ pub struct Machine {
     joins: Arrivals,
     commands: VecDeque<Command>,
     phase: Phase,
+    superstep: Superstep,
     /// User supersteps that may still begin in this run.
     remaining: u64,
     draining: bool,
@@ -56,16 +56,19 @@ impl Default for Limits {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Idle,
-    Running(Superstep),
-    Barrier(Barrier),
+    Running,
+    Barrier,
     Stopped,
 }
 
+/// The superstep that runs, waits to be committed, or was the last.
 struct Superstep {
     /// The step of the checkpoint that this superstep will write.
     step: i64,
+    source: Source,
     tasks: Vec<Entry>,
     /// Tasks that are neither finished nor paused nor failed.
     open: usize,
@@ -74,27 +77,29 @@ struct Superstep {
     /// The next task that may still be waiting for its turn.
     turn: usize,
     paused: bool,
+    /// At the barrier, the tasks of the one after it.
+    next: Vec<Entry>,
 }
 
 /// A finished superstep, on its way into a checkpoint.
 #[derive(Debug)]
-pub struct Barrier {
+pub struct Barrier<'m> {
     /// The checkpoint's step.
     pub step: i64,
     /// How the checkpoint comes about.
     pub source: Source,
-    ran: Vec<Entry>,
-    next: Vec<Entry>,
+    ran: &'m [Entry],
+    next: &'m [Entry],
 }
 
-impl Barrier {
+impl<'m> Barrier<'m> {
     /// The nodes that ran, in merge order.
-    pub fn ran(&self) -> impl ExactSizeIterator<Item = NodeId> {
+    pub fn ran(&self) -> impl ExactSizeIterator<Item = NodeId> + use<'m> {
         self.ran.iter().map(|entry| entry.planned.node)
     }
 
     /// What is next, in merge order.
-    pub fn next(&self) -> impl ExactSizeIterator<Item = &PlannedTask> {
+    pub fn next(&self) -> impl ExactSizeIterator<Item = &'m PlannedTask> + use<'m> {
         self.next.iter().map(|entry| &entry.planned)
     }
 }
@@ -110,6 +115,7 @@ impl Machine {
             limits,
             commands: VecDeque::new(),
             phase: Phase::Idle,
+            superstep: Superstep::ahead(-1, Source::Input),
             remaining: limits.recursion,
             draining: false,
         }
@@ -122,59 +128,45 @@ impl Machine {
 
     /// Takes note of what happened.
     pub fn handle(&mut self, event: Event) {
-        match (event, core::mem::replace(&mut self.phase, Phase::Idle)) {
-            (_, stopped @ Phase::Stopped) => self.phase = stopped,
-            (Event::Begin(begin), phase) => {
-                self.refund(&begin, &phase);
+        match (event, self.phase) {
+            (_, Phase::Stopped) => {}
+            (Event::Begin(begin), _) => {
+                self.refund(&begin);
                 self.begin(begin);
             }
-            (Event::TaskFinished { task, targets }, Phase::Running(step)) => {
-                self.finished(step, task, targets)
+            (Event::TaskFinished { task, targets }, Phase::Running) => self.finished(task, targets),
+            (Event::TaskPaused { task }, Phase::Running) => self.paused(task),
+            (Event::TaskFailed { task, retry, after_node }, Phase::Running) => {
+                self.failed(task, retry, after_node);
             }
-            (Event::TaskPaused { task }, Phase::Running(step)) => self.paused(step, task),
-            (Event::TaskFailed { task, retry, after_node }, Phase::Running(step)) => {
-                self.failed(step, task, retry, after_node);
-            }
-            (Event::Committed, Phase::Barrier(barrier)) => self.committed(barrier),
-            (Event::Unmergeable, Phase::Barrier(barrier)) => self.unmergeable(&barrier),
+            (Event::Committed, Phase::Barrier) => self.committed(),
+            (Event::Unmergeable, Phase::Barrier) => self.unmergeable(),
             (Event::Superseded, _) => self.abort(Ending::Superseded),
             (Event::Cancel, _) => self.abort(Ending::Cancelled),
-            (Event::Drain, phase) => {
-                self.draining = true;
-                self.phase = phase;
-            }
+            (Event::Drain, _) => self.draining = true,
             // A task that ended after its superstep was given up, or an answer to no command: no news.
-            (_, phase) => self.phase = phase,
+            _ => {}
         }
     }
 
     /// The superstep that waits to be committed.
     #[must_use]
-    pub fn barrier(&self) -> Option<&Barrier> {
-        match &self.phase {
-            Phase::Barrier(barrier) => Some(barrier),
-            _ => None,
-        }
+    pub fn barrier(&self) -> Option<Barrier<'_>> {
+        let Superstep { step, source, tasks, next, .. } = &self.superstep;
+        let barrier = Barrier { step: *step, source: *source, ran: tasks, next };
+        (self.phase == Phase::Barrier).then_some(barrier)
     }
 
-    /// A task of the superstep that runs or waits to be committed.
+    /// A task of the superstep that runs, waits to be committed, or was the last.
     #[must_use]
     pub fn task(&self, task: u32) -> Option<&PlannedTask> {
-        self.tasks().get(task as usize).map(|entry| &entry.planned)
+        self.superstep.tasks.get(task as usize).map(|entry| &entry.planned)
     }
 
-    /// The number of tasks in the superstep that runs or waits to be committed.
+    /// The number of tasks in that superstep.
     #[must_use]
     pub fn width(&self) -> usize {
-        self.tasks().len()
-    }
-
-    fn tasks(&self) -> &[Entry] {
-        match &self.phase {
-            Phase::Running(step) => &step.tasks,
-            Phase::Barrier(barrier) => &barrier.ran,
-            Phase::Idle | Phase::Stopped => &[],
-        }
+        self.superstep.tasks.len()
     }
 
     /// What bounds the run.
@@ -186,11 +178,7 @@ impl Machine {
     /// The step of the superstep that runs or waits to be committed.
     #[must_use]
     pub fn step(&self) -> Option<i64> {
-        match &self.phase {
-            Phase::Running(step) => Some(step.step),
-            Phase::Barrier(barrier) => Some(barrier.step),
-            Phase::Idle | Phase::Stopped => None,
-        }
+        matches!(self.phase, Phase::Running | Phase::Barrier).then_some(self.superstep.step)
     }
 
     /// Joins that wait for more of their sources.
@@ -206,8 +194,8 @@ impl Machine {
     }
 
     /// A superstep that begins again at its own barrier, with results of another driver, counts once.
-    fn refund(&mut self, begin: &Begin, phase: &Phase) {
-        if let (Begin::Resume(restored), Phase::Barrier(barrier)) = (begin, phase)
+    fn refund(&mut self, begin: &Begin) {
+        if let (Begin::Resume(restored), Some(barrier)) = (begin, self.barrier())
             && barrier.step == restored.step + 1
             && barrier.ran().any(|node| node != NodeId::START)
         {
@@ -222,20 +210,25 @@ impl Machine {
                 self.joins = Arrivals::none(&self.topology);
                 let start = PlannedTask { node: NodeId::START, cause: Cause::Input, input: None };
                 let step = last_step.map_or(-1, |last| last + 1);
-                let next = vec![Entry::waiting(start)];
-                self.phase = Phase::Barrier(Barrier { step, source: Source::Input, ran: Vec::new(), next });
+                self.superstep = Superstep::ahead(step, Source::Input);
+                self.superstep.next.push(Entry::waiting(start));
+                self.phase = Phase::Barrier;
                 self.commands.push_back(Command::Commit);
             }
             Begin::Resume(Restored { step, tasks, joins, finished }) => {
                 self.joins = joins;
-                self.run_superstep(step + 1, tasks.into_iter().map(Entry::waiting).collect(), finished);
+                self.superstep = Superstep::ahead(step, Source::Loop);
+                self.superstep.tasks.extend(tasks.into_iter().map(Entry::waiting));
+                self.run_superstep(finished);
             }
         }
     }
 
-    /// Begins a superstep, of which some tasks may have finished in an earlier run.
-    fn run_superstep(&mut self, step: i64, mut tasks: Vec<Entry>, finished: Vec<(u32, Targets)>) {
-        let Some(first) = tasks.first() else {
+    /// Begins the superstep after the last one with the tasks that are there, of which some may have finished
+    /// in an earlier run.
+    fn run_superstep(&mut self, finished: Vec<(u32, Targets)>) {
+        let superstep = &mut self.superstep;
+        let Some(first) = superstep.tasks.first() else {
             return self.stop(Ending::Finished);
         };
         if first.planned.node != NodeId::START {
@@ -247,65 +240,66 @@ impl Machine {
             };
             self.remaining = remaining;
         }
-        let mut open = tasks.len();
+        superstep.step += 1;
+        superstep.source = Source::Loop;
+        superstep.open = superstep.tasks.len();
+        (superstep.running, superstep.turn, superstep.paused) = (0, 0, false);
         for (task, targets) in finished {
-            tasks[task as usize].status = Status::Finished(targets);
-            open -= 1;
+            superstep.tasks[task as usize].status = Status::Finished(targets);
+            superstep.open -= 1;
         }
-        let mut superstep = Superstep { step, tasks, open, running: 0, turn: 0, paused: false };
-        self.fill(&mut superstep);
-        self.settle(superstep);
+        self.phase = Phase::Running;
+        self.fill();
+        self.settle();
     }
 
     /// Starts waiting tasks, as many as the concurrency limit allows.
-    fn fill(&mut self, step: &mut Superstep) {
-        while step.running < self.limits.concurrency
-            && let Some(entry) = step.tasks.get_mut(step.turn)
+    fn fill(&mut self) {
+        let superstep = &mut self.superstep;
+        while superstep.running < self.limits.concurrency
+            && let Some(entry) = superstep.tasks.get_mut(superstep.turn)
         {
             if matches!(entry.status, Status::Waiting) {
                 entry.status = Status::Running(1);
-                step.running += 1;
-                let task = position(step.turn);
+                superstep.running += 1;
+                let task = position(superstep.turn);
                 self.commands.push_back(Command::Run { task, attempt: 1, after: Duration::ZERO });
             }
-            step.turn += 1;
+            superstep.turn += 1;
         }
     }
 
-    fn finished(&mut self, mut step: Superstep, task: u32, targets: Targets) {
-        if !step.end(task, Status::Finished(targets)) {
-            self.phase = Phase::Running(step);
+    fn finished(&mut self, task: u32, targets: Targets) {
+        if !self.superstep.end(task, Status::Finished(targets)) {
             return;
         }
         // The last task of a superstep goes straight into the checkpoint.
-        if step.open > 0 || step.paused {
+        if self.superstep.open > 0 || self.superstep.paused {
             self.commands.push_back(Command::Record { task });
         }
-        self.fill(&mut step);
-        self.settle(step);
+        self.fill();
+        self.settle();
     }
 
-    fn paused(&mut self, mut step: Superstep, task: u32) {
-        if step.end(task, Status::Paused) {
-            step.paused = true;
-            self.fill(&mut step);
+    fn paused(&mut self, task: u32) {
+        if self.superstep.end(task, Status::Paused) {
+            self.superstep.paused = true;
+            self.fill();
+            self.settle();
         }
-        self.settle(step);
     }
 
-    fn failed(&mut self, mut step: Superstep, task: u32, retry: Option<Duration>, after_node: bool) {
-        let Some(&mut Status::Running(ref mut attempt)) = step.status(task) else {
-            self.phase = Phase::Running(step);
+    fn failed(&mut self, task: u32, retry: Option<Duration>, after_node: bool) {
+        let Some(&mut Status::Running(ref mut attempt)) = self.superstep.status(task) else {
             return;
         };
         if let Some(after) = retry {
             *attempt += 1;
             let attempt = *attempt;
             self.commands.push_back(Command::Run { task, attempt, after });
-            self.phase = Phase::Running(step);
             return;
         }
-        step.end(task, Status::Ended);
+        self.superstep.end(task, Status::Ended);
         if after_node {
             self.commands.push_back(Command::Record { task });
         }
@@ -313,32 +307,30 @@ impl Machine {
     }
 
     /// Goes on to the barrier when every task has finished, or stops when what is left is paused.
-    fn settle(&mut self, step: Superstep) {
-        if step.open > 0 {
-            self.phase = Phase::Running(step);
-        } else if step.paused {
-            self.stop(Ending::Interrupted);
-        } else {
-            self.close(step);
+    fn settle(&mut self) {
+        if self.superstep.open > 0 {
+            return;
         }
-    }
-
-    fn close(&mut self, step: Superstep) {
-        let Superstep { step, tasks: mut ran, .. } = step;
-        let next = self.planner.plan(&self.topology, &mut ran, &mut self.joins);
-        self.phase = Phase::Barrier(Barrier { step, source: Source::Loop, ran, next });
+        if self.superstep.paused {
+            return self.stop(Ending::Interrupted);
+        }
+        let Superstep { tasks, next, .. } = &mut self.superstep;
+        self.planner.plan(&self.topology, tasks, &mut self.joins, next);
+        self.phase = Phase::Barrier;
         self.commands.push_back(Command::Commit);
     }
 
-    fn committed(&mut self, barrier: Barrier) {
-        self.planner.recycle(barrier.ran);
-        self.run_superstep(barrier.step + 1, barrier.next, Vec::new());
+    fn committed(&mut self) {
+        let Superstep { tasks, next, .. } = &mut self.superstep;
+        core::mem::swap(tasks, next);
+        next.clear();
+        self.run_superstep(Vec::new());
     }
 
     /// Nothing of the superstep is stored, and what its tasks did is not lost: they need not run again once the
     /// cause is mended.
-    fn unmergeable(&mut self, barrier: &Barrier) {
-        let records = (0..barrier.ran.len()).map(|task| Command::Record { task: position(task) });
+    fn unmergeable(&mut self) {
+        let records = (0..self.superstep.tasks.len()).map(|task| Command::Record { task: position(task) });
         self.commands.extend(records);
         self.stop(Ending::Unmergeable);
     }
@@ -357,6 +349,12 @@ impl Machine {
 }
 
 impl Superstep {
+    /// None yet: what stands for the last one when a run begins.
+    fn ahead(step: i64, source: Source) -> Self {
+        let (tasks, next) = (Vec::new(), Vec::new());
+        Self { step, source, tasks, open: 0, running: 0, turn: 0, paused: false, next }
+    }
+
     fn status(&mut self, task: u32) -> Option<&mut Status> {
         self.tasks.get_mut(task as usize).map(|entry| &mut entry.status)
     }
@@ -381,13 +379,8 @@ fn position(index: usize) -> u32 {
 
 impl fmt::Debug for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let phase = match &self.phase {
-            Phase::Idle => "idle",
-            Phase::Running(_) => "running",
-            Phase::Barrier(_) => "at the barrier",
-            Phase::Stopped => "stopped",
-        };
-        f.debug_struct("Machine").field("phase", &phase).field("step", &self.step()).finish_non_exhaustive()
+        let step = self.superstep.step;
+        f.debug_struct("Machine").field("phase", &self.phase).field("step", &step).finish_non_exhaustive()
     }
 }
 

@@ -52,42 +52,34 @@ impl Arrivals {
 pub(super) struct Planner {
     /// For each node, its position in the plan under construction, plus one.
     planned: Vec<u32>,
-    /// A plan that was carried out, for its memory.
-    spare: Vec<Entry>,
 }
 
 impl Planner {
     pub(super) fn new(topology: &Topology) -> Self {
-        Self { planned: vec![0; topology.nodes.len()], spare: Vec::new() }
+        Self { planned: vec![0; topology.nodes.len()] }
     }
 
-    /// Takes back the memory of a plan that was carried out.
-    pub(super) fn recycle(&mut self, mut ran: Vec<Entry>) {
-        ran.clear();
-        self.spare = ran;
-    }
-
-    /// The next superstep's tasks, in merge order: one per node that anything leads to, by name as plain
+    /// Plans the next superstep's tasks into `nodes`, in merge order: one per node that anything leads to, by name as plain
     /// strings; then one per item of `each`, by producing task, then by index.
     pub(super) fn plan(
         &mut self,
         topology: &Topology,
         ran: &mut [Entry],
         joins: &mut Arrivals,
-    ) -> Vec<Entry> {
-        let mut nodes = core::mem::take(&mut self.spare);
+        nodes: &mut Vec<Entry>,
+    ) {
         let mut items: Vec<Entry> = Vec::new();
         let mut arrivals: Vec<(usize, Positions)> = Vec::new();
         for (by, entry) in (0u32..).zip(ran) {
             let source = entry.planned.node;
             let node = topology.node(source);
             for &edge in &node.edges {
-                self.add(&mut nodes, edge, by, Cause::Tasks);
+                self.add(nodes, edge, by, Cause::Tasks);
             }
             let mut index = 0;
             for target in entry.take_targets() {
                 match target.items {
-                    None => self.add(&mut nodes, NodeId(target.node), by, Cause::Tasks),
+                    None => self.add(nodes, NodeId(target.node), by, Cause::Tasks),
                     Some(sent) => items.extend(sent.into_iter().map(|item| {
                         let cause = Cause::Each { by, index };
                         index += 1;
@@ -108,18 +100,17 @@ impl Planner {
             let Join { sources, target } = &topology.joins[join];
             if joins.complete(join, sources.len()) {
                 for by in tasks {
-                    self.add(&mut nodes, *target, by, Cause::Join);
+                    self.add(nodes, *target, by, Cause::Join);
                 }
             }
         }
-        for entry in &nodes {
+        for entry in nodes.iter() {
             self.planned[entry.planned.node.index()] = 0;
         }
         if nodes.len() > 1 {
             nodes.sort_by_key(|entry| topology.node(entry.planned.node).rank);
         }
         nodes.append(&mut items);
-        nodes
     }
 
     /// Plans `node` because of task `by`; `why` is the cause of a node that nothing led to yet.
