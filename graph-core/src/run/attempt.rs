@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::boxed::Box;
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -17,13 +16,11 @@ use crate::graph::{NodeId, NodeProgram, Program, Target, Targets, caught};
 use crate::node::{Done, ErasedTask, Running, TaskCell};
 use crate::state::{CodecError, ErasedState, ErasedUpdate, LoggedWrite};
 
-/// A task's attempt as a future.
+/// A task's attempt. Like a future, but it borrows what it shares with others at each poll.
 pub(crate) struct Attempt {
-    program: Arc<Program>,
     node: NodeId,
     /// Whether somebody stores or observes what the task writes.
     logged: bool,
-    cell: Arc<TaskCell>,
     /// What the node's branches decide on, where it has some.
     snapshot: Option<Arc<dyn ErasedState>>,
     wait: Option<Pin<Box<Sleep>>>,
@@ -73,7 +70,7 @@ impl Output {
 impl Attempt {
     /// An attempt that runs the node.
     pub(crate) fn run(
-        program: Arc<Program>,
+        program: &Program,
         node: NodeId,
         task: ErasedTask,
         logged: bool,
@@ -82,46 +79,98 @@ impl Attempt {
         Self {
             node,
             logged,
-            cell: Arc::clone(&task.cell),
             snapshot: (!program.node(node).branches.is_empty()).then(|| Arc::clone(&task.state)),
             wait: (!after.is_zero()).then(|| Box::pin(tokio::time::sleep(after))),
             limit: None,
             phase: Phase::Ready(Some(task)),
-            program,
         }
     }
 
     /// An attempt that only maps the route of a node that has finished.
-    pub(crate) fn route(
-        program: Arc<Program>,
-        node: NodeId,
-        cell: Arc<TaskCell>,
-        state: Arc<dyn ErasedState>,
-        output: Output,
-    ) -> Self {
+    pub(crate) fn route(node: NodeId, state: Arc<dyn ErasedState>, output: Output) -> Self {
         let phase = Phase::Routing(Some(Box::new(output)));
-        Self { program, node, logged: true, cell, snapshot: Some(state), wait: None, limit: None, phase }
+        Self { node, logged: true, snapshot: Some(state), wait: None, limit: None, phase }
     }
 
-    fn code(&self) -> &NodeProgram {
-        self.program.node(self.node)
+    /// Goes on with the attempt, as [`Future::poll`](std::future::Future::poll) does. It is given the same
+    /// program and the task's own cell each time.
+    pub(crate) fn poll(
+        &mut self,
+        program: &Program,
+        cell: &TaskCell,
+        context: &mut Context<'_>,
+    ) -> Poll<End> {
+        let code = program.node(self.node);
+        if let Some(wait) = &mut self.wait {
+            ready!(wait.as_mut().poll(context));
+            self.wait = None;
+        }
+        if let Phase::Ready(task) = &mut self.phase {
+            let task = task.take().expect("a task is started once");
+            let start = code.code.as_ref().expect("only nodes with code are run");
+            match caught(|| start.start(task)) {
+                Ok(running) => {
+                    // The time of an attempt begins when it does, not when it was planned.
+                    let timeout = code.policy.timeout;
+                    self.limit = timeout.map(|timeout| Box::pin(tokio::time::sleep(timeout)));
+                    self.phase = Phase::Running(running);
+                }
+                Err(panic) => {
+                    return Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::Panicked, panic)));
+                }
+            }
+        }
+        let running = match &mut self.phase {
+            Phase::Running(running) => running,
+            Phase::Routing(output) => {
+                let output = output.take().expect("a future is not polled after it ended");
+                return Poll::Ready(self.map(program, *output));
+            }
+            Phase::Ready(_) => unreachable!("started above"),
+        };
+        let polled = match caught(|| running.as_mut().poll(context)) {
+            Err(panic) => return Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::Panicked, panic))),
+            Ok(polled) => polled,
+        };
+        if let Some(fault) = cell.take_fault() {
+            return Poll::Ready(End::Failed(fault));
+        }
+        match polled {
+            Poll::Ready(Ok(done)) => {
+                // What the future still holds, a snapshot above all, goes before its result is used.
+                self.phase = Phase::Ready(None);
+                return Poll::Ready(self.finish(program, done));
+            }
+            Poll::Ready(Err(error)) => return Poll::Ready(End::Failed(error)),
+            Poll::Pending => {}
+        }
+        if let Some(asks) = cell.take_open() {
+            return Poll::Ready(End::Paused(asks));
+        }
+        if let Some(limit) = &mut self.limit {
+            ready!(limit.as_mut().poll(context));
+            let allowed = code.policy.timeout.unwrap_or_default();
+            let text = alloc::format!("the attempt took longer than {allowed:?}");
+            return Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::TimedOut, text)));
+        }
+        Poll::Pending
     }
 
-    fn finish(&self, done: Done) -> End {
-        match self.output(done) {
-            Ok(output) => self.map(output),
+    fn finish(&self, program: &Program, done: Done) -> End {
+        match self.output(program.node(self.node), done) {
+            Ok(output) => self.map(program, output),
             Err(error) => End::Failed(NodeError::new(NodeErrorKind::Codec, error)),
         }
     }
 
-    fn output(&self, done: Done) -> Result<Output, CodecError> {
+    fn output(&self, code: &NodeProgram, done: Done) -> Result<Output, CodecError> {
         let Done { update, route: decision } = done;
         let mut output = Output { update, writes: Vec::new(), route: None, decision };
         if self.logged {
             if let Some(update) = &output.update {
                 output.writes = update.encode()?;
             }
-            if let (Some(router), Some(decision)) = (&self.code().router, &output.decision) {
+            if let (Some(router), Some(decision)) = (&code.router, &output.decision) {
                 output.route = Some((router.encode)(&**decision)?);
             }
         }
@@ -129,14 +178,14 @@ impl Attempt {
     }
 
     /// Maps the decision and the branches to targets.
-    fn map(&self, mut output: Output) -> End {
-        let targets = caught(|| self.targets(&mut output)).unwrap_or_else(|panic| Err(panic.into()));
+    fn map(&self, program: &Program, mut output: Output) -> End {
+        let targets = caught(|| self.targets(program, &mut output)).unwrap_or_else(|panic| Err(panic.into()));
         let targets = targets.map_err(|error| NodeError::new(NodeErrorKind::Routing, error.into_source()));
         End::Finished { output, targets }
     }
 
-    fn targets(&self, output: &mut Output) -> Result<Targets, NodeError> {
-        let code = self.code();
+    fn targets(&self, program: &Program, output: &mut Output) -> Result<Targets, NodeError> {
+        let code = program.node(self.node);
         let mut all: Option<Targets> = None;
         if let Some(router) = &code.router {
             let decision = match (output.decision.take(), &output.route) {
@@ -158,7 +207,7 @@ impl Attempt {
             }
         }
         let targets = all.unwrap_or(crate::graph::END);
-        self.program.own(&targets)?;
+        program.own(&targets)?;
         Ok(targets)
     }
 }
@@ -175,68 +224,6 @@ fn with_own_writes(
     let mut seen = snapshot.duplicate();
     Arc::get_mut(&mut seen).expect("a fresh copy is not shared").apply(copy, &|_| true);
     Ok(seen)
-}
-
-impl Future for Attempt {
-    type Output = End;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<End> {
-        let this = self.get_mut();
-        if let Some(wait) = &mut this.wait {
-            ready!(wait.as_mut().poll(context));
-            this.wait = None;
-        }
-        if let Phase::Ready(task) = &mut this.phase {
-            let task = task.take().expect("a task is started once");
-            let code = &this.program.node(this.node).code;
-            let code = code.as_ref().expect("only nodes with code are run");
-            match caught(|| code.start(task)) {
-                Ok(running) => {
-                    // The time of an attempt begins when it does, not when it was planned.
-                    let timeout = this.program.node(this.node).policy.timeout;
-                    this.limit = timeout.map(|timeout| Box::pin(tokio::time::sleep(timeout)));
-                    this.phase = Phase::Running(running);
-                }
-                Err(panic) => {
-                    return Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::Panicked, panic)));
-                }
-            }
-        }
-        let running = match &mut this.phase {
-            Phase::Running(running) => running,
-            Phase::Routing(output) => {
-                let output = output.take().expect("a future is not polled after it ended");
-                return Poll::Ready(this.map(*output));
-            }
-            Phase::Ready(_) => unreachable!("started above"),
-        };
-        let polled = match caught(|| running.as_mut().poll(context)) {
-            Err(panic) => return Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::Panicked, panic))),
-            Ok(polled) => polled,
-        };
-        if let Some(fault) = this.cell.take_fault() {
-            return Poll::Ready(End::Failed(fault));
-        }
-        match polled {
-            Poll::Ready(Ok(done)) => {
-                // What the future still holds, a snapshot above all, goes before its result is used.
-                this.phase = Phase::Ready(None);
-                return Poll::Ready(this.finish(done));
-            }
-            Poll::Ready(Err(error)) => return Poll::Ready(End::Failed(error)),
-            Poll::Pending => {}
-        }
-        if let Some(asks) = this.cell.take_open() {
-            return Poll::Ready(End::Paused(asks));
-        }
-        if let Some(limit) = &mut this.limit {
-            ready!(limit.as_mut().poll(context));
-            let allowed = this.code().policy.timeout.unwrap_or_default();
-            let text = alloc::format!("the attempt took longer than {allowed:?}");
-            return Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::TimedOut, text)));
-        }
-        Poll::Pending
-    }
 }
 
 impl Program {

@@ -21,7 +21,7 @@ use super::graph::Runtime;
 use super::outcome::{Interrupt, Status};
 use super::request::Stops;
 use super::results::Recording;
-use super::tasks::Tasks;
+use super::tasks::{Attempted, Running, Tasks};
 use crate::checkpoint::{AskRecord, EffectRecord, Loaded, TargetRecord};
 use crate::engine::{Begin, Command, Ending, Event, Machine};
 use crate::error::NodeError;
@@ -125,6 +125,7 @@ impl Driver {
         limits: crate::engine::Limits,
         state: Arc<dyn ErasedState>,
     ) -> Self {
+        let tasks = Tasks::new(Arc::clone(&runtime.program));
         let machine = Machine::new(Arc::clone(&runtime.program.topology), limits);
         Self {
             runtime,
@@ -141,7 +142,7 @@ impl Driver {
             input: None,
             slots: Vec::new(),
             spare: None,
-            tasks: Tasks::new(),
+            tasks,
             records: FuturesUnordered::new(),
             outrun: false,
             unmergeable: None,
@@ -236,7 +237,7 @@ impl Driver {
     fn start(&mut self, task: u32, attempt: u32, after: Duration) {
         let planned = self.machine.task(task).expect("the machine runs tasks that it planned");
         let (node, input, each) = (planned.node, planned.input.clone(), planned.cause.each());
-        let program = Arc::clone(&self.runtime.program);
+        let program = &self.runtime.program;
         let slot = &mut self.slots[task as usize];
         let cell = match slot.cell.take() {
             Some(cell) => {
@@ -262,16 +263,15 @@ impl Driver {
                 spare.expect("renewed or made")
             }
         };
-        slot.cell = Some(Arc::clone(&cell));
         let state = Arc::clone(&self.state);
         let run = if node == NodeId::START {
             let Input { update, writes } = self.input.take().expect("a run that starts has an input");
-            Attempt::route(program, node, cell, state, Output::stored(update, writes, None))
+            Attempt::route(node, state, Output::stored(update, writes, None))
         } else if let Some(output) = slot.output.take() {
-            Attempt::route(program, node, cell, state, output)
+            Attempt::route(node, state, output)
         } else {
             let logged = self.cell.saver.is_some() || self.log.is_some();
-            Attempt::run(program, node, ErasedTask { state, input, cell }, logged, after)
+            Attempt::run(program, node, ErasedTask { state, input, cell: Arc::clone(&cell) }, logged, after)
         };
         self.emit(|driver| EventKind::TaskStarted {
             step: driver.step + 1,
@@ -279,7 +279,7 @@ impl Driver {
             node: driver.runtime.program.topology.node_name(node).clone(),
             attempt,
         });
-        self.tasks.start(task, attempt, run);
+        self.tasks.start(Running { task, attempt, cell, run });
     }
 
     /// Waits until a task ends or the caller cancels.
@@ -311,7 +311,8 @@ impl Driver {
     /// cancelled counts: results are recorded, questions are asked.
     async fn abort(&mut self) {
         self.cell.revoke();
-        for (task, _, end) in self.tasks.abort().await {
+        for Attempted { task, cell, end, .. } in self.tasks.abort().await {
+            self.slots[task as usize].cell = Some(cell);
             match end {
                 End::Finished { output, targets } => self.keep(task, output, targets.ok()),
                 End::Paused(asks) => self.slots[task as usize].rare().open = asks,

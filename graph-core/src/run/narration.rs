@@ -56,13 +56,7 @@ impl Driver {
     }
 
     pub(super) fn place(&self, task: u32) -> (NodeName, i64) {
-        let node = match &self.slots[task as usize].cell {
-            Some(cell) => cell.facts.node.clone(),
-            None => {
-                let planned = self.machine.task(task).expect("a task of the running superstep");
-                self.runtime.program.topology.node_name(planned.node).clone()
-            }
-        };
-        (node, self.step + 1)
+        let planned = self.machine.task(task).expect("a task of the running superstep");
+        (self.runtime.program.topology.node_name(planned.node).clone(), self.step + 1)
     }
 }

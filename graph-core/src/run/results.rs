@@ -10,7 +10,7 @@ use super::attempt::{End, Output};
 use super::driver::Driver;
 use super::error::{NodeFailure, RunError, ThreadError};
 use super::event::EventKind;
-use super::tasks::Ended;
+use super::tasks::Attempted;
 use crate::checkpoint::{At, Loaded, StoreError, TargetRecord, TaskResult};
 use crate::engine::Event;
 use crate::error::{NodeError, NodeErrorKind};
@@ -22,7 +22,9 @@ pub(super) type Recording = BoxFuture<'static, (TaskResult, Result<TaskResult, S
 
 impl Driver {
     /// Takes in how an attempt ended.
-    pub(super) fn ended(&mut self, (task, attempt, end): Ended) -> Event {
+    pub(super) fn ended(&mut self, ended: Attempted) -> Event {
+        let Attempted { task, attempt, cell, end } = ended;
+        self.slots[task as usize].cell = Some(cell);
         match end {
             End::Finished { output, targets } => {
                 let targets = targets.and_then(|targets| match self.record_targets(&targets) {

@@ -1,5 +1,7 @@
 //! What is under way: attempts that run, in this task or in spawned ones.
 
+use std::future::poll_fn;
+use std::sync::Arc;
 use std::vec::Vec;
 
 use futures_util::StreamExt;
@@ -8,6 +10,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::attempt::{Attempt, End};
+use crate::graph::Program;
+use crate::node::TaskCell;
 
 /// The most tasks that a superstep spawns. A wider one bundles its attempts: a spawn costs more than an
 /// attempt that ends at once, and so many bundles keep every core busy.
@@ -18,6 +22,7 @@ const BUNDLES: usize = 64;
 /// An attempt that is alone runs inline, without a spawn. Several are spawned, and aborted when this is
 /// dropped: no detached task outlives its run.
 pub(super) struct Tasks {
+    program: Arc<Program>,
     /// The one attempt, while it is alone.
     inline: Option<Running>,
     /// Started, and not yet under way.
@@ -25,27 +30,33 @@ pub(super) struct Tasks {
     /// How many attempts are in bundles.
     spawned: usize,
     bundles: JoinSet<()>,
-    sender: mpsc::UnboundedSender<Ended>,
-    ended: mpsc::UnboundedReceiver<Ended>,
+    sender: mpsc::UnboundedSender<Attempted>,
+    ended: mpsc::UnboundedReceiver<Attempted>,
 }
 
-struct Running {
-    task: u32,
-    attempt: u32,
-    run: Attempt,
+/// An attempt to be started, or under way.
+pub(super) struct Running {
+    pub(super) task: u32,
+    pub(super) attempt: u32,
+    pub(super) cell: Arc<TaskCell>,
+    pub(super) run: Attempt,
 }
 
-/// An attempt that ended: which task, which attempt, and how.
-pub(super) type Ended = (u32, u32, End);
+/// An attempt that ended, and how.
+pub(super) struct Attempted {
+    pub(super) task: u32,
+    pub(super) attempt: u32,
+    pub(super) cell: Arc<TaskCell>,
+    pub(super) end: End,
+}
 
 impl Tasks {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(program: Arc<Program>) -> Self {
         let (sender, ended) = mpsc::unbounded_channel();
-        Self { inline: None, ready: Vec::new(), spawned: 0, bundles: JoinSet::new(), sender, ended }
+        Self { program, inline: None, ready: Vec::new(), spawned: 0, bundles: JoinSet::new(), sender, ended }
     }
 
-    pub(super) fn start(&mut self, task: u32, attempt: u32, run: Attempt) {
-        let started = Running { task, attempt, run };
+    pub(super) fn start(&mut self, started: Running) {
         if self.is_idle() {
             self.inline = Some(started);
         } else {
@@ -59,14 +70,14 @@ impl Tasks {
     }
 
     /// Waits until an attempt ends. Cancel safe: what runs goes on at the next call.
-    pub(super) async fn next(&mut self) -> Ended {
+    pub(super) async fn next(&mut self) -> Attempted {
         if !self.ready.is_empty() {
             self.launch();
         }
-        if let Some(Running { task, attempt, run }) = &mut self.inline {
-            let ended = (*task, *attempt, run.await);
-            self.inline = None;
-            return ended;
+        if let Some(Running { cell, run, .. }) = &mut self.inline {
+            let end = poll_fn(|context| run.poll(&self.program, cell, context)).await;
+            let Running { task, attempt, cell, .. } = self.inline.take().expect("it just ran");
+            return Attempted { task, attempt, cell, end };
         }
         loop {
             tokio::select! {
@@ -88,7 +99,7 @@ impl Tasks {
     }
 
     /// Cancels what still runs, and waits until it has stopped. Returns what had ended before.
-    pub(super) async fn abort(&mut self) -> Vec<Ended> {
+    pub(super) async fn abort(&mut self) -> Vec<Attempted> {
         self.ready.clear();
         self.inline = None;
         self.bundles.shutdown().await;
@@ -106,15 +117,18 @@ impl Tasks {
             if bundle.is_empty() {
                 break;
             }
-            self.bundles.spawn(run_all(bundle, self.sender.clone()));
+            self.bundles.spawn(run_all(Arc::clone(&self.program), bundle, self.sender.clone()));
         }
     }
 }
 
 /// Runs the attempts of a bundle, and says of each how it ended.
-async fn run_all(bundle: Vec<Running>, sender: mpsc::UnboundedSender<Ended>) {
-    let runs =
-        bundle.into_iter().map(|Running { task, attempt, run }| async move { (task, attempt, run.await) });
+async fn run_all(program: Arc<Program>, bundle: Vec<Running>, sender: mpsc::UnboundedSender<Attempted>) {
+    let program = &*program;
+    let runs = bundle.into_iter().map(|Running { task, attempt, cell, mut run }| async move {
+        let end = poll_fn(|context| run.poll(program, &cell, context)).await;
+        Attempted { task, attempt, cell, end }
+    });
     let mut runs: FuturesUnordered<_> = runs.collect();
     while let Some(ended) = runs.next().await {
         // A driver that is gone waits for nothing.
