@@ -30,8 +30,11 @@ pub enum Event {
         task: u32,
         /// How long to wait before the next attempt; `None` when there is none.
         retry: Option<Duration>,
-        /// Whether the node finished and only the routing after it failed.
-        after_node: bool,
+    },
+    /// A task produced its outcome, and its routing failed: nothing says where it leads.
+    RoutingFailed {
+        /// Which.
+        task: u32,
     },
     /// The barrier is behind us: writes are merged, the checkpoint is stored.
     Committed,

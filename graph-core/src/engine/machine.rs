@@ -136,9 +136,8 @@ impl Machine {
             }
             (Event::TaskFinished { task, targets }, Phase::Running) => self.finished(task, targets),
             (Event::TaskPaused { task }, Phase::Running) => self.paused(task),
-            (Event::TaskFailed { task, retry, after_node }, Phase::Running) => {
-                self.failed(task, retry, after_node);
-            }
+            (Event::TaskFailed { task, retry }, Phase::Running) => self.failed(task, retry),
+            (Event::RoutingFailed { task }, Phase::Running) => self.routing_failed(task),
             (Event::Committed, Phase::Barrier) => self.committed(),
             (Event::Unmergeable, Phase::Barrier) => self.unmergeable(),
             (Event::Superseded, _) => self.abort(Ending::Superseded),
@@ -289,7 +288,7 @@ impl Machine {
         }
     }
 
-    fn failed(&mut self, task: u32, retry: Option<Duration>, after_node: bool) {
+    fn failed(&mut self, task: u32, retry: Option<Duration>) {
         let Some(&mut Status::Running(ref mut attempt)) = self.superstep.status(task) else {
             return;
         };
@@ -300,10 +299,15 @@ impl Machine {
             return;
         }
         self.superstep.end(task, Status::Ended);
-        if after_node {
-            self.commands.push_back(Command::Record { task });
-        }
         self.abort(Ending::Failed { task });
+    }
+
+    /// Like a failure, but what the node did is not lost.
+    fn routing_failed(&mut self, task: u32) {
+        if self.superstep.end(task, Status::Ended) {
+            self.commands.push_back(Command::Record { task });
+            self.abort(Ending::Failed { task });
+        }
     }
 
     /// Goes on to the barrier when every task has finished, or stops when what is left is paused.

@@ -218,6 +218,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         let nodes = self.nodes.into_iter().map(|draft| draft.program).collect();
         Ok(Program {
             graph: self.graph,
+            names: topology.nodes.iter().map(|node| node.name.clone()).collect(),
             topology: Arc::new(topology),
             nodes,
             schema: self.schema,

@@ -11,6 +11,7 @@ use super::handle::{IntoTargets, Targets};
 use super::topology::Topology;
 use crate::checkpoint::{GraphDescription, RouteRecord};
 use crate::error::BoxError;
+use crate::id::NodeName;
 use crate::node::{Code, NodeDescription, Policy};
 use crate::route::Route;
 use crate::state::{CodecError, ErasedState, Json, Schema, State};
@@ -20,6 +21,8 @@ pub struct Program {
     /// The builder's number, which its handles carry.
     pub(crate) graph: u32,
     pub(crate) topology: Arc<Topology>,
+    /// The names of the nodes, by position: what tasks know of the topology.
+    pub(crate) names: Arc<[NodeName]>,
     pub(crate) nodes: Vec<NodeProgram>,
     pub(crate) schema: Schema,
     pub(crate) initial: Arc<dyn ErasedState>,

@@ -22,6 +22,8 @@ pub(crate) struct RunCell {
     pub(crate) saver: Option<Arc<dyn Checkpointer>>,
     /// Receives custom events; `None` when nobody observes the run.
     pub(crate) sink: Option<Arc<dyn CustomSink>>,
+    /// The names of the graph's nodes, by position.
+    pub(crate) nodes: Arc<[NodeName]>,
     /// The graph's context.
     pub(crate) context: Arc<dyn Any + Send + Sync>,
     /// Set when the run has ended: what is left of its tasks starts no further effect.
@@ -56,7 +58,8 @@ pub(crate) struct TaskCell {
 pub(crate) struct TaskFacts {
     /// The checkpoint the task was planned on; `None` without a saver.
     pub(crate) base: Option<CheckpointId>,
-    pub(crate) node: NodeName,
+    /// The node's position in the graph.
+    pub(crate) node: usize,
     pub(crate) step: i64,
     /// For an item of `each`: the task that sent it, by position, and the item's index.
     pub(crate) each: Option<(u32, u32)>,
@@ -111,10 +114,15 @@ impl TaskCell {
         *self.live.get_mut() = Live::knowing(known);
     }
 
+    /// The name of the task's node.
+    pub(crate) fn node(&self) -> &NodeName {
+        &self.run.nodes[self.facts.node]
+    }
+
     /// The task's id. It depends on the base checkpoint, so a task without a saver has none.
     pub(crate) fn task_id(&self) -> Option<TaskId> {
-        let TaskFacts { base, node, step, each, .. } = &self.facts;
-        base.map(|base| TaskId::derive(base, "", *step, node, *each))
+        let TaskFacts { base, step, each, .. } = self.facts;
+        base.map(|base| TaskId::derive(base, "", step, self.node(), each))
     }
 
     pub(crate) fn attempt(&self) -> u32 {
@@ -168,7 +176,7 @@ impl TaskCell {
         if let Some(answer) = live.asks.iter().find(|ask| ask.id == id).and_then(|ask| ask.answer.clone()) {
             return Asked::Answered(answer);
         }
-        let node = self.facts.node.clone();
+        let node = self.node().clone();
         live.open.push(AskRecord { id, task, node, key: key.to_string(), question, answer: None });
         Asked::Open(id)
     }

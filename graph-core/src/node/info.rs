@@ -23,7 +23,7 @@ impl TaskInfo {
     /// The node that runs.
     #[must_use]
     pub fn node(&self) -> &NodeName {
-        &self.cell.facts.node
+        self.cell.node()
     }
 
     /// The superstep, as its checkpoint will be numbered.
@@ -72,11 +72,7 @@ impl TaskInfo {
 
 impl fmt::Debug for TaskInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "TaskInfo({} at step {}, attempt {})",
-            self.cell.facts.node, self.cell.facts.step, self.attempt
-        )
+        write!(f, "TaskInfo({} at step {}, attempt {})", self.cell.node(), self.cell.facts.step, self.attempt)
     }
 }
 
@@ -112,7 +108,7 @@ impl Emit {
         let data = Json::encode(data).unwrap_or_else(|error| {
             Json::encode(&alloc::format!("cannot be encoded: {error}")).expect("a text has a JSON form")
         });
-        sink.custom(&self.cell.facts.node, self.cell.facts.step, name, data);
+        sink.custom(self.cell.node(), self.cell.facts.step, name, data);
     }
 }
 

@@ -44,6 +44,7 @@ pub(super) async fn carry_out(runtime: Arc<Runtime>, order: Order) -> Result<End
         run,
         saver: runtime.saver.clone(),
         sink,
+        nodes: Arc::clone(&runtime.program.names),
         context: Arc::clone(&runtime.context),
         revoked: false.into(),
     };

@@ -60,15 +60,15 @@ impl Driver {
         if updates.peek().is_none() && self.lit.is_empty() {
             return Ok(Vec::new());
         }
-        if Arc::get_mut(&mut self.state).is_none() {
+        if Arc::strong_count(&self.state) > 1 {
             self.state = self.state.duplicate();
         }
         let state = Arc::get_mut(&mut self.state).expect("a state that nobody else holds");
         let merging = Cell::new(0);
         let updates = updates.inspect(|(task, _)| merging.set(*task));
-        let merged = caught(|| barrier::apply(state, updates, overwrites));
-        merged.map_err(|panic| self.reducer_panicked(merging.get(), panic))?;
-        let state = Arc::get_mut(&mut self.state).expect("a state that nobody else holds");
+        if let Err(panic) = caught(|| barrier::apply(state, updates, overwrites)) {
+            return Err(self.reducer_panicked(merging.get(), panic));
+        }
         // An input checkpoint changes nothing, so what was lit before it stays so until START has merged it.
         if self.machine.barrier().is_some_and(|barrier| barrier.source == Source::Input) {
             return Ok(Vec::new());

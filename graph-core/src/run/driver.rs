@@ -247,7 +247,7 @@ impl Driver {
             None => {
                 let facts = TaskFacts {
                     base: self.base,
-                    node: program.topology.node_name(node).clone(),
+                    node: node.index(),
                     step: self.step + 1,
                     each,
                     remaining_steps: self.machine.remaining(),

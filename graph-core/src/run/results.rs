@@ -1,6 +1,7 @@
 //! What becomes of a task that ended: its result is kept, recorded, or reported.
 
 use std::boxed::Box;
+use std::time::Duration;
 use std::vec::Vec;
 
 use futures_util::StreamExt;
@@ -38,7 +39,10 @@ impl Driver {
                         self.task_finished(task, false);
                         Event::TaskFinished { task, targets }
                     }
-                    Err(error) => self.failed(task, attempt, error, true),
+                    Err(error) => {
+                        self.keep_failure(task, attempt, error, None);
+                        Event::RoutingFailed { task }
+                    }
                 }
             }
             End::Paused(asks) => {
@@ -49,27 +53,31 @@ impl Driver {
                 });
                 Event::TaskPaused { task }
             }
-            End::Failed(error) => self.failed(task, attempt, error, false),
+            End::Failed(error) => self.failed(task, attempt, error),
         }
     }
 
-    fn failed(&mut self, task: u32, attempt: u32, error: NodeError, after_node: bool) -> Event {
+    fn failed(&mut self, task: u32, attempt: u32, error: NodeError) -> Event {
         if matches!(error.downcast_ref(), Some(StoreError::Superseded { .. })) {
             return Event::Superseded;
         }
         let planned = self.machine.task(task).expect("a task of the running superstep ended");
         let policy = &self.runtime.program.node(planned.node).policy;
         let retry = match &policy.retry {
-            Some(retry) if !after_node => retry.next(attempt, &error, self.runtime.ambient.roll()),
-            _ => None,
+            Some(retry) => retry.next(attempt, &error, self.runtime.ambient.roll()),
+            None => None,
         };
+        self.keep_failure(task, attempt, error, retry);
+        Event::TaskFailed { task, retry }
+    }
+
+    fn keep_failure(&mut self, task: u32, attempt: u32, error: NodeError, retry: Option<Duration>) {
         self.emit(|driver| {
             let (node, step) = driver.place(task);
             let retry_in_ms = retry.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
             EventKind::TaskFailed { step, task, node, attempt, error: error.report(), retry_in_ms }
         });
         self.slots[task as usize].rare().error = Some((error, attempt));
-        Event::TaskFailed { task, retry, after_node }
     }
 
     /// The stored form of a task's dynamic targets; `None` when nobody stores them.
@@ -113,7 +121,7 @@ impl Driver {
         let Some(writes) = writes else { return };
         let result = TaskResult {
             task,
-            node: cell.facts.node.clone(),
+            node: cell.node().clone(),
             writes,
             route: output.route.clone(),
             targets: slot.targets.clone(),
@@ -156,6 +164,6 @@ impl Driver {
         let slot = &mut self.slots[task as usize];
         let (error, attempt) = slot.rare().error.take().expect("a task that failed left its error");
         let cell = slot.cell.as_ref().expect("a task that failed was started");
-        NodeFailure { node: cell.facts.node.clone(), step: cell.facts.step, attempt, error }
+        NodeFailure { node: cell.node().clone(), step: cell.facts.step, attempt, error }
     }
 }

@@ -104,11 +104,11 @@ fn paused(task: u32) -> Event {
 }
 
 fn failed(task: u32) -> Event {
-    Event::TaskFailed { task, retry: None, after_node: false }
+    Event::TaskFailed { task, retry: None }
 }
 
 fn retried(task: u32, seconds: u64) -> Event {
-    Event::TaskFailed { task, retry: Some(Duration::from_secs(seconds)), after_node: false }
+    Event::TaskFailed { task, retry: Some(Duration::from_secs(seconds)) }
 }
 
 fn to(topology: &Topology, node: &str) -> Targets {
@@ -241,7 +241,7 @@ fn a_retry_counts_attempts_and_waits() {
 
 #[test]
 fn a_failure_of_the_routing_keeps_the_result_of_the_node() {
-    let routing = Event::TaskFailed { task: 1, retry: None, after_node: true };
+    let routing = Event::RoutingFailed { task: 1 };
     Play::new(&diamond()).started().script([(routing, "record 1, abort, stop Failed { task: 1 }")]);
 }
 
