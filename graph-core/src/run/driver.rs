@@ -179,7 +179,12 @@ impl Driver {
                     Command::Commit => self.pass_barrier().await?,
                 }
             }
-            let event = self.next_event().await?;
+            let event = if self.stops.cancel.is_none() && self.records.is_empty() {
+                let ended = self.tasks.next().await;
+                self.ended(ended)
+            } else {
+                self.next_event().await?
+            };
             self.machine.handle(event);
         }
     }
@@ -282,12 +287,8 @@ impl Driver {
         self.tasks.start(Running { task, attempt, cell, run });
     }
 
-    /// Waits until a task ends or the caller cancels.
+    /// Waits until a task ends or the caller cancels, and takes in what the saver says of results meanwhile.
     async fn next_event(&mut self) -> Result<Event, RunError> {
-        if self.stops.cancel.is_none() && self.records.is_empty() {
-            let ended = self.tasks.next().await;
-            return Ok(self.ended(ended));
-        }
         loop {
             let cancelled = async {
                 match &self.stops.cancel {
