@@ -4,7 +4,8 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Durability {
     /// It survives a crash of the program, of the system, and a loss of power. One sync, shared by all who
-    /// commit at that moment.
+    /// commit at that moment. A thread of its own waits for the disk; only where a sync takes less than some
+    /// 200 µs does a run that commits alone do it in place, because that is shorter than telling another.
     #[default]
     Power,
     /// It survives a crash of the program (`kill -9`). A crash of the system or a loss of power may take the

@@ -58,6 +58,7 @@ mod file;
 mod lost;
 mod manifest;
 mod options;
+mod pace;
 mod queue;
 mod reader;
 mod rows;

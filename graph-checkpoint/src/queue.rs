@@ -10,6 +10,8 @@ use superstep_core::id::{CheckpointId, InterruptId, ThreadId};
 use superstep_core::state::Json;
 use tokio::sync::oneshot;
 
+use crate::pace::Pace;
+
 /// What the writer is asked to do.
 #[derive(Debug)]
 pub(crate) enum Request {
@@ -56,6 +58,7 @@ impl Job {
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     wake: Condvar,
+    pub(crate) pace: Pace,
 }
 
 #[derive(Default)]
@@ -68,7 +71,7 @@ struct Waiting {
 
 impl Queue {
     pub(crate) fn new() -> Self {
-        Self { waiting: Mutex::default(), wake: Condvar::new() }
+        Self { waiting: Mutex::default(), wake: Condvar::new(), pace: Pace::default() }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {

@@ -107,7 +107,12 @@ impl SqliteSaver {
         let job = Job { request, reply: Some(reply) };
         let shared = self.shared();
         match shared.file.options.durability {
-            Durability::Power => shared.writer.queue.push(job),
+            Durability::Power => match &job.request {
+                Request::Commit(commit) if shared.writer.queue.pace.is_quick_and_alone(&commit.thread) => {
+                    shared.writer.write_here(job);
+                }
+                _ => shared.writer.queue.push(job),
+            },
             // The save syncs, and the writer thread is there to wait for that.
             Durability::Exit if matches!(job.request, Request::Flush(_)) => shared.writer.queue.push(job),
             Durability::Process | Durability::Exit => shared.writer.write_here(job),
