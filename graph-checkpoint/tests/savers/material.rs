@@ -120,7 +120,7 @@ pub(crate) fn commit_of(name: &str, checkpoint: &Checkpoint) -> Commit {
         thread: thread(name),
         graph: "graph".into(),
         expected: checkpoint.parent,
-        checkpoint: checkpoint.clone(),
+        checkpoint: Arc::new(checkpoint.clone()),
         carried: Carried::default(),
     }
 }

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use async_trait::async_trait;
@@ -139,8 +140,8 @@ pub struct Commit {
     pub graph: NodeName,
     /// The head that the writer knows; `None` for a new thread. The commit happens only if it still is.
     pub expected: Option<CheckpointId>,
-    /// The checkpoint.
-    pub checkpoint: Checkpoint,
+    /// The checkpoint. Shared, so that a store that keeps it as it is copies nothing.
+    pub checkpoint: Arc<Checkpoint>,
     /// What is finished already of the superstep that follows, stored in the same transaction as the
     /// checkpoint that it is on top of: an edit takes it along.
     pub carried: Carried,

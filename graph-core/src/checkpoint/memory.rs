@@ -7,10 +7,10 @@ use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use foldhash::{HashMap, HashMapExt};
 
 use self::store::{Found, Outcome, Store, Thread, Work, seq};
 use super::checkpointer::{At, Checkpointer, Commit, Committed, Page, StoreError};

@@ -18,7 +18,7 @@ use crate::state::{Change, CodecError, ErasedState, ErasedUpdate, FieldId, Json,
 
 impl Driver {
     /// Merges the superstep's writes into the state, and makes the checkpoint that is to be stored, if any is.
-    pub(super) fn merge_superstep(&mut self) -> Result<Option<Checkpoint>, RunError> {
+    pub(super) fn merge_superstep(&mut self) -> Result<Option<Arc<Checkpoint>>, RunError> {
         let overwrites = self.overwrites().map_err(|conflict| self.conflict(conflict))?;
         let dimmed = self.merge(&overwrites)?;
         let barrier = self.machine.barrier().expect("the machine waits at its barrier");
@@ -94,7 +94,7 @@ impl Driver {
         Ok(changes)
     }
 
-    fn checkpoint(&mut self, changes: Vec<Change>) -> Result<Checkpoint, RunError> {
+    fn checkpoint(&mut self, changes: Vec<Change>) -> Result<Arc<Checkpoint>, RunError> {
         let program = &self.runtime.program;
         let barrier = self.machine.barrier().expect("the machine waits at its barrier");
         let codec = |reason| RunError::Encode { what: "an item of `each`".into(), reason };
@@ -113,7 +113,7 @@ impl Driver {
             let Output { writes, route, .. } = slot.output.take().unwrap_or_default();
             TaskRecord { node: program.topology.node_name(node).clone(), writes, route, targets }
         });
-        Ok(Checkpoint {
+        Ok(Arc::new(Checkpoint {
             id: CheckpointId(self.runtime.ambient.id()),
             parent: self.base,
             run: self.cell.run,
@@ -125,7 +125,7 @@ impl Driver {
             tasks: tasks.collect(),
             frontier,
             metadata: self.metadata.clone(),
-        })
+        }))
     }
 
     fn store_input(&self, frontier: &mut Frontier) -> Result<(), RunError> {
@@ -138,7 +138,7 @@ impl Driver {
     }
 
     /// Stores the checkpoint of the superstep, durably.
-    pub(super) async fn store(&mut self, checkpoint: Checkpoint) -> Result<AtBarrier, RunError> {
+    pub(super) async fn store(&mut self, checkpoint: Arc<Checkpoint>) -> Result<AtBarrier, RunError> {
         let saver = self.cell.saver.clone().expect("a checkpoint is built for a saver");
         let (id, step, source) = (checkpoint.id, checkpoint.step, checkpoint.source);
         let commit = Commit {

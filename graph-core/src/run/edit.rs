@@ -53,7 +53,7 @@ pub(super) async fn edit(
         graph: runtime.program.topology.name().clone(),
         expected: Some(old.id),
         carried: carried(&loaded, id, &fields),
-        checkpoint,
+        checkpoint: Arc::new(checkpoint),
     };
     match saver.commit(commit).await? {
         Committed::New | Committed::Already => {}

@@ -3,7 +3,8 @@
 use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use std::collections::HashMap;
+
+use foldhash::{HashMap, HashMapExt};
 
 use crate::checkpoint::checkpointer::{At, Carried, Commit, StoreError};
 use crate::checkpoint::codec::{Fold, same_content};
@@ -18,6 +19,8 @@ pub(super) struct Store {
     /// In the store's order: the sequence number is the index plus one.
     pub(super) checkpoints: Vec<Stored>,
     pub(super) by_id: HashMap<CheckpointId, usize>,
+    /// The greatest id.
+    newest: Option<CheckpointId>,
     pub(super) threads: HashMap<ThreadId, Thread>,
 }
 
@@ -203,7 +206,9 @@ impl Store {
         if head.map(|head| self.checkpoints[head].checkpoint.id) != commit.expected {
             return Ok(self.lost(&commit, head));
         }
-        if self.by_id.contains_key(&commit.checkpoint.id) {
+        // Ids sort by time: nearly always a new one is greater than all others, and need not be looked for.
+        let id = commit.checkpoint.id;
+        if self.newest >= Some(id) && self.by_id.contains_key(&id) {
             return Ok(self.lost(&commit, head));
         }
         let parent = match commit.checkpoint.parent {
@@ -216,7 +221,8 @@ impl Store {
         self.check_registered(&commit.checkpoint, parent)?;
 
         let index = self.checkpoints.len();
-        self.by_id.insert(commit.checkpoint.id, index);
+        self.by_id.insert(id, index);
+        self.newest = self.newest.max(Some(id));
         let Carried { results, asks, effects } = commit.carried;
         let carried = Work { results, asks, effects };
         match self.threads.get_mut(&commit.thread) {
@@ -238,11 +244,7 @@ impl Store {
                 self.threads.insert(commit.thread.clone(), thread);
             }
         }
-        self.checkpoints.push(Stored {
-            checkpoint: Arc::new(commit.checkpoint),
-            thread: commit.thread,
-            parent,
-        });
+        self.checkpoints.push(Stored { checkpoint: commit.checkpoint, thread: commit.thread, parent });
         Ok(Outcome::New)
     }
 

@@ -5,6 +5,7 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec;
 
 use super::super::wires::{Wires, id};
 use super::*;
