@@ -405,6 +405,7 @@ fn what_may_be_asked_depends_on_the_phase() {
     assert_eq!(play.machine.task(1).map(|task| task.node), play.topology.find(&"b".into()));
     assert!(play.machine.task(2).is_none());
     play.event(Event::Cancel);
-    assert_eq!((play.machine.step(), play.machine.width()), (None, 0));
-    assert!(format!("{:?}", play.machine).contains("stopped"));
+    // No step is under way, and what became of its tasks is still to be told.
+    assert_eq!((play.machine.step(), play.machine.width()), (None, 2));
+    assert!(format!("{:?}", play.machine).contains("Stopped"));
 }
