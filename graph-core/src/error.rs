@@ -38,7 +38,7 @@ pub enum NodeErrorKind {
     Terminal,
     /// The node panicked.
     Panicked,
-    /// An attempt took longer than its timeout.
+    /// An attempt took longer than its timeout, or was idle for too long: the source is a [`Timeout`].
     TimedOut,
     /// The node finished, and the routing after it failed.
     Routing,
@@ -133,6 +133,18 @@ impl fmt::Debug for NodeError {
             .field("source", &self.source)
             .finish_non_exhaustive()
     }
+}
+
+/// Why an attempt was given up: the source of a [`NodeError`] of kind [`NodeErrorKind::TimedOut`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Timeout {
+    /// It took longer than the node's timeout.
+    #[error("the attempt took longer than {0:?}")]
+    Run(Duration),
+    /// It showed no sign of life for longer than the node's idle timeout.
+    #[error("the attempt showed no sign of life for {0:?}")]
+    Idle(Duration),
 }
 
 /// A [`NodeError`] as plain data.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use superstep::checkpoint::Checkpointer;
 use superstep::error::NodeErrorKind;
+use superstep::graph::PolicyOf;
 use superstep::prelude::*;
 use tokio::time::sleep;
 
@@ -25,7 +26,7 @@ fn said(text: impl Into<String>) -> Update<Log> {
 fn only<Signature, N>(
     node: N,
     stage: &Stage,
-    policy: fn(superstep::graph::PolicyOf<'_>) -> superstep::graph::PolicyOf<'_>,
+    policy: fn(PolicyOf<'_, Log, Stage>) -> PolicyOf<'_, Log, Stage>,
 ) -> Graph<Log>
 where
     N: superstep::node::IntoNode<Log, Stage, Signature, Input = superstep::node::NoInput, Route = ()>,

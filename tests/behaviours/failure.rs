@@ -60,6 +60,92 @@ async fn errors_are_retried_by_type() {
 }
 
 #[tokio::test]
+async fn e04_a_retry_starts_clean() {
+    let run = one(Retry::fixed(3, Duration::ZERO), |attempt| match attempt {
+        3 => Ok(()),
+        _ => Err(io::Error::from(io::ErrorKind::ConnectionRefused).into()),
+    });
+    let run = run.run(Log::update()).await.expect("the third attempt succeeds");
+    assert_eq!(run.state.ran, ["3"], "only the last attempt wrote");
+}
+
+/// LangGraph retries what is not on its list of programming errors; here, what is on a list of temporary ones.
+#[tokio::test]
+async fn e05_an_error_is_retried_when_it_is_known_to_be_temporary() {
+    type Fails = fn() -> NodeError;
+    let cases: [(Fails, bool); 6] = [
+        (|| io::Error::from(io::ErrorKind::ConnectionReset).into(), true),
+        (|| io::Error::from(io::ErrorKind::NotFound).into(), true),
+        (|| NodeError::retryable("any"), true),
+        (|| Smashed("it".into()).into(), false),
+        (|| "text".into(), false),
+        (|| NodeError::terminal(io::Error::other("disk")), false),
+    ];
+    for (fails, retried) in cases {
+        let mut g = StateGraph::<Log>::new("g");
+        let node = g.node("node", move || async move { Err::<(), _>(fails()) });
+        g.policy(node).retry(Retry::fixed(2, Duration::ZERO));
+        g.edge(START, node);
+        g.edge(node, END);
+        let failure = failure(g.compile().expect("sound").run(Log::update()).await);
+        assert_eq!(failure.attempt == 2, retried, "{}", failure.error);
+    }
+}
+
+#[tokio::test]
+async fn k15_a_retry_counts_its_attempts_from_one() {
+    let mut g = StateGraph::<Log, Stage>::new("g");
+    let node = g.node("node", |task: TaskInfo, calls: Dep<Calls>| async move {
+        calls.note(task.attempt().to_string());
+        if task.attempt() < 2 {
+            return Err(io::Error::other("x"));
+        }
+        Ok(Log::update().ran(["a"]))
+    });
+    g.policy(node).retry(Retry::exponential(3).initial(Duration::ZERO).without_jitter());
+    g.edge(START, node);
+    g.edge(node, END);
+    let stage = Stage::default();
+    let graph = g.compile().expect("sound").with_context(stage.clone());
+    assert_eq!(graph.run(Log::update()).await.expect("it is retried").state.ran, ["a"]);
+    assert_eq!(stage.calls.take(), ["1", "2"]);
+}
+
+/// The first policy that covers an error decides about it, and the attempts are counted over all of them.
+#[tokio::test(start_paused = true)]
+async fn a_node_may_have_several_retry_policies() {
+    let graph = |fail: fn(u32) -> NodeError| {
+        let mut g = StateGraph::<Log>::new("g");
+        let node = g.node("node", move |task: TaskInfo| async move { Err::<(), _>(fail(task.attempt())) });
+        g.policy(node)
+            .retry(Retry::fixed(4, Duration::from_secs(10)).only_on::<Smashed>())
+            .retry(Retry::fixed(3, Duration::from_secs(1)));
+        g.edge(START, node);
+        g.edge(node, END);
+        g.compile().expect("sound")
+    };
+    fn smashed(_: u32) -> NodeError {
+        Smashed("it".into()).into()
+    }
+    fn busy(_: u32) -> NodeError {
+        NodeError::retryable("busy")
+    }
+    type Fails = fn(u32) -> NodeError;
+    let cases: [(Fails, u32, u64); 4] = [
+        (smashed, 4, 30),
+        (busy, 3, 2),
+        // The fourth attempt is the first policy's to give, and the third was not the second's last word.
+        (|attempt| if attempt == 3 { smashed(attempt) } else { busy(attempt) }, 4, 12),
+        (|attempt| if attempt == 3 { busy(attempt) } else { smashed(attempt) }, 3, 20),
+    ];
+    for (fail, attempts, seconds) in cases {
+        let began = Instant::now();
+        let failure = failure(graph(fail).run(Log::update()).await);
+        assert_eq!((failure.attempt, began.elapsed().as_secs()), (attempts, seconds));
+    }
+}
+
+#[tokio::test]
 async fn an_error_of_no_named_type_is_final() {
     let graph = one(Retry::fixed(3, Duration::ZERO), |_| Err(Smashed("it".into()).into()));
     let failure = failure(graph.run(Log::update()).await);

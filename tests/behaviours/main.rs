@@ -18,3 +18,4 @@ mod state_change;
 mod supersteps;
 mod support;
 mod threads;
+mod timeouts;

@@ -59,10 +59,16 @@ async fn a_failed_node_is_tried_again() -> super::Result {
     let fetch = g.node("fetch", fetch);
     let check = g.node("check", check);
     g.edge(START, fetch);
+    let publish = g.node("publish", || async {});
     g.edge(fetch, check);
-    g.edge(check, END);
+    g.edge(check, publish);
+    g.edge(publish, END);
     g.policy(fetch).retry(Retry::exponential(3).initial(Duration::ZERO)).timeout(Duration::from_secs(30));
     g.policy(check).retry(Retry::fixed(2, Duration::ZERO).on::<Busy>());
+    g.policy(publish)
+        .retry(Retry::fixed(9, Duration::from_millis(1)).only_on::<Busy>())
+        .retry(Retry::exponential(3).initial(Duration::ZERO))
+        .idle_timeout(Duration::from_secs(5));
     let pages = g.compile()?.with_context(Deps { web: Web::default() }).checkpointer(MemorySaver::new());
 
     let thread = pages.thread("a");

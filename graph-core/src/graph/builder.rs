@@ -8,19 +8,19 @@ use alloc::vec::Vec;
 use core::any::TypeId;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, Ordering};
-use core::time::Duration;
 
 use super::check::{self, BuildError, Problem};
 use super::handle::{
     ANY_GRAPH, END_INDEX, EdgeTarget, IntoTargets, JoinSources, NodeRef, START_INDEX, TakesNothing, Target,
     Targets, Unrouted,
 };
+use super::policy::PolicyOf;
 use super::program::{Branch, NodeProgram, Program, Router};
 use super::topology::{CaseTargets, Decision, Join, NodeId, Topology, TopologyNode};
 use crate::checkpoint::GraphDescription;
 use crate::error::BoxError;
 use crate::id::NodeName;
-use crate::node::{IntoNode, OnUnknown, Policy, Retry, short_type_name};
+use crate::node::{IntoNode, short_type_name};
 use crate::route::Route;
 use crate::state::{Schema, State};
 
@@ -186,10 +186,9 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     }
 
     /// The policies of a node.
-    pub fn policy<In, Out>(&mut self, node: NodeRef<In, Out>) -> PolicyOf<'_> {
+    pub fn policy<In, Out>(&mut self, node: NodeRef<In, Out>) -> PolicyOf<'_, S, C, In, Out> {
         let own = self.own(node.graph, node.node);
-        let index = own.unwrap_or(START_INDEX) as usize;
-        PolicyOf { policy: &mut self.nodes[index].program.policy }
+        PolicyOf::new(self, own.unwrap_or(START_INDEX))
     }
 
     /// Checks the graph and freezes it.
@@ -308,6 +307,11 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         None
     }
 
+    /// The program of a node, to be changed.
+    pub(super) fn program(&mut self, node: u32) -> &mut NodeProgram {
+        &mut self.draft(node).program
+    }
+
     fn draft(&mut self, node: u32) -> &mut Draft {
         &mut self.nodes[node as usize]
     }
@@ -330,31 +334,6 @@ impl<S: State, C: Send + Sync + 'static> Wiring<'_, S, C> {
         {
             self.graph.draft(from).decisions[decision].may_reach.push(NodeId(target));
         }
-        self
-    }
-}
-
-/// The policies of one node, to be set.
-pub struct PolicyOf<'g> {
-    policy: &'g mut Policy,
-}
-
-impl PolicyOf<'_> {
-    /// Tries again when the node fails.
-    pub fn retry(self, retry: Retry) -> Self {
-        self.policy.retry = Some(retry);
-        self
-    }
-
-    /// Gives each attempt this long.
-    pub fn timeout(self, timeout: Duration) -> Self {
-        self.policy.timeout = Some(timeout);
-        self
-    }
-
-    /// What becomes of the node's effects whose outcome is unknown after a crash.
-    pub fn on_unknown(self, on_unknown: OnUnknown) -> Self {
-        self.policy.on_unknown = on_unknown;
         self
     }
 }

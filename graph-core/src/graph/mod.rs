@@ -12,15 +12,17 @@ mod builder;
 mod check;
 mod draw;
 mod handle;
+mod policy;
 mod program;
 mod topology;
 
-pub use builder::{PolicyOf, StateGraph, Wiring};
+pub use builder::{StateGraph, Wiring};
 pub use check::{BuildError, Problem};
 pub use handle::{
     END, EdgeTarget, IntoTargets, JoinSources, NodeRef, Nothing, START, TakesNothing, Targets, Unrouted,
     each, to,
 };
+pub use policy::PolicyOf;
 pub use program::Program;
 pub use topology::{NodeId, Topology};
 

@@ -6,6 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::task::Waker;
 
 use spin::Mutex;
 
@@ -50,6 +51,8 @@ pub(crate) struct TaskCell {
     pub(crate) run: Arc<RunCell>,
     pub(crate) facts: TaskFacts,
     attempt: AtomicU32,
+    /// Signs of life, counted where the node has an idle timeout.
+    beats: AtomicU32,
     /// Made when something is first kept in it: most tasks neither ask nor run effects.
     live: Mutex<Option<Box<Live>>>,
 }
@@ -65,6 +68,8 @@ pub(crate) struct TaskFacts {
     pub(crate) each: Option<(u32, u32)>,
     pub(crate) remaining_steps: u64,
     pub(crate) on_unknown: OnUnknown,
+    /// Whether signs of life count.
+    pub(crate) has_pulse: bool,
 }
 
 /// What storage knows of a task's questions and effects.
@@ -86,6 +91,8 @@ struct Live {
     flying: Vec<EffectId>,
     /// Why the task cannot go on, whatever its code makes of it.
     fault: Option<NodeError>,
+    /// Whom a sign of life wakes, while the task is not being polled.
+    listener: Option<Waker>,
 }
 
 impl Live {
@@ -104,13 +111,15 @@ pub(crate) enum Asked {
 
 impl TaskCell {
     pub(crate) fn new(run: Arc<RunCell>, facts: TaskFacts, known: Known) -> Self {
-        Self { run, facts, attempt: AtomicU32::new(1), live: Mutex::new(Live::knowing(known)) }
+        let live = Mutex::new(Live::knowing(known));
+        Self { run, facts, attempt: AtomicU32::new(1), beats: AtomicU32::new(0), live }
     }
 
     /// Makes it the cell of another task of the same run.
     pub(crate) fn renew(&mut self, facts: TaskFacts, known: Known) {
         self.facts = facts;
         *self.attempt.get_mut() = 1;
+        *self.beats.get_mut() = 0;
         *self.live.get_mut() = Live::knowing(known);
     }
 
@@ -138,7 +147,30 @@ impl TaskCell {
             live.started.clear();
             live.flying.clear();
             live.fault = None;
+            live.listener = None;
         }
+    }
+
+    /// Shows a sign of life of `attempt`.
+    pub(crate) fn beat(&self, attempt: u32) {
+        if !self.facts.has_pulse || attempt != self.attempt() {
+            return;
+        }
+        self.beats.fetch_add(1, Ordering::AcqRel);
+        let listener = self.live.lock().as_mut().and_then(|live| live.listener.take());
+        if let Some(listener) = listener {
+            listener.wake();
+        }
+    }
+
+    /// How many signs of life there were.
+    pub(crate) fn beats(&self) -> u32 {
+        self.beats.load(Ordering::Acquire)
+    }
+
+    /// Has the next sign of life wake `listener`; `None` while the task is polled and sees for itself.
+    pub(crate) fn listen(&self, listener: Option<Waker>) {
+        self.live.lock().get_or_insert_default().listener = listener;
     }
 
     /// Whether `attempt` may still act.

@@ -86,6 +86,7 @@ impl Effects {
         if !self.cell.is_current(self.attempt) {
             return Ok(Begun::Stale);
         }
+        self.cell.beat(self.attempt);
         let (id, known) = self.cell.start_effect(name, key)?;
         let flight = Flight { cell: Arc::clone(&self.cell), attempt: self.attempt, id };
         match known.map(|record| record.outcome) {
@@ -134,6 +135,7 @@ impl Effects {
             saver.end_effect(&self.cell.run.thread, base, id, outcome.clone()).await.map_err(journal)?;
         }
         self.cell.keep_effect(self.attempt, id, Some(outcome));
+        self.cell.beat(self.attempt);
         Ok(())
     }
 

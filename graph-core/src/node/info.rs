@@ -63,6 +63,12 @@ impl TaskInfo {
         self.cell.task_id()
     }
 
+    /// Shows that the attempt is alive, for a node with an
+    /// [idle timeout](crate::graph::PolicyOf::idle_timeout). Without one it does nothing.
+    pub fn heartbeat(&self) {
+        self.cell.beat(self.attempt);
+    }
+
     /// Whether the run has ended without this task, or the attempt was given up.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
@@ -99,8 +105,9 @@ impl Emit {
         self.cell.run.sink.is_some()
     }
 
-    /// Emits a custom event. A value that has no JSON form is emitted as its error text.
+    /// Emits a custom event, which also shows that the attempt is alive. A value that has no JSON form is emitted as its error text.
     pub fn emit<T: Serialize + ?Sized>(&self, name: &str, data: &T) {
+        self.cell.beat(self.attempt);
         let Some(sink) = &self.cell.run.sink else { return };
         if !self.cell.is_current(self.attempt) {
             return;

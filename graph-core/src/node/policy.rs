@@ -10,8 +10,10 @@ use crate::error::{NodeError, NodeErrorKind};
 /// How a node is run.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    pub(crate) retry: Option<Retry>,
+    /// The first one that covers an error decides about it.
+    pub(crate) retries: Vec<Retry>,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) idle_timeout: Option<Duration>,
     pub(crate) on_unknown: OnUnknown,
 }
 
@@ -30,9 +32,9 @@ pub enum OnUnknown {
 
 /// When and how often a failed node is tried again.
 ///
-/// An error is retried when it was returned as [`NodeError::retryable`], when its type was named with
-/// [`on`](Self::on), and otherwise when it is an I/O error or a timeout. Pauses and cancellation are never
-/// retried.
+/// It covers an error that was returned as [`NodeError::retryable`], one whose type was named with
+/// [`on`](Self::on), an I/O error, and a timeout; or, with [`only_on`](Self::only_on), the named types alone.
+/// Pauses, cancellation and errors returned as [`NodeError::terminal`] are never retried.
 #[derive(Clone)]
 pub struct Retry {
     attempts: u32,
@@ -41,6 +43,8 @@ pub struct Retry {
     max: Duration,
     jitter: bool,
     on: Vec<fn(&NodeError) -> bool>,
+    /// Whether only errors of the named types are covered.
+    only: bool,
 }
 
 impl Retry {
@@ -55,6 +59,7 @@ impl Retry {
             max: Duration::from_secs(128),
             jitter: true,
             on: Vec::new(),
+            only: false,
         }
     }
 
@@ -89,10 +94,39 @@ impl Retry {
         self
     }
 
-    /// The wait before the attempt after `attempt`, or `None` when there is none. `roll` is a random number in
-    /// [0, 1).
+    /// Retries errors of this type, and of the others that are named, and nothing else: for a node with several
+    /// policies.
+    ///
+    /// ```
+    /// # extern crate superstep_core as superstep;
+    /// # use std::time::Duration;
+    /// # use superstep::graph::{END, START, StateGraph};
+    /// # use superstep::node::Retry;
+    /// # use superstep::state::State;
+    /// # #[derive(State, Clone, Default)] struct Page { text: String }
+    /// # #[derive(Debug)] struct Busy;
+    /// # impl std::fmt::Display for Busy {
+    /// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("busy") }
+    /// # }
+    /// # impl std::error::Error for Busy {}
+    /// # async fn fetch() {}
+    /// let mut g = StateGraph::<Page>::new("page");
+    /// let fetch = g.node("fetch", fetch);
+    /// g.policy(fetch)
+    ///     .retry(Retry::fixed(10, Duration::from_secs(1)).only_on::<Busy>())
+    ///     .retry(Retry::exponential(3)); // everything else that is worth a retry
+    /// # g.edge(START, fetch);
+    /// # g.edge(fetch, END);
+    /// ```
+    #[must_use]
+    pub fn only_on<E: Error + 'static>(self) -> Self {
+        Self { only: true, ..self.on::<E>() }
+    }
+
+    /// The wait before the attempt after `attempt`, which failed with an error that this policy covers; `None`
+    /// when there is no further attempt. `roll` is a random number in [0, 1).
     pub(crate) fn next(&self, attempt: u32, error: &NodeError, roll: f64) -> Option<Duration> {
-        if attempt >= self.attempts || !self.is_retryable(error) {
+        if attempt >= self.attempts {
             return None;
         }
         let mut wait = self.initial.min(self.max);
@@ -105,10 +139,13 @@ impl Retry {
         Some(wait.max(error.retry_after().unwrap_or_default()))
     }
 
-    fn is_retryable(&self, error: &NodeError) -> bool {
+    /// Whether this policy decides about an error.
+    pub(crate) fn covers(&self, error: &NodeError) -> bool {
+        let named = || self.on.iter().any(|matches| matches(error));
         match error.kind() {
-            NodeErrorKind::Retryable | NodeErrorKind::TimedOut => true,
-            NodeErrorKind::Failed => is_io(error) || self.on.iter().any(|matches| matches(error)),
+            NodeErrorKind::Retryable => !self.only || named(),
+            NodeErrorKind::TimedOut => !self.only,
+            NodeErrorKind::Failed => named() || !self.only && is_io(error),
             _ => false,
         }
     }
@@ -163,12 +200,21 @@ mod tests {
         #[error("odd")]
         struct Odd;
         let retry = Retry::exponential(2);
-        assert!(retry.next(1, &NodeError::from("plain"), 0.0).is_none());
-        assert!(retry.next(1, &NodeError::terminal("final"), 0.0).is_none());
-        assert!(retry.next(1, &NodeError::from(Odd), 0.0).is_none());
-        assert!(retry.clone().on::<Odd>().next(1, &NodeError::from(Odd), 0.0).is_some());
+        assert!(!retry.covers(&NodeError::from("plain")));
+        assert!(!retry.covers(&NodeError::terminal("final")));
+        assert!(!retry.covers(&NodeError::from(Odd)));
+        assert!(retry.clone().on::<Odd>().covers(&NodeError::from(Odd)));
+        assert!(!retry.clone().on::<Odd>().covers(&NodeError::terminal(Odd)));
+        assert!(retry.clone().on::<Odd>().covers(&NodeError::retryable("busy")));
+        let only = retry.clone().only_on::<Odd>();
+        assert!(only.covers(&NodeError::from(Odd)) && only.covers(&NodeError::retryable(Odd)));
+        assert!(!only.covers(&NodeError::retryable("busy")));
+        assert!(!only.covers(&NodeError::new(NodeErrorKind::TimedOut, "late")));
         #[cfg(feature = "std")]
-        assert!(retry.next(1, &NodeError::from(std::io::Error::other("disk")), 0.0).is_some());
+        {
+            let io = || NodeError::from(std::io::Error::other("disk"));
+            assert!(retry.covers(&io()) && !only.covers(&io()));
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::vec::Vec;
 
 use tokio::time::Sleep;
 
+use super::timers::Timers;
 use crate::checkpoint::{AskRecord, RouteRecord};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, NodeProgram, Program, Target, Targets, caught};
@@ -24,7 +25,7 @@ pub(crate) struct Attempt {
     /// What the node's branches decide on, where it has some.
     snapshot: Option<Arc<dyn ErasedState>>,
     wait: Option<Pin<Box<Sleep>>>,
-    limit: Option<Pin<Box<Sleep>>>,
+    timers: Option<Box<Timers>>,
     phase: Phase,
 }
 
@@ -81,7 +82,7 @@ impl Attempt {
             logged,
             snapshot: (!program.node(node).branches.is_empty()).then(|| Arc::clone(&task.state)),
             wait: (!after.is_zero()).then(|| Box::pin(tokio::time::sleep(after))),
-            limit: None,
+            timers: None,
             phase: Phase::Ready(Some(task)),
         }
     }
@@ -89,7 +90,7 @@ impl Attempt {
     /// An attempt that only maps the route of a node that has finished.
     pub(crate) fn route(node: NodeId, state: Arc<dyn ErasedState>, output: Output) -> Self {
         let phase = Phase::Routing(Some(Box::new(output)));
-        Self { node, logged: true, snapshot: Some(state), wait: None, limit: None, phase }
+        Self { node, logged: true, snapshot: Some(state), wait: None, timers: None, phase }
     }
 
     /// Goes on with the attempt, as [`Future::poll`](std::future::Future::poll) does. It is given the same
@@ -111,8 +112,7 @@ impl Attempt {
             match caught(|| start.start(task)) {
                 Ok(running) => {
                     // The time of an attempt begins when it does, not when it was planned.
-                    let timeout = code.policy.timeout;
-                    self.limit = timeout.map(|timeout| Box::pin(tokio::time::sleep(timeout)));
+                    self.timers = Timers::of(&code.policy, cell);
                     self.phase = Phase::Running(running);
                 }
                 Err(panic) => {
@@ -128,6 +128,9 @@ impl Attempt {
             }
             Phase::Ready(_) => unreachable!("started above"),
         };
+        if let Some(timers) = &self.timers {
+            timers.before_poll(cell);
+        }
         let polled = match caught(|| running.as_mut().poll(context)) {
             Err(panic) => return Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::Panicked, panic))),
             Ok(polled) => polled,
@@ -147,13 +150,11 @@ impl Attempt {
         if let Some(asks) = cell.take_open() {
             return Poll::Ready(End::Paused(asks));
         }
-        if let Some(limit) = &mut self.limit {
-            ready!(limit.as_mut().poll(context));
-            let allowed = code.policy.timeout.unwrap_or_default();
-            let text = alloc::format!("the attempt took longer than {allowed:?}");
-            return Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::TimedOut, text)));
-        }
-        Poll::Pending
+        let Some(timers) = &mut self.timers else {
+            return Poll::Pending;
+        };
+        let timeout = ready!(timers.poll(cell, context));
+        Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::TimedOut, timeout)))
     }
 
     fn finish(&self, program: &Program, done: Done) -> End {

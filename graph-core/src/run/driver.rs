@@ -250,13 +250,15 @@ impl Driver {
                 cell
             }
             None => {
+                let policy = &program.node(node).policy;
                 let facts = TaskFacts {
                     base: self.base,
                     node: node.index(),
                     step: self.step + 1,
                     each,
                     remaining_steps: self.machine.remaining(),
-                    on_unknown: program.node(node).policy.on_unknown,
+                    on_unknown: policy.on_unknown,
+                    has_pulse: policy.idle_timeout.is_some(),
                 };
                 let known = slot.rare.as_mut().map(|rare| (take(&mut rare.asks), take(&mut rare.effects)));
                 let mut spare = self.spare.take();

@@ -31,6 +31,7 @@ mod request;
 mod results;
 mod tasks;
 mod thread;
+mod timers;
 mod trace;
 mod view;
 

@@ -63,7 +63,7 @@ impl Driver {
         }
         let planned = self.machine.task(task).expect("a task of the running superstep ended");
         let policy = &self.runtime.program.node(planned.node).policy;
-        let retry = match &policy.retry {
+        let retry = match policy.retries.iter().find(|retry| retry.covers(&error)) {
             Some(retry) => retry.next(attempt, &error, self.runtime.ambient.roll()),
             None => None,
         };

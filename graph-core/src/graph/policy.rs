@@ -1,0 +1,63 @@
+//! The policies of one node, set through the builder.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::time::Duration;
+
+use super::builder::StateGraph;
+use crate::node::{NoInput, OnUnknown, Policy, Retry};
+use crate::state::State;
+
+/// The policies of one node, to be set. It knows what the node takes and decides.
+pub struct PolicyOf<'g, S: State, C = (), In = NoInput, Out = ()> {
+    graph: &'g mut StateGraph<S, C>,
+    node: u32,
+    marker: PhantomData<fn(In) -> Out>,
+}
+
+impl<'g, S: State, C: Send + Sync + 'static, In, Out> PolicyOf<'g, S, C, In, Out> {
+    pub(super) fn new(graph: &'g mut StateGraph<S, C>, node: u32) -> Self {
+        Self { graph, node, marker: PhantomData }
+    }
+
+    fn set(self, change: impl FnOnce(&mut Policy)) -> Self {
+        change(&mut self.graph.program(self.node).policy);
+        self
+    }
+
+    /// Tries again when the node fails.
+    ///
+    /// Called several times, it gives the node several policies. The first one that covers an error decides
+    /// about it. The attempt's number counts all failures, whatever their errors: a policy of three attempts
+    /// allows no fourth attempt of the node, even when another policy allowed the ones before.
+    pub fn retry(self, retry: Retry) -> Self {
+        self.set(|policy| policy.retries.push(retry))
+    }
+
+    /// Gives each attempt this long.
+    ///
+    /// An attempt that takes longer is dropped at its next await and fails; what it wrote is discarded, and
+    /// nothing in the node can hold that up.
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.set(|policy| policy.timeout = Some(timeout))
+    }
+
+    /// Gives up an attempt that shows no sign of life for this long.
+    ///
+    /// Signs of life are events of [`Emit`](crate::node::Emit), whether or not anybody observes the run, effects
+    /// that start or end, and [`TaskInfo::heartbeat`](crate::node::TaskInfo::heartbeat).
+    pub fn idle_timeout(self, timeout: Duration) -> Self {
+        self.set(|policy| policy.idle_timeout = Some(timeout))
+    }
+
+    /// What becomes of the node's effects whose outcome is unknown after a crash.
+    pub fn on_unknown(self, on_unknown: OnUnknown) -> Self {
+        self.set(|policy| policy.on_unknown = on_unknown)
+    }
+}
+
+impl<S: State, C, In, Out> fmt::Debug for PolicyOf<'_, S, C, In, Out> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PolicyOf({})", self.node)
+    }
+}

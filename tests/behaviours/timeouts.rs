@@ -1,0 +1,225 @@
+//! Timeouts: an attempt that takes too long, or shows no sign of life, is given up.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use crate::support::{Calls, Stage};
+use superstep::error::{NodeErrorKind, Timeout};
+use superstep::graph::PolicyOf;
+use superstep::node::{IntoNode, NoInput};
+use superstep::prelude::*;
+use superstep::run::NodeFailure;
+use tokio::time::{Instant, sleep};
+
+#[derive(State, Clone, Debug, Default, PartialEq)]
+struct Log {
+    #[reducer(Append)]
+    v: Vec<String>,
+}
+
+const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// A graph of one node that is run as `policy` says.
+fn one<Signature, N>(
+    node: N,
+    stage: &Stage,
+    policy: fn(PolicyOf<'_, Log, Stage>) -> PolicyOf<'_, Log, Stage>,
+) -> Graph<Log>
+where
+    N: IntoNode<Log, Stage, Signature, Input = NoInput, Route = ()>,
+{
+    let mut g = StateGraph::<Log, Stage>::new("g");
+    let node = g.node("node", node);
+    policy(g.policy(node));
+    g.edge(START, node);
+    g.edge(node, END);
+    g.compile().expect("sound").with_context(stage.clone())
+}
+
+fn failure(result: Result<Run<Log>, RunError>) -> NodeFailure {
+    match result {
+        Err(RunError::Node(failure)) => failure,
+        other => panic!("a node was to fail: {other:?}"),
+    }
+}
+
+fn timeout(failure: &NodeFailure) -> Timeout {
+    assert_eq!(failure.error.kind(), NodeErrorKind::TimedOut);
+    *failure.error.downcast_ref().expect("a timeout has a source")
+}
+
+#[tokio::test(start_paused = true)]
+async fn e11_a_timeout_fails_the_node_and_composes_with_retries() {
+    let stage = Stage::default();
+    let slow = one(|| sleep(secs(1)), &stage, |node| node.timeout(secs(1) / 20));
+    let failure = failure(slow.run(Log::update()).await);
+    assert_eq!(timeout(&failure), Timeout::Run(secs(1) / 20));
+    assert_eq!(failure.to_string(), "node \"node\" failed at step 1: the attempt took longer than 50ms");
+
+    let slow_once = |task: TaskInfo| async move {
+        if task.attempt() == 1 {
+            sleep(secs(1)).await;
+        }
+        Log::update().v([task.attempt().to_string()])
+    };
+    let twice =
+        one(slow_once, &stage, |node| node.timeout(secs(1) / 20).retry(Retry::fixed(2, Duration::ZERO)));
+    assert_eq!(twice.run(Log::update()).await.expect("the second attempt is fast").state.v, ["2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_ends_an_attempt() {
+    let node = |task: TaskInfo| async move {
+        task.heartbeat();
+        sleep(secs(60)).await;
+    };
+    let graph = one(node, &Stage::default(), |node| node.idle_timeout(secs(5)).timeout(secs(30)));
+    let began = Instant::now();
+    let failure = failure(graph.run(Log::update()).await);
+    assert_eq!((timeout(&failure), began.elapsed()), (Timeout::Idle(secs(5)), secs(5)));
+    assert_eq!(failure.error.to_string(), "the attempt showed no sign of life for 5s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn signs_of_life_keep_an_attempt_going() {
+    let beats = |task: TaskInfo| async move {
+        for _ in 0..10 {
+            sleep(secs(4)).await;
+            task.heartbeat();
+        }
+    };
+    // Also where nobody observes the run.
+    let emits = |emit: Emit| async move {
+        for at in 0..10 {
+            sleep(secs(4)).await;
+            emit.emit("at", &at);
+        }
+    };
+    let effects = |fx: Effects| async move {
+        for _ in 0..10 {
+            sleep(secs(4)).await;
+            let effect = || async {
+                sleep(secs(4)).await;
+                Ok::<_, Infallible>(())
+            };
+            let Ok(()) = fx.run("wait", effect).await;
+        }
+    };
+    let stage = Stage::default();
+    for (graph, lasts) in [
+        (one(beats, &stage, |node| node.idle_timeout(secs(5))), 40),
+        (one(emits, &stage, |node| node.idle_timeout(secs(5))), 40),
+        (one(effects, &stage, |node| node.idle_timeout(secs(5))), 80),
+    ] {
+        let began = Instant::now();
+        graph.run(Log::update()).await.expect("no node fails").finished().expect("it is never idle for 5 s");
+        assert_eq!(began.elapsed(), secs(lasts));
+    }
+}
+
+/// The node itself is not polled while another task does its work: the attempt must hear of signs of life from
+/// there, to the instant.
+#[tokio::test(start_paused = true)]
+async fn signs_of_life_may_come_from_a_task_that_the_node_spawned() {
+    let node = |task: TaskInfo| async move {
+        let worker = tokio::spawn(async move {
+            for _ in 0..3 {
+                sleep(secs(4)).await;
+                task.heartbeat();
+            }
+            std::future::pending::<()>().await;
+        });
+        worker.await.expect("it never ends");
+    };
+    let graph = one(node, &Stage::default(), |node| node.idle_timeout(secs(5)));
+    let began = Instant::now();
+    let failure = failure(graph.run(Log::update()).await);
+    assert_eq!((timeout(&failure), began.elapsed()), (Timeout::Idle(secs(5)), secs(3 * 4 + 5)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_does_not_stretch_the_whole_time() {
+    async fn lively(task: TaskInfo) {
+        loop {
+            sleep(secs(1)).await;
+            task.heartbeat();
+        }
+    }
+    let graph = one(lively, &Stage::default(), |node| node.idle_timeout(secs(5)).timeout(secs(30)));
+    assert_eq!(timeout(&failure(graph.run(Log::update()).await)), Timeout::Run(secs(30)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_attempt_gives_no_sign_of_life() {
+    let node = |task: TaskInfo| async move {
+        if task.attempt() == 1 {
+            tokio::spawn(async move {
+                loop {
+                    sleep(secs(1)).await;
+                    if task.is_cancelled() {
+                        task.heartbeat();
+                    }
+                }
+            });
+        }
+        std::future::pending::<()>().await;
+    };
+    let graph = one(node, &Stage::default(), |node| {
+        node.idle_timeout(secs(5)).retry(Retry::fixed(2, Duration::ZERO))
+    });
+    let began = Instant::now();
+    let failure = failure(graph.run(Log::update()).await);
+    assert_eq!((failure.attempt, began.elapsed()), (2, secs(10)));
+}
+
+/// A node that used up the budget of tokio's cooperative scheduling in each of its polls kept its timeout from
+/// being looked at, and ran for ever.
+#[tokio::test(start_paused = true)]
+async fn a_busy_node_cannot_keep_its_timeout_away() {
+    async fn busy() {
+        loop {
+            tokio::time::advance(secs(1)).await;
+            for _ in 0..1_000 {
+                tokio::task::coop::consume_budget().await;
+            }
+        }
+    }
+    let stage = Stage::default();
+    for graph in [
+        one(busy, &stage, |node| node.timeout(secs(30))),
+        one(busy, &stage, |node| node.idle_timeout(secs(30))),
+    ] {
+        timeout(&failure(graph.run(Log::update()).await));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_timed_out_attempt_did_is_discarded() {
+    let node = |task: TaskInfo, calls: Dep<Calls>, emit: Emit| async move {
+        let attempt = task.attempt();
+        if attempt == 1 {
+            let (task, calls, emit) = (task.clone(), calls.clone(), emit.clone());
+            // Outlives its attempt.
+            tokio::spawn(async move {
+                sleep(secs(20)).await;
+                calls.note(format!("cancelled {}", task.is_cancelled()));
+                emit.emit("stale", &());
+            });
+            sleep(secs(60)).await;
+        }
+        sleep(secs(8)).await;
+        Log::update().v([attempt.to_string()])
+    };
+    let stage = Stage::default();
+    let graph = one(node, &stage, |node| node.timeout(secs(10)).retry(Retry::fixed(2, secs(5))));
+    let mut run = graph.thread("t").run(Log::update()).stream();
+    let mut customs = 0;
+    while let Some(event) = run.next().await {
+        customs += usize::from(matches!(event.kind, superstep::run::EventKind::Custom { .. }));
+    }
+    let run = run.finish().await.expect("the second attempt is fast");
+    assert_eq!((run.state.v, customs), (vec!["2".to_owned()], 0));
+    assert_eq!(stage.calls.take(), ["cancelled true"]);
+}
