@@ -45,7 +45,7 @@
 //! | [`state`], [`reducer`] | fields, updates, and how concurrent writes become one value |
 //! | [`node`], [`route`] | functions of extractors as nodes; decisions |
 //! | [`graph`] | wiring, its checks, drawings |
-//! | [`run`] | threads, runs, history, events, traces |
+//! | [`run`] | threads, runs, history, events, traces; [`flow`] for plain async code |
 //! | [`checkpoint`] | what is stored; the savers |
 //! | `nodes` | messages, models, tools, prebuilt nodes and graphs (feature `nodes`, on by default) |
 //! | [`engine`] | the pure machine, for those who write a driver of their own |
@@ -53,6 +53,8 @@
 #![forbid(unsafe_code)]
 
 pub use superstep_core::{engine, error, graph, id, node, reducer, route, run, state};
+
+pub use superstep_core::run::flow;
 
 #[cfg(feature = "nodes")]
 pub use superstep_nodes as nodes;
@@ -86,7 +88,7 @@ pub mod prelude {
         Any, Append, Ephemeral, Keyed, KeyedLog, LastValue, Max, Merge, Min, Reducer, Sum, Transient, Union,
     };
     pub use superstep_core::route::Route;
-    pub use superstep_core::run::{CancellationToken, Graph, Run, RunError, Status, Thread};
+    pub use superstep_core::run::{CancellationToken, Cx, Graph, Run, RunError, Status, Thread, flow};
     pub use superstep_core::state::{Field, State, Update};
 }
 

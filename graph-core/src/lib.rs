@@ -8,7 +8,7 @@ extern crate alloc;
 extern crate std;
 // The derives name this crate `superstep`, as users do.
 #[cfg_attr(
-    not(test),
+    not(any(test, feature = "tokio")),
     expect(unused_extern_crates, reason = "paths in the expansion of the derives resolve through it")
 )]
 extern crate self as superstep;

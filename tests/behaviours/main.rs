@@ -9,6 +9,7 @@ mod effects;
 mod events;
 mod failure;
 mod fan_out;
+mod flow;
 mod history;
 mod interrupts;
 mod limits;

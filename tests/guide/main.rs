@@ -11,6 +11,7 @@ mod effects_and_resume;
 mod errors_and_retries;
 mod events_and_tracing;
 mod execution;
+mod flows;
 mod graphs;
 mod interrupts;
 mod nodes_and_extractors;

@@ -17,6 +17,7 @@ use crate::route::Route;
 use crate::state::{CodecError, ErasedState, Json, Schema, State};
 
 /// Everything a driver needs of a graph. The engine sees only its [`Topology`].
+#[derive(Clone)]
 pub struct Program {
     /// The builder's number, which its handles carry.
     pub(crate) graph: u32,

@@ -97,6 +97,14 @@ pub enum RunError {
         /// Why.
         reason: CodecError,
     },
+    /// A flow's thread holds a value of another type: the flow was changed since it returned it. Run it anew.
+    #[error("what the flow returned on thread {thread} does not decode: {reason}")]
+    Returned {
+        /// The thread.
+        thread: ThreadId,
+        /// Why.
+        reason: CodecError,
+    },
     /// The thread could not be read or written.
     #[error(transparent)]
     Thread(#[from] ThreadError),

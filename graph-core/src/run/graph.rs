@@ -68,7 +68,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
 }
 
 impl<S: State, C> Graph<S, C> {
-    fn with(self, change: impl FnOnce(&mut Runtime)) -> Self {
+    pub(super) fn with(self, change: impl FnOnce(&mut Runtime)) -> Self {
         let mut runtime = self.runtime;
         change(Arc::make_mut(&mut runtime));
         Self { runtime, types: PhantomData }

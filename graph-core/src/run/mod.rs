@@ -6,6 +6,8 @@
 //!                          ├─ history, head, at, before ─► Past ─ fork ─► Thread
 //!                          └─ edit
 //!
+//! flow(name, code) ─► Flow: the same for plain async code, as a graph of one node
+//!
 //! RunRequest ─► begin    loads the head, checks answers, makes the machine's first event
 //!               driver   the one loop: carries out the machine's commands
 //!               tasks    what is under way, inline or spawned
@@ -23,6 +25,7 @@ mod edit;
 mod error;
 mod event;
 mod field_map;
+mod flow;
 mod graph;
 mod history;
 mod narration;
@@ -38,6 +41,7 @@ mod view;
 pub use ambient::{Ambient, System};
 pub use error::{NodeFailure, RunError, ThreadError};
 pub use event::{EventKind, Observer, RunEvent};
+pub use flow::{Cx, Flow, FlowRequest, FlowRun, FlowState, FlowStream, FlowThread, flow};
 pub use graph::Graph;
 pub use history::{History, Past};
 pub use outcome::{Interrupt, Run, Status, Unfinished};

@@ -88,9 +88,7 @@ impl<S> Run<S> {
     pub fn finished(self) -> Result<S, Unfinished> {
         match self.status {
             Status::Finished => Ok(self.state),
-            status => {
-                Err(Unfinished { thread: self.thread, expected: "to finish", status: Box::new(status) })
-            }
+            status => Err(Unfinished::instead_of("to finish", self.thread, status)),
         }
     }
 
@@ -101,7 +99,7 @@ impl<S> Run<S> {
     pub fn interrupted(self) -> Result<Vec<Interrupt>, Unfinished> {
         match self.status {
             Status::Interrupted { interrupts } => Ok(interrupts),
-            status => Err(Unfinished { thread: self.thread, expected: "to pause", status: Box::new(status) }),
+            status => Err(Unfinished::instead_of("to pause", self.thread, status)),
         }
     }
 }
@@ -115,6 +113,12 @@ pub struct Unfinished {
     expected: &'static str,
     /// How it ended.
     pub status: Box<Status>,
+}
+
+impl Unfinished {
+    pub(super) fn instead_of(expected: &'static str, thread: ThreadId, status: Status) -> Self {
+        Self { thread, expected, status: Box::new(status) }
+    }
 }
 
 fn how(status: &Status) -> String {

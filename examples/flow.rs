@@ -1,0 +1,78 @@
+//! Plain async code that survives a restart: a quiz that remembers where it was, and the best score.
+//!
+//! ```text
+//! cargo run --example flow               # asks the first question, or the one that waits
+//! cargo run --example flow -- 42         # answers it
+//! ```
+
+mod terminal;
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use superstep::prelude::*;
+use superstep::run::{FlowThread, ThreadError};
+
+use crate::terminal::print;
+
+#[derive(Serialize, Deserialize)]
+struct Score {
+    right: u32,
+    best: u32,
+}
+
+/// How many questions there are: ifs and loops are just code.
+async fn quiz(cx: Cx<u32>) -> Result<Score, NodeError> {
+    // Chance is an effect: after a restart the questions must be the ones that were asked.
+    let seed = cx.run("seed", || async { Ok::<_, Infallible>(seconds()) }).await?;
+    let mut right = 0;
+    for number in 0..u64::from(*cx.input()) {
+        let (a, b) = ((seed + number * 7) % 9 + 1, (seed / 9 + number * 5) % 9 + 1);
+        let answer: u64 = cx.ask(format!("{a} times {b}?")).await?;
+        right += u32::from(answer == a * b);
+    }
+    let best = cx.previous::<Score>()?.map_or(0, |score| score.best).max(right);
+    Ok(Score { right, best })
+}
+
+fn seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    terminal::ended(run().await)
+}
+
+async fn run() -> Result<ExitCode, Box<dyn Error>> {
+    let db = std::env::temp_dir().join("superstep-flow.db");
+    let quizzes = flow("quiz", quiz).checkpointer(SqliteSaver::open(&db).await?);
+    let thread = quizzes.thread("me");
+
+    let run = match std::env::args().nth(1) {
+        Some(answer) => thread.answer(&answer.parse::<u64>()?).await?,
+        None if waits(&thread).await? => thread.resume().await?,
+        None => thread.run(&3).await?,
+    };
+    match (run.value, run.status) {
+        (Some(score), _) => print(format_args!("{} right; the best was {}", score.right, score.best))?,
+        (None, Status::Interrupted { interrupts }) => {
+            print(interrupts[0].question::<String>()?)?;
+            print("  cargo run --example flow -- YOUR_ANSWER")?;
+        }
+        (None, status) => print(format_args!("stopped: {status:?}"))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a question waits, or a run was cut short.
+async fn waits(thread: &FlowThread<u32, Score>) -> Result<bool, ThreadError> {
+    match thread.as_thread().head().await {
+        Ok(head) => Ok(!head.next().is_empty()),
+        Err(ThreadError::NeverRan(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
