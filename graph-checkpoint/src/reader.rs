@@ -358,6 +358,7 @@ pub(crate) fn threads(connection: &Connection) -> Result<Vec<ThreadSummary>, Sto
     let rows = ThreadRow::all(connection)?;
     let mut names: Names = rows.iter().map(|row| (row.id, row.name.clone())).collect();
     rows.into_iter()
+        .filter(|thread| !thread.name.is_below())
         .map(|thread| {
             let head = CheckpointRow::get(connection, thread.head)?;
             let parent = match head.row.parent {

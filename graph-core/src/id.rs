@@ -63,6 +63,23 @@ text_id! {
     NodeName
 }
 
+/// Between a thread's name and the task whose subgraph has the thread below it.
+const BELOW: char = '\u{1f}';
+
+impl ThreadId {
+    /// The thread of the subgraph that `task` runs on this thread.
+    #[must_use]
+    pub fn below(&self, task: TaskId) -> Self {
+        alloc::format!("{self}{BELOW}{task}").into()
+    }
+
+    /// Whether it is a subgraph's thread. Such threads are not listed, and are run by the thread above them.
+    #[must_use]
+    pub fn is_below(&self) -> bool {
+        self.0.contains(BELOW)
+    }
+}
+
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

@@ -16,6 +16,7 @@ mod limits;
 mod merging;
 mod send;
 mod state_change;
+mod subgraphs;
 mod supersteps;
 mod support;
 mod threads;

@@ -12,6 +12,7 @@ fn ask(number: u8) -> AskRecord {
         id: InterruptId::from_bytes([number; 16]),
         task: task(1),
         node: "n".into(),
+        path: Vec::new(),
         key: number.to_string(),
         question: json(&format!("\"question {number}\"")),
         answer: None,

@@ -48,6 +48,7 @@ async fn write(path: &std::path::Path) -> Vec<CheckpointId> {
             id: InterruptId::from_bytes([number; 16]),
             task: task(number),
             node: "n".into(),
+            path: Vec::new(),
             key: "0".into(),
             question: json(&number.to_string()),
             answer: None,

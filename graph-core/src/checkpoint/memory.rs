@@ -215,6 +215,7 @@ impl Checkpointer for MemorySaver {
         let mut threads: Vec<_> = store
             .threads
             .iter()
+            .filter(|(thread, _)| !thread.is_below())
             .map(|(thread, held)| ThreadSummary {
                 thread: thread.clone(),
                 graph: held.graph.to_string(),

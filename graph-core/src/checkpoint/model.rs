@@ -194,8 +194,12 @@ pub struct AskRecord {
     pub id: InterruptId,
     /// The task that asked.
     pub task: TaskId,
-    /// The task's node.
+    /// The node that asked: the task's, or one of its subgraph's.
     pub node: NodeName,
+    /// From the task's node down, the nodes whose subgraphs lead to the one that asked; empty for a question of
+    /// the task's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<NodeName>,
     /// The key of the ask in the node.
     pub key: String,
     /// The question.

@@ -99,6 +99,14 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         NodeRef::new(self.graph, index(self.nodes.len() - 1))
     }
 
+    /// Says that a node runs `program`.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn nest<In, Out>(&mut self, node: NodeRef<In, Out>, program: &Arc<Program>) {
+        if let Some(node) = self.own(node.graph, node.node) {
+            self.draft(node).program.subgraph = Some(Arc::clone(program));
+        }
+    }
+
     /// Runs `target` after every task of `from`: once per superstep in which any node leads to it.
     pub fn edge<In, Out: Unrouted>(&mut self, from: NodeRef<In, Out>, target: impl EdgeTarget) {
         let Some(from) = self.own(from.graph, from.node) else {
@@ -247,6 +255,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
                 .collect(),
             decisions: draft.decisions.clone(),
             takes: draft.program.description.input.map(|input| short_type_name(input.type_name)),
+            subgraph: draft.program.subgraph.as_ref().map(|program| Arc::clone(&program.topology)),
             asks: draft
                 .program
                 .description

@@ -38,6 +38,8 @@ pub(crate) struct NodeProgram {
     pub(crate) branches: Vec<Branch>,
     pub(crate) description: NodeDescription,
     pub(crate) policy: Policy,
+    /// The graph that the node runs, where it is a subgraph.
+    pub(crate) subgraph: Option<Arc<Program>>,
 }
 
 /// From a decision without its type to targets.

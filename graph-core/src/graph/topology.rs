@@ -1,6 +1,7 @@
 //! The frozen wiring: what the engine plans with.
 
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -60,6 +61,8 @@ pub(crate) struct TopologyNode {
     pub(crate) takes: Option<String>,
     /// The JSON Schemas of its asks: question and answer.
     pub(crate) asks: Vec<(Json, Json)>,
+    /// The graph that it runs, where it is a subgraph.
+    pub(crate) subgraph: Option<Arc<Topology>>,
 }
 
 /// The cases of a route or a branch.
@@ -168,10 +171,15 @@ impl Topology {
 
     /// The wiring by names, as it is stored with the checkpoints.
     pub(crate) fn describe(&self) -> Json {
+        Json::encode(&self.text()).expect("names and wires have a JSON form")
+    }
+
+    fn text(&self) -> TopologyText {
         let name = |node: NodeId| self.node_name(node).clone();
         let nodes = self.nodes.iter().map(|node| NodeText {
             name: node.name.clone(),
             takes: node.takes.clone(),
+            subgraph: node.subgraph.as_deref().map(Self::text),
             asks: node.asks.iter().cloned().map(|(question, answer)| AskText { question, answer }).collect(),
             edges: node.edges.iter().copied().map(name).chain(node.ends.then(|| name(NodeId::END))).collect(),
             decisions: node
@@ -205,9 +213,7 @@ impl Topology {
             sources: join.sources.iter().copied().map(name).collect(),
             target: name(join.target),
         });
-        let text =
-            TopologyText { name: self.name.to_string(), nodes: nodes.collect(), joins: joins.collect() };
-        Json::encode(&text).expect("names and wires have a JSON form")
+        TopologyText { name: self.name.to_string(), nodes: nodes.collect(), joins: joins.collect() }
     }
 
     /// A hash of the names and the wiring.
@@ -251,6 +257,8 @@ struct NodeText {
     takes: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     asks: Vec<AskText>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subgraph: Option<TopologyText>,
 }
 
 #[derive(Serialize)]

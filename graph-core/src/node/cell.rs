@@ -27,6 +27,8 @@ pub(crate) struct RunCell {
     pub(crate) nodes: Arc<[NodeName]>,
     /// The graph's context.
     pub(crate) context: Arc<dyn Any + Send + Sync>,
+    /// What the driver hands on to the subgraphs of this run. Of the driver's own type.
+    pub(crate) surroundings: Arc<dyn Any + Send + Sync>,
     /// Set when the run has ended: what is left of its tasks starts no further effect.
     pub(crate) revoked: AtomicBool,
 }
@@ -61,6 +63,8 @@ pub(crate) struct TaskCell {
 pub(crate) struct TaskFacts {
     /// The checkpoint the task was planned on; `None` without a saver.
     pub(crate) base: Option<CheckpointId>,
+    /// The task's position in its superstep.
+    pub(crate) task: u32,
     /// The node's position in the graph.
     pub(crate) node: usize,
     pub(crate) step: i64,
@@ -93,6 +97,8 @@ struct Live {
     fault: Option<NodeError>,
     /// Whom a sign of life wakes, while the task is not being polled.
     listener: Option<Waker>,
+    /// Whether its subgraph has stopped where it can be resumed.
+    halted: bool,
 }
 
 impl Live {
@@ -148,6 +154,7 @@ impl TaskCell {
             live.flying.clear();
             live.fault = None;
             live.listener = None;
+            live.halted = false;
         }
     }
 
@@ -192,10 +199,25 @@ impl TaskCell {
     pub(crate) fn take_open(&self) -> Option<Vec<AskRecord>> {
         let mut live = self.live.lock();
         let live = live.as_mut()?;
-        if live.open.is_empty() || !live.flying.is_empty() {
+        if (live.open.is_empty() && !live.halted) || !live.flying.is_empty() {
             return None;
         }
         Some(core::mem::take(&mut live.open))
+    }
+
+    /// The answers to questions that a subgraph of this task asked.
+    pub(crate) fn answers_below(&self) -> Vec<(InterruptId, Json)> {
+        let live = self.live.lock();
+        let asks = live.iter().flat_map(|live| &live.asks).filter(|ask| !ask.path.is_empty());
+        asks.filter_map(|ask| Some((ask.id, ask.answer.clone()?))).collect()
+    }
+
+    /// Ends this attempt once it is pending: the task waits for `asks` of its subgraph, or just to be resumed.
+    pub(crate) fn halt(&self, asks: Vec<AskRecord>) {
+        let mut live = self.live.lock();
+        let live = live.get_or_insert_default();
+        live.halted = true;
+        live.open = asks;
     }
 
     /// Asks a question of the task `task`: its answer if there is one, else it is open from now on.
@@ -209,7 +231,8 @@ impl TaskCell {
             return Asked::Answered(answer);
         }
         let node = self.node().clone();
-        live.open.push(AskRecord { id, task, node, key: key.to_string(), question, answer: None });
+        let (path, key) = (Vec::new(), key.to_string());
+        live.open.push(AskRecord { id, task, node, path, key, question, answer: None });
         Asked::Open(id)
     }
 

@@ -90,6 +90,10 @@ pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Done, NodeError>> +
 pub struct Code(Arc<dyn Fn(ErasedTask) -> Running + Send + Sync>);
 
 impl Code {
+    pub(crate) fn new(start: impl Fn(ErasedTask) -> Running + Send + Sync + 'static) -> Self {
+        Self(Arc::new(start))
+    }
+
     pub(crate) fn start(&self, task: ErasedTask) -> Running {
         (self.0)(task)
     }

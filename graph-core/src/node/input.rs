@@ -109,7 +109,7 @@ impl Item {
         (self.encode)(&*self.value)
     }
 
-    fn value<T: Send + Sync + 'static>(&self) -> Arc<T> {
+    pub(crate) fn value<T: Send + Sync + 'static>(&self) -> Arc<T> {
         Arc::clone(&self.value).downcast().expect("`each` is typed by the node's handle")
     }
 }

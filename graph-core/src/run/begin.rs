@@ -1,6 +1,7 @@
 //! Where a run begins: from a verb and the thread's head to the machine's first event.
 
 use std::collections::HashMap;
+use std::mem::take;
 use std::sync::Arc;
 use std::vec::Vec;
 
@@ -13,6 +14,7 @@ use super::event::EventLog;
 use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::request::{Answers, Order, Verb};
+use super::subgraph::{Delta, Surroundings};
 use crate::checkpoint::{AskRecord, At, Loaded, TaskResult};
 use crate::engine::restore::{RestoreError, find, restore};
 use crate::engine::{Begin, Restored};
@@ -21,22 +23,51 @@ use crate::id::{InterruptId, RunId, TaskId, ThreadId};
 use crate::node::RunCell;
 use crate::state::{ErasedState, FieldId, Json, LoggedWrite};
 
-/// Carries out an order from its first look at the thread to the end of the run.
-pub(super) async fn carry_out(runtime: Arc<Runtime>, order: Order) -> Result<Ended, RunError> {
-    let Order { verb, thread, limits, stops, observers, metadata } = order;
+/// Carries out a caller's order, from its first look at the thread to the end of the run.
+pub(super) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result<Ended, RunError> {
+    let Order { verb, thread, observers, .. } = &mut order;
+    if thread.is_below() {
+        return Err(RunError::Subgraph { thread: thread.clone() });
+    }
     runtime.register().await?;
     let run = RunId(runtime.ambient.id());
-    let observers: Vec<_> = runtime.observers.iter().cloned().chain(observers).collect();
+    let observers: Vec<_> = runtime.observers.iter().cloned().chain(take(observers)).collect();
     let log = EventLog::new(run, Arc::clone(&runtime.ambient), observers);
     let has_input = matches!(verb, Verb::Input { .. });
-    let loaded = match &runtime.saver {
-        Some(_) => runtime.load(&thread, At::Head).await?,
+    let mut loaded = match &runtime.saver {
+        Some(_) => runtime.load(thread, At::Head).await?,
         None if has_input => None,
         None => return Err(ThreadError::NoCheckpointer.into()),
     };
-    let (verb, loaded) = match verb {
-        Verb::Answer(answers) => (Verb::Resume, Some(answer(&runtime, &thread, loaded, &answers).await?)),
-        verb => (verb, loaded),
+    if let Verb::Answer(answers) = verb {
+        loaded = Some(answer(&runtime, thread, loaded, answers).await?);
+    }
+    perform(runtime, order, Beginning { run, log, loaded, delta: None }).await
+}
+
+/// What a run begins with, beside its order.
+pub(super) struct Beginning {
+    pub(super) run: RunId,
+    pub(super) log: Option<Arc<EventLog>>,
+    /// The thread's head, answers included.
+    pub(super) loaded: Option<Loaded>,
+    /// Where the writes are collected that a subgraph gives back.
+    pub(super) delta: Option<Delta>,
+}
+
+/// Carries out an order on a thread that was read. Subgraphs begin here.
+pub(super) async fn perform(
+    runtime: Arc<Runtime>,
+    order: Order,
+    beginning: Beginning,
+) -> Result<Ended, RunError> {
+    let Order { verb, thread, limits, stops, metadata, .. } = order;
+    let Beginning { run, log, loaded, delta } = beginning;
+    let surroundings = Surroundings {
+        ambient: Arc::clone(&runtime.ambient),
+        log: log.clone(),
+        drain: stops.drain.clone(),
+        metadata: metadata.clone(),
     };
     let sink = log.clone().map(|log| log as Arc<dyn crate::node::CustomSink>);
     let cell = RunCell {
@@ -46,14 +77,16 @@ pub(super) async fn carry_out(runtime: Arc<Runtime>, order: Order) -> Result<End
         sink,
         nodes: Arc::clone(&runtime.program.names),
         context: Arc::clone(&runtime.context),
+        surroundings: Arc::new(surroundings),
         revoked: false.into(),
     };
     let state = Arc::clone(&runtime.program.initial);
     let mut driver = Driver::new(Arc::clone(&runtime), Arc::new(cell), log, stops, metadata, limits, state);
+    driver.delta = delta;
     let begin = match (verb, loaded) {
         (Verb::Input { whole: true, .. }, Some(_)) => return Err(RunError::NotANewThread { thread }),
         (Verb::Input { update, .. }, loaded) => {
-            let writes = if runtime.saver.is_some() || driver.log.is_some() {
+            let writes = if driver.logs() {
                 update.encode().map_err(|reason| RunError::Encode { what: "the input".into(), reason })?
             } else {
                 Vec::new()
@@ -258,6 +291,14 @@ fn which(thread: &ThreadId, open: &[&AskRecord]) -> RunError {
 
 /// Decodes an answer as the node that asked would, so that a wrong one is refused before it is used.
 fn check_answer(program: &Program, ask: &AskRecord, value: &Json) -> Result<(), RunError> {
+    let mut program = program;
+    for subgraph in &ask.path {
+        let node = program.topology.find(subgraph);
+        match node.and_then(|node| program.node(node).subgraph.as_ref()) {
+            Some(below) => program = below,
+            None => return Ok(()),
+        }
+    }
     let Some(node) = program.topology.find(&ask.node) else {
         return Ok(());
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use super::attempt::Output;
-use super::driver::{AtBarrier, Driver};
+use super::driver::{AtBarrier, Driver, Slot};
 use super::error::RunError;
 use super::event::EventKind;
 use crate::checkpoint::{Carried, Checkpoint, Commit, Committed, Frontier, Source, TaskRecord};
@@ -21,6 +21,9 @@ impl Driver {
     pub(super) fn merge_superstep(&mut self) -> Result<Option<Arc<Checkpoint>>, RunError> {
         let overwrites = self.overwrites().map_err(|conflict| self.conflict(conflict))?;
         let dimmed = self.merge(&overwrites)?;
+        if self.delta.is_some() {
+            self.collect_delta();
+        }
         let barrier = self.machine.barrier().expect("the machine waits at its barrier");
         if self.cell.saver.is_none() {
             self.step = barrier.step;
@@ -29,6 +32,17 @@ impl Driver {
         let codec = |reason| RunError::Encode { what: "the state".into(), reason };
         let changes = self.changes(&overwrites, dimmed).map_err(codec)?;
         self.checkpoint(changes).map(Some)
+    }
+
+    /// Keeps what the superstep wrote to the fields that a subgraph shares.
+    fn collect_delta(&mut self) {
+        let barrier = self.machine.barrier().expect("the machine waits at its barrier");
+        if let Some(delta) = &mut self.delta
+            && barrier.ran().all(|node| node != NodeId::START)
+        {
+            let writes = |slot| Slot::output(slot).map_or(&[][..], |output| &output.writes);
+            delta.add(self.slots.iter().map(writes));
+        }
     }
 
     fn updates(&self) -> impl Iterator<Item = (u32, &dyn ErasedUpdate)> {

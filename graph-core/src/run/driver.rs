@@ -21,6 +21,7 @@ use super::graph::Runtime;
 use super::outcome::{Interrupt, Status};
 use super::request::Stops;
 use super::results::Recording;
+use super::subgraph::{Delta, is_start};
 use super::tasks::{Attempted, Running, Tasks};
 use crate::checkpoint::{AskRecord, EffectRecord, Loaded, TargetRecord};
 use crate::engine::{Begin, Command, Ending, Event, Machine};
@@ -59,6 +60,8 @@ pub(super) struct Driver {
     pub(super) records: FuturesUnordered<Recording>,
     /// Whether another driver recorded a result of the running superstep before this one did.
     pub(super) outrun: bool,
+    /// What this run, a subgraph's, gives back of its writes.
+    pub(super) delta: Option<Delta>,
     /// Why the superstep could not be merged.
     unmergeable: Option<RunError>,
 }
@@ -93,6 +96,10 @@ pub(super) struct Rare {
 }
 
 impl Slot {
+    pub(super) fn output(&self) -> Option<&Output> {
+        self.output.as_ref()
+    }
+
     pub(super) fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
     }
@@ -105,6 +112,8 @@ pub(super) struct Ended {
     pub(super) step: i64,
     pub(super) status: Status,
     pub(super) state: Arc<dyn ErasedState>,
+    /// The writes that a subgraph gives back.
+    pub(super) delta: Vec<LoggedWrite>,
 }
 
 /// What became of a barrier.
@@ -145,6 +154,7 @@ impl Driver {
             tasks,
             records: FuturesUnordered::new(),
             outrun: false,
+            delta: None,
             unmergeable: None,
         }
     }
@@ -187,6 +197,11 @@ impl Driver {
             };
             self.machine.handle(event);
         }
+    }
+
+    /// Whether the logged form of what is written is of use to anybody.
+    pub(super) fn logs(&self) -> bool {
+        self.cell.saver.is_some() || self.log.is_some() || self.delta.is_some()
     }
 
     async fn pass_barrier(&mut self) -> Result<(), RunError> {
@@ -233,6 +248,15 @@ impl Driver {
 
     /// Goes on from a checkpoint that another driver of this run wrote, or from results that it recorded.
     fn adopt(&mut self, loaded: Loaded) -> Result<(), RunError> {
+        if let Some(delta) = &mut self.delta
+            && self.base != Some(loaded.checkpoint.id)
+            && !is_start(&loaded)
+        {
+            let fields = FieldMap::new(&loaded.schema, &self.runtime.program.schema);
+            let tasks = loaded.checkpoint.tasks.iter().map(|task| fields.own_writes(&task.writes));
+            let tasks: Vec<_> = tasks.collect();
+            delta.add(tasks.iter().map(Vec::as_slice));
+        }
         let begin = self.restore(loaded)?;
         self.machine.handle(Event::Begin(begin));
         self.superstep_started();
@@ -253,6 +277,7 @@ impl Driver {
                 let policy = &program.node(node).policy;
                 let facts = TaskFacts {
                     base: self.base,
+                    task,
                     node: node.index(),
                     step: self.step + 1,
                     each,
@@ -277,8 +302,8 @@ impl Driver {
         } else if let Some(output) = slot.output.take() {
             Attempt::route(node, state, output)
         } else {
-            let logged = self.cell.saver.is_some() || self.log.is_some();
-            Attempt::run(program, node, ErasedTask { state, input, cell: Arc::clone(&cell) }, logged, after)
+            let task = ErasedTask { state, input, cell: Arc::clone(&cell) };
+            Attempt::run(program, node, task, self.logs(), after)
         };
         self.emit(|driver| EventKind::TaskStarted {
             step: driver.step + 1,
@@ -351,6 +376,8 @@ impl Driver {
                 self.unfinished_joins();
                 Status::Finished
             }
+            // Nobody asks: a subgraph was told to stop, as the run was.
+            Ending::Interrupted if interrupts.is_empty() => Status::Drained,
             Ending::Interrupted => {
                 self.emit(|_| EventKind::Interrupted { interrupts: interrupts.clone() });
                 Status::Interrupted { interrupts }
@@ -365,7 +392,8 @@ impl Driver {
             Ending::Unmergeable => return Err(self.unmergeable.take().expect("the barrier left its error")),
         };
         let state = Arc::clone(&self.state);
-        Ok(Ended { run: self.cell.run, checkpoint: self.base, step: self.step, status, state })
+        let delta = self.delta.take().map(|delta| delta.writes).unwrap_or_default();
+        Ok(Ended { run: self.cell.run, checkpoint: self.base, step: self.step, status, state, delta })
     }
 }
 

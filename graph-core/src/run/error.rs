@@ -59,6 +59,12 @@ pub enum RunError {
         /// The thread.
         thread: ThreadId,
     },
+    /// The thread is a subgraph's: it runs when the thread above it does.
+    #[error("thread {thread:?} belongs to a subgraph; run the thread above it")]
+    Subgraph {
+        /// The thread.
+        thread: ThreadId,
+    },
     /// There is nothing to resume on a thread that never ran.
     #[error("thread {thread} has never run")]
     NothingToResume {

@@ -25,9 +25,25 @@ pub struct RunEvent {
     pub at_ms: u64,
     /// The run.
     pub run: RunId,
+    /// The tasks whose subgraphs it happened in, from the graph down; empty for the graph itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<PathSegment>,
     /// What happened.
     #[serde(flatten)]
     pub kind: EventKind,
+}
+
+/// A task that runs a subgraph.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathSegment {
+    /// Its node.
+    pub node: NodeName,
+    /// Its superstep.
+    pub step: i64,
+    /// Its position in the superstep.
+    pub task: u32,
+    /// Its attempt, from 1.
+    pub attempt: u32,
 }
 
 /// What happened in a run.
@@ -158,7 +174,14 @@ impl<F: Fn(&RunEvent) + Send + Sync + 'static> Observer for F {
 }
 
 /// The log that a driver writes and observers read. Exists only for a run that is observed.
+///
+/// The subgraphs of a run write into its log, each under its own path.
 pub(crate) struct EventLog {
+    shared: Arc<Shared>,
+    path: Vec<PathSegment>,
+}
+
+struct Shared {
     run: RunId,
     ambient: Arc<dyn Ambient>,
     observers: Vec<Arc<dyn Observer>>,
@@ -175,17 +198,26 @@ impl EventLog {
         if observers.is_empty() {
             return None;
         }
-        Some(Arc::new(Self { run, ambient, observers, next_seq: Mutex::new(0) }))
+        let shared = Arc::new(Shared { run, ambient, observers, next_seq: Mutex::new(0) });
+        Some(Arc::new(Self { shared, path: Vec::new() }))
+    }
+
+    /// The log as the subgraph of a task writes it.
+    pub(crate) fn below(&self, task: PathSegment) -> Arc<Self> {
+        let mut path = self.path.clone();
+        path.push(task);
+        Arc::new(Self { shared: Arc::clone(&self.shared), path })
     }
 
     pub(crate) fn write(&self, kind: EventKind) {
-        let at_ms = u64::try_from(self.ambient.now().as_millis()).unwrap_or(u64::MAX);
+        let Shared { run, ambient, observers, next_seq } = &*self.shared;
+        let at_ms = u64::try_from(ambient.now().as_millis()).unwrap_or(u64::MAX);
         // Held while observers are called, so that every one sees the log in order. An observer that panicked
         // has broken no invariant of ours.
-        let mut seq = self.next_seq.lock().unwrap_or_else(PoisonError::into_inner);
-        let event = RunEvent { seq: *seq, at_ms, run: self.run, kind };
+        let mut seq = next_seq.lock().unwrap_or_else(PoisonError::into_inner);
+        let event = RunEvent { seq: *seq, at_ms, run: *run, path: self.path.clone(), kind };
         *seq += 1;
-        for observer in &self.observers {
+        for observer in observers {
             observer.on_event(&event);
         }
     }
@@ -199,6 +231,6 @@ impl CustomSink for EventLog {
 
 impl fmt::Debug for EventLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventLog").field("run", &self.run).finish_non_exhaustive()
+        f.debug_struct("EventLog").field("run", &self.shared.run).finish_non_exhaustive()
     }
 }

@@ -107,7 +107,7 @@ impl<I, O> Flow<I, O> {
     /// Runs the code again when it fails; effects that succeeded are not repeated.
     #[must_use]
     pub fn retry(self, retry: Retry) -> Self {
-        self.policy(|policy| policy.retry = Some(retry))
+        self.policy(|policy| policy.retries.push(retry))
     }
 
     /// Gives each attempt this long.

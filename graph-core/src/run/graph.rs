@@ -68,6 +68,10 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
 }
 
 impl<S: State, C> Graph<S, C> {
+    pub(super) fn into_runtime(self) -> Arc<Runtime> {
+        self.runtime
+    }
+
     pub(super) fn with(self, change: impl FnOnce(&mut Runtime)) -> Self {
         let mut runtime = self.runtime;
         change(Arc::make_mut(&mut runtime));
@@ -199,10 +203,18 @@ impl<S: State> Graph<S> {
 }
 
 impl Runtime {
-    /// Makes the graph known to its store, once.
+    /// Makes the graph and its subgraphs known to their store, once.
     pub(super) async fn register(&self) -> Result<(), StoreError> {
         let Some(saver) = &self.saver else { return Ok(()) };
-        self.registered.get_or_try_init(|| saver.register(&self.program.description)).await.map(drop)
+        let register = || async {
+            let mut programs = std::vec![&self.program];
+            while let Some(program) = programs.pop() {
+                saver.register(&program.description).await?;
+                programs.extend(program.nodes.iter().filter_map(|node| node.subgraph.as_ref()));
+            }
+            Ok(())
+        };
+        self.registered.get_or_try_init(register).await.map(drop)
     }
 
     /// Reads a checkpoint of a thread, which must be one of this graph's: nothing runs on another one's.

@@ -14,6 +14,7 @@
 //!               attempt  polls a node, maps its route
 //!               results  keeps, records or reports what a task ended with
 //!               commit   merges, logs and stores a superstep
+//!               subgraph runs a graph inside a task of another
 //! ```
 
 mod ambient;
@@ -32,6 +33,7 @@ mod narration;
 mod outcome;
 mod request;
 mod results;
+mod subgraph;
 mod tasks;
 mod thread;
 mod timers;
@@ -40,12 +42,13 @@ mod view;
 
 pub use ambient::{Ambient, System};
 pub use error::{NodeFailure, RunError, ThreadError};
-pub use event::{EventKind, Observer, RunEvent};
+pub use event::{EventKind, Observer, PathSegment, RunEvent};
 pub use flow::{Cx, Flow, FlowRequest, FlowRun, FlowState, FlowStream, FlowThread, flow};
 pub use graph::Graph;
 pub use history::{History, Past};
 pub use outcome::{Interrupt, Run, Status, Unfinished};
 pub use request::{RunRequest, RunStream};
+pub use subgraph::{Lens, Subgraph};
 pub use thread::Thread;
 pub use tokio_util::sync::CancellationToken;
 pub use trace::{TraceLog, TraceRecord};

@@ -60,6 +60,10 @@ pub struct Interrupt {
     pub id: InterruptId,
     /// The node that asked.
     pub node: NodeName,
+    /// From the graph down, the nodes whose subgraphs lead to the one that asked; empty for a node of the graph
+    /// itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<NodeName>,
     /// The key of the ask in the node.
     pub key: String,
     /// The question.
@@ -68,7 +72,8 @@ pub struct Interrupt {
 
 impl Interrupt {
     pub(crate) fn of(ask: &AskRecord) -> Self {
-        Self { id: ask.id, node: ask.node.clone(), key: ask.key.clone(), question: ask.question.clone() }
+        let AskRecord { id, node, path, key, question, .. } = ask.clone();
+        Self { id, node, path, key, question }
     }
 
     /// The question as a `Q`.

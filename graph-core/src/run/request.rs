@@ -154,7 +154,7 @@ impl<S: State> IntoFuture for RunRequest<S> {
         let Self { runtime, order, .. } = self;
         let thread = order.thread.clone();
         Box::pin(async move {
-            let Ended { run, checkpoint, step, status, state } = carry_out(runtime, order).await?;
+            let Ended { run, checkpoint, step, status, state, .. } = carry_out(runtime, order).await?;
             Ok(Run { thread, run, checkpoint, step, status, state: typed(state) })
         })
     }

@@ -8,7 +8,7 @@ use std::vec::Vec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::event::{EventKind, Observer, RunEvent};
+use super::event::{EventKind, Observer, PathSegment, RunEvent};
 use crate::id::RunId;
 
 /// One traced operation: a run, or one execution of a node.
@@ -63,7 +63,11 @@ impl Observer for TraceLog {
         let mut traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
         let records = traces.entry(event.run).or_default();
         let trace_id = event.run.to_string();
+        let above = path_id(&event.path);
         match &event.kind {
+            // A subgraph's run is part of the call of its task.
+            EventKind::RunStarted { .. } | EventKind::RunFinished { .. } | EventKind::RunFailed { .. }
+                if !event.path.is_empty() => {}
             EventKind::RunStarted { graph, thread } => records.push(TraceRecord {
                 id: trace_id.clone(),
                 op_name: graph.to_string(),
@@ -77,9 +81,13 @@ impl Observer for TraceLog {
             }),
             EventKind::TaskStarted { step, task, node, attempt } if !is_start(node) => {
                 records.push(TraceRecord {
-                    id: call_id(*step, *task, *attempt),
+                    id: above.clone() + &call_id(*step, *task, *attempt),
                     op_name: std::format!("{node}_node"),
-                    parent_id: Some(trace_id.clone()),
+                    parent_id: Some(if above.is_empty() {
+                        trace_id.clone()
+                    } else {
+                        above[..above.len() - 1].to_string()
+                    }),
                     trace_id,
                     step: Some(*step),
                     inputs: serde_json::json!({ "attempt": attempt }),
@@ -90,12 +98,12 @@ impl Observer for TraceLog {
             }
             EventKind::TaskFinished { step, task, writes, route, .. } => {
                 let output = serde_json::json!({ "writes": writes, "route": route });
-                end(records, &std::format!("{step}.{task}."), event.at_ms, output);
+                end(records, &std::format!("{above}{step}.{task}."), event.at_ms, output);
             }
             EventKind::TaskPaused { step, task, .. } => {
                 end(
                     records,
-                    &std::format!("{step}.{task}."),
+                    &std::format!("{above}{step}.{task}."),
                     event.at_ms,
                     serde_json::json!({ "paused": true }),
                 );
@@ -103,7 +111,7 @@ impl Observer for TraceLog {
             EventKind::TaskFailed { step, task, error, .. } => {
                 end(
                     records,
-                    &std::format!("{step}.{task}."),
+                    &std::format!("{above}{step}.{task}."),
                     event.at_ms,
                     serde_json::json!({ "error": error }),
                 );
@@ -119,6 +127,11 @@ impl Observer for TraceLog {
     }
 }
 
+/// The ids of the calls whose subgraphs an event happened in, each with a slash.
+fn path_id(path: &[PathSegment]) -> String {
+    path.iter().map(|above| call_id(above.step, above.task, above.attempt) + "/").collect()
+}
+
 fn call_id(step: i64, task: u32, attempt: u32) -> String {
     std::format!("{step}.{task}.{attempt}")
 }
@@ -129,7 +142,10 @@ fn is_start(node: &crate::id::NodeName) -> bool {
 
 /// Ends the latest call whose id begins with `id`.
 fn end(records: &mut [TraceRecord], id: &str, at_ms: u64, output: serde_json::Value) {
-    let open = |record: &&mut TraceRecord| record.id.starts_with(id) && record.ended_at.is_none();
+    let open = |record: &&mut TraceRecord| {
+        let is_own = record.id.strip_prefix(id).is_some_and(|attempt| !attempt.contains('/'));
+        is_own && record.ended_at.is_none()
+    };
     if let Some(record) = records.iter_mut().rev().find(open) {
         record.output = Some(output);
         record.ended_at = Some(at_ms);

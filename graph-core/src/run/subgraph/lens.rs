@@ -1,0 +1,179 @@
+//! How the state of a graph and the state of its subgraph meet.
+
+use std::boxed::Box;
+use std::fmt;
+use std::marker::PhantomData;
+use std::vec::Vec;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::node::{Item, NoInput, NodeDescription, Takes};
+use crate::state::{
+    CodecError, Field, FieldId, FieldWrite, IntoWrite, LoggedWrite, State, StateUpdate, Update,
+};
+
+/// What a subgraph over `S` gets of the state `P` around it, and what it gives back.
+///
+/// A subgraph sees nothing but what its lens gives it, and changes nothing but what its lens takes. Without any
+/// of the methods below it is given nothing and gives nothing back.
+///
+/// ```
+/// # extern crate superstep_core as superstep;
+/// use serde::{Deserialize, Serialize};
+/// use superstep::reducer::Append;
+/// use superstep::run::Lens;
+/// use superstep::state::State;
+///
+/// #[derive(State, Clone, Default, Serialize, Deserialize)]
+/// struct Essay {
+///     topic: String,
+///     #[reducer(Append)]
+///     facts: Vec<String>,
+///     summary: String,
+/// }
+///
+/// #[derive(State, Clone, Default, Serialize, Deserialize)]
+/// struct Search {
+///     query: String,
+///     #[reducer(Append)]
+///     facts: Vec<String>,
+///     verdict: String,
+/// }
+///
+/// let lens = Lens::new()
+///     .give(Essay::TOPIC, Search::QUERY)
+///     .share(Essay::FACTS, Search::FACTS)
+///     .take(Search::VERDICT, Essay::SUMMARY);
+/// # let essay = Essay { topic: "Rust".into(), facts: vec!["old".into()], summary: String::new() };
+/// # let _ = (&essay.topic, &essay.facts, &essay.summary);
+/// # let search = Search { query: String::new(), facts: vec![], verdict: String::new() };
+/// # let _ = (&search.query, &search.facts, &search.verdict, lens);
+/// ```
+pub struct Lens<P: State, S: State, In = NoInput> {
+    enter: Vec<Enter<P, S>>,
+    leave: Vec<Leave<P, S>>,
+    /// The subgraph's fields whose writes are given back.
+    pub(super) shared: Vec<FieldId>,
+    pub(super) describe: fn(&mut NodeDescription),
+    input: PhantomData<fn(In)>,
+}
+
+/// From the state around the subgraph, and the task's item, to what the subgraph begins with.
+type Enter<P, S> = Box<dyn Fn(&P, Option<&Item>) -> Update<S> + Send + Sync>;
+
+/// From the subgraph's final state, and what was written to its shared fields, to what it gives back.
+type Leave<P, S> = Box<dyn Fn(&S, &[LoggedWrite]) -> Result<Update<P>, CodecError> + Send + Sync>;
+
+impl<P: State, S: State> Lens<P, S> {
+    /// A lens that shows nothing in either direction.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            enter: Vec::new(),
+            leave: Vec::new(),
+            shared: Vec::new(),
+            describe: |_| {},
+            input: PhantomData,
+        }
+    }
+
+    /// Makes the subgraph the target of `each`: every item begins a subgraph of its own, with what `begin` makes
+    /// of it.
+    pub fn item<T>(self, begin: impl Fn(&T) -> Update<S> + Send + Sync + 'static) -> Lens<P, S, Takes<T>>
+    where
+        T: Serialize + DeserializeOwned + Send + Sync + 'static,
+    {
+        let Self { mut enter, leave, shared, .. } = self;
+        enter.push(Box::new(move |_, item| {
+            let item = item.expect("a node that takes an item is led to by `each`");
+            begin(&item.value::<T>())
+        }));
+        Lens { enter, leave, shared, describe: NodeDescription::takes::<T>, input: PhantomData }
+    }
+}
+
+impl<P: State, S: State, In> Lens<P, S, In> {
+    /// Gives the subgraph the value of a field.
+    #[must_use]
+    pub fn give<T, V, W>(self, outer: Field<P, T, V>, inner: Field<S, T, W>) -> Self
+    where
+        T: Clone + 'static,
+        V: 'static,
+        W: 'static,
+    {
+        self.give_with(move |state| inner.set(outer.get(state).clone()))
+    }
+
+    /// Gives the subgraph what `begin` makes of the state around it.
+    #[must_use]
+    pub fn give_with(mut self, begin: impl Fn(&P) -> Update<S> + Send + Sync + 'static) -> Self {
+        self.enter.push(Box::new(move |state, _| begin(state)));
+        self
+    }
+
+    /// Takes the final value of a field of the subgraph, and writes it through the reducer of a field around it.
+    #[must_use]
+    pub fn take<T, V, U, W>(self, inner: Field<S, T, V>, outer: Field<P, U, W>) -> Self
+    where
+        T: Clone + IntoWrite<W> + 'static,
+        V: 'static,
+        U: 'static,
+        W: 'static,
+    {
+        self.take_with(move |state| outer.write(inner.get(state).clone().into_write()))
+    }
+
+    /// Takes what `end` makes of the subgraph's final state.
+    #[must_use]
+    pub fn take_with(mut self, end: impl Fn(&S) -> Update<P> + Send + Sync + 'static) -> Self {
+        self.leave.push(Box::new(move |state, _| Ok(end(state))));
+        self
+    }
+
+    /// Shares a field: the subgraph begins with its value, and what the subgraph's nodes write to it is written
+    /// to the field around it. So nothing is doubled: a list that came in with three items and grew by one gives
+    /// back one.
+    ///
+    /// Both fields must have the same reducer; `compile()` checks it.
+    #[must_use]
+    pub fn share<T, W>(mut self, outer: Field<P, T, W>, inner: Field<S, T, W>) -> Self
+    where
+        T: Clone + 'static,
+        W: 'static,
+    {
+        let (to, from) = (outer.id(), inner.id());
+        self.shared.push(from);
+        self.leave.push(Box::new(move |_, writes| {
+            let own = writes.iter().filter(|write| write.field == from);
+            let own = own.map(|write| P::Write::decode(&LoggedWrite { field: to, ..write.clone() }));
+            own.collect::<Result<_, _>>().map(StateUpdate::from_writes)
+        }));
+        self.give(outer, inner)
+    }
+
+    pub(super) fn enter(&self, state: &P, item: Option<&Item>) -> Update<S> {
+        let writes = self.enter.iter().flat_map(|enter| enter(state, item).into_writes());
+        StateUpdate::from_writes(writes.collect())
+    }
+
+    pub(super) fn leave(&self, state: &S, writes: &[LoggedWrite]) -> Result<Update<P>, CodecError> {
+        let mut all = Vec::new();
+        for leave in &self.leave {
+            all.extend(leave(state, writes)?.into_writes());
+        }
+        Ok(StateUpdate::from_writes(all))
+    }
+}
+
+impl<P: State, S: State> Default for Lens<P, S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: State, S: State, In> fmt::Debug for Lens<P, S, In> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lens").field("shared", &self.shared).finish_non_exhaustive()
+    }
+}

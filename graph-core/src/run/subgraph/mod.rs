@@ -1,0 +1,128 @@
+//! Subgraphs: a compiled graph as a node of another.
+//!
+//! ```text
+//! parent's task ─ Lens::enter ─► thread below the parent's ─► the one loop ─► Lens::leave ─► parent's update
+//!                                 (parent thread, task)         │ asks: bubble up, answers go down
+//!                                                               └ events: into the parent's log, with a path
+//! ```
+//!
+//! A subgraph runs inside a task, with a driver and a thread of its own. The thread's name follows from the
+//! parent's thread and the task, and the task's id from the checkpoint it was planned on; so a resume finds what
+//! the subgraph has done, and another branch never does.
+
+mod delta;
+mod lens;
+mod nested;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::string::String;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+pub(super) use self::delta::{Delta, is_start};
+pub use self::lens::Lens;
+use self::nested::Nested;
+use super::ambient::Ambient;
+use super::event::EventLog;
+use super::graph::{Graph, Runtime};
+use crate::graph::{NodeRef, StateGraph};
+use crate::id::NodeName;
+use crate::state::{Json, State};
+
+/// What the subgraphs of a run take over from it.
+pub(super) struct Surroundings {
+    pub(super) ambient: Arc<dyn Ambient>,
+    pub(super) log: Option<Arc<EventLog>>,
+    pub(super) drain: Option<CancellationToken>,
+    pub(super) metadata: BTreeMap<String, Json>,
+}
+
+/// A compiled graph over `S` that is to be a node of a graph with context `C`.
+///
+/// A graph with the same context becomes one by itself, and is given the context of the graph around it. One
+/// that has its own context already becomes one with [`Graph::with_own_context`].
+pub struct Subgraph<S: State, C> {
+    runtime: Arc<Runtime>,
+    own_context: bool,
+    types: PhantomData<fn(S, C)>,
+}
+
+impl<S: State, C> From<Graph<S, C>> for Subgraph<S, C> {
+    fn from(graph: Graph<S, C>) -> Self {
+        Self { runtime: graph.into_runtime(), own_context: false, types: PhantomData }
+    }
+}
+
+impl<S: State> Graph<S> {
+    /// As a subgraph that keeps the context it was given, whatever the context of the graph around it is.
+    #[must_use]
+    pub fn with_own_context<C>(self) -> Subgraph<S, C> {
+        Subgraph { runtime: self.into_runtime(), own_context: true, types: PhantomData }
+    }
+}
+
+impl<P: State, C: Send + Sync + 'static> StateGraph<P, C> {
+    /// Adds a compiled graph as a node. It has a state of its own; `lens` says what it gets of the state around
+    /// it and what it gives back, which is one update at its end.
+    ///
+    /// Its supersteps are stored like any others', below the task that runs it; so after a crash, a failure or
+    /// an answer it goes on where it was. It uses the checkpointer of the graph around it; its own, and its own
+    /// observers, are not used. Its questions pause the graph around it, and are answered there. Its recursion
+    /// limit and its concurrency limit are its own, for each run of its node.
+    ///
+    /// ```
+    /// # extern crate superstep_core as superstep;
+    /// # use serde::{Deserialize, Serialize};
+    /// # use superstep::graph::{END, START, StateGraph};
+    /// # use superstep::node::Snapshot;
+    /// # use superstep::run::Lens;
+    /// # use superstep::state::{State, Update};
+    /// # #[derive(State, Clone, Default, Serialize, Deserialize)]
+    /// # struct Essay { topic: String, summary: String }
+    /// # #[derive(State, Clone, Default, Serialize, Deserialize)]
+    /// # struct Search { query: String, found: String }
+    /// # async fn look_up(search: Snapshot<Search>) -> Update<Search> {
+    /// #     Search::update().found(format!("{} is a language", search.query))
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut search = StateGraph::<Search>::new("search");
+    /// let look_up = search.node("look_up", look_up);
+    /// search.edge(START, look_up);
+    /// search.edge(look_up, END);
+    ///
+    /// let mut essay = StateGraph::<Essay>::new("essay");
+    /// let lens = Lens::new().give(Essay::TOPIC, Search::QUERY).take(Search::FOUND, Essay::SUMMARY);
+    /// let research = essay.subgraph("research", search.compile()?, lens);
+    /// essay.edge(START, research);
+    /// essay.edge(research, END);
+    ///
+    /// let run = essay.compile()?.run(Essay::update().topic("Rust")).await?;
+    /// assert_eq!(run.finished()?.summary, "Rust is a language");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn subgraph<S: State, In: 'static>(
+        &mut self,
+        name: impl Into<NodeName>,
+        graph: impl Into<Subgraph<S, C>>,
+        lens: Lens<P, S, In>,
+    ) -> NodeRef<In, ()> {
+        let Subgraph { runtime, own_context, .. } = graph.into();
+        let program = Arc::clone(&runtime.program);
+        let node = self.node(name, Nested { runtime, own_context, lens });
+        self.nest(node, &program);
+        node
+    }
+}
+
+impl<S: State, C> fmt::Debug for Subgraph<S, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subgraph")
+            .field("graph", self.runtime.program.topology.name())
+            .finish_non_exhaustive()
+    }
+}

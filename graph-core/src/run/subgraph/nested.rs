@@ -1,0 +1,193 @@
+//! The node that runs a subgraph.
+
+use std::any::Any;
+use std::boxed::Box;
+use std::future::pending;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use super::Surroundings;
+use super::delta::Delta;
+use super::lens::Lens;
+use crate::checkpoint::{AskRecord, At, Loaded, StoreError};
+use crate::error::{NodeError, NodeErrorKind};
+use crate::id::ThreadId;
+use crate::node::{Code, Done, ErasedTask, IntoNode, NodeDescription, RunCell, TaskCell};
+use crate::run::begin::{Beginning, perform};
+use crate::run::driver::Ended;
+use crate::run::error::{RunError, ThreadError};
+use crate::run::event::PathSegment;
+use crate::run::graph::Runtime;
+use crate::run::outcome::{Interrupt, Status};
+use crate::run::request::{Order, Stops, Verb, typed};
+use crate::state::State;
+
+/// A compiled graph and its lens, as a node.
+pub(super) struct Nested<P: State, S: State, In> {
+    pub(super) runtime: Arc<Runtime>,
+    pub(super) own_context: bool,
+    pub(super) lens: Lens<P, S, In>,
+}
+
+/// The signature of a node that runs a subgraph.
+pub(super) enum BySubgraph {}
+
+impl<P: State, S: State, C, In: 'static> IntoNode<P, C, BySubgraph> for Nested<P, S, In> {
+    type Input = In;
+    type Route = ();
+
+    fn into_code(self) -> (NodeDescription, Code) {
+        let mut description = NodeDescription::default();
+        (self.lens.describe)(&mut description);
+        let nested = Arc::new(self);
+        let code = Code::new(move |task| {
+            let nested = Arc::clone(&nested);
+            Box::pin(async move { nested.run(task).await })
+        });
+        (description, code)
+    }
+}
+
+impl<P: State, S: State, In> Nested<P, S, In> {
+    async fn run(&self, task: ErasedTask) -> Result<Done, NodeError> {
+        let ErasedTask { state, input, cell } = task;
+        let state: Arc<dyn Any + Send + Sync> = state;
+        let state: Arc<P> = state.downcast().expect("the driver owns the state of this graph");
+        let around: &Surroundings =
+            (*cell.run.surroundings).downcast_ref().expect("the driver left what it hands on");
+        let runtime = Arc::new(self.runtime_in(&cell.run, around));
+        let thread = match cell.task_id() {
+            Some(task) => cell.run.thread.below(task),
+            None => cell.run.thread.clone(),
+        };
+        let loaded = match &runtime.saver {
+            Some(_) => runtime.load(&thread, At::Head).await?,
+            None => None,
+        };
+        let mut delta = Delta::new(self.lens.shared.clone());
+        let (verb, loaded) = match loaded {
+            None => {
+                let update = Box::new(self.lens.enter(&state, input.as_ref()));
+                (Verb::Input { update, whole: false }, None)
+            }
+            Some(head) => {
+                let head = answered(&runtime, &thread, &cell, head).await?;
+                if let (Some(saver), false) = (&runtime.saver, self.lens.shared.is_empty()) {
+                    let schema = &runtime.program.schema;
+                    delta.read_back(&**saver, &thread, &head, schema).await?;
+                }
+                (Verb::Resume, Some(head))
+            }
+        };
+        // The state around is merged into while nobody else holds it.
+        drop((state, input));
+        let segment = PathSegment {
+            node: cell.node().clone(),
+            step: cell.facts.step,
+            task: cell.facts.task,
+            attempt: cell.attempt(),
+        };
+        let order = Order {
+            verb,
+            thread,
+            limits: runtime.limits,
+            stops: Stops { drain: around.drain.clone(), ..Stops::default() },
+            observers: Vec::new(),
+            metadata: around.metadata.clone(),
+        };
+        let beginning = Beginning {
+            run: cell.run.run,
+            log: around.log.as_ref().map(|log| log.below(segment)),
+            loaded,
+            delta: (!self.lens.shared.is_empty()).then_some(delta),
+        };
+        match perform(runtime, order, beginning).await {
+            Ok(ended) => self.ended(ended, &cell).await,
+            Err(error) => Err(of_run(error, &cell)),
+        }
+    }
+
+    /// The compiled graph, as it runs below `run`.
+    fn runtime_in(&self, run: &RunCell, around: &Surroundings) -> Runtime {
+        let mut runtime = (*self.runtime).clone();
+        runtime.saver = run.saver.clone();
+        runtime.ambient = Arc::clone(&around.ambient);
+        runtime.observers = Vec::new();
+        if !self.own_context {
+            runtime.context = Arc::clone(&run.context);
+        }
+        runtime
+    }
+
+    async fn ended(&self, ended: Ended, cell: &TaskCell) -> Result<Done, NodeError> {
+        match ended.status {
+            Status::Finished => {
+                let state: S = typed(ended.state);
+                let update = self.lens.leave(&state, &ended.delta);
+                let update = update.map_err(|error| NodeError::new(NodeErrorKind::Codec, error))?;
+                Ok(Done { update: Some(Box::new(update)), route: Some(Box::new(())) })
+            }
+            Status::LimitReached { limit } => {
+                let graph = self.runtime.program.topology.name();
+                let text = std::format!(
+                    "subgraph {graph:?} took its {limit} supersteps and is not finished; a resume gives it as many again"
+                );
+                Err(NodeError::terminal(text))
+            }
+            Status::Interrupted { interrupts } => {
+                let asks = interrupts.into_iter().map(|interrupt| bubbled(interrupt, cell));
+                let asks = asks.collect::<Option<_>>().expect("a thread with questions has a store");
+                cell.halt(asks);
+                pending().await
+            }
+            Status::Drained | Status::Cancelled => {
+                cell.halt(Vec::new());
+                pending().await
+            }
+        }
+    }
+}
+
+/// Passes the answers of the graph above on to the questions of the subgraph's thread. Returns its head as it
+/// is then.
+async fn answered(
+    runtime: &Runtime,
+    thread: &ThreadId,
+    cell: &TaskCell,
+    head: Loaded,
+) -> Result<Loaded, ThreadError> {
+    let is_open = |id| head.asks.iter().any(|ask| ask.id == id && ask.answer.is_none());
+    let mut answers = cell.answers_below();
+    answers.retain(|(id, _)| is_open(*id));
+    let Some(saver) = runtime.saver.as_ref().filter(|_| !answers.is_empty()) else {
+        return Ok(head);
+    };
+    saver.answer(thread, answers).await?;
+    Ok(runtime.load(thread, At::Head).await?.unwrap_or(head))
+}
+
+/// A subgraph's question as one of the task that runs it.
+fn bubbled(interrupt: Interrupt, cell: &TaskCell) -> Option<AskRecord> {
+    let Interrupt { id, node, mut path, key, question } = interrupt;
+    path.insert(0, cell.node().clone());
+    Some(AskRecord { id, task: cell.task_id()?, node, path, key, question, answer: None })
+}
+
+fn of_run(error: RunError, cell: &TaskCell) -> NodeError {
+    match error {
+        // Whoever moved the subgraph on has moved the run that it is part of.
+        RunError::Superseded { thread } => match cell.facts.base {
+            Some(base) => NodeError::new(NodeErrorKind::Failed, StoreError::Superseded { thread, base }),
+            None => NodeError::from(RunError::Superseded { thread }),
+        },
+        RunError::Node(failure) => {
+            let (kind, after) = (failure.error.kind(), failure.error.retry_after());
+            let error = NodeError::new(kind, failure);
+            match after {
+                Some(after) => error.after(after),
+                None => error,
+            }
+        }
+        error => NodeError::from(error),
+    }
+}
