@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 use superstep_core::checkpoint::{
-    Cause, Frontier, JoinProgress, NextTask, RouteRecord, StoreError, TaskRecord,
+    Cause, DeferredNode, Frontier, JoinProgress, NextTask, RouteRecord, StoreError, TaskRecord,
 };
 use superstep_core::id::NodeName;
 use superstep_core::state::{Change, FieldId, Json, Logged, LoggedWrite, Op};
@@ -93,6 +93,8 @@ struct StoredManifest {
     next: Vec<StoredNext>,
     #[serde(default)]
     joins: Vec<JoinProgress>,
+    #[serde(default)]
+    deferred: Vec<DeferredNode>,
     #[serde(default)]
     metadata: BTreeMap<String, Json>,
 }
@@ -219,7 +221,11 @@ pub(crate) fn decode(
             input: either(task.input, task.input_body, bodies)?,
         })
     });
-    let frontier = Frontier { tasks: next.collect::<Result<_, StoreError>>()?, joins: stored.joins };
+    let frontier = Frontier {
+        tasks: next.collect::<Result<_, StoreError>>()?,
+        joins: stored.joins,
+        deferred: stored.deferred,
+    };
     Ok(Decoded { changes, tasks, frontier, metadata: stored.metadata })
 }
 

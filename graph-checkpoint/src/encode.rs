@@ -1,7 +1,7 @@
 //! Writes a checkpoint's texts; their form is in [`manifest`](crate::manifest).
 
 use serde::Serialize;
-use superstep_core::checkpoint::{Cause, Checkpoint, NextTask, StoreError, TaskRecord};
+use superstep_core::checkpoint::{Cause, Checkpoint, Frontier, NextTask, StoreError, TaskRecord};
 use superstep_core::state::{Change, FieldId, Json, Logged, LoggedWrite, Op};
 
 use crate::manifest::{Bodies, Fields, Version};
@@ -106,7 +106,9 @@ impl<B: Bodies> Encoder<'_, B> {
             encoder.task(task, &checkpoint.changes, &mut used)
         })?;
         self.list("next", &mut first, &checkpoint.frontier.tasks, Self::next)?;
-        self.list("joins", &mut first, &checkpoint.frontier.joins, |encoder, join| encoder.plain(join))?;
+        let Frontier { joins, deferred, .. } = &checkpoint.frontier;
+        self.list("joins", &mut first, joins, |encoder, join| encoder.plain(join))?;
+        self.list("deferred", &mut first, deferred, |encoder, node| encoder.plain(node))?;
         if !checkpoint.metadata.is_empty() {
             self.out.push_str(if first { "\"metadata\":{" } else { ",\"metadata\":{" });
             for (position, (key, value)) in checkpoint.metadata.iter().enumerate() {

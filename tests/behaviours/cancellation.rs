@@ -182,7 +182,7 @@ async fn no_effect_starts_after_the_run_has_returned() {
 }
 
 #[tokio::test]
-async fn a_drain_finishes_the_superstep_and_leaves_the_rest() {
+async fn j01_a_drain_finishes_the_superstep_and_leaves_the_rest() {
     on_both_savers(|saver| async move {
         let mut g = StateGraph::<Log>::new("g");
         let token = CancellationToken::new();
@@ -207,4 +207,54 @@ async fn a_drain_finishes_the_superstep_and_leaves_the_rest() {
         assert_eq!(run.finished().expect("to the end").ran, ["first", "second"]);
     })
     .await;
+}
+
+/// `first` asks for a drain, then comes `second` where there is one.
+fn draining(token: &CancellationToken, second: bool) -> Graph<Log> {
+    let mut g = StateGraph::<Log>::new("g");
+    let asked = token.clone();
+    let first = g.node("first", move || {
+        let asked = asked.clone();
+        async move {
+            asked.cancel();
+            Log::update().ran(["first"])
+        }
+    });
+    g.edge(START, first);
+    if second {
+        let second = g.node("second", || async { Log::update().ran(["second"]) });
+        g.edge(first, second);
+        g.edge(second, END);
+    } else {
+        g.edge(first, END);
+    }
+    g.compile().expect("sound")
+}
+
+#[tokio::test]
+async fn a_drain_in_the_last_superstep_lets_the_run_finish() {
+    let token = CancellationToken::new();
+    let graph = draining(&token, false);
+    let run = graph.run(Log::update()).drain_on(token).await.expect("a drain is no error");
+    assert_eq!((run.status, run.state.ran), (Status::Finished, vec!["first".to_owned()]));
+}
+
+/// With the durability that saves at the end, a drain is an end.
+#[tokio::test]
+async fn a_drained_run_is_saved_also_when_only_the_end_is() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("test.db");
+    let saver = SqliteSaver::options().durability(Durability::Exit).open(&path).await.expect("it opens");
+    let token = CancellationToken::new();
+    let graph = draining(&token, true).checkpointer(saver);
+    let run = graph.thread("t").run(Log::update()).drain_on(token.clone()).await;
+    assert_eq!(run.expect("a drain is no error").status, Status::Drained);
+
+    // Another program sees it while this one still has the file open.
+    let other = SqliteSaver::open(&path).await.expect("it opens");
+    let thread = draining(&token, true).checkpointer(other).thread("t");
+    assert_eq!(thread.head().await.expect("it was saved").next(), ["second".into()]);
+    drop(graph);
+    let run = thread.resume().await.expect("the rest runs");
+    assert_eq!(run.finished().expect("to the end").ran, ["first", "second"]);
 }

@@ -30,7 +30,7 @@ fn chain() -> Graph<Log> {
 }
 
 #[tokio::test]
-async fn a_chain_of_three_needs_three_supersteps() {
+async fn b01_a_chain_of_three_needs_three_supersteps() {
     let run = chain().recursion_limit(3).run(Log::update()).await;
     let run = run.expect("no node fails");
     assert_eq!((run.status, run.step), (Status::Finished, 3));
@@ -82,13 +82,26 @@ async fn no_superstep_at_all_still_takes_the_input() {
     assert_eq!(run.state.ran, ["in"]);
 }
 
+/// LangGraph's is 10,007, which only ends a run that is long lost.
+#[tokio::test]
+async fn m10_the_limit_is_a_thousand_unless_said_otherwise() {
+    let mut g = StateGraph::<Log>::new("g");
+    let node = g.node("node", || async { Fan::Out(Vec::new()) });
+    let end = g.node("end", mark);
+    g.edge(START, node);
+    g.route(node, move |Fan::Out(items)| if items.is_empty() { to(node) } else { END }).may_reach(end);
+    g.edge(end, END);
+    let run = g.compile().expect("sound").run(Log::update()).await.expect("a limit is no error");
+    assert_eq!((run.status, run.step), (Status::LimitReached { limit: 1_000 }, 1_000));
+}
+
 #[derive(Route, Serialize, Deserialize)]
 enum Fan {
     Out(Vec<u32>),
 }
 
 #[tokio::test]
-async fn no_more_tasks_run_at_once_than_allowed() {
+async fn k08_no_more_tasks_run_at_once_than_allowed() {
     for (width, allowed, retries) in
         [(10, 3, false), (10, 1, false), (2, 5, false), (1, 1, true), (9, 4, true)]
     {

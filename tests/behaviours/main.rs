@@ -4,6 +4,7 @@
 
 mod cancellation;
 mod concurrency;
+mod defer;
 mod edit;
 mod effects;
 mod events;
@@ -14,8 +15,10 @@ mod history;
 mod interrupts;
 mod limits;
 mod merging;
+mod runtime_values;
 mod send;
 mod state_change;
+mod step_timeout;
 mod subgraphs;
 mod supersteps;
 mod support;

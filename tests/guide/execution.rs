@@ -4,6 +4,32 @@ use superstep::prelude::*;
 
 use super::story::{stories, topic};
 
+#[derive(State, Clone, Debug, Default)]
+struct Tally {
+    #[reducer(Append)]
+    counted: Vec<String>,
+}
+
+async fn count(task: TaskInfo) -> Update<Tally> {
+    Tally::update().counted([task.node().as_str()])
+}
+
+#[tokio::test]
+async fn a_deferred_node_runs_last() -> super::Result {
+    let mut g = StateGraph::<Tally>::new("tally");
+    let [short, long, longer, sum] = ["short", "long", "longer", "sum"].map(|name| g.node(name, count));
+    g.policy(sum).defer();
+    g.edge(START, short);
+    g.edge(START, long);
+    g.edge(long, longer);
+    g.edge(short, sum);
+    g.edge(longer, sum);
+    g.edge(sum, END);
+    let tally = g.compile()?.run(Tally::default()).await?.finished()?;
+    assert_eq!(tally.counted, ["long", "short", "longer", "sum"]);
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_history_shows_the_supersteps() -> super::Result {
     let (stories, _) = stories();

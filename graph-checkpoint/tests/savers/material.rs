@@ -109,7 +109,7 @@ pub(crate) fn step(parent: Option<&Checkpoint>, changes: impl Into<Vec<Change>>)
                 cause: Cause::Tasks([0].into_iter().collect()),
                 input: None,
             }],
-            joins: Vec::new(),
+            ..Frontier::default()
         },
         metadata: BTreeMap::new(),
     }

@@ -1,7 +1,7 @@
 //! What is stored is what is read.
 
 use superstep_core::checkpoint::{
-    At, Cause, Frontier, JoinProgress, NextTask, Page, RouteRecord, TaskRecord,
+    At, Cause, DeferredNode, Frontier, JoinProgress, NextTask, Page, RouteRecord, TaskRecord,
 };
 use superstep_core::state::{FieldId, Logged, LoggedWrite, Op};
 
@@ -65,12 +65,14 @@ fn every_part_of_a_checkpoint_comes_back() {
                 next(Cause::Tasks([0, 1].into_iter().collect()), None),
                 next(Cause::Join([1].into_iter().collect()), Some("{\"a\":1.0}")),
                 next(Cause::Each { by: 1, index: 70_000 }, Some(&long)),
+                next(Cause::Deferred(vec![quoted.into()]), None),
             ],
             joins: vec![JoinProgress {
                 target: "j".into(),
                 sources: vec!["a".into(), "b".into()],
                 arrived: vec!["a".into()],
             }],
+            deferred: vec![DeferredNode { node: quoted.into(), by: vec!["m".into()] }],
         };
         second.metadata = [(quoted.to_owned(), json("{\"deep\":[null]}"))].into();
         put(&saver, "t", &second).await;

@@ -27,7 +27,7 @@ pub use codec::{Fold, digest};
 #[cfg(feature = "std")]
 pub use memory::MemorySaver;
 pub use model::{
-    AskRecord, Cause, Checkpoint, EffectId, EffectOutcome, EffectRecord, Frontier, GraphDescription,
-    JoinProgress, Loaded, NextTask, Positions, RouteRecord, Seq, Source, Summary, TargetRecord, TaskRecord,
-    TaskResult, ThreadSummary,
+    AskRecord, Cause, Checkpoint, DeferredNode, EffectId, EffectOutcome, EffectRecord, Frontier,
+    GraphDescription, JoinProgress, Loaded, NextTask, Positions, RouteRecord, Seq, Source, Summary,
+    TargetRecord, TaskRecord, TaskResult, ThreadSummary,
 };

@@ -87,7 +87,7 @@ pub struct RouteRecord {
     pub value: Json,
 }
 
-/// The tasks that come next, and the joins that wait.
+/// The tasks that come next, and what waits: joins, deferred nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frontier {
     /// The next superstep's tasks, in merge order.
@@ -96,6 +96,9 @@ pub struct Frontier {
     /// Joins of which some sources have arrived.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub joins: Vec<JoinProgress>,
+    /// Deferred nodes that something has led to: they run when nothing else is left to run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deferred: Vec<DeferredNode>,
 }
 
 /// A planned task.
@@ -130,6 +133,8 @@ pub enum Cause {
         /// The item's position among all that this task sent.
         index: u32,
     },
+    /// A deferred node whose turn has come: these nodes led to it, in this superstep or in earlier ones.
+    Deferred(Vec<NodeName>),
 }
 
 impl NextTask {
@@ -160,6 +165,15 @@ pub struct JoinProgress {
     pub sources: Vec<NodeName>,
     /// Those that have arrived.
     pub arrived: Vec<NodeName>,
+}
+
+/// A deferred node that waits for its turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeferredNode {
+    /// The node.
+    pub node: NodeName,
+    /// The nodes that led to it.
+    pub by: Vec<NodeName>,
 }
 
 /// The result of a finished task of an unfinished superstep: a pending write.

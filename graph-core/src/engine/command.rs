@@ -44,6 +44,8 @@ pub enum Ending {
     Unmergeable,
     /// The recursion limit is reached; the rest is resumable.
     LimitReached,
+    /// The superstep took longer than it may; the rest is resumable.
+    TimedOut,
     /// The caller cancelled; the rest is resumable.
     Cancelled,
     /// The caller asked to stop at a barrier; the rest is resumable.

@@ -44,6 +44,8 @@ pub enum Event {
     Superseded,
     /// The caller wants the run to stop now.
     Cancel,
+    /// The superstep took longer than it may.
+    TimedOut,
     /// The caller wants the run to stop at the next barrier.
     Drain,
 }

@@ -141,6 +141,7 @@ impl Machine {
             (Event::Committed, Phase::Barrier) => self.committed(),
             (Event::Unmergeable, Phase::Barrier) => self.unmergeable(),
             (Event::Superseded, _) => self.abort(Ending::Superseded),
+            (Event::TimedOut, Phase::Running) => self.abort(Ending::TimedOut),
             (Event::Cancel, _) => self.abort(Ending::Cancelled),
             (Event::Drain, _) => self.draining = true,
             // A task that ended after its superstep was given up, or an answer to no command: no news.

@@ -13,6 +13,7 @@
 
 pub mod barrier;
 mod command;
+mod defer;
 mod event;
 mod machine;
 mod plan;

@@ -5,23 +5,30 @@ use alloc::vec::Vec;
 
 use smallvec::smallvec;
 
+use super::defer::Deferred;
 use super::task::{Entry, PlannedTask};
 use crate::checkpoint::{Cause, Positions};
 use crate::graph::{Join, NodeId, Topology};
 
-/// Which sources of each join have arrived, by the join's position in the topology.
+/// What earlier supersteps have led to and what has not run yet: joins of which some sources have arrived, and
+/// deferred nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Arrivals(pub(crate) Vec<Vec<NodeId>>);
+pub struct Arrivals {
+    /// Which sources of each join have arrived, by the join's position in the topology.
+    pub(crate) joins: Vec<Vec<NodeId>>,
+    /// The nodes that wait until nothing else is left to run.
+    pub(crate) deferred: Deferred,
+}
 
 impl Arrivals {
-    /// No join of `topology` has seen a source.
+    /// No join of `topology` has seen a source, and nothing is deferred.
     #[must_use]
     pub fn none(topology: &Topology) -> Self {
-        Self(vec![Vec::new(); topology.joins.len()])
+        Self { joins: vec![Vec::new(); topology.joins.len()], deferred: Deferred::default() }
     }
 
     fn arrive(&mut self, join: usize, source: NodeId) {
-        let arrived = &mut self.0[join];
+        let arrived = &mut self.joins[join];
         if !arrived.contains(&source) {
             arrived.push(source);
         }
@@ -29,16 +36,16 @@ impl Arrivals {
 
     /// Whether all sources of `join` have arrived; it then waits for all of them anew.
     fn complete(&mut self, join: usize, sources: usize) -> bool {
-        let complete = self.0[join].len() == sources;
+        let complete = self.joins[join].len() == sources;
         if complete {
-            self.0[join].clear();
+            self.joins[join].clear();
         }
         complete
     }
 
     /// The joins that wait for more sources.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (usize, &[NodeId])> {
-        self.0
+        self.joins
             .iter()
             .enumerate()
             .filter(|(_, arrived)| !arrived.is_empty())
@@ -52,15 +59,18 @@ impl Arrivals {
 pub(super) struct Planner {
     /// For each node, its position in the plan under construction, plus one.
     planned: Vec<u32>,
+    /// Whether the graph has deferred nodes.
+    defers: bool,
 }
 
 impl Planner {
     pub(super) fn new(topology: &Topology) -> Self {
-        Self { planned: vec![0; topology.nodes.len()] }
+        Self { planned: vec![0; topology.nodes.len()], defers: !topology.deferred.is_empty() }
     }
 
     /// Plans the next superstep's tasks into `nodes`, in merge order: one per node that anything leads to, by name as plain
-    /// strings; then one per item of `each`, by producing task, then by index.
+    /// strings; then one per item of `each`, by producing task, then by index. Deferred nodes wait in `joins` until
+    /// that is nothing.
     pub(super) fn plan(
         &mut self,
         topology: &Topology,
@@ -70,7 +80,7 @@ impl Planner {
     ) {
         let mut items: Vec<Entry> = Vec::new();
         let mut arrivals: Vec<(usize, Positions)> = Vec::new();
-        for (by, entry) in (0u32..).zip(ran) {
+        for (by, entry) in (0u32..).zip(&mut *ran) {
             let source = entry.planned.node;
             let node = topology.node(source);
             for &edge in &node.edges {
@@ -106,6 +116,12 @@ impl Planner {
         }
         for entry in nodes.iter() {
             self.planned[entry.planned.node.index()] = 0;
+        }
+        if self.defers {
+            joins.deferred.hold(topology, ran, nodes);
+            if nodes.is_empty() && items.is_empty() {
+                joins.deferred.release(topology, nodes);
+            }
         }
         if nodes.len() > 1 {
             nodes.sort_by_key(|entry| topology.node(entry.planned.node).rank);

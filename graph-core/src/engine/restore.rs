@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::plan::Arrivals;
 use super::task::PlannedTask;
-use crate::checkpoint::{Frontier, JoinProgress, NextTask};
+use crate::checkpoint::{DeferredNode, Frontier, JoinProgress, NextTask};
 use crate::graph::{NodeId, Topology};
 use crate::id::NodeName;
 use crate::node::Item;
@@ -73,7 +73,11 @@ pub fn restore(
         let sources = sources.iter().map(|source| find(topology, source)).collect::<Result<Vec<_>, _>>()?;
         let join = topology.joins.iter().position(|join| join.target == target && join.sources == sources);
         let join = join.ok_or_else(missing)?;
-        arrivals.0[join] = arrived.iter().map(|source| find(topology, source)).collect::<Result<_, _>>()?;
+        arrivals.joins[join] =
+            arrived.iter().map(|source| find(topology, source)).collect::<Result<_, _>>()?;
+    }
+    for DeferredNode { node, by } in &frontier.deferred {
+        arrivals.deferred.add(find(topology, node)?, by.iter().cloned());
     }
     Ok((tasks, arrivals))
 }
@@ -85,7 +89,7 @@ pub fn restore(
 pub fn store<'t>(
     topology: &Topology,
     next: impl ExactSizeIterator<Item = &'t PlannedTask>,
-    joins: &Arrivals,
+    arrivals: &Arrivals,
 ) -> Result<Frontier, CodecError> {
     let name = |node: NodeId| topology.node_name(node).clone();
     let mut tasks = Vec::with_capacity(next.len());
@@ -93,12 +97,14 @@ pub fn store<'t>(
         let input = task.input.as_ref().map(Item::encode).transpose()?;
         tasks.push(NextTask { node: name(task.node), cause: task.cause.clone(), input });
     }
-    let joins = joins.waiting().map(|(join, arrived)| JoinProgress {
+    let joins = arrivals.waiting().map(|(join, arrived)| JoinProgress {
         target: name(topology.joins[join].target),
         sources: topology.joins[join].sources.iter().copied().map(name).collect(),
         arrived: arrived.iter().copied().map(name).collect(),
     });
-    Ok(Frontier { tasks, joins: joins.collect() })
+    let deferred = arrivals.deferred.iter();
+    let deferred = deferred.map(|held| DeferredNode { node: name(held.node), by: held.by.clone() });
+    Ok(Frontier { tasks, joins: joins.collect(), deferred: deferred.collect() })
 }
 
 /// Finds a node by its stored name.

@@ -30,6 +30,7 @@ impl Wires {
             name: "wires".into(),
             nodes: names.iter().map(node).collect(),
             joins: Vec::new(),
+            deferred: Vec::new(),
         });
         for (from, target) in edges {
             let (from, target) = (wires.id(from), wires.id(target));
@@ -44,6 +45,14 @@ impl Wires {
             wires.0.joins.push(Join { sources, target });
         }
         Arc::new(wires.0)
+    }
+
+    /// The same, with these nodes deferred.
+    pub(super) fn deferring(wires: &Topology, nodes: &[&str]) -> Arc<Topology> {
+        let mut wires = wires.clone();
+        let nodes: Vec<NodeId> = nodes.iter().map(|node| id(&wires, node)).collect();
+        wires.defer(&nodes);
+        Arc::new(wires)
     }
 
     fn id(&self, name: &str) -> NodeId {

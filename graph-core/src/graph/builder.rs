@@ -264,7 +264,15 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
                 .map(|ask| (ask.question.clone(), ask.answer.clone()))
                 .collect(),
         });
-        Topology { name: self.name.clone(), nodes: nodes.collect(), joins: self.joins.clone() }
+        let mut topology = Topology {
+            name: self.name.clone(),
+            nodes: nodes.collect(),
+            joins: self.joins.clone(),
+            deferred: Vec::new(),
+        };
+        let deferred = (0u32..).zip(&self.nodes).filter(|(_, draft)| draft.program.policy.deferred);
+        topology.defer(&deferred.map(|(position, _)| NodeId(position)).collect::<Vec<_>>());
+        topology
     }
 
     /// Where each case of `R` leads, by its examples.

@@ -109,6 +109,12 @@ pub enum Problem {
         /// The edge's source.
         from: NodeName,
     },
+    /// A deferred node runs once, when nothing else is left; items of `each` are one task each.
+    #[error("node {node:?} takes items of `each(..)`, which run as they come: it cannot be deferred")]
+    DeferredTakesItems {
+        /// The node.
+        node: NodeName,
+    },
     /// A handle that another graph's builder returned.
     #[error("a handle of another graph was used; use the handles that this graph's `node` returned")]
     ForeignHandle,
@@ -165,6 +171,12 @@ pub(super) fn topology(
             problems.push(Problem::NoWayToEnd { node: node() });
         }
     }
+    for deferred in &topology.deferred {
+        if topology.node(deferred.node).takes.is_some() {
+            let node = topology.node_name(deferred.node).clone();
+            problems.push(Problem::DeferredTakesItems { node });
+        }
+    }
     joins(topology, &wires, problems);
     conflicts(topology, writes, schema, problems);
 }
@@ -210,12 +222,12 @@ fn joins(topology: &Topology, wires: &DiGraph<NodeId, Wire>, problems: &mut Vec<
     }
 }
 
-/// Targets of plain edges of one node always share a superstep.
+/// Targets of plain edges of one node always share a superstep, unless one of them is deferred.
 fn conflicts(topology: &Topology, writes: &[&[FieldId]], schema: &Schema, problems: &mut Vec<Problem>) {
     for node in &topology.nodes {
         for (position, first) in node.edges.iter().enumerate() {
             for second in &node.edges[position + 1..] {
-                if first == second {
+                if first == second || topology.is_deferred(*first) || topology.is_deferred(*second) {
                     continue;
                 }
                 for field in

@@ -50,6 +50,14 @@ impl<'g, S: State, C: Send + Sync + 'static, In, Out> PolicyOf<'g, S, C, In, Out
         self.set(|policy| policy.idle_timeout = Some(timeout))
     }
 
+    /// Runs the node when nothing else is left to run, and then once, whatever led to it meanwhile. Of several
+    /// deferred nodes that wait, one that another leads to runs after that one.
+    ///
+    /// A node that takes an item of `each` cannot be deferred: it runs once per item.
+    pub fn defer(self) -> Self {
+        self.set(|policy| policy.deferred = true)
+    }
+
     /// What becomes of the node's effects whose outcome is unknown after a crash.
     pub fn on_unknown(self, on_unknown: OnUnknown) -> Self {
         self.set(|policy| policy.on_unknown = on_unknown)

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::Dfs;
 use serde::Serialize;
 
 use super::handle::{END_INDEX, START_INDEX};
@@ -41,6 +42,8 @@ pub struct Topology {
     pub(crate) name: NodeName,
     pub(crate) nodes: Vec<TopologyNode>,
     pub(crate) joins: Vec<Join>,
+    /// The nodes that run when nothing else is left to run.
+    pub(crate) deferred: Vec<DeferredWires>,
 }
 
 /// One node of a [`Topology`].
@@ -63,6 +66,13 @@ pub(crate) struct TopologyNode {
     pub(crate) asks: Vec<(Json, Json)>,
     /// The graph that it runs, where it is a subgraph.
     pub(crate) subgraph: Option<Arc<Topology>>,
+}
+
+/// A deferred node, and the other deferred nodes that it may lead to.
+#[derive(Clone, Debug)]
+pub(crate) struct DeferredWires {
+    pub(crate) node: NodeId,
+    pub(crate) leads_to: Vec<NodeId>,
 }
 
 /// The cases of a route or a branch.
@@ -127,6 +137,32 @@ impl Topology {
         &self.nodes[node.index()]
     }
 
+    pub(crate) fn is_deferred(&self, node: NodeId) -> bool {
+        self.deferred.iter().any(|deferred| deferred.node == node)
+    }
+
+    /// Whether a run of the deferred node `from` may lead to the deferred node `to`.
+    pub(crate) fn deferred_leads(&self, from: NodeId, to: NodeId) -> bool {
+        self.deferred.iter().any(|deferred| deferred.node == from && deferred.leads_to.contains(&to))
+    }
+
+    /// Declares which nodes are deferred, once everything is wired.
+    pub(crate) fn defer(&mut self, nodes: &[NodeId]) {
+        let wires = self.wires();
+        let leads = nodes.iter().map(|&node| {
+            let mut search = Dfs::new(&wires, NodeIndex::new(node.index()));
+            let mut leads_to = Vec::new();
+            while let Some(reached) = search.next(&wires) {
+                let reached = wires[reached];
+                if reached != node && nodes.contains(&reached) {
+                    leads_to.push(reached);
+                }
+            }
+            DeferredWires { node, leads_to }
+        });
+        self.deferred = leads.collect();
+    }
+
     /// The wiring as a petgraph, one edge per way that a task of one node may lead to another.
     pub(crate) fn wires(&self) -> DiGraph<NodeId, Wire> {
         let mut graph = DiGraph::with_capacity(self.nodes.len(), self.nodes.len() * 2);
@@ -176,8 +212,9 @@ impl Topology {
 
     fn text(&self) -> TopologyText {
         let name = |node: NodeId| self.node_name(node).clone();
-        let nodes = self.nodes.iter().map(|node| NodeText {
+        let nodes = self.nodes.iter().zip((0..).map(NodeId)).map(|(node, id)| NodeText {
             name: node.name.clone(),
+            defer: self.is_deferred(id),
             takes: node.takes.clone(),
             subgraph: node.subgraph.as_deref().map(Self::text),
             asks: node.asks.iter().cloned().map(|(question, answer)| AskText { question, answer }).collect(),
@@ -249,6 +286,8 @@ struct TopologyText {
 #[derive(Serialize)]
 struct NodeText {
     name: NodeName,
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    defer: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     edges: Vec<NodeName>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

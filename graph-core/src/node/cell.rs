@@ -1,16 +1,18 @@
 //! What a task's extractors share with the driver that polls the task.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 use core::task::Waker;
 
 use spin::Mutex;
 
 use super::policy::OnUnknown;
+use super::revoked::Revoked;
 use crate::checkpoint::{AskRecord, Checkpointer, EffectId, EffectOutcome, EffectRecord};
 use crate::error::NodeError;
 use crate::id::{CheckpointId, InterruptId, NodeName, RunId, TaskId, ThreadId};
@@ -29,8 +31,9 @@ pub(crate) struct RunCell {
     pub(crate) context: Arc<dyn Any + Send + Sync>,
     /// What the driver hands on to the subgraphs of this run. Of the driver's own type.
     pub(crate) surroundings: Arc<dyn Any + Send + Sync>,
-    /// Set when the run has ended: what is left of its tasks starts no further effect.
-    pub(crate) revoked: AtomicBool,
+    /// The caller's entries for the checkpoints of the run.
+    pub(crate) metadata: BTreeMap<String, Json>,
+    pub(crate) revoked: Revoked,
 }
 
 /// Receives what nodes emit.
@@ -40,11 +43,11 @@ pub(crate) trait CustomSink: Send + Sync {
 
 impl RunCell {
     pub(crate) fn revoke(&self) {
-        self.revoked.store(true, Ordering::Release);
+        self.revoked.set();
     }
 
     pub(crate) fn is_revoked(&self) -> bool {
-        self.revoked.load(Ordering::Acquire)
+        self.revoked.is_set()
     }
 }
 
@@ -147,6 +150,7 @@ impl TaskCell {
     /// Starts another attempt: what the one before left behind no longer counts, except the journal.
     pub(crate) fn restart(&self, attempt: u32) {
         self.attempt.store(attempt, Ordering::Release);
+        self.run.revoked.wake();
         if let Some(live) = self.live.lock().as_mut() {
             live.open.clear();
             live.asked.clear();

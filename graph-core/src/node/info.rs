@@ -9,7 +9,7 @@ use super::cell::TaskCell;
 use super::function::FromTask;
 use super::input::NoInput;
 use super::task::Task;
-use crate::id::{NodeName, RunId, TaskId, ThreadId};
+use crate::id::{CheckpointId, NodeName, RunId, TaskId, ThreadId};
 use crate::state::{Json, State};
 
 /// Extracts the task's circumstances.
@@ -44,6 +44,24 @@ impl TaskInfo {
         self.cell.facts.remaining_steps
     }
 
+    /// Whether the recursion limit lets no superstep follow this one.
+    #[must_use]
+    pub fn is_last_step(&self) -> bool {
+        self.remaining_steps() == 0
+    }
+
+    /// The checkpoint that the superstep stands on; `None` without a checkpointer.
+    #[must_use]
+    pub fn checkpoint(&self) -> Option<CheckpointId> {
+        self.cell.facts.base
+    }
+
+    /// An entry of the run's metadata, as given to the request with `metadata`.
+    #[must_use]
+    pub fn metadata(&self, name: &str) -> Option<&Json> {
+        self.cell.run.metadata.get(name)
+    }
+
     /// The thread.
     #[must_use]
     pub fn thread(&self) -> &ThreadId {
@@ -73,6 +91,14 @@ impl TaskInfo {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         !self.cell.is_current(self.attempt)
+    }
+
+    /// Waits until the run has ended without this task, or the attempt was given up.
+    ///
+    /// The node's own future is dropped then, and learns nothing more; this is for what it has started beside
+    /// itself: a spawned task, a child process, work on a thread of its own.
+    pub async fn cancelled(&self) {
+        self.cell.run.revoked.until(|| self.is_cancelled()).await;
     }
 }
 

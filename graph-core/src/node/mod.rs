@@ -17,6 +17,7 @@ mod info;
 mod input;
 mod outcome;
 mod policy;
+mod revoked;
 mod snapshot;
 mod task;
 
@@ -83,4 +84,5 @@ pub use superstep_macros::node;
 pub(crate) use cell::{CustomSink, RunCell, TaskCell, TaskFacts};
 pub(crate) use describe::short_type_name;
 pub(crate) use function::Running;
+pub(crate) use revoked::Revoked;
 pub(crate) use task::ErasedTask;

@@ -15,6 +15,8 @@ pub struct Policy {
     pub(crate) timeout: Option<Duration>,
     pub(crate) idle_timeout: Option<Duration>,
     pub(crate) on_unknown: OnUnknown,
+    /// Whether it runs when nothing else is left to run.
+    pub(crate) deferred: bool,
 }
 
 /// What becomes of an effect that was started and has no recorded end.

@@ -20,7 +20,7 @@ use crate::engine::restore::{RestoreError, find, restore};
 use crate::engine::{Begin, Restored};
 use crate::graph::{END, NodeId, Program, Targets, each_item, to_node};
 use crate::id::{InterruptId, RunId, TaskId, ThreadId};
-use crate::node::RunCell;
+use crate::node::{Revoked, RunCell};
 use crate::state::{ErasedState, FieldId, Json, LoggedWrite};
 
 /// Carries out a caller's order, from its first look at the thread to the end of the run.
@@ -78,10 +78,11 @@ pub(super) async fn perform(
         nodes: Arc::clone(&runtime.program.names),
         context: Arc::clone(&runtime.context),
         surroundings: Arc::new(surroundings),
-        revoked: false.into(),
+        metadata,
+        revoked: Revoked::default(),
     };
     let state = Arc::clone(&runtime.program.initial);
-    let mut driver = Driver::new(Arc::clone(&runtime), Arc::new(cell), log, stops, metadata, limits, state);
+    let mut driver = Driver::new(Arc::clone(&runtime), Arc::new(cell), log, stops, limits, state);
     driver.delta = delta;
     let begin = match (verb, loaded) {
         (Verb::Input { whole: true, .. }, Some(_)) => return Err(RunError::NotANewThread { thread }),

@@ -138,7 +138,7 @@ impl Driver {
             changes,
             tasks: tasks.collect(),
             frontier,
-            metadata: self.metadata.clone(),
+            metadata: self.cell.metadata.clone(),
         }))
     }
 

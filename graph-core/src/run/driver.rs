@@ -1,10 +1,8 @@
 //! The driver: carries out the machine's commands. The one loop behind run, resume, answer and fork.
 
 use std::boxed::Box;
-use std::collections::BTreeMap;
 use std::future::pending;
 use std::mem::take;
-use std::string::String;
 use std::sync::Arc;
 use std::time::Duration;
 use std::vec::Vec;
@@ -21,15 +19,16 @@ use super::graph::Runtime;
 use super::outcome::{Interrupt, Status};
 use super::request::Stops;
 use super::results::Recording;
+use super::step_clock::StepClock;
 use super::subgraph::{Delta, is_start};
 use super::tasks::{Attempted, Running, Tasks};
 use crate::checkpoint::{AskRecord, EffectRecord, Loaded, TargetRecord};
 use crate::engine::{Begin, Command, Ending, Event, Machine};
 use crate::error::NodeError;
 use crate::graph::NodeId;
-use crate::id::{CheckpointId, RunId};
+use crate::id::{CheckpointId, NodeName, RunId};
 use crate::node::{ErasedTask, RunCell, TaskCell, TaskFacts};
-use crate::state::{ErasedState, ErasedUpdate, FieldId, Json, LoggedWrite};
+use crate::state::{ErasedState, ErasedUpdate, FieldId, LoggedWrite};
 
 /// Drives one run.
 pub(super) struct Driver {
@@ -38,7 +37,7 @@ pub(super) struct Driver {
     pub(super) cell: Arc<RunCell>,
     pub(super) log: Option<Arc<EventLog>>,
     stops: Stops,
-    pub(super) metadata: BTreeMap<String, Json>,
+    clock: Option<Box<StepClock>>,
     /// The state as of the last barrier.
     pub(super) state: Arc<dyn ErasedState>,
     /// Fields that live for one superstep and were written in the last one.
@@ -130,7 +129,6 @@ impl Driver {
         cell: Arc<RunCell>,
         log: Option<Arc<EventLog>>,
         stops: Stops,
-        metadata: BTreeMap<String, Json>,
         limits: crate::engine::Limits,
         state: Arc<dyn ErasedState>,
     ) -> Self {
@@ -141,8 +139,8 @@ impl Driver {
             machine,
             cell,
             log,
+            clock: stops.step_timeout.map(StepClock::new),
             stops,
-            metadata,
             state,
             lit: Vec::new(),
             older: None,
@@ -178,7 +176,7 @@ impl Driver {
 
     async fn run(&mut self, begin: Begin) -> Result<Ended, RunError> {
         self.machine.handle(Event::Begin(begin));
-        self.superstep_started();
+        self.superstep_begins();
         loop {
             while let Some(command) = self.machine.next_command() {
                 match command {
@@ -189,7 +187,7 @@ impl Driver {
                     Command::Commit => self.pass_barrier().await?,
                 }
             }
-            let event = if self.stops.cancel.is_none() && self.records.is_empty() {
+            let event = if self.stops.cancel.is_none() && self.clock.is_none() && self.records.is_empty() {
                 let ended = self.tasks.next().await;
                 self.ended(ended)
             } else {
@@ -233,7 +231,7 @@ impl Driver {
                 self.spare = self.slots.first_mut().and_then(|slot| slot.cell.take());
                 self.slots.clear();
                 self.slots.resize_with(self.machine.width(), Slot::default);
-                self.superstep_started();
+                self.superstep_begins();
                 // A run of nodes that never wait must not starve its neighbours.
                 tokio::task::coop::consume_budget().await;
                 Ok(())
@@ -259,8 +257,15 @@ impl Driver {
         }
         let begin = self.restore(loaded)?;
         self.machine.handle(Event::Begin(begin));
-        self.superstep_started();
+        self.superstep_begins();
         Ok(())
+    }
+
+    fn superstep_begins(&mut self) {
+        if let Some(clock) = &mut self.clock {
+            clock.restart();
+        }
+        self.superstep_started();
     }
 
     fn start(&mut self, task: u32, attempt: u32, after: Duration) {
@@ -314,7 +319,7 @@ impl Driver {
         self.tasks.start(Running { task, attempt, cell, run });
     }
 
-    /// Waits until a task ends or the caller cancels, and takes in what the saver says of results meanwhile.
+    /// Waits until a task ends, the caller cancels or the superstep's time is up, and takes in what the saver says of results meanwhile.
     async fn next_event(&mut self) -> Result<Event, RunError> {
         loop {
             let cancelled = async {
@@ -323,8 +328,15 @@ impl Driver {
                     None => pending().await,
                 }
             };
+            let late = async {
+                match &mut self.clock {
+                    Some(clock) => clock.run_out().await,
+                    None => pending().await,
+                }
+            };
             tokio::select! {
                 biased;
+                () = late => return Ok(Event::TimedOut),
                 () = cancelled => return Ok(Event::Cancel),
                 Some((ours, counted)) = self.records.next(), if !self.records.is_empty() => {
                     // What that means is looked at once, at the barrier.
@@ -350,11 +362,19 @@ impl Driver {
         }
     }
 
+    /// The nodes of the tasks that have neither finished nor asked, in merge order.
+    fn unfinished(&self) -> Vec<NodeName> {
+        let asks = |slot: &Slot| slot.rare.as_ref().is_some_and(|rare| !rare.open.is_empty());
+        let open = (0u32..).zip(&self.slots).filter(|(_, slot)| slot.output.is_none() && !asks(slot));
+        open.map(|(task, _)| self.place(task).0).collect()
+    }
+
     async fn stopped(&mut self, ending: Ending) -> Result<Ended, RunError> {
         // Results of another driver count as much as ours here: both are of finished tasks.
         while let Some((_, counted)) = self.records.next().await {
             counted?;
         }
+        let unfinished = if ending == Ending::TimedOut { self.unfinished() } else { Vec::new() };
         let open: Vec<AskRecord> = self
             .slots
             .iter_mut()
@@ -387,6 +407,11 @@ impl Driver {
             Ending::Drained => Status::Drained,
             Ending::Superseded => {
                 return Err(RunError::Superseded { thread: self.cell.thread.clone() });
+            }
+            Ending::TimedOut => {
+                let timeout =
+                    self.stops.step_timeout.expect("only a superstep with a timeout takes too long");
+                return Err(RunError::StepTimedOut { step: self.step + 1, timeout, unfinished });
             }
             Ending::Failed { task } => return Err(self.failure(task).into()),
             Ending::Unmergeable => return Err(self.unmergeable.take().expect("the barrier left its error")),

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::time::Duration;
 use std::vec::Vec;
 
 use alloc::string::String;
@@ -44,6 +45,16 @@ pub enum RunError {
         node: NodeName,
         /// The panic's message.
         message: String,
+    },
+    /// A superstep took longer than its timeout. What had finished is kept: `thread.resume()` runs the rest.
+    #[error("step {step} took longer than {timeout:?}; not finished: {}", names(unfinished))]
+    StepTimedOut {
+        /// The superstep.
+        step: i64,
+        /// How long it was allowed to take.
+        timeout: Duration,
+        /// The nodes of the tasks that had not finished, in merge order.
+        unfinished: Vec<NodeName>,
     },
     /// Another run on the thread was faster. Its result stands; look at the thread and decide anew.
     #[error("another run moved thread {thread} on; nothing of this run's superstep was stored")]
@@ -199,6 +210,10 @@ impl Error for NodeFailure {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(self.error.source())
     }
+}
+
+fn names(nodes: &[NodeName]) -> String {
+    nodes.iter().map(|node| alloc::format!("{node:?}")).collect::<Vec<_>>().join(", ")
 }
 
 fn list(ids: &[InterruptId]) -> String {

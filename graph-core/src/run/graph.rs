@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 use std::vec::Vec;
 
 use alloc::string::{String, ToString};
@@ -40,6 +41,7 @@ pub(super) struct Runtime {
     pub(super) observers: Vec<Arc<dyn Observer>>,
     pub(super) ambient: Arc<dyn Ambient>,
     pub(super) limits: Limits,
+    pub(super) step_timeout: Option<Duration>,
     pub(super) one_step_fields: Vec<FieldId>,
     pub(super) schema_fingerprint: Fingerprint,
     registered: Arc<OnceCell<()>>,
@@ -58,6 +60,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             observers: Vec::new(),
             ambient: Arc::new(System),
             limits: Limits::default(),
+            step_timeout: None,
             one_step_fields: one_step_fields(&program.schema),
             schema_fingerprint: program.schema.fingerprint(),
             registered: Arc::default(),
@@ -107,6 +110,17 @@ impl<S: State, C> Graph<S, C> {
     pub fn max_concurrency(self, tasks: usize) -> Self {
         assert!(tasks > 0, "a run needs room for one task");
         self.with(|runtime| runtime.limits.concurrency = tasks)
+    }
+
+    /// Gives each superstep so much time. When it has passed, tasks that have not finished are cancelled and the
+    /// run fails with [`RunError::StepTimedOut`](super::RunError::StepTimedOut), which names them. What has
+    /// finished is recorded, and `resume` runs the rest.
+    ///
+    /// Time in which the handle of a streamed run is not asked for events counts as well. A node that blocks its
+    /// thread cannot be interrupted.
+    #[must_use]
+    pub fn step_timeout(self, timeout: Duration) -> Self {
+        self.with(|runtime| runtime.step_timeout = Some(timeout))
     }
 
     /// Lets `observer` watch every run. Without an observer no event is built.

@@ -33,6 +33,7 @@ mod narration;
 mod outcome;
 mod request;
 mod results;
+mod step_clock;
 mod subgraph;
 mod tasks;
 mod thread;

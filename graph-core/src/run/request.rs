@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::string::String;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 use std::vec::Vec;
 
 use serde::Serialize;
@@ -61,6 +62,8 @@ pub(super) struct Stops {
     pub(super) cancel: Option<CancellationToken>,
     /// At the next barrier.
     pub(super) drain: Option<CancellationToken>,
+    /// When a superstep takes longer than this.
+    pub(super) step_timeout: Option<Duration>,
 }
 
 /// The verbs of a run.
@@ -86,14 +89,8 @@ pub(super) enum Answers {
 impl<S: State> RunRequest<S> {
     pub(super) fn new(runtime: Arc<Runtime>, thread: ThreadId, verb: Verb) -> Self {
         let limits = runtime.limits;
-        let order = Order {
-            verb,
-            thread,
-            limits,
-            stops: Stops::default(),
-            observers: Vec::new(),
-            metadata: BTreeMap::new(),
-        };
+        let stops = Stops { step_timeout: runtime.step_timeout, ..Stops::default() };
+        let order = Order { verb, thread, limits, stops, observers: Vec::new(), metadata: BTreeMap::new() };
         Self { runtime, order, state: PhantomData }
     }
 
@@ -108,6 +105,13 @@ impl<S: State> RunRequest<S> {
     /// stored, and the thread can be resumed.
     pub fn drain_on(mut self, token: CancellationToken) -> Self {
         self.order.stops.drain = Some(token);
+        self
+    }
+
+    /// Gives each superstep of this run so much time, whatever the graph says. See
+    /// [`Graph::step_timeout`](super::Graph::step_timeout).
+    pub fn step_timeout(mut self, timeout: Duration) -> Self {
+        self.order.stops.step_timeout = Some(timeout);
         self
     }
 

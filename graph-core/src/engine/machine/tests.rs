@@ -257,6 +257,23 @@ fn a_cancellation_stops_at_once_and_for_good() {
 }
 
 #[test]
+fn a_superstep_that_takes_too_long_stops_at_once_and_for_good() {
+    Play::new(&diamond()).started().script([
+        (finished(0, END), "record 0"),
+        (Event::TimedOut, "abort, stop TimedOut"),
+        (finished(1, END), ""),
+        (input(None), ""),
+    ]);
+}
+
+#[test]
+fn a_superstep_at_its_barrier_was_in_time() {
+    let mut play = Play::new(&chain()).started();
+    play.event(finished(0, END));
+    play.script([(Event::TimedOut, ""), (Event::Committed, "run 0")]);
+}
+
+#[test]
 fn a_drain_stops_at_the_next_barrier() {
     Play::new(&chain()).started().script([
         (Event::Drain, ""),

@@ -94,7 +94,7 @@ fn a_source_of_several_tasks_leaves_nothing_behind() {
 fn a_new_input_forgets_half_arrived_joins() {
     let wires = late_join();
     let mut arrivals = Arrivals::none(&wires);
-    arrivals.0[0].push(id(&wires, "a"));
+    arrivals.joins[0].push(id(&wires, "a"));
     let mut play = Play::new(&wires);
     play.machine.joins = arrivals;
     play.event(input(Some(1)));
@@ -105,8 +105,62 @@ fn a_new_input_forgets_half_arrived_joins() {
 fn a_resume_restores_half_arrived_joins() {
     let wires = late_join();
     let mut joins = Arrivals::none(&wires);
-    joins.0[0].push(id(&wires, "a"));
+    joins.joins[0].push(id(&wires, "a"));
     let task = PlannedTask { node: id(&wires, "d"), cause: Cause::Input, input: None };
     let begin = Begin::Resume(Restored { step: 1, tasks: vec![task], joins, finished: Vec::new() });
     Play::new(&wires).script([(Event::Begin(begin), "run 0"), (finished(0, END), "commit 2 [d] then [c]")]);
+}
+
+/// `START -> a -> b -> c`, where `a` and `b` also lead to z, and z to y.
+fn late() -> Arc<Topology> {
+    let edges = [("START", "a"), ("a", "b"), ("b", "c"), ("a", "z"), ("b", "z"), ("z", "y"), ("a", "y")];
+    Wires::deferring(&Wires::build(&["a", "b", "c", "y", "z"], &edges, &[]), &["y", "z"])
+}
+
+#[test]
+fn deferred_nodes_wait_until_nothing_else_is_left() {
+    let wires = late();
+    let mut play = Play::new(&wires).started();
+    assert_eq!(play.event(finished(0, END)), "commit 1 [a] then [b]");
+    play.event(Event::Committed);
+    assert_eq!(play.event(finished(0, each(&wires, "c", 1))), "commit 2 [b] then [c c]");
+    play.event(Event::Committed);
+    assert_eq!(play.superstep(2), "run 0", "z before y, which it leads to");
+    assert_eq!(play.event(finished(0, END)), "commit 4 [z] then [y]");
+    let barrier = play.machine.barrier().expect("at the barrier");
+    let causes: Vec<_> = barrier.next().map(|task| task.cause.clone()).collect();
+    assert_eq!(causes, [Cause::Deferred(vec!["a".into(), "z".into()])]);
+    play.event(Event::Committed);
+    assert_eq!(play.event(finished(0, END)), "commit 5 [y] then []");
+    assert_eq!(play.event(Event::Committed), "stop Finished");
+}
+
+#[test]
+fn deferred_nodes_that_lead_to_each_other_run_together() {
+    let edges = [("START", "y"), ("START", "z"), ("START", "x"), ("y", "z"), ("z", "y"), ("z", "x")];
+    let wires = Wires::deferring(&Wires::build(&["x", "y", "z"], &edges, &[]), &["x", "y", "z"]);
+    let mut play = Play::new(&wires);
+    play.event(input(None));
+    play.event(Event::Committed);
+    assert_eq!(play.event(finished(0, END)), "commit 0 [__start__] then [y z]");
+}
+
+#[test]
+fn a_resume_restores_what_is_deferred() {
+    let wires = late();
+    let mut joins = Arrivals::none(&wires);
+    joins.deferred.add(id(&wires, "z"), ["a".into()].into_iter());
+    let task = PlannedTask { node: id(&wires, "c"), cause: Cause::Input, input: None };
+    let begin = Begin::Resume(Restored { step: 2, tasks: vec![task], joins, finished: Vec::new() });
+    Play::new(&wires).script([(Event::Begin(begin), "run 0"), (finished(0, END), "commit 3 [c] then [z]")]);
+}
+
+#[test]
+fn a_new_input_forgets_what_is_deferred() {
+    let wires = late();
+    let mut play = Play::new(&wires).started();
+    play.event(finished(0, END));
+    assert_eq!(play.machine.joins().deferred.iter().len(), 2);
+    play.event(input(Some(1)));
+    assert_eq!(play.machine.joins(), &Arrivals::none(&wires));
 }

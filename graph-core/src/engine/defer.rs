@@ -1,0 +1,75 @@
+//! Deferred nodes: they wait until nothing else is left to run.
+
+use alloc::vec::Vec;
+
+use super::task::{Entry, PlannedTask};
+use crate::checkpoint::Cause;
+use crate::graph::{NodeId, Topology};
+use crate::id::NodeName;
+
+/// The deferred nodes that something has led to, each once, in the order in which they were first led to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Deferred(Vec<Held>);
+
+/// A deferred node that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) node: NodeId,
+    /// The nodes that led to it, in whatever supersteps.
+    pub(crate) by: Vec<NodeName>,
+}
+
+impl Deferred {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Held> {
+        self.0.iter()
+    }
+
+    /// Lets a node wait because of `by`.
+    pub(crate) fn add(&mut self, node: NodeId, by: impl Iterator<Item = NodeName>) {
+        let at = match self.0.iter().position(|held| held.node == node) {
+            Some(at) => at,
+            None => {
+                self.0.push(Held { node, by: Vec::new() });
+                self.0.len() - 1
+            }
+        };
+        let held = &mut self.0[at].by;
+        for name in by {
+            if !held.contains(&name) {
+                held.push(name);
+            }
+        }
+    }
+
+    /// Takes the deferred nodes out of a plan that the tasks in `ran` led to.
+    pub(super) fn hold(&mut self, topology: &Topology, ran: &[Entry], plan: &mut Vec<Entry>) {
+        plan.retain(|entry| {
+            let PlannedTask { node, cause, .. } = &entry.planned;
+            if !topology.is_deferred(*node) {
+                return true;
+            }
+            let by: &[u32] = match cause {
+                Cause::Tasks(by) | Cause::Join(by) => by,
+                Cause::Input | Cause::Each { .. } | Cause::Deferred(_) => &[],
+            };
+            self.add(
+                *node,
+                by.iter().map(|task| topology.node_name(ran[*task as usize].planned.node).clone()),
+            );
+            false
+        });
+    }
+
+    /// Plans the nodes whose turn has come: those that no other waiting node leads to, so that what comes after
+    /// several of them runs once and after all of them. Nodes that lead to each other run together.
+    pub(super) fn release(&mut self, topology: &Topology, plan: &mut Vec<Entry>) {
+        let waiting: Vec<NodeId> = self.0.iter().map(|held| held.node).collect();
+        let waits_for_another = |node: NodeId| {
+            let mut others = waiting.iter().filter(|other| **other != node);
+            others.any(|&other| topology.deferred_leads(other, node) && !topology.deferred_leads(node, other))
+        };
+        for Held { node, by } in self.0.extract_if(.., |held| !waits_for_another(held.node)) {
+            plan.push(Entry::waiting(PlannedTask { node, cause: Cause::Deferred(by), input: None }));
+        }
+    }
+}
