@@ -2,7 +2,7 @@
 
 use superstep::prelude::*;
 
-use super::story::{stories, topic};
+use super::story::{Story, stories, topic};
 
 #[derive(State, Clone, Debug, Default)]
 struct Tally {
@@ -60,5 +60,17 @@ async fn a_limit_is_a_resumable_outcome() -> super::Result {
     assert_eq!(run.status, Status::LimitReached { limit: 2 });
     let asked = thread.resume().await?.interrupted()?;
     assert_eq!(asked.len(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_breakpoint_stops_a_run() -> super::Result {
+    let (stories, write) = stories();
+    let thread = stories.thread("short");
+    let run = thread.run(topic("Rust")).interrupt_before(write).await?;
+    assert_eq!(run.status, Status::Breakpoint { before: vec!["write".into()], after: vec![] });
+    thread.edit(Story::update().topic("Zig")).await?;
+    let asked = thread.resume().await?.interrupted()?;
+    assert_eq!(asked[0].question::<String>()?, "Zig: Rust begins, Rust ends");
     Ok(())
 }

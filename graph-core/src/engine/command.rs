@@ -42,6 +42,9 @@ pub enum Ending {
     },
     /// The writes of the superstep cannot be merged; the rest is resumable.
     Unmergeable,
+    /// The barrier has a breakpoint; [`Machine::stopped_at`](super::Machine::stopped_at) says which. The rest is
+    /// resumable.
+    Breakpoint,
     /// The recursion limit is reached; the rest is resumable.
     LimitReached,
     /// The superstep took longer than it may; the rest is resumable.

@@ -1,11 +1,13 @@
 //! The machine: events in, commands out.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
+use super::breakpoint::{Break, Breakpoints};
 use super::command::{Command, Ending};
 use super::event::{Begin, Event, Restored};
 use super::plan::{Arrivals, Planner};
@@ -39,6 +41,13 @@ pub struct Machine {
     /// User supersteps that may still begin in this run.
     remaining: u64,
     draining: bool,
+    breakpoints: Option<Box<Pauses>>,
+}
+
+/// Where the run is to stop, and where it did.
+struct Pauses {
+    wanted: Breakpoints,
+    hit: Break,
 }
 
 /// What bounds a run.
@@ -118,7 +127,16 @@ impl Machine {
             superstep: Superstep::ahead(-1, Source::Input),
             remaining: limits.recursion,
             draining: false,
+            breakpoints: None,
         }
+    }
+
+    /// Makes the run stop at these breakpoints. One at the barrier that it begins at is passed.
+    #[must_use]
+    pub fn with_breakpoints(mut self, wanted: Breakpoints) -> Self {
+        let some = !wanted.is_empty();
+        self.breakpoints = some.then(|| Box::new(Pauses { wanted, hit: Break::default() }));
+        self
     }
 
     /// What to do next; `None` until the next event.
@@ -187,6 +205,12 @@ impl Machine {
         &self.joins
     }
 
+    /// The breakpoint at which the run stopped.
+    #[must_use]
+    pub fn stopped_at(&self) -> Option<&Break> {
+        self.breakpoints.as_deref().map(|pauses| &pauses.hit)
+    }
+
     /// User supersteps that may follow the running one.
     #[must_use]
     pub fn remaining(&self) -> u64 {
@@ -217,8 +241,14 @@ impl Machine {
             }
             Begin::Resume(Restored { step, tasks, joins, finished }) => {
                 self.joins = joins;
-                self.superstep = Superstep::ahead(step, Source::Loop);
+                // The checkpoint of the running superstep, from another driver of this run: a barrier like any
+                // other. Any other checkpoint is where the run begins.
+                let passed = self.phase == Phase::Barrier && self.superstep.step == step;
+                let ran = core::mem::replace(&mut self.superstep, Superstep::ahead(step, Source::Loop)).tasks;
                 self.superstep.tasks.extend(tasks.into_iter().map(Entry::waiting));
+                if passed && self.breaks(&ran) {
+                    return;
+                }
                 self.run_superstep(finished);
             }
         }
@@ -328,8 +358,31 @@ impl Machine {
     fn committed(&mut self) {
         let Superstep { tasks, next, .. } = &mut self.superstep;
         core::mem::swap(tasks, next);
-        next.clear();
+        if self.breakpoints.is_some() {
+            let ran = core::mem::take(&mut self.superstep.next);
+            if self.breaks(&ran) {
+                return;
+            }
+        }
+        self.superstep.next.clear();
         self.run_superstep(Vec::new());
+    }
+
+    /// Stops if there is a breakpoint between what ran and what is next. Where nothing is next there is nothing
+    /// to stop before.
+    fn breaks(&mut self, ran: &[Entry]) -> bool {
+        let Some(pauses) = self.breakpoints.as_deref_mut().filter(|_| !self.superstep.tasks.is_empty())
+        else {
+            return false;
+        };
+        let node = |entry: &Entry| entry.planned.node;
+        let hit = pauses.wanted.between(ran.iter().map(node), self.superstep.tasks.iter().map(node));
+        let Some(hit) = hit else {
+            return false;
+        };
+        pauses.hit = hit;
+        self.stop(Ending::Breakpoint);
+        true
     }
 
     /// Nothing of the superstep is stored, and what its tasks did is not lost: they need not run again once the

@@ -12,6 +12,7 @@
 //! ```
 
 pub mod barrier;
+mod breakpoint;
 mod command;
 mod defer;
 mod event;
@@ -22,6 +23,7 @@ mod task;
 #[cfg(test)]
 mod wires;
 
+pub use breakpoint::{Break, Breakpoints, NodeSet};
 pub use command::{Command, Ending};
 pub use event::{Begin, Event, Restored};
 pub use machine::{Barrier, Limits, Machine};

@@ -14,6 +14,7 @@ mod draw;
 mod handle;
 mod policy;
 mod program;
+mod select;
 mod topology;
 
 pub use builder::{StateGraph, Wiring};
@@ -24,6 +25,7 @@ pub use handle::{
 };
 pub use policy::PolicyOf;
 pub use program::Program;
+pub use select::{EveryNode, SelectNodes};
 pub use topology::{NodeId, Topology};
 
 pub(crate) use builder::START_NAME;
@@ -31,6 +33,7 @@ pub(crate) use builder::START_NAME;
 pub(crate) use check::caught;
 pub(crate) use handle::{Target, each_item, to_node};
 pub(crate) use program::NodeProgram;
+pub(crate) use select::Selected;
 pub(crate) use topology::Join;
 #[cfg(test)]
 pub(crate) use topology::TopologyNode;

@@ -58,6 +58,18 @@ impl<'g, S: State, C: Send + Sync + 'static, In, Out> PolicyOf<'g, S, C, In, Out
         self.set(|policy| policy.deferred = true)
     }
 
+    /// Stops every run before the node runs, at the barrier where it is next. The thread can be looked at and
+    /// edited there, and `thread.resume()` passes the breakpoint.
+    pub fn interrupt_before(self) -> Self {
+        self.set(|policy| policy.interrupt_before = true)
+    }
+
+    /// Stops every run at the barrier after the node ran, unless nothing is next there. `thread.resume()` passes
+    /// the breakpoint.
+    pub fn interrupt_after(self) -> Self {
+        self.set(|policy| policy.interrupt_after = true)
+    }
+
     /// What becomes of the node's effects whose outcome is unknown after a crash.
     pub fn on_unknown(self, on_unknown: OnUnknown) -> Self {
         self.set(|policy| policy.on_unknown = on_unknown)

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::any::Any;
 use core::fmt;
 
-use super::handle::{IntoTargets, Targets};
+use super::handle::{ANY_GRAPH, IntoTargets, Targets};
 use super::topology::Topology;
 use crate::checkpoint::{GraphDescription, RouteRecord};
 use crate::error::BoxError;
@@ -28,6 +28,13 @@ pub struct Program {
     pub(crate) schema: Schema,
     pub(crate) initial: Arc<dyn ErasedState>,
     pub(crate) description: GraphDescription,
+}
+
+impl Program {
+    /// Whether a handle with this graph number is one of this graph's.
+    pub(crate) fn is_own(&self, graph: u32) -> bool {
+        graph == self.graph || graph == ANY_GRAPH
+    }
 }
 
 /// The code and the policies of one node. START has no code, but may have branches.

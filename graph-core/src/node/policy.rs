@@ -17,6 +17,8 @@ pub struct Policy {
     pub(crate) on_unknown: OnUnknown,
     /// Whether it runs when nothing else is left to run.
     pub(crate) deferred: bool,
+    pub(crate) interrupt_before: bool,
+    pub(crate) interrupt_after: bool,
 }
 
 /// What becomes of an effect that was started and has no recorded end.

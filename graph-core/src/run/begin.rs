@@ -17,7 +17,7 @@ use super::request::{Answers, Order, Verb};
 use super::subgraph::{Delta, Surroundings};
 use crate::checkpoint::{AskRecord, At, Loaded, TaskResult};
 use crate::engine::restore::{RestoreError, find, restore};
-use crate::engine::{Begin, Restored};
+use crate::engine::{Begin, Machine, Restored};
 use crate::graph::{END, NodeId, Program, Targets, each_item, to_node};
 use crate::id::{InterruptId, RunId, TaskId, ThreadId};
 use crate::node::{Revoked, RunCell};
@@ -61,7 +61,8 @@ pub(super) async fn perform(
     order: Order,
     beginning: Beginning,
 ) -> Result<Ended, RunError> {
-    let Order { verb, thread, limits, stops, metadata, .. } = order;
+    let Order { verb, thread, limits, stops, breakpoints, metadata, .. } = order;
+    let breakpoints = runtime.breakpoints(&breakpoints)?;
     let Beginning { run, log, loaded, delta } = beginning;
     let surroundings = Surroundings {
         ambient: Arc::clone(&runtime.ambient),
@@ -82,7 +83,8 @@ pub(super) async fn perform(
         revoked: Revoked::default(),
     };
     let state = Arc::clone(&runtime.program.initial);
-    let mut driver = Driver::new(Arc::clone(&runtime), Arc::new(cell), log, stops, limits, state);
+    let machine = Machine::new(Arc::clone(&runtime.program.topology), limits).with_breakpoints(breakpoints);
+    let mut driver = Driver::new(Arc::clone(&runtime), Arc::new(cell), log, stops, machine, state);
     driver.delta = delta;
     let begin = match (verb, loaded) {
         (Verb::Input { whole: true, .. }, Some(_)) => return Err(RunError::NotANewThread { thread }),

@@ -129,11 +129,10 @@ impl Driver {
         cell: Arc<RunCell>,
         log: Option<Arc<EventLog>>,
         stops: Stops,
-        limits: crate::engine::Limits,
+        machine: Machine,
         state: Arc<dyn ErasedState>,
     ) -> Self {
         let tasks = Tasks::new(Arc::clone(&runtime.program));
-        let machine = Machine::new(Arc::clone(&runtime.program.topology), limits);
         Self {
             runtime,
             machine,
@@ -402,6 +401,7 @@ impl Driver {
                 self.emit(|_| EventKind::Interrupted { interrupts: interrupts.clone() });
                 Status::Interrupted { interrupts }
             }
+            Ending::Breakpoint => self.stopped_at_breakpoint(),
             Ending::LimitReached => Status::LimitReached { limit: self.machine.limits().recursion },
             Ending::Cancelled => Status::Cancelled,
             Ending::Drained => Status::Drained,

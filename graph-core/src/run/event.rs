@@ -142,6 +142,13 @@ pub enum EventKind {
         /// The questions.
         interrupts: Vec<Interrupt>,
     },
+    /// The run stops at a breakpoint.
+    BreakpointReached {
+        /// The nodes before which it stops.
+        before: Vec<NodeName>,
+        /// The nodes after which it stops.
+        after: Vec<NodeName>,
+    },
     /// The run ends while a join still waits: some of its sources never ran.
     JoinUnfinished {
         /// The joined node.

@@ -16,8 +16,8 @@ use super::event::Observer;
 use super::request::RunRequest;
 use super::thread::Thread;
 use crate::checkpoint::{AskRecord, At, Checkpointer, Loaded, StoreError, ThreadSummary};
-use crate::engine::Limits;
 use crate::engine::barrier::one_step_fields;
+use crate::engine::{Breakpoints, Limits};
 use crate::graph::{BuildError, NodeRef, Program, StateGraph};
 use crate::id::{Fingerprint, NodeName, ThreadId};
 use crate::run::error::ThreadError;
@@ -42,6 +42,8 @@ pub(super) struct Runtime {
     pub(super) ambient: Arc<dyn Ambient>,
     pub(super) limits: Limits,
     pub(super) step_timeout: Option<Duration>,
+    /// Those that nodes declare.
+    pub(super) breakpoints: Breakpoints,
     pub(super) one_step_fields: Vec<FieldId>,
     pub(super) schema_fingerprint: Fingerprint,
     registered: Arc<OnceCell<()>>,
@@ -61,6 +63,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             ambient: Arc::new(System),
             limits: Limits::default(),
             step_timeout: None,
+            breakpoints: program.breakpoints(),
             one_step_fields: one_step_fields(&program.schema),
             schema_fingerprint: program.schema.fingerprint(),
             registered: Arc::default(),

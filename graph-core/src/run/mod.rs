@@ -20,6 +20,7 @@
 mod ambient;
 mod attempt;
 mod begin;
+mod breakpoints;
 mod commit;
 mod driver;
 mod edit;

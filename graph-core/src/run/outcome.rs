@@ -42,6 +42,13 @@ pub enum Status {
         /// The open questions.
         interrupts: Vec<Interrupt>,
     },
+    /// The run stopped at a barrier because of a breakpoint: `thread.resume()` passes it.
+    Breakpoint {
+        /// The nodes before which it stopped: they are next.
+        before: Vec<NodeName>,
+        /// The nodes after which it stopped: they ran last.
+        after: Vec<NodeName>,
+    },
     /// The run took as many supersteps as it may: `thread.resume()` takes as many again.
     LimitReached {
         /// The recursion limit.
@@ -133,6 +140,16 @@ fn how(status: &Status) -> String {
             let questions: Vec<String> =
                 interrupts.iter().map(|ask| alloc::format!("{} asks {}", ask.node, ask.question)).collect();
             alloc::format!("it waits for answers: {}", questions.join("; "))
+        }
+        Status::Breakpoint { before, after } => {
+            let side = |side: &str, nodes: &[NodeName]| {
+                let names: Vec<String> =
+                    nodes.iter().map(|node| alloc::format!("{:?}", node.as_str())).collect();
+                (!names.is_empty()).then(|| alloc::format!("{side} {}", names.join(", ")))
+            };
+            let sides: Vec<String> =
+                [side("before", before), side("after", after)].into_iter().flatten().collect();
+            alloc::format!("it stopped at a breakpoint {}", sides.join(" and "))
         }
         Status::LimitReached { limit } => alloc::format!("it reached its limit of {limit} supersteps"),
         Status::Cancelled => "it was cancelled".into(),

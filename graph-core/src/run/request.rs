@@ -17,12 +17,14 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::begin::carry_out;
+use super::breakpoints::Wanted;
 use super::driver::Ended;
 use super::error::RunError;
 use super::event::{Observer, RunEvent};
 use super::graph::Runtime;
 use super::outcome::Run;
 use crate::engine::Limits;
+use crate::graph::SelectNodes;
 use crate::id::{InterruptId, ThreadId};
 use crate::state::{CodecError, ErasedState, ErasedUpdate, Json, State};
 
@@ -51,6 +53,7 @@ pub(super) struct Order {
     pub(super) thread: ThreadId,
     pub(super) limits: Limits,
     pub(super) stops: Stops,
+    pub(super) breakpoints: Wanted,
     pub(super) observers: Vec<Arc<dyn Observer>>,
     pub(super) metadata: BTreeMap<String, Json>,
 }
@@ -90,7 +93,15 @@ impl<S: State> RunRequest<S> {
     pub(super) fn new(runtime: Arc<Runtime>, thread: ThreadId, verb: Verb) -> Self {
         let limits = runtime.limits;
         let stops = Stops { step_timeout: runtime.step_timeout, ..Stops::default() };
-        let order = Order { verb, thread, limits, stops, observers: Vec::new(), metadata: BTreeMap::new() };
+        let order = Order {
+            verb,
+            thread,
+            limits,
+            stops,
+            breakpoints: Wanted::default(),
+            observers: Vec::new(),
+            metadata: BTreeMap::new(),
+        };
         Self { runtime, order, state: PhantomData }
     }
 
@@ -112,6 +123,20 @@ impl<S: State> RunRequest<S> {
     /// [`Graph::step_timeout`](super::Graph::step_timeout).
     pub fn step_timeout(mut self, timeout: Duration) -> Self {
         self.order.stops.step_timeout = Some(timeout);
+        self
+    }
+
+    /// Stops the run before these nodes run, at the barrier where they are next; beside the nodes whose policy
+    /// says so. `thread.resume()` passes the breakpoint, from any process.
+    pub fn interrupt_before(mut self, nodes: impl SelectNodes) -> Self {
+        nodes.select(&mut self.order.breakpoints.before);
+        self
+    }
+
+    /// Stops the run at the barrier after these nodes ran, unless nothing is next there; beside the nodes whose
+    /// policy says so. `thread.resume()` passes the breakpoint, from any process.
+    pub fn interrupt_after(mut self, nodes: impl SelectNodes) -> Self {
+        nodes.select(&mut self.order.breakpoints.after);
         self
     }
 

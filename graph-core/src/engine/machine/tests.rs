@@ -12,6 +12,7 @@ use super::*;
 use crate::graph::{END, each_item, to_node};
 use crate::node::Item;
 
+mod breakpoints;
 mod planning;
 
 /// A machine, and the topology by which its commands are spelled.

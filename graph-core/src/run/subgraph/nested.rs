@@ -14,6 +14,7 @@ use crate::error::{NodeError, NodeErrorKind};
 use crate::id::ThreadId;
 use crate::node::{Code, Done, ErasedTask, IntoNode, NodeDescription, RunCell, TaskCell};
 use crate::run::begin::{Beginning, perform};
+use crate::run::breakpoints::Wanted;
 use crate::run::driver::Ended;
 use crate::run::error::{RunError, ThreadError};
 use crate::run::event::PathSegment;
@@ -92,6 +93,7 @@ impl<P: State, S: State, In> Nested<P, S, In> {
             thread,
             limits: runtime.limits,
             stops: Stops { drain: around.drain.clone(), ..Stops::default() },
+            breakpoints: Wanted::default(),
             observers: Vec::new(),
             metadata: around.metadata.clone(),
         };
@@ -140,7 +142,7 @@ impl<P: State, S: State, In> Nested<P, S, In> {
                 cell.halt(asks);
                 pending().await
             }
-            Status::Drained | Status::Cancelled => {
+            Status::Drained | Status::Cancelled | Status::Breakpoint { .. } => {
                 cell.halt(Vec::new());
                 pending().await
             }

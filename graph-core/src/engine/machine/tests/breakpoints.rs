@@ -1,0 +1,108 @@
+//! Where a run stops though nothing is wrong.
+
+use super::*;
+use crate::engine::breakpoint::NodeSet;
+
+/// Breakpoints before and after the nodes of these names; `*` is every node.
+fn breakpoints(topology: &Topology, before: &[&str], after: &[&str]) -> Breakpoints {
+    let set = |names: &[&str]| match names {
+        ["*"] => NodeSet::All,
+        names => NodeSet::These(names.iter().map(|name| id(topology, name)).collect()),
+    };
+    Breakpoints { before: set(before), after: set(after) }
+}
+
+impl Play {
+    fn breaking(topology: &Arc<Topology>, before: &[&str], after: &[&str]) -> Self {
+        let mut play = Self::new(topology);
+        play.machine = play.machine.with_breakpoints(breakpoints(topology, before, after));
+        play
+    }
+
+    /// Where it stopped: before, and after.
+    fn stopped_at(&self) -> String {
+        let stop = self.machine.stopped_at().expect("it has breakpoints");
+        let names = |nodes: &[NodeId]| -> Vec<&str> {
+            nodes.iter().map(|node| self.topology.node_name(*node).as_str()).collect()
+        };
+        format!("before {:?}, after {:?}", names(&stop.before), names(&stop.after))
+    }
+}
+
+#[test]
+fn a_breakpoint_stops_the_run_at_the_barrier_and_a_resume_passes_it() {
+    let wires = chain();
+    let mut play = Play::breaking(&wires, &["b"], &[]).started();
+    play.script([
+        (finished(0, END), "commit 1 [a] then [b]"),
+        (Event::Committed, "stop Breakpoint"),
+        (Event::Committed, ""),
+    ]);
+    assert_eq!(play.stopped_at(), r#"before ["b"], after []"#);
+    assert_eq!(play.machine.width(), 1, "what is next is still known");
+    Play::breaking(&wires, &["b", "c"], &[]).script([
+        (resume(&wires, 1, &["b"], Vec::new()), "run 0"),
+        (finished(0, END), "commit 2 [b] then [c]"),
+        (Event::Committed, "stop Breakpoint"),
+    ]);
+}
+
+#[test]
+fn a_breakpoint_after_the_last_node_has_nothing_to_stop_before() {
+    let mut play = Play::breaking(&diamond(), &[], &["a", "c"]).started();
+    play.script([
+        (finished(0, END), "record 0"),
+        (finished(1, END), "commit 1 [a b] then [c]"),
+        (Event::Committed, "stop Breakpoint"),
+    ]);
+    assert_eq!(play.stopped_at(), r#"before [], after ["a"]"#);
+    Play::breaking(&diamond(), &[], &["c"]).script([
+        (resume(&diamond(), 1, &["c"], Vec::new()), "run 0"),
+        (finished(0, END), "commit 2 [c] then []"),
+        (Event::Committed, "stop Finished"),
+    ]);
+}
+
+#[test]
+fn every_node_is_none_of_start() {
+    let mut play = Play::breaking(&chain(), &["*"], &["*"]);
+    play.script([
+        (input(None), "commit -1 [] then [__start__]"),
+        (Event::Committed, "run 0"),
+        (finished(0, END), "commit 0 [__start__] then [a]"),
+        (Event::Committed, "stop Breakpoint"),
+    ]);
+    assert_eq!(play.stopped_at(), r#"before ["a"], after []"#);
+}
+
+/// Otherwise the resume after a drain, or after the limit, would pass a breakpoint that nobody has seen.
+#[test]
+fn a_breakpoint_is_told_before_a_drain_and_the_limit() {
+    let wires = chain();
+    let mut play = Play::with(&wires, Limits { recursion: 1, ..Limits::default() });
+    play.machine = play.machine.with_breakpoints(breakpoints(&wires, &["b"], &[]));
+    let mut play = play.started();
+    play.script([
+        (Event::Drain, ""),
+        (finished(0, END), "commit 1 [a] then [b]"),
+        (Event::Committed, "stop Breakpoint"),
+    ]);
+}
+
+/// Another driver of the run was faster: its barrier is as good as ours.
+#[test]
+fn a_breakpoint_at_an_adopted_checkpoint_counts() {
+    let wires = chain();
+    let mut play = Play::breaking(&wires, &[], &["a"]).started();
+    play.script([
+        (finished(0, END), "commit 1 [a] then [b]"),
+        (resume(&wires, 1, &["b"], Vec::new()), "stop Breakpoint"),
+    ]);
+    // Results of another driver for the same superstep: it began before its breakpoint was passed.
+    let mut play = Play::breaking(&wires, &["b"], &[]);
+    play.script([
+        (resume(&wires, 1, &["b"], Vec::new()), "run 0"),
+        (finished(0, END), "commit 2 [b] then [c]"),
+        (resume(&wires, 1, &["b"], vec![(0, END)]), "commit 2 [b] then [c]"),
+    ]);
+}

@@ -1,0 +1,79 @@
+//! Breakpoints as users set them, and how a run that stopped at one ends.
+
+use std::vec::Vec;
+
+use alloc::string::ToString;
+
+use super::driver::Driver;
+use super::error::ThreadError;
+use super::event::EventKind;
+use super::graph::Runtime;
+use super::outcome::Status;
+use crate::engine::{Break, Breakpoints, NodeSet};
+use crate::graph::{NodeId, Program, Selected};
+use crate::id::NodeName;
+
+/// The breakpoints of one run, beside those that nodes declare.
+#[derive(Default)]
+pub(super) struct Wanted {
+    pub(super) before: Vec<Selected>,
+    pub(super) after: Vec<Selected>,
+}
+
+impl Program {
+    /// The breakpoints that nodes declare.
+    pub(super) fn breakpoints(&self) -> Breakpoints {
+        let mut declared = Breakpoints::default();
+        for (node, _) in self.topology.nodes() {
+            let policy = &self.node(node).policy;
+            if policy.interrupt_before {
+                declared.before.insert(node);
+            }
+            if policy.interrupt_after {
+                declared.after.insert(node);
+            }
+        }
+        declared
+    }
+}
+
+impl Runtime {
+    /// The breakpoints of a run.
+    pub(super) fn breakpoints(&self, wanted: &Wanted) -> Result<Breakpoints, ThreadError> {
+        let mut all = self.breakpoints.clone();
+        for (set, selected) in [(&mut all.before, &wanted.before), (&mut all.after, &wanted.after)] {
+            for selected in selected {
+                match self.selected(selected)? {
+                    Some(node) => set.insert(node),
+                    None => *set = NodeSet::All,
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// The node that is meant; `None` for every node.
+    pub(super) fn selected(&self, selected: &Selected) -> Result<Option<NodeId>, ThreadError> {
+        let topology = &self.program.topology;
+        let unknown = |node| ThreadError::NoSuchNode { graph: topology.name().clone(), node };
+        match selected {
+            Selected::Every => Ok(None),
+            Selected::Handle { graph, node } if self.program.is_own(*graph) => Ok(Some(NodeId(*node))),
+            Selected::Handle { .. } => Err(unknown("of another graph".into())),
+            Selected::Named(name) => topology.find(name).map(Some).ok_or_else(|| unknown(name.to_string())),
+        }
+    }
+}
+
+impl Driver {
+    pub(super) fn stopped_at_breakpoint(&self) -> Status {
+        let Break { before, after } = self.machine.stopped_at().expect("the machine says where it stopped");
+        let names = |nodes: &[NodeId]| -> Vec<NodeName> {
+            let topology = &self.runtime.program.topology;
+            nodes.iter().map(|node| topology.node_name(*node).clone()).collect()
+        };
+        let (before, after) = (names(before), names(after));
+        self.emit(|_| EventKind::BreakpointReached { before: before.clone(), after: after.clone() });
+        Status::Breakpoint { before, after }
+    }
+}
