@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 use superstep_core::checkpoint::{
-    Cause, DeferredNode, Frontier, JoinProgress, NextTask, RouteRecord, StoreError, TaskRecord,
+    Cause, DeferredNode, Frontier, JoinProgress, Kept, NextTask, RouteRecord, StoreError, TaskRecord,
 };
 use superstep_core::id::NodeName;
 use superstep_core::state::{Change, FieldId, Json, Logged, LoggedWrite, Op};
@@ -95,6 +95,8 @@ struct StoredManifest {
     joins: Vec<JoinProgress>,
     #[serde(default)]
     deferred: Vec<DeferredNode>,
+    #[serde(default)]
+    kept: Vec<Kept>,
     #[serde(default)]
     metadata: BTreeMap<String, Json>,
 }
@@ -225,6 +227,7 @@ pub(crate) fn decode(
         tasks: next.collect::<Result<_, StoreError>>()?,
         joins: stored.joins,
         deferred: stored.deferred,
+        kept: stored.kept,
     };
     Ok(Decoded { changes, tasks, frontier, metadata: stored.metadata })
 }

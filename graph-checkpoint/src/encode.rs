@@ -106,9 +106,10 @@ impl<B: Bodies> Encoder<'_, B> {
             encoder.task(task, &checkpoint.changes, &mut used)
         })?;
         self.list("next", &mut first, &checkpoint.frontier.tasks, Self::next)?;
-        let Frontier { joins, deferred, .. } = &checkpoint.frontier;
+        let Frontier { joins, deferred, kept, .. } = &checkpoint.frontier;
         self.list("joins", &mut first, joins, |encoder, join| encoder.plain(join))?;
         self.list("deferred", &mut first, deferred, |encoder, node| encoder.plain(node))?;
+        self.list("kept", &mut first, kept, |encoder, kept| encoder.plain(kept))?;
         if !checkpoint.metadata.is_empty() {
             self.out.push_str(if first { "\"metadata\":{" } else { ",\"metadata\":{" });
             for (position, (key, value)) in checkpoint.metadata.iter().enumerate() {

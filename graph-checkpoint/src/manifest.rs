@@ -6,7 +6,7 @@
 //! changes   [{"field":0,"prev":12,"ops":[{"extend":["a"]}]}, …]     prev: the checkpoint with the version
 //!                                                                   before; [12,3] when it was field 3 there
 //! manifest  {"tasks":[{"node":"n","writes":[{"op":[0,0]}, …]}],     op: change 0, operation 0, stored there
-//!            "next":[{"node":"m","cause":{"tasks":[0]}}], "joins":[…], "metadata":{…}}
+//!            "next":[{"node":"m","cause":{"tasks":[0]}}], "joins":[…], "kept":[…], "metadata":{…}}
 //! ```
 //!
 //! In both, `x_body` in the place of `x` is a text that is kept in the table `body`.

@@ -170,5 +170,6 @@ pub(crate) fn result(number: u8, writes: &str) -> TaskResult {
         }],
         route: None,
         targets: Some(Vec::new()),
+        kept: None,
     }
 }

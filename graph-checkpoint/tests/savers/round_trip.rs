@@ -1,7 +1,7 @@
 //! What is stored is what is read.
 
 use superstep_core::checkpoint::{
-    At, Cause, DeferredNode, Frontier, JoinProgress, NextTask, Page, RouteRecord, TaskRecord,
+    At, Cause, DeferredNode, Frontier, JoinProgress, Kept, NextTask, Page, RouteRecord, TaskRecord,
 };
 use superstep_core::state::{FieldId, Logged, LoggedWrite, Op};
 
@@ -73,6 +73,7 @@ fn every_part_of_a_checkpoint_comes_back() {
                 arrived: vec!["a".into()],
             }],
             deferred: vec![DeferredNode { node: quoted.into(), by: vec!["m".into()] }],
+            kept: vec![Kept { key: quoted.into(), thread: thread(quoted), checkpoint: first.id }],
         };
         second.metadata = [(quoted.to_owned(), json("{\"deep\":[null]}"))].into();
         put(&saver, "t", &second).await;

@@ -28,6 +28,6 @@ pub use codec::{Fold, digest};
 pub use memory::MemorySaver;
 pub use model::{
     AskRecord, Cause, Checkpoint, DeferredNode, EffectId, EffectOutcome, EffectRecord, Frontier,
-    GraphDescription, JoinProgress, Loaded, NextTask, Positions, RouteRecord, Seq, Source, Summary,
+    GraphDescription, JoinProgress, Kept, Loaded, NextTask, Positions, RouteRecord, Seq, Source, Summary,
     TargetRecord, TaskRecord, TaskResult, ThreadSummary,
 };

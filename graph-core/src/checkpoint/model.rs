@@ -87,7 +87,7 @@ pub struct RouteRecord {
     pub value: Json,
 }
 
-/// The tasks that come next, and what waits: joins, deferred nodes.
+/// The tasks that come next, and what else is carried from superstep to superstep.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frontier {
     /// The next superstep's tasks, in merge order.
@@ -99,6 +99,20 @@ pub struct Frontier {
     /// Deferred nodes that something has led to: they run when nothing else is left to run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deferred: Vec<DeferredNode>,
+    /// Where subgraphs that keep their state go on, by key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<Kept>,
+}
+
+/// Where a subgraph that keeps its state goes on when its node runs again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// The key under which the state is kept.
+    pub key: String,
+    /// The thread of the subgraph's last run.
+    pub thread: ThreadId,
+    /// The checkpoint at which that run ended.
+    pub checkpoint: CheckpointId,
 }
 
 /// A planned task.
@@ -189,6 +203,9 @@ pub struct TaskResult {
     pub route: Option<RouteRecord>,
     /// Where routes and branches send it; `None` while the routing is still to be done.
     pub targets: Option<Vec<TargetRecord>>,
+    /// Where its subgraph goes on, if that keeps its state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Kept>,
 }
 
 /// One target of a task, as stored.

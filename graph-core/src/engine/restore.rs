@@ -104,7 +104,7 @@ pub fn store<'t>(
     });
     let deferred = arrivals.deferred.iter();
     let deferred = deferred.map(|held| DeferredNode { node: name(held.node), by: held.by.clone() });
-    Ok(Frontier { tasks, joins: joins.collect(), deferred: deferred.collect() })
+    Ok(Frontier { tasks, joins: joins.collect(), deferred: deferred.collect(), kept: Vec::new() })
 }
 
 /// Finds a node by its stored name.

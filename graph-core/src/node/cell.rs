@@ -13,7 +13,7 @@ use spin::Mutex;
 
 use super::policy::OnUnknown;
 use super::revoked::Revoked;
-use crate::checkpoint::{AskRecord, Checkpointer, EffectId, EffectOutcome, EffectRecord};
+use crate::checkpoint::{AskRecord, Checkpointer, EffectId, EffectOutcome, EffectRecord, Kept};
 use crate::error::NodeError;
 use crate::id::{CheckpointId, InterruptId, NodeName, RunId, TaskId, ThreadId};
 use crate::state::Json;
@@ -29,6 +29,8 @@ pub(crate) struct RunCell {
     pub(crate) nodes: Arc<[NodeName]>,
     /// The graph's context.
     pub(crate) context: Arc<dyn Any + Send + Sync>,
+    /// Where subgraphs that keep their state go on, as of the last barrier.
+    pub(crate) kept: Mutex<Vec<Kept>>,
     /// What the driver hands on to the subgraphs of this run. Of the driver's own type.
     pub(crate) surroundings: Arc<dyn Any + Send + Sync>,
     /// The caller's entries for the checkpoints of the run.

@@ -10,6 +10,7 @@ use super::describe::NodeDescription;
 use super::input::{NoInput, OrInput};
 use super::outcome::{IntoOutcome, Output};
 use super::task::{ErasedTask, Task};
+use crate::checkpoint::Kept;
 use crate::error::NodeError;
 use crate::state::{ErasedUpdate, State};
 
@@ -80,6 +81,8 @@ impl<S: State, C> Task<S, C> {
 pub struct Done {
     pub(crate) update: Option<Box<dyn ErasedUpdate>>,
     pub(crate) route: Option<Box<dyn Any + Send>>,
+    /// Where a subgraph that keeps its state goes on.
+    pub(crate) kept: Option<Box<Kept>>,
 }
 
 pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Done, NodeError>> + Send>>;
@@ -110,6 +113,7 @@ fn done<S: State, R: Send + 'static>(output: Output<S, R>) -> Done {
         update: output.update.map(|update| Box::new(update) as Box<dyn ErasedUpdate>),
         // A zero-sized route, `()` above all, costs no allocation.
         route: Some(Box::new(output.route)),
+        kept: None,
     }
 }
 

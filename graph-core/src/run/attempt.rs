@@ -11,7 +11,7 @@ use std::vec::Vec;
 use tokio::time::Sleep;
 
 use super::timers::Timers;
-use crate::checkpoint::{AskRecord, RouteRecord};
+use crate::checkpoint::{AskRecord, Kept, RouteRecord};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, NodeProgram, Program, Target, Targets, caught};
 use crate::node::{Done, ErasedTask, Running, TaskCell};
@@ -44,6 +44,8 @@ pub(crate) struct Output {
     /// The logged form of the update; empty when nobody stores or observes it.
     pub(crate) writes: Vec<LoggedWrite>,
     pub(crate) route: Option<RouteRecord>,
+    /// Where its subgraph goes on, if that keeps its state.
+    pub(crate) kept: Option<Box<Kept>>,
     decision: Option<Box<dyn Any + Send>>,
 }
 
@@ -64,7 +66,7 @@ impl Output {
         writes: Vec<LoggedWrite>,
         route: Option<RouteRecord>,
     ) -> Self {
-        Self { update: Some(update), writes, route, decision: None }
+        Self { update: Some(update), writes, route, kept: None, decision: None }
     }
 }
 
@@ -165,8 +167,8 @@ impl Attempt {
     }
 
     fn output(&self, code: &NodeProgram, done: Done) -> Result<Output, CodecError> {
-        let Done { update, route: decision } = done;
-        let mut output = Output { update, writes: Vec::new(), route: None, decision };
+        let Done { update, route: decision, kept } = done;
+        let mut output = Output { update, writes: Vec::new(), route: None, kept, decision };
         if self.logged {
             if let Some(update) = &output.update {
                 output.writes = update.encode()?;

@@ -1,11 +1,14 @@
 //! Where a run begins: from a verb and the thread's head to the machine's first event.
 
+use std::boxed::Box;
 use std::collections::HashMap;
 use std::mem::take;
 use std::sync::Arc;
 use std::vec::Vec;
 
 use alloc::string::ToString;
+
+use spin::Mutex;
 
 use super::attempt::Output;
 use super::driver::{Driver, Ended, Input, Slot};
@@ -78,6 +81,7 @@ pub(super) async fn perform(
         sink,
         nodes: Arc::clone(&runtime.program.names),
         context: Arc::clone(&runtime.context),
+        kept: Mutex::default(),
         surroundings: Arc::new(surroundings),
         metadata,
         revoked: Revoked::default(),
@@ -117,6 +121,7 @@ impl Driver {
         self.lit = self.runtime.one_step_fields.iter().copied().filter(is_lit).collect();
         self.state = state;
         self.older = older;
+        self.cell.kept.lock().clone_from(&loaded.checkpoint.frontier.kept);
         self.base = Some(loaded.checkpoint.id);
         self.step = loaded.checkpoint.step;
         Ok(())
@@ -226,7 +231,9 @@ fn stored_output(
         field: std::format!("the result of node {}", result.node),
         reason,
     })?;
-    Ok(Output::stored(update, writes, result.route.clone()))
+    let mut output = Output::stored(update, writes, result.route.clone());
+    output.kept = result.kept.clone().map(Box::new);
+    Ok(output)
 }
 
 fn stored_targets(

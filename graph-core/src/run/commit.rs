@@ -9,7 +9,7 @@ use super::attempt::Output;
 use super::driver::{AtBarrier, Driver, Slot};
 use super::error::RunError;
 use super::event::EventKind;
-use crate::checkpoint::{Carried, Checkpoint, Commit, Committed, Frontier, Source, TaskRecord};
+use crate::checkpoint::{Carried, Checkpoint, Commit, Committed, Frontier, Kept, Source, TaskRecord};
 use crate::engine::barrier::{self, Conflict, Overwrites};
 use crate::engine::restore;
 use crate::graph::{NodeId, caught};
@@ -20,6 +20,7 @@ impl Driver {
     /// Merges the superstep's writes into the state, and makes the checkpoint that is to be stored, if any is.
     pub(super) fn merge_superstep(&mut self) -> Result<Option<Arc<Checkpoint>>, RunError> {
         let overwrites = self.overwrites().map_err(|conflict| self.conflict(conflict))?;
+        self.keep_subgraphs()?;
         let dimmed = self.merge(&overwrites)?;
         if self.delta.is_some() {
             self.collect_delta();
@@ -32,6 +33,27 @@ impl Driver {
         let codec = |reason| RunError::Encode { what: "the state".into(), reason };
         let changes = self.changes(&overwrites, dimmed).map_err(codec)?;
         self.checkpoint(changes).map(Some)
+    }
+
+    /// Notes where subgraphs that keep their state go on. One of them runs once in a superstep: two runs would
+    /// begin at the same place.
+    fn keep_subgraphs(&mut self) -> Result<(), RunError> {
+        let all = self.slots.iter().filter_map(|slot| slot.output()?.kept.as_deref());
+        let mut latest: Vec<Kept> = Vec::new();
+        for kept in all {
+            if latest.iter().any(|other| other.key == kept.key) {
+                return Err(RunError::KeptTwice { step: self.step + 1, key: kept.key.clone() });
+            }
+            latest.push(kept.clone());
+        }
+        if latest.is_empty() {
+            return Ok(());
+        }
+        let mut held = self.cell.kept.lock();
+        held.retain(|old| latest.iter().all(|new| new.key != old.key));
+        held.append(&mut latest);
+        held.sort_by(|a, b| a.key.cmp(&b.key));
+        Ok(())
     }
 
     /// Keeps what the superstep wrote to the fields that a subgraph shares.
@@ -114,6 +136,7 @@ impl Driver {
         let codec = |reason| RunError::Encode { what: "an item of `each`".into(), reason };
         let mut frontier =
             restore::store(&program.topology, barrier.next(), self.machine.joins()).map_err(codec)?;
+        frontier.kept.clone_from(&self.cell.kept.lock());
         if barrier.source == Source::Input {
             self.store_input(&mut frontier)?;
         }

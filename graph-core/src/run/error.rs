@@ -56,6 +56,16 @@ pub enum RunError {
         /// The nodes of the tasks that had not finished, in merge order.
         unfinished: Vec<NodeName>,
     },
+    /// Two tasks of one superstep ran the same subgraph with the same kept state. Give them keys of their own.
+    #[error(
+        "step {step}: two tasks go on with the subgraph state that is kept as {key:?}; give each a key of its own"
+    )]
+    KeptTwice {
+        /// The superstep.
+        step: i64,
+        /// The key.
+        key: String,
+    },
     /// Another run on the thread was faster. Its result stands; look at the thread and decide anew.
     #[error("another run moved thread {thread} on; nothing of this run's superstep was stored")]
     Superseded {

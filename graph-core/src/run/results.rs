@@ -125,6 +125,7 @@ impl Driver {
             writes,
             route: output.route.clone(),
             targets: slot.targets.clone(),
+            kept: output.kept.as_deref().cloned(),
         };
         let thread = self.cell.thread.clone();
         self.records.push(Box::pin(async move {

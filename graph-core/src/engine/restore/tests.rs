@@ -42,6 +42,7 @@ fn a_frontier_comes_back_as_it_was_stored() {
         ],
         joins: vec![waiting("c", &["a", "b"], &["a"])],
         deferred: vec![DeferredNode { node: "c".into(), by: vec!["a".into(), "gone".into()] }],
+        kept: Vec::new(),
     };
     let (tasks, joins) = restore(&topology, &frontier, number).expect("every name is there");
     assert_eq!(store(&topology, tasks.iter(), &joins), Ok(frontier));

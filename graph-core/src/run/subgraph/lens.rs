@@ -3,6 +3,7 @@
 use std::boxed::Box;
 use std::fmt;
 use std::marker::PhantomData;
+use std::string::String;
 use std::vec::Vec;
 
 use serde::Serialize;
@@ -55,12 +56,17 @@ pub struct Lens<P: State, S: State, In = NoInput> {
     leave: Vec<Leave<P, S>>,
     /// The subgraph's fields whose writes are given back.
     pub(super) shared: Vec<FieldId>,
+    /// The key under which the subgraph's state is kept from run to run of its node.
+    keep: Option<KeyOf<P>>,
     pub(super) describe: fn(&mut NodeDescription),
     input: PhantomData<fn(In)>,
 }
 
 /// From the state around the subgraph, and the task's item, to what the subgraph begins with.
 type Enter<P, S> = Box<dyn Fn(&P, Option<&Item>) -> Update<S> + Send + Sync>;
+
+/// From the state around the subgraph, and the task's item, to a key.
+type KeyOf<P> = Box<dyn Fn(&P, Option<&Item>) -> String + Send + Sync>;
 
 /// From the subgraph's final state, and what was written to its shared fields, to what it gives back.
 type Leave<P, S> = Box<dyn Fn(&S, &[LoggedWrite]) -> Result<Update<P>, CodecError> + Send + Sync>;
@@ -73,6 +79,7 @@ impl<P: State, S: State> Lens<P, S> {
             enter: Vec::new(),
             leave: Vec::new(),
             shared: Vec::new(),
+            keep: None,
             describe: |_| {},
             input: PhantomData,
         }
@@ -84,12 +91,24 @@ impl<P: State, S: State> Lens<P, S> {
     where
         T: Serialize + DeserializeOwned + Send + Sync + 'static,
     {
-        let Self { mut enter, leave, shared, .. } = self;
+        let Self { mut enter, leave, shared, keep, .. } = self;
         enter.push(Box::new(move |_, item| {
             let item = item.expect("a node that takes an item is led to by `each`");
             begin(&item.value::<T>())
         }));
-        Lens { enter, leave, shared, describe: NodeDescription::takes::<T>, input: PhantomData }
+        Lens { enter, leave, shared, keep, describe: NodeDescription::takes::<T>, input: PhantomData }
+    }
+}
+
+impl<P: State, S: State, T: Send + Sync + 'static> Lens<P, S, Takes<T>> {
+    /// Like [`keep`](Self::keep), with a key that depends on the item.
+    #[must_use]
+    pub fn keep_by_item(mut self, key: impl Fn(&T) -> String + Send + Sync + 'static) -> Self {
+        self.keep = Some(Box::new(move |_, item| {
+            let item = item.expect("a node that takes an item is led to by `each`");
+            key(&item.value::<T>())
+        }));
+        self
     }
 }
 
@@ -150,6 +169,29 @@ impl<P: State, S: State, In> Lens<P, S, In> {
             own.collect::<Result<_, _>>().map(StateUpdate::from_writes)
         }));
         self.give(outer, inner)
+    }
+
+    /// Keeps the subgraph's state from one run of its node to the next, under this key. Without it every run
+    /// begins with a new state.
+    ///
+    /// What is kept belongs to the branch: a fork goes on with the state as of the checkpoint it begins at. It
+    /// takes a checkpointer; several nodes may go on with one state, one at a time.
+    #[must_use]
+    pub fn keep(self, key: impl Into<String>) -> Self {
+        let key = key.into();
+        self.keep_by(move |_| key.clone())
+    }
+
+    /// Like [`keep`](Self::keep), with a key that depends on the state around the subgraph: one conversation
+    /// per customer, say.
+    #[must_use]
+    pub fn keep_by(mut self, key: impl Fn(&P) -> String + Send + Sync + 'static) -> Self {
+        self.keep = Some(Box::new(move |state, _| key(state)));
+        self
+    }
+
+    pub(super) fn key(&self, state: &P, item: Option<&Item>) -> Option<String> {
+        self.keep.as_ref().map(|key| key(state, item))
     }
 
     pub(super) fn enter(&self, state: &P, item: Option<&Item>) -> Update<S> {

@@ -9,7 +9,7 @@ use std::vec::Vec;
 use super::Surroundings;
 use super::delta::Delta;
 use super::lens::Lens;
-use crate::checkpoint::{AskRecord, At, Loaded, StoreError};
+use crate::checkpoint::{AskRecord, At, Kept, Loaded, StoreError};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::id::ThreadId;
 use crate::node::{Code, Done, ErasedTask, IntoNode, NodeDescription, RunCell, TaskCell};
@@ -61,15 +61,32 @@ impl<P: State, S: State, In> Nested<P, S, In> {
             Some(task) => cell.run.thread.below(task),
             None => cell.run.thread.clone(),
         };
-        let loaded = match &runtime.saver {
+        let key = self.lens.key(&state, input.as_ref());
+        let kept =
+            key.as_ref().and_then(|key| cell.run.kept.lock().iter().find(|kept| kept.key == *key).cloned());
+        let mut loaded = match &runtime.saver {
             Some(_) => runtime.load(&thread, At::Head).await?,
+            None if key.is_some() => {
+                return Err(NodeError::terminal("a subgraph that keeps its state needs a checkpointer"));
+            }
             None => None,
         };
+        if let (Some(kept), Some(saver)) = (kept, &runtime.saver) {
+            if loaded.is_none() {
+                saver.fork(&kept.thread, kept.checkpoint, &thread).await?;
+            }
+            // It stands where the last run ended, and has had no input yet.
+            loaded = loaded.filter(|head| head.checkpoint.id != kept.checkpoint);
+        }
         let mut delta = Delta::new(self.lens.shared.clone());
         let (verb, loaded) = match loaded {
             None => {
                 let update = Box::new(self.lens.enter(&state, input.as_ref()));
-                (Verb::Input { update, whole: false }, None)
+                let head = match &runtime.saver {
+                    Some(_) if key.is_some() => runtime.load(&thread, At::Head).await?,
+                    _ => None,
+                };
+                (Verb::Input { update, whole: false }, head)
             }
             Some(head) => {
                 let head = answered(&runtime, &thread, &cell, head).await?;
@@ -103,8 +120,13 @@ impl<P: State, S: State, In> Nested<P, S, In> {
             loaded,
             delta: (!self.lens.shared.is_empty()).then_some(delta),
         };
+        let thread = order.thread.clone();
         match perform(runtime, order, beginning).await {
-            Ok(ended) => self.ended(ended, &cell).await,
+            Ok(ended) => {
+                let kept = key.zip(ended.checkpoint);
+                let kept = kept.map(|(key, checkpoint)| Box::new(Kept { key, thread, checkpoint }));
+                Ok(Done { kept, ..self.ended(ended, &cell).await? })
+            }
             Err(error) => Err(of_run(error, &cell)),
         }
     }
@@ -127,7 +149,7 @@ impl<P: State, S: State, In> Nested<P, S, In> {
                 let state: S = typed(ended.state);
                 let update = self.lens.leave(&state, &ended.delta);
                 let update = update.map_err(|error| NodeError::new(NodeErrorKind::Codec, error))?;
-                Ok(Done { update: Some(Box::new(update)), route: Some(Box::new(())) })
+                Ok(Done { update: Some(Box::new(update)), route: Some(Box::new(())), kept: None })
             }
             Status::LimitReached { limit } => {
                 let graph = self.runtime.program.topology.name();
