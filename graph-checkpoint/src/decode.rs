@@ -297,6 +297,6 @@ impl Outline {
     }
 
     pub(crate) fn next(&self) -> Vec<NodeName> {
-        self.next.iter().map(|task| task.node.clone()).collect()
+        self.next.iter().map(|task| &task.node).filter(|node| !node.is_end()).cloned().collect()
     }
 }

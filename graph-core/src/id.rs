@@ -80,6 +80,17 @@ impl ThreadId {
     }
 }
 
+/// The stored name of END.
+pub(crate) const END_NAME: &str = "__end__";
+
+impl NodeName {
+    /// Whether it is END's. A subgraph that was left has END as its next task, with the decision as the input.
+    #[must_use]
+    pub fn is_end(&self) -> bool {
+        self.as_str() == END_NAME
+    }
+}
+
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

@@ -104,6 +104,13 @@ pub struct Frontier {
     pub kept: Vec<Kept>,
 }
 
+impl Frontier {
+    /// The nodes that are next, in merge order.
+    pub fn nodes(&self) -> impl Iterator<Item = &NodeName> {
+        self.tasks.iter().map(|task| &task.node).filter(|node| !node.is_end())
+    }
+}
+
 /// Where a subgraph that keeps its state goes on when its node runs again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
@@ -336,7 +343,7 @@ impl Summary {
             source: checkpoint.source,
             created_ms: checkpoint.id.unix_ms(),
             ran: checkpoint.tasks.iter().map(|task| task.node.clone()).collect(),
-            next: checkpoint.frontier.tasks.iter().map(|task| task.node.clone()).collect(),
+            next: checkpoint.frontier.nodes().cloned().collect(),
             metadata: checkpoint.metadata.clone(),
         }
     }

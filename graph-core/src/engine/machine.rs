@@ -258,7 +258,7 @@ impl Machine {
     /// in an earlier run.
     fn run_superstep(&mut self, finished: Vec<(u32, Targets)>) {
         let superstep = &mut self.superstep;
-        let Some(first) = superstep.tasks.first() else {
+        let Some(first) = superstep.tasks.first().filter(|first| first.planned.node != NodeId::END) else {
             return self.stop(Ending::Finished);
         };
         if first.planned.node != NodeId::START {

@@ -80,6 +80,7 @@ impl Planner {
     ) {
         let mut items: Vec<Entry> = Vec::new();
         let mut arrivals: Vec<(usize, Positions)> = Vec::new();
+        let mut exit: Option<Entry> = None;
         for (by, entry) in (0u32..).zip(&mut *ran) {
             let source = entry.planned.node;
             let node = topology.node(source);
@@ -90,6 +91,12 @@ impl Planner {
             for target in entry.take_targets() {
                 match target.items {
                     None => self.add(nodes, NodeId(target.node), by, Cause::Tasks),
+                    Some(sent) if target.node == NodeId::END.0 => {
+                        let cause = Cause::Each { by, index };
+                        let input = sent.into_iter().next();
+                        let left = PlannedTask { node: NodeId::END, cause, input };
+                        exit.get_or_insert(Entry::waiting(left));
+                    }
                     Some(sent) => items.extend(sent.into_iter().map(|item| {
                         let cause = Cause::Each { by, index };
                         index += 1;
@@ -127,6 +134,11 @@ impl Planner {
             nodes.sort_by_key(|entry| topology.node(entry.planned.node).rank);
         }
         nodes.append(&mut items);
+        // Whoever leaves the graph leaves with everything.
+        if exit.is_some() {
+            nodes.clear();
+            nodes.extend(exit);
+        }
     }
 
     /// Plans `node` because of task `by`; `why` is the cause of a node that nothing led to yet.

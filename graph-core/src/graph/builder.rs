@@ -10,6 +10,7 @@ use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::check::{self, BuildError, Problem};
+use super::exit::{Exit, ExitType};
 use super::handle::{
     ANY_GRAPH, END_INDEX, EdgeTarget, IntoTargets, JoinSources, NodeRef, START_INDEX, TakesNothing, Target,
     Targets, Unrouted,
@@ -19,7 +20,7 @@ use super::program::{Branch, NodeProgram, Program, Router};
 use super::topology::{CaseTargets, Decision, Join, NodeId, Topology, TopologyNode};
 use crate::checkpoint::GraphDescription;
 use crate::error::BoxError;
-use crate::id::NodeName;
+use crate::id::{END_NAME, NodeName};
 use crate::node::{IntoNode, short_type_name};
 use crate::route::Route;
 use crate::state::{Schema, State};
@@ -36,6 +37,7 @@ pub struct StateGraph<S: State, C = ()> {
     nodes: Vec<Draft>,
     joins: Vec<Join>,
     problems: Vec<Problem>,
+    exit: Option<ExitType>,
     context: PhantomData<fn(C)>,
 }
 
@@ -75,6 +77,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             nodes: vec![draft(START_NAME), draft(END_NAME)],
             joins: Vec::new(),
             problems: Vec::new(),
+            exit: None,
             context: PhantomData,
         }
     }
@@ -193,6 +196,37 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         self.decision(node, cases)
     }
 
+    /// A way out of this graph where it runs as a subgraph: one of its nodes then decides what the graph around
+    /// it does next. A graph has one type of exit.
+    ///
+    /// A route leads there with [`Exit::with`]. In the graph around it the subgraph's node decides with an
+    /// [`Exited<R>`](super::Exited), if its lens says so. Where the graph runs by itself, the exit is just an
+    /// end.
+    pub fn exit<R: Route + Sync>(&mut self) -> Exit<R> {
+        let exit = ExitType::of::<R>();
+        match self.exit {
+            Some(other) if other != exit => {
+                let problem = Problem::TwoExits { first: other.name(), second: exit.name() };
+                self.problems.push(problem);
+            }
+            _ => self.exit = Some(exit),
+        }
+        self.draft(END_INDEX).program.description.takes::<R>();
+        Exit::new(self.graph)
+    }
+
+    /// Notes something that is wrong with the graph.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn problem(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    /// The schema of the graph's state.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
     /// The policies of a node.
     pub fn policy<In, Out>(&mut self, node: NodeRef<In, Out>) -> PolicyOf<'_, S, C, In, Out> {
         let own = self.own(node.graph, node.node);
@@ -231,6 +265,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             schema: self.schema,
             initial: Arc::new(self.initial),
             description,
+            exit: self.exit,
         })
     }
 
@@ -298,7 +333,9 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
                 }
             };
             let targets = targets.into_iter().filter_map(|Target { graph, node, items }| {
-                self.own(graph, node).map(|node| (NodeId(node), items.is_some()))
+                // An exit is an end, as far as this graph goes.
+                let node = self.own(graph, node).filter(|node| *node != END_INDEX)?;
+                Some((NodeId(node), items.is_some()))
             });
             cases.push(CaseTargets { case: case.name.to_string(), targets: targets.collect() });
         }
@@ -357,8 +394,6 @@ impl<S: State, C: Send + Sync + 'static> Wiring<'_, S, C> {
 
 /// The stored name of START.
 pub(crate) const START_NAME: &str = "__start__";
-/// The stored name of END.
-pub(crate) const END_NAME: &str = "__end__";
 
 fn index(position: usize) -> u32 {
     u32::try_from(position).expect("a graph has fewer than 2^32 nodes")

@@ -130,6 +130,40 @@ pub enum Problem {
         /// The field.
         field: String,
     },
+    /// A graph is left with decisions of one type.
+    #[error("the graph has exits of two types, {first} and {second}; let one enum hold both")]
+    TwoExits {
+        /// One.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// A subgraph is left with other decisions than its lens expects.
+    #[error("subgraph {node:?} {}, and its lens {}", leaves(.exit.as_deref()), expects(.lens.as_deref()))]
+    OtherExit {
+        /// The subgraph's node.
+        node: NodeName,
+        /// What it leaves with.
+        exit: Option<String>,
+        /// What the lens expects.
+        lens: Option<String>,
+    },
+    /// A lens shares two fields whose reducers differ.
+    #[error(
+        "the lens of subgraph {node:?} shares {outer:?}, which is reduced by {outer_reducer}, and {inner:?}, which is reduced by {inner_reducer}"
+    )]
+    SharedDifferently {
+        /// The subgraph's node.
+        node: NodeName,
+        /// The field around the subgraph.
+        outer: String,
+        /// Its reducer.
+        outer_reducer: String,
+        /// The subgraph's field.
+        inner: String,
+        /// Its reducer.
+        inner_reducer: String,
+    },
     /// A map panicked on the example of a case.
     #[error("the route of {node:?} panicked on the example of its case {case}: {panic}")]
     MapPanicked {
@@ -140,6 +174,17 @@ pub enum Problem {
         /// The panic's message.
         panic: String,
     },
+}
+
+fn leaves(exit: Option<&str>) -> String {
+    exit.map_or("is never left".into(), |exit| alloc::format!("is left with a {exit}"))
+}
+
+fn expects(lens: Option<&str>) -> String {
+    match lens {
+        Some(lens) => alloc::format!("expects a {lens}"),
+        None => "does not say so; add .exits::<..>() to it".into(),
+    }
 }
 
 /// Checks a topology; `writes` are the fields that each node declares to write.

@@ -11,6 +11,7 @@
 mod builder;
 mod check;
 mod draw;
+mod exit;
 mod handle;
 mod policy;
 mod program;
@@ -19,6 +20,7 @@ mod topology;
 
 pub use builder::{StateGraph, Wiring};
 pub use check::{BuildError, Problem};
+pub use exit::{Exit, Exited};
 pub use handle::{
     END, EdgeTarget, IntoTargets, JoinSources, NodeRef, Nothing, START, TakesNothing, Targets, Unrouted,
     each, to,
@@ -31,6 +33,8 @@ pub use topology::{NodeId, Topology};
 pub(crate) use builder::START_NAME;
 #[cfg(feature = "std")]
 pub(crate) use check::caught;
+#[cfg(feature = "tokio")]
+pub(crate) use exit::ExitType;
 pub(crate) use handle::{Target, each_item, to_node};
 pub(crate) use program::NodeProgram;
 pub(crate) use select::Selected;

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use core::any::Any;
 use core::fmt;
 
+use super::exit::ExitType;
 use super::handle::{ANY_GRAPH, IntoTargets, Targets};
 use super::topology::Topology;
 use crate::checkpoint::{GraphDescription, RouteRecord};
@@ -28,6 +29,8 @@ pub struct Program {
     pub(crate) schema: Schema,
     pub(crate) initial: Arc<dyn ErasedState>,
     pub(crate) description: GraphDescription,
+    /// What it leaves with, where it runs as a subgraph.
+    pub(crate) exit: Option<ExitType>,
 }
 
 impl Program {

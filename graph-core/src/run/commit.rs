@@ -196,7 +196,7 @@ impl Driver {
         self.emit(|driver| {
             let barrier = driver.machine.barrier().expect("the machine waits at its barrier");
             let name = |node: NodeId| driver.runtime.program.topology.node_name(node).clone();
-            let next = barrier.next().map(|task| name(task.node)).collect();
+            let next = barrier.next().map(|task| name(task.node)).filter(|node| !node.is_end()).collect();
             EventKind::CheckpointSaved { id, step, source, next }
         });
         Ok(AtBarrier::Passed)

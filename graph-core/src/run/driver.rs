@@ -27,7 +27,7 @@ use crate::engine::{Begin, Command, Ending, Event, Machine};
 use crate::error::NodeError;
 use crate::graph::NodeId;
 use crate::id::{CheckpointId, NodeName, RunId};
-use crate::node::{ErasedTask, RunCell, TaskCell, TaskFacts};
+use crate::node::{ErasedTask, Item, RunCell, TaskCell, TaskFacts};
 use crate::state::{ErasedState, ErasedUpdate, FieldId, LoggedWrite};
 
 /// Drives one run.
@@ -111,6 +111,8 @@ pub(super) struct Ended {
     pub(super) step: i64,
     pub(super) status: Status,
     pub(super) state: Arc<dyn ErasedState>,
+    /// The decision with which a subgraph was left.
+    pub(super) exit: Option<Item>,
     /// The writes that a subgraph gives back.
     pub(super) delta: Vec<LoggedWrite>,
 }
@@ -418,7 +420,9 @@ impl Driver {
         };
         let state = Arc::clone(&self.state);
         let delta = self.delta.take().map(|delta| delta.writes).unwrap_or_default();
-        Ok(Ended { run: self.cell.run, checkpoint: self.base, step: self.step, status, state, delta })
+        let exit = self.machine.task(0).filter(|task| task.node == NodeId::END);
+        let exit = exit.and_then(|task| task.input.clone());
+        Ok(Ended { run: self.cell.run, checkpoint: self.base, step: self.step, status, state, exit, delta })
     }
 }
 

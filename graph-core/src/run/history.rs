@@ -95,7 +95,7 @@ impl<S: State> Past<S> {
 
     /// The nodes that are next, in merge order.
     pub fn next(&self) -> Vec<NodeName> {
-        self.loaded.checkpoint.frontier.tasks.iter().map(|task| task.node.clone()).collect()
+        self.loaded.checkpoint.frontier.nodes().cloned().collect()
     }
 
     /// What ran in the superstep that led here: writes, routes and targets.

@@ -105,7 +105,7 @@ impl CheckpointView {
             Source::Update => "update",
             Source::Fork => "fork",
         };
-        let tasks = checkpoint.frontier.tasks.iter().map(|next| {
+        let tasks = checkpoint.frontier.tasks.iter().filter(|next| !next.node.is_end()).map(|next| {
             let id = next.id(checkpoint.id, checkpoint.step);
             let open = loaded.asks.iter().filter(|ask| ask.task == id && ask.answer.is_none());
             TaskView {
@@ -121,7 +121,7 @@ impl CheckpointView {
         Self {
             config: config(checkpoint.id),
             values: loaded.values.iter().map(|held| (field(held.field), value(&held.value))).collect(),
-            next: checkpoint.frontier.tasks.iter().map(|task| task.node.to_string()).collect(),
+            next: checkpoint.frontier.nodes().map(ToString::to_string).collect(),
             metadata: MetadataView {
                 source: source.to_string(),
                 step: checkpoint.step,

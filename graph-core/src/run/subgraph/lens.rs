@@ -9,7 +9,9 @@ use std::vec::Vec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::graph::{ExitType, Exited};
 use crate::node::{Item, NoInput, NodeDescription, Takes};
+use crate::route::Route;
 use crate::state::{
     CodecError, Field, FieldId, FieldWrite, IntoWrite, LoggedWrite, State, StateUpdate, Update,
 };
@@ -51,14 +53,18 @@ use crate::state::{
 /// # let search = Search { query: String::new(), facts: vec![], verdict: String::new() };
 /// # let _ = (&search.query, &search.facts, &search.verdict, lens);
 /// ```
-pub struct Lens<P: State, S: State, In = NoInput> {
+pub struct Lens<P: State, S: State, In = NoInput, Out = ()> {
     enter: Vec<Enter<P, S>>,
     leave: Vec<Leave<P, S>>,
-    /// The subgraph's fields whose writes are given back.
-    pub(super) shared: Vec<FieldId>,
+    /// The fields whose writes are given back: the subgraph's, and where its writes go.
+    pub(super) shared: Vec<(FieldId, FieldId)>,
     /// The key under which the subgraph's state is kept from run to run of its node.
     keep: Option<KeyOf<P>>,
     pub(super) describe: fn(&mut NodeDescription),
+    /// From the item with which the subgraph was left to the decision of its node.
+    pub(super) decide: fn(Option<&Item>) -> Out,
+    /// What the subgraph is expected to be left with.
+    pub(super) exit: Option<ExitType>,
     input: PhantomData<fn(In)>,
 }
 
@@ -81,26 +87,45 @@ impl<P: State, S: State> Lens<P, S> {
             shared: Vec::new(),
             keep: None,
             describe: |_| {},
+            decide: |_| (),
+            exit: None,
             input: PhantomData,
         }
     }
+}
 
+impl<P: State, S: State, Out> Lens<P, S, NoInput, Out> {
     /// Makes the subgraph the target of `each`: every item begins a subgraph of its own, with what `begin` makes
     /// of it.
-    pub fn item<T>(self, begin: impl Fn(&T) -> Update<S> + Send + Sync + 'static) -> Lens<P, S, Takes<T>>
+    pub fn item<T>(self, begin: impl Fn(&T) -> Update<S> + Send + Sync + 'static) -> Lens<P, S, Takes<T>, Out>
     where
         T: Serialize + DeserializeOwned + Send + Sync + 'static,
     {
-        let Self { mut enter, leave, shared, keep, .. } = self;
+        let Self { mut enter, leave, shared, keep, decide, exit, .. } = self;
         enter.push(Box::new(move |_, item| {
             let item = item.expect("a node that takes an item is led to by `each`");
             begin(&item.value::<T>())
         }));
-        Lens { enter, leave, shared, keep, describe: NodeDescription::takes::<T>, input: PhantomData }
+        let describe = NodeDescription::takes::<T>;
+        Lens { enter, leave, shared, keep, describe, decide, exit, input: PhantomData }
     }
 }
 
-impl<P: State, S: State, T: Send + Sync + 'static> Lens<P, S, Takes<T>> {
+impl<P: State, S: State, In> Lens<P, S, In> {
+    /// Says that the subgraph may be left with an `R`: its node then decides with an [`Exited<R>`], which is
+    /// routed like any other decision.
+    pub fn exits<R: Route + Clone + Sync>(self) -> Lens<P, S, In, Exited<R>> {
+        let Self { enter, leave, shared, keep, describe, .. } = self;
+        let decide = |item: Option<&Item>| match item {
+            Some(item) => Exited::With((*item.value::<R>()).clone()),
+            None => Exited::Finished,
+        };
+        let exit = Some(ExitType::of::<R>());
+        Lens { enter, leave, shared, keep, describe, decide, exit, input: PhantomData }
+    }
+}
+
+impl<P: State, S: State, T: Send + Sync + 'static, Out> Lens<P, S, Takes<T>, Out> {
     /// Like [`keep`](Self::keep), with a key that depends on the item.
     #[must_use]
     pub fn keep_by_item(mut self, key: impl Fn(&T) -> String + Send + Sync + 'static) -> Self {
@@ -112,7 +137,7 @@ impl<P: State, S: State, T: Send + Sync + 'static> Lens<P, S, Takes<T>> {
     }
 }
 
-impl<P: State, S: State, In> Lens<P, S, In> {
+impl<P: State, S: State, In, Out> Lens<P, S, In, Out> {
     /// Gives the subgraph the value of a field.
     #[must_use]
     pub fn give<T, V, W>(self, outer: Field<P, T, V>, inner: Field<S, T, W>) -> Self
@@ -162,7 +187,7 @@ impl<P: State, S: State, In> Lens<P, S, In> {
         W: 'static,
     {
         let (to, from) = (outer.id(), inner.id());
-        self.shared.push(from);
+        self.shared.push((from, to));
         self.leave.push(Box::new(move |_, writes| {
             let own = writes.iter().filter(|write| write.field == from);
             let own = own.map(|write| P::Write::decode(&LoggedWrite { field: to, ..write.clone() }));
@@ -214,7 +239,7 @@ impl<P: State, S: State> Default for Lens<P, S> {
     }
 }
 
-impl<P: State, S: State, In> fmt::Debug for Lens<P, S, In> {
+impl<P: State, S: State, In, Out> fmt::Debug for Lens<P, S, In, Out> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lens").field("shared", &self.shared).finish_non_exhaustive()
     }

@@ -28,7 +28,7 @@ use self::nested::Nested;
 use super::ambient::Ambient;
 use super::event::EventLog;
 use super::graph::{Graph, Runtime};
-use crate::graph::{NodeRef, StateGraph};
+use crate::graph::{ExitType, NodeRef, Problem, Program, StateGraph};
 use crate::id::NodeName;
 use crate::state::{Json, State};
 
@@ -105,18 +105,54 @@ impl<P: State, C: Send + Sync + 'static> StateGraph<P, C> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn subgraph<S: State, In: 'static>(
+    pub fn subgraph<S: State, In: 'static, Out: Send + 'static>(
         &mut self,
         name: impl Into<NodeName>,
         graph: impl Into<Subgraph<S, C>>,
-        lens: Lens<P, S, In>,
-    ) -> NodeRef<In, ()> {
+        lens: Lens<P, S, In, Out>,
+    ) -> NodeRef<In, Out> {
         let Subgraph { runtime, own_context, .. } = graph.into();
-        let program = Arc::clone(&runtime.program);
+        let (program, name) = (Arc::clone(&runtime.program), name.into());
+        self.check_lens(&name, &program, &lens);
         let node = self.node(name, Nested { runtime, own_context, lens });
         self.nest(node, &program);
         node
     }
+}
+
+impl<P: State, C: Send + Sync + 'static> StateGraph<P, C> {
+    fn check_lens<S: State, In, Out>(
+        &mut self,
+        node: &NodeName,
+        program: &Program,
+        lens: &Lens<P, S, In, Out>,
+    ) {
+        if program.exit != lens.exit {
+            let name = |exit: Option<ExitType>| exit.map(|exit| exit.name());
+            self.problem(Problem::OtherExit {
+                node: node.clone(),
+                exit: name(program.exit),
+                lens: name(lens.exit),
+            });
+        }
+        for (inner, outer) in &lens.shared {
+            let (inner, outer) = (program.schema.field(*inner), self.schema().field(*outer).clone());
+            if last_segment(&inner.reducer) != last_segment(&outer.reducer) {
+                self.problem(Problem::SharedDifferently {
+                    node: node.clone(),
+                    outer: outer.name,
+                    outer_reducer: outer.reducer,
+                    inner: inner.name.clone(),
+                    inner_reducer: inner.reducer.clone(),
+                });
+            }
+        }
+    }
+}
+
+/// A reducer is written with or without its path.
+fn last_segment(path: &str) -> &str {
+    path.rsplit("::").next().unwrap_or(path).trim()
 }
 
 impl<S: State, C> fmt::Debug for Subgraph<S, C> {

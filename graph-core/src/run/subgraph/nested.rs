@@ -24,18 +24,24 @@ use crate::run::request::{Order, Stops, Verb, typed};
 use crate::state::State;
 
 /// A compiled graph and its lens, as a node.
-pub(super) struct Nested<P: State, S: State, In> {
+pub(super) struct Nested<P: State, S: State, In, Out> {
     pub(super) runtime: Arc<Runtime>,
     pub(super) own_context: bool,
-    pub(super) lens: Lens<P, S, In>,
+    pub(super) lens: Lens<P, S, In, Out>,
 }
 
 /// The signature of a node that runs a subgraph.
 pub(super) enum BySubgraph {}
 
-impl<P: State, S: State, C, In: 'static> IntoNode<P, C, BySubgraph> for Nested<P, S, In> {
+impl<P, S, C, In, Out> IntoNode<P, C, BySubgraph> for Nested<P, S, In, Out>
+where
+    P: State,
+    S: State,
+    In: 'static,
+    Out: Send + 'static,
+{
     type Input = In;
-    type Route = ();
+    type Route = Out;
 
     fn into_code(self) -> (NodeDescription, Code) {
         let mut description = NodeDescription::default();
@@ -49,7 +55,7 @@ impl<P: State, S: State, C, In: 'static> IntoNode<P, C, BySubgraph> for Nested<P
     }
 }
 
-impl<P: State, S: State, In> Nested<P, S, In> {
+impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
     async fn run(&self, task: ErasedTask) -> Result<Done, NodeError> {
         let ErasedTask { state, input, cell } = task;
         let state: Arc<dyn Any + Send + Sync> = state;
@@ -78,7 +84,7 @@ impl<P: State, S: State, In> Nested<P, S, In> {
             // It stands where the last run ended, and has had no input yet.
             loaded = loaded.filter(|head| head.checkpoint.id != kept.checkpoint);
         }
-        let mut delta = Delta::new(self.lens.shared.clone());
+        let mut delta = Delta::new(self.lens.shared.iter().map(|(inner, _)| *inner).collect());
         let (verb, loaded) = match loaded {
             None => {
                 let update = Box::new(self.lens.enter(&state, input.as_ref()));
@@ -149,7 +155,8 @@ impl<P: State, S: State, In> Nested<P, S, In> {
                 let state: S = typed(ended.state);
                 let update = self.lens.leave(&state, &ended.delta);
                 let update = update.map_err(|error| NodeError::new(NodeErrorKind::Codec, error))?;
-                Ok(Done { update: Some(Box::new(update)), route: Some(Box::new(())), kept: None })
+                let route = (self.lens.decide)(ended.exit.as_ref());
+                Ok(Done { update: Some(Box::new(update)), route: Some(Box::new(route)), kept: None })
             }
             Status::LimitReached { limit } => {
                 let graph = self.runtime.program.topology.name();
