@@ -73,6 +73,15 @@ impl ThreadId {
         alloc::format!("{self}{BELOW}{task}").into()
     }
 
+    /// The thread at the top, and the tasks that lead from there to this one, with `|` between them.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn levels(&self) -> (&str, String) {
+        match self.0.split_once(BELOW) {
+            Some((root, tasks)) => (root, tasks.replace(BELOW, "|")),
+            None => (&self.0, String::new()),
+        }
+    }
+
     /// Whether it is a subgraph's thread. Such threads are not listed, and are run by the thread above them.
     #[must_use]
     pub fn is_below(&self) -> bool {

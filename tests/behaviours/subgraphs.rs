@@ -657,3 +657,47 @@ fn what_does_not_fit_between_a_graph_and_its_subgraph_is_said_at_compile() {
         assert!(error.contains(part), "{part} is not in {error}");
     }
 }
+
+#[tokio::test]
+async fn the_state_of_every_level_is_visible_from_one_checkpoint() {
+    on_both_savers(|saver| async move {
+        let graph = around(nested(1), &Stage::default()).shared_checkpointer(saver);
+        let thread = graph.thread("t");
+        drop(open(thread.run(Outer::update().topic("deep")).await));
+        let levels = thread.head().await.expect("it ran").subgraphs().await.expect("the store reads");
+        let seen: Vec<_> = levels
+            .iter()
+            .map(|level| (level.path.len(), level.view.values["query"].clone(), level.view.next.clone()))
+            .collect();
+        assert_eq!(
+            seen,
+            [(1, "deep".into(), vec!["below".to_owned()]), (2, "deep".into(), vec!["ask".to_owned()])]
+        );
+        let config = &levels[1].view.config;
+        assert_eq!(config.thread_id, "t");
+        assert_eq!(config.checkpoint_ns, format!("{}|{}", levels[0].task, levels[1].task));
+        assert_eq!(levels[1].view.tasks[0].interrupts[0].value, "first?");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_thread_below_is_read_and_edited_with_its_own_graph() {
+    on_both_savers(|saver| async move {
+        let inner = asking_graph();
+        let graph = around(inner.clone(), &Stage::default()).shared_checkpointer(saver.clone());
+        let thread = graph.thread("t");
+        drop(open(thread.run(Outer::update().topic("rust")).await));
+        let levels = thread.head().await.expect("it ran").subgraphs().await.expect("the store reads");
+        let inner = inner.with_context(Stage::default()).shared_checkpointer(saver);
+        let below = inner.thread(levels[0].thread.clone());
+        assert_eq!(below.history().expect("it has a store").collect().await.expect("it reads").len(), 3);
+        below.edit(inner_said("edited")).await.expect("it is edited");
+
+        drop(open(thread.resume().await));
+        drop(open(thread.answer("one").await));
+        let state = thread.answer("two").await.expect("it goes on").finished().expect("it finishes");
+        assert_eq!(state.said, ["begun", "read rust", "edited", "one two", "ended"]);
+    })
+    .await;
+}

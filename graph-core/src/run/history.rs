@@ -68,6 +68,10 @@ impl<S: State> Past<S> {
         Ok(Self { runtime, thread, loaded, state: typed(state) })
     }
 
+    pub(super) fn parts(&self) -> (&Runtime, &ThreadId, &Loaded) {
+        (&self.runtime, &self.thread, &self.loaded)
+    }
+
     /// The checkpoint's id.
     pub fn id(&self) -> CheckpointId {
         self.loaded.checkpoint.id

@@ -50,7 +50,7 @@ pub use graph::Graph;
 pub use history::{History, Past};
 pub use outcome::{Interrupt, Run, Status, Unfinished};
 pub use request::{RunRequest, RunStream};
-pub use subgraph::{Lens, Subgraph};
+pub use subgraph::{Lens, Subgraph, SubgraphView};
 pub use thread::Thread;
 pub use tokio_util::sync::CancellationToken;
 pub use trace::{TraceLog, TraceRecord};

@@ -34,7 +34,7 @@ pub struct CheckpointView {
 pub struct ConfigView {
     /// The thread.
     pub thread_id: String,
-    /// The path of the subgraph; empty for the root.
+    /// Which subgraph: the tasks that run it, from the root down, with `|` between them; empty for the root.
     pub checkpoint_ns: String,
     /// The checkpoint.
     pub checkpoint_id: String,
@@ -83,9 +83,10 @@ pub struct InterruptView {
 impl CheckpointView {
     pub(super) fn of(thread: &ThreadId, loaded: &Loaded) -> Self {
         let checkpoint = &loaded.checkpoint;
+        let (root, below) = thread.levels();
         let config = |id: CheckpointId| ConfigView {
-            thread_id: thread.to_string(),
-            checkpoint_ns: String::new(),
+            thread_id: root.to_string(),
+            checkpoint_ns: below.clone(),
             checkpoint_id: id.to_string(),
         };
         let field = |id| loaded.schema.field(id).name.clone();

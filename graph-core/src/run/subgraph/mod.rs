@@ -12,6 +12,7 @@
 
 mod delta;
 mod lens;
+mod levels;
 mod nested;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) use self::delta::{Delta, is_start};
 pub use self::lens::Lens;
+pub use self::levels::SubgraphView;
 use self::nested::Nested;
 use super::ambient::Ambient;
 use super::event::EventLog;
