@@ -19,7 +19,7 @@ use crate::durability::Durability;
 use crate::fault::Trouble;
 use crate::file::File;
 use crate::options::SqliteOptions;
-use crate::queue::{Done, Job, Request};
+use crate::queue::{Done, Job, Queue, Request};
 use crate::reader::{self, Readers, Seen};
 use crate::rows::{CheckpointRow, ThreadRow};
 use crate::session::{Counted, Sessions};
@@ -117,7 +117,10 @@ impl SqliteSaver {
             Durability::Exit if matches!(job.request, Request::Flush(_)) => shared.writer.queue.push(job),
             Durability::Process | Durability::Exit => shared.writer.write_here(job),
         }
-        answer.await.map_err(|_| Trouble::WriterGone)?
+        let mut waiting = Waiting { queue: &shared.writer.queue, answered: false };
+        let answer = answer.await;
+        waiting.answered = true;
+        answer.map_err(|_| Trouble::WriterGone)?
     }
 
     async fn tell_writer(&self, request: Request) -> Result<(), StoreError> {
@@ -141,6 +144,22 @@ impl SqliteSaver {
                 reading.await.map_err(|error| StoreError::Io(Box::new(error)))?
             }
             Err(_) => shared.read(read),
+        }
+    }
+}
+
+/// Somebody who waits for an answer of the writer.
+struct Waiting<'q> {
+    queue: &'q Queue,
+    answered: bool,
+}
+
+impl Drop for Waiting<'_> {
+    /// Who gives up waiting leaves a request behind that is still carried out. Whoever reads next sees what came
+    /// of it: a run that was dropped could otherwise overtake the run that continues it.
+    fn drop(&mut self) {
+        if !self.answered {
+            self.queue.push(Job { request: Request::Settle, reply: None });
         }
     }
 }

@@ -49,7 +49,7 @@ impl Lines {
 /// An event in a few words.
 fn line(event: &RunEvent) -> String {
     match &event.kind {
-        EventKind::RunStarted { graph, thread } => format!("run of {graph} on {thread}"),
+        EventKind::RunStarted { graph, thread, .. } => format!("run of {graph} on {thread}"),
         EventKind::SuperstepStarted { step, nodes } => format!("{step}: {nodes:?}"),
         EventKind::TaskStarted { node, attempt, .. } => format!("{node} starts {attempt}"),
         EventKind::TaskFinished { node, recorded, .. } if *recorded => format!("{node} was finished"),

@@ -20,6 +20,7 @@ mod runtime_values;
 mod send;
 mod state_change;
 mod step_timeout;
+mod streaming;
 mod subgraphs;
 mod supersteps;
 mod support;

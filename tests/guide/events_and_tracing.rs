@@ -1,8 +1,42 @@
 //! Snippets of `docs/events-and-tracing.md`.
 
-use superstep::run::{EventKind, RunEvent, TraceLog};
+use std::future::IntoFuture;
+
+use superstep::run::{EventKind, Received, RunEvent, TraceLog, View};
 
 use super::story::{stories, topic};
+
+#[tokio::test]
+async fn a_run_is_seen_through_views() -> super::Result {
+    let (stories, _) = stories();
+    let mut run = stories.thread("c").run(topic("Rust")).stream().view(View::Updates | View::Values);
+    while let Some(event) = run.next().await {
+        match &event.kind {
+            EventKind::Update { node, writes, .. } => println!("{node} {} {}", writes[0].op, writes[0].field),
+            EventKind::Values { step, values } => println!("after step {step} the state is {values}"),
+            _ => {}
+        }
+    }
+    run.finish().await?.interrupted()?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_has_subscribers() -> super::Result {
+    let (stories, _) = stories();
+    let mut request = stories.thread("d").run(topic("Rust"));
+    let feed = request.feed(1024);
+    let run = tokio::spawn(request.into_future());
+    let mut events = feed.subscribe_from(0);
+    while let Some(received) = events.next().await {
+        match received {
+            Received::Event(event) => println!("{}", event.seq),
+            Received::Missed { from, to } => println!("{from} to {to} are gone"),
+        }
+    }
+    run.await??.interrupted()?;
+    Ok(())
+}
 
 #[tokio::test]
 async fn a_run_is_watched() -> super::Result {

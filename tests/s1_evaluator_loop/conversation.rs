@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use superstep::nodes::graphs::AgentState;
 use superstep::nodes::message::{Message, ToolStatus, unanswered_tool_calls};
 use superstep::nodes::model::{ModelEvent, ModelRequest, Purpose, Scripted, Turn};
-use superstep::nodes::node::{MODEL_EVENT, ModelChunk};
+use superstep::nodes::node::ModelChunk;
 use superstep::prelude::*;
 use superstep::run::{EventKind, RunEvent};
 
@@ -105,9 +105,8 @@ async fn what_a_model_says_is_emitted_piece_by_piece_while_the_run_is_observed()
     let chunks = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&chunks);
     let observer = move |event: &RunEvent| {
-        if let EventKind::Custom { name, node, data, .. } = &event.kind {
-            assert_eq!(name, MODEL_EVENT);
-            let chunk: ModelChunk = data.decode().unwrap();
+        if let EventKind::MessageChunk { node, chunk, .. } = &event.kind {
+            let chunk: ModelChunk = chunk.decode().unwrap();
             assert_eq!(node.as_str(), chunk.purpose.as_str());
             sink.lock().unwrap().push(chunk);
         }

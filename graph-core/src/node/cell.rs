@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::sync::atomic::{AtomicU32, Ordering};
-use core::task::Waker;
+use core::task::{Context, Poll, Waker};
 
 use spin::Mutex;
 
@@ -41,6 +41,11 @@ pub(crate) struct RunCell {
 /// Receives what nodes emit.
 pub(crate) trait CustomSink: Send + Sync {
     fn custom(&self, node: &NodeName, step: i64, name: &str, data: Json);
+
+    fn message(&self, node: &NodeName, step: i64, chunk: Json);
+
+    /// Waits until whoever drives the run has kept up with what was emitted.
+    fn poll_room(&self, context: &Context<'_>) -> Poll<()>;
 }
 
 impl RunCell {

@@ -5,7 +5,7 @@ use core::fmt;
 
 use serde::Serialize;
 
-use super::cell::TaskCell;
+use super::cell::{CustomSink, TaskCell};
 use super::function::FromTask;
 use super::input::NoInput;
 use super::task::Task;
@@ -131,18 +131,36 @@ impl Emit {
         self.cell.run.sink.is_some()
     }
 
-    /// Emits a custom event, which also shows that the attempt is alive. A value that has no JSON form is emitted as its error text.
+    /// Emits a custom event, which also shows that the attempt is alive. A value that has no JSON form is emitted
+    /// as its error text.
+    ///
+    /// It never waits. Where the handle of a streamed run is not asked for events for long, the node is held up
+    /// at its next await.
     pub fn emit<T: Serialize + ?Sized>(&self, name: &str, data: &T) {
-        self.cell.beat(self.attempt);
-        let Some(sink) = &self.cell.run.sink else { return };
-        if !self.cell.is_current(self.attempt) {
-            return;
+        if let Some(sink) = self.sink() {
+            sink.custom(self.cell.node(), self.cell.facts.step, name, encoded(data));
         }
-        let data = Json::encode(data).unwrap_or_else(|error| {
-            Json::encode(&alloc::format!("cannot be encoded: {error}")).expect("a text has a JSON form")
-        });
-        sink.custom(self.cell.node(), self.cell.facts.step, name, data);
     }
+
+    /// Emits a piece of a message: what a model says, as it says it. Like [`emit`](Self::emit) otherwise.
+    pub fn message<T: Serialize + ?Sized>(&self, chunk: &T) {
+        if let Some(sink) = self.sink() {
+            sink.message(self.cell.node(), self.cell.facts.step, encoded(chunk));
+        }
+    }
+
+    /// Where events go, while the attempt counts and somebody observes the run.
+    fn sink(&self) -> Option<&Arc<dyn CustomSink>> {
+        self.cell.beat(self.attempt);
+        let sink = self.cell.run.sink.as_ref()?;
+        self.cell.is_current(self.attempt).then_some(sink)
+    }
+}
+
+fn encoded<T: Serialize + ?Sized>(data: &T) -> Json {
+    Json::encode(data).unwrap_or_else(|error| {
+        Json::encode(&alloc::format!("cannot be encoded: {error}")).expect("a text has a JSON form")
+    })
 }
 
 impl<S: State, C> FromTask<S, C> for Emit {

@@ -108,6 +108,9 @@ impl Attempt {
             ready!(wait.as_mut().poll(context));
             self.wait = None;
         }
+        if let Some(sink) = &cell.run.sink {
+            ready!(sink.poll_room(context));
+        }
         if let Phase::Ready(task) = &mut self.phase {
             let task = task.take().expect("a task is started once");
             let start = code.code.as_ref().expect("only nodes with code are run");

@@ -28,14 +28,14 @@ use crate::state::{ErasedState, FieldId, Json, LoggedWrite};
 
 /// Carries out a caller's order, from its first look at the thread to the end of the run.
 pub(super) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result<Ended, RunError> {
-    let Order { verb, thread, observers, .. } = &mut order;
+    let Order { verb, thread, observers, queue, .. } = &mut order;
     if thread.is_below() {
         return Err(RunError::Subgraph { thread: thread.clone() });
     }
     runtime.register().await?;
     let run = RunId(runtime.ambient.id());
     let observers: Vec<_> = runtime.observers.iter().cloned().chain(take(observers)).collect();
-    let log = EventLog::new(run, Arc::clone(&runtime.ambient), observers);
+    let log = EventLog::new(run, Arc::clone(&runtime.ambient), observers, queue.take());
     let has_input = matches!(verb, Verb::Input { .. });
     let mut loaded = match &runtime.saver {
         Some(_) => runtime.load(thread, At::Head).await?,

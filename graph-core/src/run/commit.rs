@@ -193,6 +193,7 @@ impl Driver {
         self.base = Some(id);
         self.step = step;
         self.older = None;
+        self.values_after_barrier();
         self.emit(|driver| {
             let barrier = driver.machine.barrier().expect("the machine waits at its barrier");
             let name = |node: NodeId| driver.runtime.program.topology.node_name(node).clone();

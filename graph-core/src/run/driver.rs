@@ -160,10 +160,15 @@ impl Driver {
 
     /// Runs until the machine stops.
     pub(super) async fn drive(mut self, begin: Begin) -> Result<Ended, RunError> {
+        let resumes = matches!(begin, Begin::Resume(_));
         self.emit(|driver| EventKind::RunStarted {
             graph: driver.runtime.program.topology.name.clone(),
             thread: driver.cell.thread.clone(),
+            resumes: driver.base.filter(|_| resumes),
         });
+        if resumes {
+            self.values();
+        }
         let result = self.run(begin).await;
         // A store that fails ends the run while tasks are under way.
         self.cell.revoke();
@@ -215,7 +220,10 @@ impl Driver {
             return self.adopt(*loaded);
         }
         let passed = match self.merge_superstep() {
-            Ok(None) => AtBarrier::Passed,
+            Ok(None) => {
+                self.values_after_barrier();
+                AtBarrier::Passed
+            }
             Ok(Some(checkpoint)) => self.store(checkpoint).await?,
             Err(error) => {
                 self.unmergeable = Some(error);

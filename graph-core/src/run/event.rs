@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::vec::Vec;
 
 use alloc::string::String;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ambient::Ambient;
 use super::outcome::{Interrupt, Status};
+use super::stream::{EventQueue, View, Views};
 use crate::checkpoint::Source;
 use crate::error::ErrorReport;
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
@@ -57,6 +59,9 @@ pub enum EventKind {
         graph: NodeName,
         /// The thread.
         thread: ThreadId,
+        /// The checkpoint whose unfinished work it continues; `None` for a new input.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resumes: Option<CheckpointId>,
     },
     /// A superstep's tasks are about to run.
     SuperstepStarted {
@@ -90,6 +95,26 @@ pub enum EventKind {
         route: Option<String>,
         /// Whether the result was recorded by an earlier run, so that the task did not run now.
         recorded: bool,
+    },
+    /// What a task that finished has written, by the names of the fields. Built for [`View::Updates`] only.
+    Update {
+        /// The superstep.
+        step: i64,
+        /// The task's position in it.
+        task: u32,
+        /// The node.
+        node: NodeName,
+        /// What it wrote, in order.
+        writes: Vec<NamedWrite>,
+        /// Whether the result was recorded by an earlier run, so that the task did not run now.
+        recorded: bool,
+    },
+    /// The state after a superstep; on a resume also the state that it continues. Built for [`View::Values`] only.
+    Values {
+        /// The step of the checkpoint that has this state.
+        step: i64,
+        /// The state, as an object by the names of the fields; those that are never stored are left out.
+        values: Json,
     },
     /// A task asked and waits for answers.
     TaskPaused {
@@ -125,6 +150,15 @@ pub enum EventKind {
         name: String,
         /// Its data.
         data: Json,
+    },
+    /// A piece of a message, emitted by a node with [`Emit::message`](crate::node::Emit::message).
+    MessageChunk {
+        /// The superstep.
+        step: i64,
+        /// The node.
+        node: NodeName,
+        /// The piece.
+        chunk: Json,
     },
     /// A checkpoint was stored.
     CheckpointSaved {
@@ -168,10 +202,28 @@ pub enum EventKind {
     },
 }
 
+/// One write, by the name of its field.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedWrite {
+    /// The field.
+    pub field: String,
+    /// What happened to it: the name of a logged operation, `set` for an overwrite, or `reduce` where a reducer
+    /// has no operation of its own.
+    pub op: String,
+    /// Its operand.
+    pub value: Json,
+}
+
 /// Watches runs. Called in the order of events, on the thread that causes them: return soon.
 pub trait Observer: Send + Sync + 'static {
     /// An event happened.
     fn on_event(&self, event: &RunEvent);
+
+    /// What it wants built. Whatever it says, it is given every event of the log; but values and updates are in
+    /// the log only where somebody wants them.
+    fn views(&self) -> Views {
+        View::Debug.into()
+    }
 }
 
 impl<F: Fn(&RunEvent) + Send + Sync + 'static> Observer for F {
@@ -192,6 +244,8 @@ struct Shared {
     run: RunId,
     ambient: Arc<dyn Ambient>,
     observers: Vec<Arc<dyn Observer>>,
+    queue: Option<Arc<EventQueue>>,
+    wanted: Views,
     next_seq: Mutex<u64>,
 }
 
@@ -201,11 +255,14 @@ impl EventLog {
         run: RunId,
         ambient: Arc<dyn Ambient>,
         observers: Vec<Arc<dyn Observer>>,
+        queue: Option<Arc<EventQueue>>,
     ) -> Option<Arc<Self>> {
-        if observers.is_empty() {
+        if observers.is_empty() && queue.is_none() {
             return None;
         }
-        let shared = Arc::new(Shared { run, ambient, observers, next_seq: Mutex::new(0) });
+        let of_queue = queue.as_ref().map_or(Views::NONE, |queue| queue.views);
+        let wanted = observers.iter().fold(of_queue, |wanted, observer| wanted | observer.views());
+        let shared = Arc::new(Shared { run, ambient, observers, queue, wanted, next_seq: Mutex::new(0) });
         Some(Arc::new(Self { shared, path: Vec::new() }))
     }
 
@@ -216,14 +273,22 @@ impl EventLog {
         Arc::new(Self { shared: Arc::clone(&self.shared), path })
     }
 
+    /// Whether somebody wants the events that are built for this view only.
+    pub(crate) fn wants(&self, view: View) -> bool {
+        self.shared.wanted.has(view)
+    }
+
     pub(crate) fn write(&self, kind: EventKind) {
-        let Shared { run, ambient, observers, next_seq } = &*self.shared;
+        let Shared { run, ambient, observers, queue, next_seq, .. } = &*self.shared;
         let at_ms = u64::try_from(ambient.now().as_millis()).unwrap_or(u64::MAX);
         // Held while observers are called, so that every one sees the log in order. An observer that panicked
         // has broken no invariant of ours.
         let mut seq = next_seq.lock().unwrap_or_else(PoisonError::into_inner);
         let event = RunEvent { seq: *seq, at_ms, run: *run, path: self.path.clone(), kind };
         *seq += 1;
+        if let Some(queue) = queue {
+            queue.push(&event);
+        }
         for observer in observers {
             observer.on_event(&event);
         }
@@ -233,6 +298,17 @@ impl EventLog {
 impl CustomSink for EventLog {
     fn custom(&self, node: &NodeName, step: i64, name: &str, data: Json) {
         self.write(EventKind::Custom { step, node: node.clone(), name: name.into(), data });
+    }
+
+    fn message(&self, node: &NodeName, step: i64, chunk: Json) {
+        self.write(EventKind::MessageChunk { step, node: node.clone(), chunk });
+    }
+
+    fn poll_room(&self, context: &Context<'_>) -> Poll<()> {
+        match &self.shared.queue {
+            Some(queue) => queue.poll_room(context),
+            None => Poll::Ready(()),
+        }
     }
 }
 

@@ -1,9 +1,14 @@
 //! What the driver tells its observers.
 
+use std::collections::BTreeMap;
+
 use super::driver::Driver;
-use super::event::EventKind;
+use super::event::{EventKind, NamedWrite};
+use super::stream::View;
+use crate::checkpoint::Source;
 use crate::graph::NodeId;
 use crate::id::NodeName;
+use crate::state::{Json, Lifetime, Logged};
 
 impl Driver {
     /// Builds and logs an event, if anybody reads the log.
@@ -26,6 +31,57 @@ impl Driver {
                 recorded,
             }
         });
+        self.update(task, recorded);
+    }
+
+    /// Tells what a task wrote by the names of its fields, if somebody wants to know.
+    fn update(&self, task: u32, recorded: bool) {
+        let Some(log) = self.log.as_ref().filter(|log| log.wants(View::Updates)) else {
+            return;
+        };
+        let planned = self.machine.task(task).expect("a task of the running superstep");
+        if planned.node == NodeId::START {
+            return;
+        }
+        let (node, step) = self.place(task);
+        let output = self.slots[task as usize].output.as_ref();
+        let writes = output.map_or(&[][..], |output| &output.writes).iter().map(|write| {
+            let field = self.runtime.program.schema.field(write.field).name.clone();
+            let (op, value) = match &write.write {
+                Logged::Op(op) => (op.name(), op.operand()),
+                Logged::Reduce(argument) => ("reduce", argument),
+            };
+            NamedWrite { field, op: op.into(), value: value.clone() }
+        });
+        log.write(EventKind::Update { step, task, node, writes: writes.collect(), recorded });
+    }
+
+    /// Tells the state as of the last barrier, if somebody wants to know.
+    pub(super) fn values(&self) {
+        let Some(log) = self.log.as_ref().filter(|log| log.wants(View::Values)) else {
+            return;
+        };
+        let schema = &self.runtime.program.schema;
+        let stored = schema.ids().filter(|field| schema.field(*field).lifetime != Lifetime::Unstored);
+        let values: BTreeMap<&str, Json> = stored
+            .map(|field| {
+                let value = self.state.encode_field(field).unwrap_or_else(|error| {
+                    // Only without a checkpointer: it would have refused the state.
+                    let text = std::format!("cannot be encoded: {error}");
+                    Json::encode(&text).expect("a text has a JSON form")
+                });
+                (schema.field(field).name.as_str(), value)
+            })
+            .collect();
+        let values = Json::encode(&values).expect("an object of JSON values has a JSON form");
+        log.write(EventKind::Values { step: self.step, values });
+    }
+
+    /// The same at a barrier. An input has changed nothing yet at its own.
+    pub(super) fn values_after_barrier(&self) {
+        if self.machine.barrier().is_some_and(|barrier| barrier.source != Source::Input) {
+            self.values();
+        }
     }
 
     pub(super) fn superstep_started(&self) {

@@ -3,26 +3,25 @@
 use std::boxed::Box;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::future::{Future, IntoFuture, poll_fn};
+use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::string::String;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 use std::vec::Vec;
 
 use serde::Serialize;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::begin::carry_out;
 use super::breakpoints::Wanted;
 use super::driver::Ended;
 use super::error::RunError;
-use super::event::{Observer, RunEvent};
+use super::event::Observer;
 use super::graph::Runtime;
 use super::outcome::Run;
+use super::stream::{EventQueue, Feed, RunStream, Views, Wants};
 use crate::engine::Limits;
 use crate::graph::SelectNodes;
 use crate::id::{InterruptId, ThreadId};
@@ -45,7 +44,7 @@ pub struct RunRequest<S> {
 }
 
 /// A run under way.
-type Running<S> = Pin<Box<dyn Future<Output = Result<Run<S>, RunError>> + Send>>;
+pub(super) type Running<S> = Pin<Box<dyn Future<Output = Result<Run<S>, RunError>> + Send>>;
 
 /// What is to be done, without types.
 pub(super) struct Order {
@@ -55,6 +54,8 @@ pub(super) struct Order {
     pub(super) stops: Stops,
     pub(super) breakpoints: Wanted,
     pub(super) observers: Vec<Arc<dyn Observer>>,
+    /// The way to the handle that drives the run, where there is one.
+    pub(super) queue: Option<Arc<EventQueue>>,
     pub(super) metadata: BTreeMap<String, Json>,
 }
 
@@ -100,6 +101,7 @@ impl<S: State> RunRequest<S> {
             stops,
             breakpoints: Wanted::default(),
             observers: Vec::new(),
+            queue: None,
             metadata: BTreeMap::new(),
         };
         Self { runtime, order, state: PhantomData }
@@ -162,16 +164,61 @@ impl<S: State> RunRequest<S> {
         self
     }
 
-    /// Starts the run and hands out its events. The handle drives the run: nothing happens between two calls
-    /// of [`next`](RunStream::next) but what tasks in flight do, nothing is lost, and dropping the handle
-    /// cancels the run at a resumable point.
-    pub fn stream(mut self) -> RunStream<S> {
-        let (sender, events) = mpsc::unbounded_channel();
-        self.order.observers.push(Arc::new(move |event: &RunEvent| {
-            // Once the handle is gone nobody misses the event.
-            drop(sender.send(event.clone()));
-        }));
-        RunStream { events, run: Some(self.into_future()), ended: None }
+    /// Builds the events of these views too, for observers and subscribers: values and updates are built only
+    /// where somebody wants them.
+    pub fn include(mut self, views: impl Into<Views>) -> Self {
+        self.order.observers.push(Arc::new(Wants(views.into())));
+        self
+    }
+
+    /// A feed of this run's events, for those who do not drive it. It holds the latest `capacity` events.
+    ///
+    /// ```
+    /// # extern crate superstep_core as superstep;
+    /// # use superstep::graph::{END, START, StateGraph};
+    /// # use superstep::run::Received;
+    /// # use superstep::state::{State, Update};
+    /// # #[derive(State, Clone, Default)]
+    /// # struct Essay { draft: String }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let mut g = StateGraph::<Essay>::new("essay");
+    /// # let write = g.node("write", || async { Essay::update().draft("…") });
+    /// # g.edge(START, write);
+    /// # g.edge(write, END);
+    /// # let essays = g.compile()?;
+    /// let mut request = essays.run(Essay::update());
+    /// let feed = request.feed(1024);
+    /// let run = tokio::spawn(request.into_future());
+    ///
+    /// let mut events = feed.subscribe_from(0);
+    /// while let Some(received) = events.next().await {
+    ///     match received {
+    ///         Received::Event(event) => println!("{} {:?}", event.seq, event.kind),
+    ///         Received::Missed { from, to } => println!("{from} to {to} are gone"),
+    ///     }
+    /// }
+    /// # run.await??.finished()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn feed(&mut self, capacity: usize) -> Feed {
+        let (feed, writer) = Feed::new(capacity);
+        self.order.observers.push(Arc::new(writer));
+        feed
+    }
+
+    /// Hands out the events of the run, which starts when the first one is asked for. The handle drives the run:
+    /// nothing happens between two calls of [`next`](RunStream::next) but what tasks in flight do, nothing is
+    /// lost, and dropping the handle cancels the run at a resumable point.
+    pub fn stream(self) -> RunStream<S> {
+        RunStream::new(self)
+    }
+
+    /// The run, whose events go into `queue`.
+    pub(super) fn watched(mut self, queue: Arc<EventQueue>) -> Running<S> {
+        self.order.queue = Some(queue);
+        self.into_future()
     }
 }
 
@@ -198,52 +245,5 @@ pub(super) fn typed<S: State>(state: Arc<dyn ErasedState>) -> S {
 impl<S> fmt::Debug for RunRequest<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunRequest").field("thread", &self.order.thread).finish_non_exhaustive()
-    }
-}
-
-/// A run that is watched: a lossless log of its events, and its end.
-#[must_use = "a run goes on while its handle is asked for events, and is cancelled when that is dropped"]
-pub struct RunStream<S> {
-    events: mpsc::UnboundedReceiver<RunEvent>,
-    run: Option<Running<S>>,
-    ended: Option<Result<Run<S>, RunError>>,
-}
-
-impl<S: State> RunStream<S> {
-    /// The next event; `None` after the last.
-    pub async fn next(&mut self) -> Option<RunEvent> {
-        poll_fn(|context| {
-            // Events first: the run waits until what it has done is taken in.
-            if let Ok(event) = self.events.try_recv() {
-                return Poll::Ready(Some(event));
-            }
-            if let Some(run) = &mut self.run
-                && let Poll::Ready(ended) = run.as_mut().poll(context)
-            {
-                self.ended = Some(ended);
-                self.run = None;
-            }
-            match self.run {
-                Some(_) => self.events.poll_recv(context),
-                // A node may have kept its `Emit`, and with it the log: that the run has ended is the end.
-                None => Poll::Ready(self.events.try_recv().ok()),
-            }
-        })
-        .await
-    }
-
-    /// Runs to the end, dropping the events that are left, and says how it ended.
-    ///
-    /// # Errors
-    /// See [`RunError`].
-    pub async fn finish(mut self) -> Result<Run<S>, RunError> {
-        while self.next().await.is_some() {}
-        self.ended.take().expect("the log of a run ends after the run")
-    }
-}
-
-impl<S> fmt::Debug for RunStream<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunStream").field("ended", &self.ended.is_some()).finish_non_exhaustive()
     }
 }

@@ -68,7 +68,7 @@ impl Observer for TraceLog {
             // A subgraph's run is part of the call of its task.
             EventKind::RunStarted { .. } | EventKind::RunFinished { .. } | EventKind::RunFailed { .. }
                 if !event.path.is_empty() => {}
-            EventKind::RunStarted { graph, thread } => records.push(TraceRecord {
+            EventKind::RunStarted { graph, thread, .. } => records.push(TraceRecord {
                 id: trace_id.clone(),
                 op_name: graph.to_string(),
                 trace_id,

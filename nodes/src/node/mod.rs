@@ -30,7 +30,7 @@
 //! a thread, so no two messages of a conversation share an id, and the same run makes the same ids.
 //!
 //! **Everything can be watched.** While a run is observed, what a model says is emitted piece by piece as
-//! custom events named [`MODEL_EVENT`], with a [`ModelChunk`] as data.
+//! a message chunk of the run's log: a [`ModelChunk`].
 
 mod agent;
 mod agent_next;
@@ -58,7 +58,7 @@ pub use decider_next::DeciderNext;
 pub use evaluator::Evaluator;
 pub use fields::MessagesField;
 pub use llm_calls::LlmCalls;
-pub use model_chunk::{MODEL_EVENT, ModelChunk};
+pub use model_chunk::ModelChunk;
 pub use ranker::Ranker;
 pub use tools::Tools;
 pub use turn_evaluation::TurnEvaluation;

@@ -7,7 +7,7 @@ use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, Emit, OnUnknown, Task, TaskInfo};
 use superstep_core::state::State;
 
-use super::model_chunk::{MODEL_EVENT, ModelChunk};
+use super::model_chunk::ModelChunk;
 use crate::message::MessageId;
 use crate::model::{Accumulator, ChatModel, ModelError, ModelReply, ModelRequest};
 
@@ -64,7 +64,7 @@ impl ModelCalls {
         let mut reply = Accumulator::new(model.name());
         while let Some(event) = events.next().await {
             let event = event?;
-            self.emit.emit(MODEL_EVENT, &ModelChunk { purpose, event: event.clone() });
+            self.emit.message(&ModelChunk { purpose, event: event.clone() });
             reply.push(event)?;
         }
         Ok(reply.finish()?)

@@ -4,10 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{ModelEvent, Purpose};
 
-/// The name of the custom events that carry a [`ModelChunk`].
-pub const MODEL_EVENT: &str = "model";
-
-/// One piece of what a model says, emitted as a custom event while a run is observed.
+/// One piece of what a model says, emitted as a message chunk while a run is observed.
 ///
 /// A call whose outcome is taken from the record says nothing anew, so it emits nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

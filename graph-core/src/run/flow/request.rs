@@ -17,7 +17,8 @@ use crate::id::{CheckpointId, RunId, ThreadId};
 use crate::run::error::RunError;
 use crate::run::event::{Observer, RunEvent};
 use crate::run::outcome::{Interrupt, Run, Status, Unfinished};
-use crate::run::request::{RunRequest, RunStream};
+use crate::run::request::RunRequest;
+use crate::run::stream::{RunStream, Views};
 use crate::state::{Json, Update};
 
 /// A run of a flow, ready to start: await it, or [`stream`](Self::stream) its events.
@@ -97,6 +98,11 @@ pub struct FlowStream<O> {
 }
 
 impl<O: DeserializeOwned> FlowStream<O> {
+    /// Shows only the events of these views. See [`RunStream::view`].
+    pub fn view(self, views: impl Into<Views>) -> Self {
+        Self { stream: self.stream.view(views), ..self }
+    }
+
     /// The next event; `None` after the last.
     pub async fn next(&mut self) -> Option<RunEvent> {
         self.stream.next().await

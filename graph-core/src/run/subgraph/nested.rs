@@ -115,9 +115,14 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
             verb,
             thread,
             limits: runtime.limits,
-            stops: Stops { drain: around.drain.clone(), ..Stops::default() },
+            stops: Stops {
+                drain: around.drain.clone(),
+                step_timeout: runtime.step_timeout,
+                ..Stops::default()
+            },
             breakpoints: Wanted::default(),
             observers: Vec::new(),
+            queue: None,
             metadata: around.metadata.clone(),
         };
         let beginning = Beginning {
