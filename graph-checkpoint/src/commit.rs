@@ -4,10 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rusqlite::{Connection, ErrorCode, params};
-use superstep_core::checkpoint::{Checkpoint, Commit, Committed, GraphDescription, StoreError};
+use superstep_core::checkpoint::{
+    AnsweredBy, AskRecord, Checkpoint, Commit, Committed, GraphDescription, StoreError,
+};
 use superstep_core::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
 use superstep_core::state::{Json, Schema};
 
+use crate::ask;
 use crate::bodies::BodyTable;
 use crate::described::{Described, Key, schema, topology};
 use crate::encode::Encoder;
@@ -362,7 +365,7 @@ impl Live {
         let asks = match place {
             None => Vec::new(),
             Some(place) => {
-                work::asks(&self.connection, Seen { seq: place.base, worker: place.thread, head: true })?
+                ask::on(&self.connection, Seen { seq: place.base, worker: place.thread, head: true })?
             }
         };
         for (position, (interrupt, _)) in answers.iter().enumerate() {
@@ -375,9 +378,36 @@ impl Live {
             }
         }
         let Some(place) = place else { return Ok(()) };
-        answers
-            .iter()
-            .try_for_each(|(interrupt, answer)| work::answer(&self.connection, place, *interrupt, answer))
+        answers.iter().try_for_each(|(interrupt, answer)| {
+            let asked = asks.iter().find(|ask| ask.id == *interrupt);
+            let asked =
+                asked.ok_or_else(|| crate::fault::corrupt("a question", "it was there and is gone"))?;
+            ask::answer(&self.connection, place, &AskRecord { answer: Some(answer.clone()), ..asked.clone() })
+        })
+    }
+
+    /// Answers with their defaults the questions whose deadline has passed, and returns them.
+    pub(crate) fn expire(
+        &mut self,
+        graph: &NodeName,
+        thread: Option<&ThreadId>,
+        now_ms: u64,
+    ) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+        let due = ask::open(&self.connection, graph, ask::Open::Due(latest(now_ms)))?;
+        let mut expired = Vec::new();
+        for (name, place) in due.into_iter().filter(|(name, _)| thread.is_none_or(|thread| thread == name)) {
+            if let Some(known) = self.threads.get_mut(&name) {
+                known.work = true;
+            }
+            let asks = ask::on(&self.connection, Seen { seq: place.base, worker: place.thread, head: true })?;
+            for mut asked in asks.into_iter().filter(|asked| asked.is_overdue(now_ms)) {
+                asked.answer = asked.deadline.as_ref().map(|deadline| deadline.default.clone());
+                asked.answered_by = AnsweredBy::Deadline;
+                ask::answer(&self.connection, place, &asked)?;
+                expired.push((name.clone(), asked));
+            }
+        }
+        Ok(expired)
     }
 
     pub(crate) fn fork(
@@ -394,6 +424,11 @@ impl Live {
         }
         insert_thread(&self.connection, self.next_thread()?, to, &source.graph, seen.seq)
     }
+}
+
+/// A time as SQLite compares it.
+pub(crate) fn latest(now_ms: u64) -> i64 {
+    i64::try_from(now_ms).unwrap_or(i64::MAX)
 }
 
 /// What a checkpoint builds on.

@@ -292,6 +292,11 @@ impl Outline {
         self.next.iter().any(|next| next.node == *node)
     }
 
+    /// Whether anything is next.
+    pub(crate) fn leads_on(&self) -> bool {
+        self.next.iter().any(|next| !next.node.is_end())
+    }
+
     pub(crate) fn ran(&self) -> Vec<NodeName> {
         self.tasks.iter().map(|task| task.node.clone()).collect()
     }

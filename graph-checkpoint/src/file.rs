@@ -56,8 +56,10 @@ CREATE TABLE pending(
 ) STRICT;
 CREATE TABLE ask(
     id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, base INTEGER NOT NULL, interrupt BLOB NOT NULL,
-    text TEXT NOT NULL, answer TEXT, sum INTEGER NOT NULL, UNIQUE(thread, base, interrupt)
+    text TEXT NOT NULL, deadline INTEGER, fallback TEXT, answer TEXT, by_deadline INTEGER NOT NULL,
+    sum INTEGER NOT NULL, UNIQUE(thread, base, interrupt)
 ) STRICT;
+CREATE INDEX ask_open ON ask(deadline, thread, base) WHERE answer IS NULL;
 CREATE TABLE effect(
     id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, base INTEGER NOT NULL, task BLOB NOT NULL,
     name TEXT NOT NULL, key TEXT NOT NULL, occurrence INTEGER NOT NULL, attempt INTEGER NOT NULL,

@@ -45,6 +45,7 @@
 //! [`StoreError::Corrupt`](superstep_core::checkpoint::StoreError::Corrupt), never a value.
 #![forbid(unsafe_code)]
 
+mod ask;
 mod bodies;
 mod checksum;
 mod commit;

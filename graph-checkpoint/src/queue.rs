@@ -6,7 +6,7 @@ use superstep_core::checkpoint::{
     AskRecord, Commit, Committed, EffectId, EffectOutcome, EffectRecord, GraphDescription, StoreError,
     TaskResult,
 };
-use superstep_core::id::{CheckpointId, InterruptId, ThreadId};
+use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::Json;
 use tokio::sync::oneshot;
 
@@ -20,6 +20,8 @@ pub(crate) enum Request {
     Record(ThreadId, CheckpointId, TaskResult),
     Ask(ThreadId, CheckpointId, Vec<AskRecord>),
     Answer(ThreadId, Vec<(InterruptId, Json)>),
+    /// Let the deadlines of a graph's questions count that have passed by this time.
+    Expire(NodeName, Option<ThreadId>, u64),
     BeginEffect(ThreadId, CheckpointId, EffectRecord),
     EndEffect(ThreadId, CheckpointId, EffectId, EffectOutcome),
     Fork(ThreadId, CheckpointId, ThreadId),
@@ -34,6 +36,7 @@ pub(crate) enum Request {
 pub(crate) enum Done {
     Nothing,
     Committed(Committed),
+    Expired(Vec<(ThreadId, AskRecord)>),
 }
 
 pub(crate) type Answer = Result<Done, StoreError>;

@@ -5,11 +5,12 @@ use std::sync::{Mutex, PoisonError};
 
 use rusqlite::Connection;
 use superstep_core::checkpoint::{
-    At, Checkpoint, Fold, Loaded, Page, Seq, StoreError, Summary, ThreadSummary,
+    AskRecord, At, Checkpoint, Fold, Loaded, Page, Seq, StoreError, Summary, ThreadSummary,
 };
-use superstep_core::id::{CheckpointId, ThreadId};
+use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::{FieldId, FieldValue, Json};
 
+use crate::ask;
 use crate::bodies::BodyTable;
 use crate::decode::{self, Outline, StoredChange};
 use crate::described::{Key, schema, topology};
@@ -354,28 +355,47 @@ fn name(connection: &Connection, names: &mut Names, id: i64) -> Result<ThreadId,
     Ok(name)
 }
 
-pub(crate) fn threads(connection: &Connection) -> Result<Vec<ThreadSummary>, StoreError> {
+/// The threads that `wanted` says of, given their graph and what their head says; by name. Of the others
+/// nothing more is read.
+pub(crate) fn threads(
+    connection: &Connection,
+    wanted: impl Fn(&str, &Outline) -> bool,
+) -> Result<Vec<ThreadSummary>, StoreError> {
     let rows = ThreadRow::all(connection)?;
     let mut names: Names = rows.iter().map(|row| (row.id, row.name.clone())).collect();
-    rows.into_iter()
-        .filter(|thread| !thread.name.is_below())
-        .map(|thread| {
-            let head = CheckpointRow::get(connection, thread.head)?;
-            let parent = match head.row.parent {
-                None => None,
-                Some(parent) => Some(CheckpointRow::visit(connection, parent, |row, _| Ok(row.id))?),
-            };
-            let writer = name(connection, &mut names, head.row.thread)?;
-            let place = Seen { seq: thread.head, worker: thread.id, head: true };
-            Ok(ThreadSummary {
-                thread: thread.name,
-                graph: thread.graph,
-                head: head.row.summary(Outline::parse(&head.manifest)?, parent, writer)?,
-                open_asks: work::asks(connection, place)?
-                    .into_iter()
-                    .filter(|ask| ask.answer.is_none())
-                    .collect(),
-            })
-        })
-        .collect()
+    let mut threads = Vec::new();
+    for thread in rows.into_iter().filter(|thread| !thread.name.is_below()) {
+        let read = |row: CheckpointRow, manifest: &str| Ok((row, Outline::parse(manifest)?));
+        let (row, outline) = CheckpointRow::visit(connection, thread.head, read)?;
+        if !wanted(&thread.graph, &outline) {
+            continue;
+        }
+        let parent = match row.parent {
+            None => None,
+            Some(parent) => Some(CheckpointRow::visit(connection, parent, |row, _| Ok(row.id))?),
+        };
+        let writer = name(connection, &mut names, row.thread)?;
+        let place = Seen { seq: thread.head, worker: thread.id, head: true };
+        let asks = ask::on(connection, place)?.into_iter();
+        threads.push(ThreadSummary {
+            thread: thread.name,
+            graph: thread.graph,
+            head: row.summary(outline, parent, writer)?,
+            open_asks: asks.filter(AskRecord::is_open).collect(),
+        });
+    }
+    Ok(threads)
+}
+
+/// The open questions of a graph's threads.
+pub(crate) fn open_asks(
+    connection: &Connection,
+    graph: &NodeName,
+) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+    let mut open = Vec::new();
+    for (thread, place) in ask::open(connection, graph, ask::Open::All)? {
+        let asks = ask::on(connection, Seen { seq: place.base, worker: place.thread, head: true })?;
+        open.extend(asks.into_iter().filter(AskRecord::is_open).map(|ask| (thread.clone(), ask)));
+    }
+    Ok(open)
 }

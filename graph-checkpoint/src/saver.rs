@@ -11,10 +11,12 @@ use superstep_core::checkpoint::{
     AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, GraphDescription,
     Loaded, Page, StoreError, Summary, TaskResult, ThreadSummary,
 };
-use superstep_core::id::{CheckpointId, InterruptId, ThreadId};
+use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::Json;
 use tokio::sync::oneshot;
 
+use crate::ask;
+use crate::commit::latest;
 use crate::durability::Durability;
 use crate::fault::Trouble;
 use crate::file::File;
@@ -231,7 +233,7 @@ impl Checkpointer for SqliteSaver {
         self.shared().sessions.end(&thread);
         match done? {
             Done::Committed(committed) => Ok(committed),
-            Done::Nothing => Err(Trouble::WriterGone.into()),
+            _ => Err(Trouble::WriterGone.into()),
         }
     }
 
@@ -270,6 +272,25 @@ impl Checkpointer for SqliteSaver {
 
     async fn answer(&self, thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError> {
         self.tell_writer(Request::Answer(thread.clone(), answers)).await
+    }
+
+    async fn expire(
+        &self,
+        graph: &NodeName,
+        thread: Option<&ThreadId>,
+        now_ms: u64,
+    ) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+        let name = graph.clone();
+        // Nearly always there is none, and then nothing is written.
+        let due =
+            self.read(move |connection| ask::open(connection, &name, ask::Open::Due(latest(now_ms)))).await?;
+        if due.is_empty() {
+            return Ok(Vec::new());
+        }
+        match self.ask_writer(Request::Expire(graph.clone(), thread.cloned(), now_ms)).await? {
+            Done::Expired(expired) => Ok(expired),
+            _ => Err(Trouble::WriterGone.into()),
+        }
     }
 
     async fn begin_effect(
@@ -312,7 +333,20 @@ impl Checkpointer for SqliteSaver {
     }
 
     async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
-        self.read(reader::threads).await
+        self.read(|connection| reader::threads(connection, |_, _| true)).await
+    }
+
+    async fn unfinished(&self, graph: &NodeName) -> Result<Vec<ThreadSummary>, StoreError> {
+        let graph = graph.clone();
+        self.read(move |connection| {
+            reader::threads(connection, |of, outline| of == graph.as_str() && outline.leads_on())
+        })
+        .await
+    }
+
+    async fn open_asks(&self, graph: &NodeName) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+        let graph = graph.clone();
+        self.read(move |connection| reader::open_asks(connection, &graph)).await
     }
 }
 

@@ -9,9 +9,9 @@ use serde::Serialize;
 use superstep_core::checkpoint::{
     AskRecord, Carried, EffectId, EffectOutcome, EffectRecord, StoreError, TaskResult,
 };
-use superstep_core::id::{InterruptId, TaskId};
-use superstep_core::state::Json;
+use superstep_core::id::TaskId;
 
+use crate::ask;
 use crate::checksum::Checksum;
 use crate::fault::{Trouble, corrupt, sqlite};
 use crate::reader::Seen;
@@ -25,7 +25,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn sum(self, table: &str) -> Checksum {
+    pub(crate) fn sum(self, table: &str) -> Checksum {
         Checksum::of(table).int(self.thread).int(self.base)
     }
 }
@@ -34,14 +34,14 @@ type Work = (Vec<TaskResult>, Vec<AskRecord>, Vec<EffectRecord>);
 
 /// Everything on top of a checkpoint.
 pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Work, StoreError> {
-    Ok((results(connection, seen)?, asks(connection, seen)?, effects(connection, seen)?))
+    Ok((results(connection, seen)?, ask::on(connection, seen)?, effects(connection, seen)?))
 }
 
-fn encode<T: Serialize>(value: &T) -> Result<String, StoreError> {
+pub(crate) fn encode<T: Serialize>(value: &T) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::Io(Box::new(error)))
 }
 
-fn place_of(seen: Seen) -> Place {
+pub(crate) fn place_of(seen: Seen) -> Place {
     Place { thread: seen.worker, base: seen.seq }
 }
 
@@ -114,109 +114,14 @@ pub(crate) fn record(connection: &Connection, place: Place, result: &TaskResult)
     Ok(true)
 }
 
-pub(crate) fn asks(connection: &Connection, seen: Seen) -> Result<Vec<AskRecord>, StoreError> {
-    let place = place_of(seen);
-    let mut find = connection
-        .prepare_cached(
-            "SELECT interrupt, text, answer, sum FROM ask WHERE thread = ? AND base = ? ORDER BY id",
-        )
-        .map_err(sqlite)?;
-    let mut rows = find.query([place.thread, place.base]).map_err(sqlite)?;
-    let mut asks = Vec::new();
-    while let Some(row) = rows.next().map_err(sqlite)? {
-        let interrupt = InterruptId::from_bytes(row.get(0).map_err(sqlite)?);
-        let at = format_args!("question {interrupt}");
-        let stored = text(row, 1)?;
-        let answer: Option<String> = row.get(2).map_err(sqlite)?;
-        let sum: i64 = row.get(3).map_err(sqlite)?;
-        if sum != ask_sum(place, interrupt, stored, answer.as_deref()) {
-            return Err(mismatch(at));
-        }
-        if answer.is_none() && !seen.head {
-            continue;
-        }
-        let mut ask: AskRecord = serde_json::from_str(stored).map_err(|error| corrupt(at, error))?;
-        ask.answer = answer.map(Json::parse).transpose().map_err(|error| corrupt(at, error))?;
-        asks.push(ask);
-    }
-    Ok(asks)
-}
-
-fn ask_sum(place: Place, interrupt: InterruptId, stored: &str, answer: Option<&str>) -> i64 {
-    let sum = place.sum("ask").bytes(interrupt.as_bytes()).text(stored);
-    sum.optional_text(answer).finish()
-}
-
-/// Stores the questions of paused tasks in the place of those that these tasks asked before, unless they have
-/// an answer.
-pub(crate) fn ask_instead(
-    connection: &Connection,
-    place: Place,
-    asked: &[AskRecord],
-) -> Result<(), StoreError> {
-    let held = asks(connection, Seen { seq: place.base, worker: place.thread, head: true })?;
-    let given_up = |held: &&AskRecord| {
-        held.answer.is_none()
-            && asked.iter().any(|ask| ask.task == held.task)
-            && asked.iter().all(|ask| ask.id != held.id)
-    };
-    for ask in held.iter().filter(given_up) {
-        connection
-            .prepare_cached("DELETE FROM ask WHERE thread = ? AND base = ? AND interrupt = ?")
-            .and_then(|mut delete| delete.execute(params![place.thread, place.base, ask.id.as_bytes()]))
-            .map_err(sqlite)?;
-    }
-    asked.iter().try_for_each(|asked| ask(connection, place, asked))
-}
-
 /// Stores the work that a commit carries; whether there is any.
 pub(crate) fn carry(connection: &Connection, place: Place, carried: &Carried) -> Result<bool, StoreError> {
     for result in &carried.results {
         record(connection, place, result)?;
     }
-    carried.asks.iter().try_for_each(|asked| ask(connection, place, asked))?;
+    carried.asks.iter().try_for_each(|asked| ask::keep(connection, place, asked))?;
     carried.effects.iter().try_for_each(|effect| begin_effect(connection, place, effect))?;
     Ok(!carried.is_empty())
-}
-
-/// Stores a question unless it is there.
-fn ask(connection: &Connection, place: Place, ask: &AskRecord) -> Result<(), StoreError> {
-    let answer = ask.answer.as_ref().map(Json::as_str);
-    let stored = encode(&AskRecord { answer: None, ..ask.clone() })?;
-    connection
-        .prepare_cached(
-            "INSERT INTO ask(thread, base, interrupt, text, answer, sum) VALUES(?, ?, ?, ?, ?, ?) \
-             ON CONFLICT DO NOTHING",
-        )
-        .and_then(|mut insert| {
-            let sum = ask_sum(place, ask.id, &stored, answer);
-            insert.execute(params![place.thread, place.base, ask.id.as_bytes(), stored, answer, sum])
-        })
-        .map(drop)
-        .map_err(sqlite)
-}
-
-/// Stores the answer of a question that is there.
-pub(crate) fn answer(
-    connection: &Connection,
-    place: Place,
-    interrupt: InterruptId,
-    answer: &Json,
-) -> Result<(), StoreError> {
-    let stored: String = connection
-        .prepare_cached("SELECT text FROM ask WHERE thread = ? AND base = ? AND interrupt = ?")
-        .and_then(|mut find| {
-            find.query_row(params![place.thread, place.base, interrupt.as_bytes()], |row| row.get(0))
-        })
-        .map_err(sqlite)?;
-    let sum = ask_sum(place, interrupt, &stored, Some(answer.as_str()));
-    connection
-        .prepare_cached("UPDATE ask SET answer = ?, sum = ? WHERE thread = ? AND base = ? AND interrupt = ?")
-        .and_then(|mut update| {
-            update.execute(params![answer.as_str(), sum, place.thread, place.base, interrupt.as_bytes()])
-        })
-        .map(drop)
-        .map_err(sqlite)
 }
 
 fn effects(connection: &Connection, seen: Seen) -> Result<Vec<EffectRecord>, StoreError> {

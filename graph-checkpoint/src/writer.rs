@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use superstep_core::checkpoint::{Committed, StoreError};
 
+use crate::ask;
 use crate::commit::Live;
 use crate::durability::Durability;
 use crate::fault::{Trouble, is_busy, sqlite};
@@ -312,10 +313,13 @@ impl Ledger {
                 faults.unwaited(thread, *base, fault)
             }
             Request::Ask(thread, base, asks) => live.place(thread, *base).and_then(|place| {
-                work::ask_instead(&live.connection, place, asks)?;
+                ask::instead(&live.connection, place, asks)?;
                 Ok(Done::Nothing)
             }),
             Request::Answer(thread, answers) => live.answer(thread, answers).map(|()| Done::Nothing),
+            Request::Expire(graph, thread, now_ms) => {
+                live.expire(graph, thread.as_ref(), *now_ms).map(Done::Expired)
+            }
             Request::BeginEffect(thread, base, effect) => live.place(thread, *base).and_then(|place| {
                 work::begin_effect(&live.connection, place, effect)?;
                 Ok(Done::Nothing)

@@ -5,6 +5,7 @@
 mod breakpoints;
 mod cancellation;
 mod concurrency;
+mod deadlines;
 mod defer;
 mod edit;
 mod effects;

@@ -1,5 +1,7 @@
 //! Snippets of `docs/interrupts.md`.
 
+use std::time::Duration;
+
 use superstep::prelude::*;
 use superstep::state::Json;
 
@@ -64,5 +66,57 @@ async fn several_questions_are_answered_in_any_order() -> super::Result {
     let answers = [(asked[0].id, Json::encode("Oslo")?), (asked[1].id, Json::encode(&2)?)];
     let trip = thread.answers(answers).await?.finished()?;
     assert_eq!(trip.nights, 2);
+    Ok(())
+}
+
+#[derive(State, Clone, Debug, Default)]
+struct Stay {
+    booked: bool,
+}
+
+mod patient {
+    use super::{Ask, Duration, Stay, Update};
+
+    pub(super) async fn book(hotel: Ask<String, bool>) -> Update<Stay> {
+        let day = Duration::from_secs(24 * 60 * 60);
+        let sure = hotel.within(day, false).ask("Book it?".into()).await;
+        Stay::update().booked(sure)
+    }
+}
+
+/// The system's clock, a day ahead.
+struct Tomorrow;
+
+impl superstep::run::Ambient for Tomorrow {
+    fn id(&self) -> uuid::Uuid {
+        superstep::run::System.id()
+    }
+
+    fn now(&self) -> Duration {
+        superstep::run::System.now() + Duration::from_secs(24 * 60 * 60)
+    }
+
+    fn roll(&self) -> f64 {
+        0.0
+    }
+}
+
+#[tokio::test]
+async fn a_question_answers_itself() -> super::Result {
+    let mut g = StateGraph::<Stay>::new("stay");
+    let book = g.node("book", patient::book);
+    g.edge(START, book);
+    g.edge(book, END);
+    let stays = g.compile()?.checkpointer(MemorySaver::new());
+    let asked = stays.thread("t").run(Stay::default()).await?.interrupted()?;
+    let schema: serde_json::Value = asked[0].answer_schema.as_ref().expect("the node is there").decode()?;
+    assert_eq!(schema["type"], "boolean");
+
+    let stays = stays.ambient(Tomorrow);
+    for (thread, question) in stays.tick().await? {
+        println!("nobody answered {} on {thread}", question.question);
+        stays.thread(thread).resume().await?.finished()?;
+    }
+    assert!(stays.unfinished().await?.is_empty());
     Ok(())
 }

@@ -1,21 +1,25 @@
 //! Work on top of a checkpoint: results, questions and answers, effects.
 
 use superstep_core::checkpoint::{
-    AskRecord, Carried, Commit, Committed, EffectId, EffectOutcome, EffectRecord, StoreError, TargetRecord,
+    AnsweredBy, AskRecord, Carried, Commit, Committed, EffectId, EffectOutcome, EffectRecord, StoreError,
+    TargetRecord,
 };
 use superstep_core::id::{CheckpointId, InterruptId};
 
 use crate::material::*;
 
-fn ask(number: u8) -> AskRecord {
+pub(crate) fn ask(number: u8) -> AskRecord {
     AskRecord {
         id: InterruptId::from_bytes([number; 16]),
         task: task(1),
         node: "n".into(),
         path: Vec::new(),
         key: number.to_string(),
+        argument: Some(u32::from(number)),
         question: json(&format!("\"question {number}\"")),
+        deadline: None,
         answer: None,
+        answered_by: AnsweredBy::Caller,
     }
 }
 

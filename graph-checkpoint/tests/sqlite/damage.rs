@@ -6,7 +6,8 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 use superstep_checkpoint::SqliteSaver;
 use superstep_core::checkpoint::{
-    AskRecord, At, EffectId, EffectRecord, Loaded, Page, StoreError, Summary, ThreadSummary,
+    AnsweredBy, AskRecord, At, Deadline, EffectId, EffectRecord, Loaded, Page, StoreError, Summary,
+    ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, InterruptId};
 
@@ -50,8 +51,11 @@ async fn write(path: &std::path::Path) -> Vec<CheckpointId> {
             node: "n".into(),
             path: Vec::new(),
             key: "0".into(),
+            argument: Some(0),
             question: json(&number.to_string()),
+            deadline: Some(Deadline { at_ms: 1, default: json("0") }),
             answer: None,
+            answered_by: AnsweredBy::Caller,
         };
         saver.ask(&name, third.id, vec![ask]).await.unwrap();
         let id = EffectId { task: task(number), name: "call".into(), key: "key".into(), occurrence: 0 };

@@ -82,6 +82,16 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// [`StoreError::AlreadyAnswered`] when it has an answer.
     async fn answer(&self, thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError>;
 
+    /// Answers with their defaults, durably, the questions on the heads of `graph`'s threads that wait for an
+    /// answer though their deadline is not after `now_ms`: those of all threads, or those of one. Returns them,
+    /// answered. An answer that came first stays, and a deadline counts once.
+    async fn expire(
+        &self,
+        graph: &NodeName,
+        thread: Option<&ThreadId>,
+        now_ms: u64,
+    ) -> Result<Vec<(ThreadId, AskRecord)>, StoreError>;
+
     /// Records, durably, that an effect of a task of `base` is about to start. An earlier attempt's record of
     /// the same effect is replaced.
     ///
@@ -118,6 +128,13 @@ pub trait Checkpointer: Send + Sync + 'static {
 
     /// Lists all threads, by name.
     async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError>;
+
+    /// Lists the threads of a graph for which something is next, by name.
+    async fn unfinished(&self, graph: &NodeName) -> Result<Vec<ThreadSummary>, StoreError>;
+
+    /// Lists the questions on the heads of a graph's threads that wait for an answer, by thread and in the order
+    /// in which they were asked. What it costs depends on their number, not on the number of threads.
+    async fn open_asks(&self, graph: &NodeName) -> Result<Vec<(ThreadId, AskRecord)>, StoreError>;
 }
 
 /// Which checkpoint of a thread.

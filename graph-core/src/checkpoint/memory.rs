@@ -15,10 +15,10 @@ use foldhash::{HashMap, HashMapExt};
 use self::store::{Found, Outcome, Store, Thread, Work, seq};
 use super::checkpointer::{At, Checkpointer, Commit, Committed, Page, StoreError};
 use super::model::{
-    AskRecord, EffectId, EffectOutcome, EffectRecord, GraphDescription, Loaded, Summary, TaskResult,
-    ThreadSummary,
+    AnsweredBy, AskRecord, EffectId, EffectOutcome, EffectRecord, GraphDescription, Loaded, Summary,
+    TaskResult, ThreadSummary,
 };
-use crate::id::{CheckpointId, InterruptId, ThreadId};
+use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use crate::state::Json;
 
 /// Keeps checkpoints in memory, for tests and for programs that need no durability.
@@ -150,6 +150,27 @@ impl Checkpointer for MemorySaver {
         Ok(())
     }
 
+    async fn expire(
+        &self,
+        graph: &NodeName,
+        thread: Option<&ThreadId>,
+        now_ms: u64,
+    ) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+        let mut store = self.store();
+        let is_meant = |name: &ThreadId| thread.is_none_or(|thread| thread == name) && !name.is_below();
+        let threads = store.threads.iter_mut().filter(|(name, held)| is_meant(name) && held.graph == *graph);
+        let mut expired = Vec::new();
+        for (name, held) in threads {
+            for ask in held.work.asks.iter_mut().filter(|ask| ask.is_overdue(now_ms)) {
+                ask.answer = ask.deadline.as_ref().map(|deadline| deadline.default.clone());
+                ask.answered_by = AnsweredBy::Deadline;
+                expired.push((name.clone(), ask.clone()));
+            }
+        }
+        expired.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(expired)
+    }
+
     async fn begin_effect(
         &self,
         thread: &ThreadId,
@@ -208,6 +229,23 @@ impl Checkpointer for MemorySaver {
         let thread = Thread { graph, head, work: Work::default(), past: HashMap::new() };
         store.threads.insert(to.clone(), thread);
         Ok(())
+    }
+
+    async fn unfinished(&self, graph: &NodeName) -> Result<Vec<ThreadSummary>, StoreError> {
+        let mut threads = self.threads().await?;
+        threads.retain(|thread| thread.graph == graph.as_str() && !thread.head.next.is_empty());
+        Ok(threads)
+    }
+
+    async fn open_asks(&self, graph: &NodeName) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+        let store = self.store();
+        let threads = store.threads.iter().filter(|(name, held)| !name.is_below() && held.graph == *graph);
+        let open = threads.flat_map(|(name, held)| {
+            held.work.asks.iter().filter(|ask| ask.is_open()).map(move |ask| (name.clone(), ask.clone()))
+        });
+        let mut open: Vec<_> = open.collect();
+        open.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(open)
     }
 
     async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {

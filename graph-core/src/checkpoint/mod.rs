@@ -27,7 +27,7 @@ pub use codec::{Fold, digest};
 #[cfg(feature = "std")]
 pub use memory::MemorySaver;
 pub use model::{
-    AskRecord, Cause, Checkpoint, DeferredNode, EffectId, EffectOutcome, EffectRecord, Frontier,
-    GraphDescription, JoinProgress, Kept, Loaded, NextTask, Positions, RouteRecord, Seq, Source, Summary,
-    TargetRecord, TaskRecord, TaskResult, ThreadSummary,
+    AnsweredBy, AskRecord, Cause, Checkpoint, Deadline, DeferredNode, EffectId, EffectOutcome, EffectRecord,
+    Frontier, GraphDescription, JoinProgress, Kept, Loaded, NextTask, Positions, RouteRecord, Seq, Source,
+    Summary, TargetRecord, TaskRecord, TaskResult, ThreadSummary,
 };

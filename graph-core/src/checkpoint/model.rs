@@ -240,11 +240,62 @@ pub struct AskRecord {
     pub path: Vec<NodeName>,
     /// The key of the ask in the node.
     pub key: String,
+    /// The position of the `Ask` that asked among the node's arguments, which says what the answer must be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argument: Option<u32>,
     /// The question.
     pub question: Json,
+    /// When it answers itself, if nobody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
     /// The answer.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub answer: Option<Json>,
+    /// Who gave the answer.
+    #[serde(default, skip_serializing_if = "AnsweredBy::is_caller")]
+    pub answered_by: AnsweredBy,
+}
+
+/// When a question that nobody has answered answers itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deadline {
+    /// When, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+    /// The answer that it then has.
+    pub default: Json,
+}
+
+/// Who gave an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnsweredBy {
+    /// Somebody who called `answer`.
+    #[default]
+    Caller,
+    /// Nobody: the deadline passed, and the default counts.
+    Deadline,
+}
+
+impl AnsweredBy {
+    /// Whether somebody answered.
+    #[must_use]
+    pub fn is_caller(&self) -> bool {
+        *self == Self::Caller
+    }
+}
+
+impl AskRecord {
+    /// Whether it waits for an answer.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.answer.is_none()
+    }
+
+    /// Whether it waits for an answer though its deadline has passed.
+    #[must_use]
+    pub fn is_overdue(&self, now_ms: u64) -> bool {
+        self.is_open() && self.deadline.as_ref().is_some_and(|deadline| deadline.at_ms <= now_ms)
+    }
 }
 
 /// Names one effect of one task.

@@ -4,19 +4,20 @@ use alloc::string::ToString;
 use alloc::sync::Arc;
 use core::future::pending;
 use core::marker::PhantomData;
+use core::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::cell::{Asked, TaskCell};
+use super::cell::{Asked, Asking, TaskCell};
 use super::describe::NodeDescription;
 use super::function::FromTask;
 use super::input::NoInput;
 use super::task::Task;
 use crate::error::{NodeError, NodeErrorKind};
 use crate::id::InterruptId;
-use crate::state::{Json, State};
+use crate::state::{CodecError, Json, State};
 
 /// Extracts the means to ask a person, or another program, a typed question.
 ///
@@ -31,7 +32,37 @@ pub struct Ask<Q, A> {
     cell: Arc<TaskCell>,
     attempt: u32,
     position: usize,
+    deadline: Option<Within>,
     marker: PhantomData<fn(Q) -> A>,
+}
+
+/// How long a question waits, and the answer that it then has.
+struct Within {
+    limit: Duration,
+    default: Result<Json, CodecError>,
+}
+
+impl<Q, A: Serialize> Ask<Q, A> {
+    /// Asks with a deadline: a question that nobody has answered in time has the answer `default`.
+    ///
+    /// Time runs from when the question is first asked, by the clock of the graph. Nothing needs to keep running
+    /// meanwhile: the deadline is stored with the question. It takes effect when
+    /// [`Graph::tick`](crate::run::Graph::tick) finds it, or when the thread is next resumed or answered,
+    /// whichever is first, and from then on the question is answered like any other.
+    ///
+    /// ```text
+    /// let verdict = editor.within(Duration::from_secs(86_400), Verdict::Accept).ask(text).await;
+    /// ```
+    #[must_use]
+    pub fn within(&self, limit: Duration, default: A) -> Self {
+        Self {
+            cell: Arc::clone(&self.cell),
+            attempt: self.attempt,
+            position: self.position,
+            deadline: Some(Within { limit, default: Json::encode(&default) }),
+            marker: PhantomData,
+        }
+    }
 }
 
 impl<Q, A> Ask<Q, A>
@@ -68,7 +99,14 @@ where
         };
         let codec = |error| NodeError::new(NodeErrorKind::Codec, error);
         let question = Json::encode(question).map_err(codec)?;
-        match self.cell.ask(task, key, question) {
+        let deadline = match &self.deadline {
+            None => None,
+            Some(Within { limit, default }) => {
+                Some((*limit, default.as_ref().map_err(Clone::clone).map_err(codec)?))
+            }
+        };
+        let argument = u32::try_from(self.position).ok();
+        match self.cell.ask(task, Asking { key, argument, question, deadline }) {
             Asked::Answered(answer) => Ok(Answer::Given(answer.decode().map_err(codec)?)),
             Asked::Open(id) => {
                 Ok(Answer::Awaited(OpenAsk { cell: Arc::clone(&self.cell), attempt: self.attempt, id }))
@@ -108,7 +146,7 @@ where
 
     fn from_task(task: &Task<S, C>, position: usize) -> Self {
         let cell = Arc::clone(task.cell());
-        Self { attempt: cell.attempt(), cell, position, marker: PhantomData }
+        Self { attempt: cell.attempt(), cell, position, deadline: None, marker: PhantomData }
     }
 
     fn describe(node: &mut NodeDescription, position: usize) {

@@ -8,12 +8,16 @@ use alloc::vec::Vec;
 use core::any::Any;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::task::{Context, Poll, Waker};
+use core::time::Duration;
 
 use spin::Mutex;
 
+use super::ambient::Ambient;
 use super::policy::OnUnknown;
 use super::revoked::Revoked;
-use crate::checkpoint::{AskRecord, Checkpointer, EffectId, EffectOutcome, EffectRecord, Kept};
+use crate::checkpoint::{
+    AnsweredBy, AskRecord, Checkpointer, Deadline, EffectId, EffectOutcome, EffectRecord, Kept,
+};
 use crate::error::NodeError;
 use crate::id::{CheckpointId, InterruptId, NodeName, RunId, TaskId, ThreadId};
 use crate::state::Json;
@@ -25,6 +29,7 @@ pub(crate) struct RunCell {
     pub(crate) saver: Option<Arc<dyn Checkpointer>>,
     /// Receives custom events; `None` when nobody observes the run.
     pub(crate) sink: Option<Arc<dyn CustomSink>>,
+    pub(crate) ambient: Arc<dyn Ambient>,
     /// The names of the graph's nodes, by position.
     pub(crate) nodes: Arc<[NodeName]>,
     /// The graph's context.
@@ -115,6 +120,16 @@ impl Live {
     fn knowing(known: Known) -> Option<Box<Self>> {
         known.map(|(asks, effects)| Box::new(Self { asks, effects, ..Self::default() }))
     }
+}
+
+/// A question about to be asked.
+pub(crate) struct Asking<'a> {
+    pub(crate) key: &'a str,
+    /// The position of the `Ask` among the node's arguments.
+    pub(crate) argument: Option<u32>,
+    pub(crate) question: Json,
+    /// How long to wait for an answer, and what it is then.
+    pub(crate) deadline: Option<(Duration, &'a Json)>,
 }
 
 /// What becomes of a question.
@@ -232,18 +247,33 @@ impl TaskCell {
     }
 
     /// Asks a question of the task `task`: its answer if there is one, else it is open from now on.
-    pub(crate) fn ask(&self, task: TaskId, key: &str, question: Json) -> Asked {
+    pub(crate) fn ask(&self, task: TaskId, asking: Asking<'_>) -> Asked {
+        let Asking { key, argument, question, deadline } = asking;
         let mut live = self.live.lock();
         let live = live.get_or_insert_default();
         let occurrence = count(live.asked.iter().filter(|asked| *asked == key));
         live.asked.push(key.to_string());
         let id = InterruptId::derive(task, key, occurrence, question.as_str());
-        if let Some(answer) = live.asks.iter().find(|ask| ask.id == id).and_then(|ask| ask.answer.clone()) {
-            return Asked::Answered(answer);
+        match live.asks.iter().find(|ask| ask.id == id) {
+            Some(AskRecord { answer: Some(answer), .. }) => return Asked::Answered(answer.clone()),
+            // The deadline that counts is the one that was stored when it was first asked.
+            Some(asked) => live.open.push(asked.clone()),
+            None => live.open.push(AskRecord {
+                id,
+                task,
+                node: self.node().clone(),
+                path: Vec::new(),
+                key: key.to_string(),
+                argument,
+                question,
+                deadline: deadline.map(|(limit, default)| Deadline {
+                    at_ms: self.run.ambient.now_ms().saturating_add(millis(limit)),
+                    default: default.clone(),
+                }),
+                answer: None,
+                answered_by: AnsweredBy::default(),
+            }),
         }
-        let node = self.node().clone();
-        let (path, key) = (Vec::new(), key.to_string());
-        live.open.push(AskRecord { id, task, node, path, key, question, answer: None });
         Asked::Open(id)
     }
 
@@ -296,6 +326,10 @@ impl TaskCell {
         live.effects.retain(|effect| effect.id != *id);
         live.effects.push(EffectRecord { id: id.clone(), attempt, outcome });
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn count<T>(items: impl Iterator<Item = T>) -> u32 {

@@ -7,6 +7,7 @@
 //!
 //! A node sees the state as of the last barrier and returns what it wants changed; it never holds the state.
 
+mod ambient;
 mod ask;
 mod cell;
 mod context;
@@ -21,8 +22,10 @@ mod revoked;
 mod snapshot;
 mod task;
 
+pub use ambient::Ambient;
 pub use ask::Ask;
 pub use context::{Dep, FromRef};
+pub(crate) use describe::AskDescription;
 pub use describe::NodeDescription;
 pub use effect::Effects;
 pub use function::{ByType, Code, Done, Fold, FromTask, IntoNode, Node, OneInput};

@@ -1,20 +1,10 @@
-//! The driver's clock, ids and chance: the only place where a run touches them.
+//! The system's clock, ids and chance.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use uuid::Uuid;
 
-/// Gives the driver time, ids and random numbers. Replace it to make runs repeatable to the byte.
-pub trait Ambient: Send + Sync + 'static {
-    /// A fresh id: a UUIDv7.
-    fn id(&self) -> Uuid;
-
-    /// The time since the Unix epoch.
-    fn now(&self) -> Duration;
-
-    /// A random number in [0, 1).
-    fn roll(&self) -> f64;
-}
+pub use crate::node::Ambient;
 
 /// The system's clock and generator.
 #[derive(Clone, Copy, Debug, Default)]

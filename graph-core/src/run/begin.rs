@@ -16,9 +16,10 @@ use super::error::{RunError, ThreadError};
 use super::event::EventLog;
 use super::field_map::FieldMap;
 use super::graph::Runtime;
+use super::questions::answered_by_deadline;
 use super::request::{Answers, Order, Verb};
 use super::subgraph::{Delta, Surroundings};
-use crate::checkpoint::{AskRecord, At, Loaded, TaskResult};
+use crate::checkpoint::{AskRecord, At, Loaded, StoreError, TaskResult};
 use crate::engine::restore::{RestoreError, find, restore};
 use crate::engine::{Begin, Machine, Restored};
 use crate::graph::{END, NodeId, Program, Targets, each_item, to_node};
@@ -38,7 +39,8 @@ pub(super) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result
     let log = EventLog::new(run, Arc::clone(&runtime.ambient), observers, queue.take());
     let has_input = matches!(verb, Verb::Input { .. });
     let mut loaded = match &runtime.saver {
-        Some(_) => runtime.load(thread, At::Head).await?,
+        Some(_) if has_input => runtime.load(thread, At::Head).await?,
+        Some(_) => runtime.load_on_time(thread).await?,
         None if has_input => None,
         None => return Err(ThreadError::NoCheckpointer.into()),
     };
@@ -80,6 +82,7 @@ pub(super) async fn perform(
         saver: runtime.saver.clone(),
         sink,
         nodes: Arc::clone(&runtime.program.names),
+        ambient: Arc::clone(&runtime.ambient),
         context: Arc::clone(&runtime.context),
         kept: Mutex::default(),
         surroundings: Arc::new(surroundings),
@@ -273,7 +276,10 @@ async fn answer(
             return Err(RunError::Encode { what: "the answer".into(), reason: reason.clone() });
         }
         (Answers::Only(_), []) => {
-            return Err(RunError::NothingAsked { thread: thread.clone() });
+            return Err(match answered_by_deadline(&loaded.asks) {
+                Some(interrupt) => StoreError::AlreadyAnswered(interrupt).into(),
+                None => RunError::NothingAsked { thread: thread.clone() },
+            });
         }
         (Answers::Only(value), [only]) => std::vec![(only.id, value.clone())],
         (Answers::Only(_), several) => return Err(which(thread, several)),
@@ -301,21 +307,8 @@ fn which(thread: &ThreadId, open: &[&AskRecord]) -> RunError {
 
 /// Decodes an answer as the node that asked would, so that a wrong one is refused before it is used.
 fn check_answer(program: &Program, ask: &AskRecord, value: &Json) -> Result<(), RunError> {
-    let mut program = program;
-    for subgraph in &ask.path {
-        let node = program.topology.find(subgraph);
-        match node.and_then(|node| program.node(node).subgraph.as_ref()) {
-            Some(below) => program = below,
-            None => return Ok(()),
-        }
-    }
-    let Some(node) = program.topology.find(&ask.node) else {
-        return Ok(());
-    };
-    let asks = &program.node(node).description.asks;
-    // A key of the node's own choosing belongs to one of its asks: which one, only the node knows.
-    let by_position = asks.iter().find(|described| described.position.to_string() == ask.key);
-    let result = match (by_position, asks.as_slice()) {
+    // A key of the node's own choosing, of a program that stored no more: which ask it belongs to, only the node knows.
+    let result = match (program.ask_of(ask), program.asks_of(ask).unwrap_or_default()) {
         (Some(described), _) => (described.check)(value),
         (None, []) => Ok(()),
         (None, several) => {

@@ -390,7 +390,7 @@ impl Driver {
             .filter_map(|slot| slot.rare.as_mut())
             .flat_map(|rare| take(&mut rare.open))
             .collect();
-        let interrupts: Vec<Interrupt> = open.iter().map(Interrupt::of).collect();
+        let interrupts: Vec<Interrupt> = self.runtime.program.open_questions(&open);
         if let Some(saver) = self.cell.saver.clone()
             && let Some(base) = self.base
             && ending != Ending::Superseded

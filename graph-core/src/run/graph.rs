@@ -200,22 +200,36 @@ impl<S: State> Graph<S> {
     /// # Errors
     /// When the graph has no checkpointer, or it fails.
     pub async fn unfinished(&self) -> Result<Vec<ThreadSummary>, ThreadError> {
-        let mut threads = self.threads().await?;
-        threads.retain(|thread| !thread.head.next.is_empty());
-        Ok(threads)
+        let saver = self.runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        Ok(saver.unfinished(self.name()).await?)
     }
 
-    /// The open questions of all threads.
+    /// The open questions of all threads. What it costs depends on how many there are, not on how many threads.
     ///
     /// # Errors
     /// When the graph has no checkpointer, or it fails.
     pub async fn interrupts(&self) -> Result<Vec<(ThreadId, AskRecord)>, ThreadError> {
-        let threads = self.threads().await?;
-        let asks = threads.into_iter().flat_map(|thread| {
-            let id = thread.thread;
-            thread.open_asks.into_iter().map(move |ask| (id.clone(), ask))
-        });
-        Ok(asks.collect())
+        let saver = self.runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        Ok(saver.open_asks(self.name()).await?)
+    }
+
+    /// Lets deadlines take effect: gives the open questions of all threads whose deadline has passed their
+    /// default answers, and returns those questions with their threads. Each is returned once, whoever calls
+    /// this, and how many at once. Their threads can then be resumed:
+    ///
+    /// ```text
+    /// for (thread, _) in graph.tick().await? {
+    ///     graph.thread(thread).resume().await?;
+    /// }
+    /// ```
+    ///
+    /// `resume` and `answer` do the same first for their own thread, so that a late answer fails with
+    /// `AlreadyAnswered` whether or not anybody calls this. An answer that came first stays.
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer, or it fails.
+    pub async fn tick(&self) -> Result<Vec<(ThreadId, AskRecord)>, ThreadError> {
+        self.runtime.expire(None).await
     }
 }
 

@@ -109,7 +109,7 @@ impl<S: State> Past<S> {
 
     /// The open questions of its next tasks.
     pub fn interrupts(&self) -> Vec<Interrupt> {
-        self.loaded.asks.iter().filter(|ask| ask.answer.is_none()).map(Interrupt::of).collect()
+        self.runtime.program.open_questions(&self.loaded.asks)
     }
 
     /// The checkpoint as it was read.

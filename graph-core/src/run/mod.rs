@@ -32,6 +32,7 @@ mod graph;
 mod history;
 mod narration;
 mod outcome;
+mod questions;
 mod request;
 mod results;
 mod step_clock;

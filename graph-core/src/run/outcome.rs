@@ -8,7 +8,7 @@ use alloc::string::String;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::AskRecord;
+use crate::checkpoint::Deadline;
 use crate::id::{CheckpointId, InterruptId, NodeName, RunId, ThreadId};
 use crate::state::{CodecError, Json};
 
@@ -73,16 +73,23 @@ pub struct Interrupt {
     pub path: Vec<NodeName>,
     /// The key of the ask in the node.
     pub key: String,
+    /// The position of the `Ask` that asked among the node's arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argument: Option<u32>,
     /// The question.
     pub question: Json,
+    /// When it answers itself, if nobody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
+    /// The JSON Schema of the question; `None` when the graph has no such node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question_schema: Option<Json>,
+    /// The JSON Schema of its answers; `None` when the graph has no such node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_schema: Option<Json>,
 }
 
 impl Interrupt {
-    pub(crate) fn of(ask: &AskRecord) -> Self {
-        let AskRecord { id, node, path, key, question, .. } = ask.clone();
-        Self { id, node, path, key, question }
-    }
-
     /// The question as a `Q`.
     ///
     /// # Errors

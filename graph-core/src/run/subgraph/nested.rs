@@ -9,7 +9,7 @@ use std::vec::Vec;
 use super::Surroundings;
 use super::delta::Delta;
 use super::lens::Lens;
-use crate::checkpoint::{AskRecord, At, Kept, Loaded, StoreError};
+use crate::checkpoint::{AnsweredBy, AskRecord, At, Kept, Loaded, StoreError};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::id::ThreadId;
 use crate::node::{Code, Done, ErasedTask, IntoNode, NodeDescription, RunCell, TaskCell};
@@ -204,9 +204,11 @@ async fn answered(
 
 /// A subgraph's question as one of the task that runs it.
 fn bubbled(interrupt: Interrupt, cell: &TaskCell) -> Option<AskRecord> {
-    let Interrupt { id, node, mut path, key, question } = interrupt;
+    let Interrupt { id, node, mut path, key, argument, question, deadline, .. } = interrupt;
     path.insert(0, cell.node().clone());
-    Some(AskRecord { id, task: cell.task_id()?, node, path, key, question, answer: None })
+    let task = cell.task_id()?;
+    let answered_by = AnsweredBy::default();
+    Some(AskRecord { id, task, node, path, key, argument, question, deadline, answer: None, answered_by })
 }
 
 fn of_run(error: RunError, cell: &TaskCell) -> NodeError {

@@ -1,0 +1,201 @@
+//! Questions: the rows of `ask`.
+//!
+//! The columns of a row hold what is asked for by itself: when a question answers itself, what the answer is then,
+//! the answer, and whether the deadline gave it. `text` is the rest of the record.
+
+use rusqlite::{Connection, params};
+use superstep_core::checkpoint::{AnsweredBy, AskRecord, Deadline, StoreError};
+use superstep_core::id::{InterruptId, NodeName, ThreadId};
+use superstep_core::state::Json;
+
+use crate::fault::{corrupt, sqlite};
+use crate::reader::Seen;
+use crate::rows::{ThreadRow, mismatch, text};
+use crate::work::{Place, encode, place_of};
+
+/// A row of `ask`, as it is stored.
+struct AskRow {
+    interrupt: InterruptId,
+    text: String,
+    deadline: Option<i64>,
+    fallback: Option<String>,
+    answer: Option<String>,
+    by_deadline: bool,
+}
+
+impl AskRow {
+    fn of(ask: &AskRecord) -> Result<Self, StoreError> {
+        let rest = AskRecord { deadline: None, answer: None, answered_by: AnsweredBy::Caller, ..ask.clone() };
+        let owned = |json: &Json| json.as_str().to_owned();
+        Ok(Self {
+            interrupt: ask.id,
+            text: encode(&rest)?,
+            deadline: ask.deadline.as_ref().map(|deadline| deadline.at_ms.cast_signed()),
+            fallback: ask.deadline.as_ref().map(|deadline| owned(&deadline.default)),
+            answer: ask.answer.as_ref().map(owned),
+            by_deadline: ask.answered_by == AnsweredBy::Deadline,
+        })
+    }
+
+    fn sum(&self, place: Place) -> i64 {
+        let sum = place.sum("ask").bytes(self.interrupt.as_bytes()).text(&self.text);
+        let sum = sum.optional_int(self.deadline).optional_text(self.fallback.as_deref());
+        sum.optional_text(self.answer.as_deref()).int(i64::from(self.by_deadline)).finish()
+    }
+
+    fn record(self) -> Result<AskRecord, StoreError> {
+        let interrupt = self.interrupt;
+        let damaged = |error: &dyn core::fmt::Display| corrupt(format_args!("question {interrupt}"), error);
+        let mut ask: AskRecord = serde_json::from_str(&self.text).map_err(|error| damaged(&error))?;
+        ask.deadline = match (self.deadline, self.fallback) {
+            (Some(at_ms), Some(fallback)) => Some(Deadline {
+                at_ms: at_ms.cast_unsigned(),
+                default: Json::parse(fallback).map_err(|error| damaged(&error))?,
+            }),
+            _ => None,
+        };
+        ask.answer = self.answer.map(Json::parse).transpose().map_err(|error| damaged(&error))?;
+        ask.answered_by = if self.by_deadline { AnsweredBy::Deadline } else { AnsweredBy::Caller };
+        Ok(ask)
+    }
+}
+
+/// The questions on top of a checkpoint, in the order in which they were asked.
+pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Vec<AskRecord>, StoreError> {
+    let place = place_of(seen);
+    let mut find = connection
+        .prepare_cached(
+            "SELECT interrupt, text, deadline, fallback, answer, by_deadline, sum FROM ask \
+             WHERE thread = ? AND base = ? ORDER BY id",
+        )
+        .map_err(sqlite)?;
+    let mut rows = find.query([place.thread, place.base]).map_err(sqlite)?;
+    let mut asks = Vec::new();
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let found = AskRow {
+            interrupt: InterruptId::from_bytes(row.get(0).map_err(sqlite)?),
+            text: text(row, 1)?.to_owned(),
+            deadline: row.get(2).map_err(sqlite)?,
+            fallback: row.get(3).map_err(sqlite)?,
+            answer: row.get(4).map_err(sqlite)?,
+            by_deadline: row.get(5).map_err(sqlite)?,
+        };
+        let sum: i64 = row.get(6).map_err(sqlite)?;
+        if sum != found.sum(place) {
+            return Err(mismatch(format_args!("question {}", found.interrupt)));
+        }
+        if found.answer.is_some() || seen.head {
+            asks.push(found.record()?);
+        }
+    }
+    Ok(asks)
+}
+
+/// Stores the questions of paused tasks in the place of those that these tasks asked before, unless they have
+/// an answer.
+pub(crate) fn instead(connection: &Connection, place: Place, asked: &[AskRecord]) -> Result<(), StoreError> {
+    let held = on(connection, Seen { seq: place.base, worker: place.thread, head: true })?;
+    let given_up = |held: &&AskRecord| {
+        held.answer.is_none()
+            && asked.iter().any(|ask| ask.task == held.task)
+            && asked.iter().all(|ask| ask.id != held.id)
+    };
+    for ask in held.iter().filter(given_up) {
+        connection
+            .prepare_cached("DELETE FROM ask WHERE thread = ? AND base = ? AND interrupt = ?")
+            .and_then(|mut delete| delete.execute(params![place.thread, place.base, ask.id.as_bytes()]))
+            .map_err(sqlite)?;
+    }
+    asked.iter().try_for_each(|asked| keep(connection, place, asked))
+}
+
+/// Stores a question unless it is there.
+pub(crate) fn keep(connection: &Connection, place: Place, ask: &AskRecord) -> Result<(), StoreError> {
+    let row = AskRow::of(ask)?;
+    connection
+        .prepare_cached(
+            "INSERT INTO ask(thread, base, interrupt, text, deadline, fallback, answer, by_deadline, sum) \
+             VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        )
+        .and_then(|mut insert| {
+            insert.execute(params![
+                place.thread,
+                place.base,
+                row.interrupt.as_bytes(),
+                row.text,
+                row.deadline,
+                row.fallback,
+                row.answer,
+                row.by_deadline,
+                row.sum(place),
+            ])
+        })
+        .map(drop)
+        .map_err(sqlite)
+}
+
+/// Stores the answer of a question that is there, with who gave it.
+pub(crate) fn answer(connection: &Connection, place: Place, answered: &AskRecord) -> Result<(), StoreError> {
+    let row = AskRow::of(answered)?;
+    connection
+        .prepare_cached(
+            "UPDATE ask SET answer = ?, by_deadline = ?, sum = ? \
+             WHERE thread = ? AND base = ? AND interrupt = ?",
+        )
+        .and_then(|mut update| {
+            update.execute(params![
+                row.answer,
+                row.by_deadline,
+                row.sum(place),
+                place.thread,
+                place.base,
+                row.interrupt.as_bytes(),
+            ])
+        })
+        .map(drop)
+        .map_err(sqlite)
+}
+
+/// Which open questions are looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Open {
+    /// All of them.
+    All,
+    /// Those whose deadline is not after this time, in milliseconds.
+    Due(i64),
+}
+
+/// The heads of a graph's threads that have such questions, by the threads' names. Reads no other thread.
+pub(crate) fn open(
+    connection: &Connection,
+    graph: &NodeName,
+    which: Open,
+) -> Result<Vec<(ThreadId, Place)>, StoreError> {
+    let sql = match which {
+        Open::All => "SELECT DISTINCT thread, base FROM ask INDEXED BY ask_open WHERE answer IS NULL",
+        Open::Due(_) => {
+            "SELECT DISTINCT thread, base FROM ask INDEXED BY ask_open WHERE answer IS NULL AND deadline <= ?"
+        }
+    };
+    let latest = match which {
+        Open::All => None,
+        Open::Due(latest) => Some(latest),
+    };
+    let mut find = connection.prepare_cached(sql).map_err(sqlite)?;
+    let places = find
+        .query_map(rusqlite::params_from_iter(latest), |row| {
+            Ok(Place { thread: row.get(0)?, base: row.get(1)? })
+        })
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(sqlite)?;
+    let mut found = Vec::new();
+    for place in places {
+        let thread = ThreadRow::get(connection, place.thread)?;
+        // What another process left on a checkpoint that is no longer a head is nobody's question.
+        if thread.graph == graph.as_str() && thread.head == place.base && !thread.name.is_below() {
+            found.push((thread.name, place));
+        }
+    }
+    found.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(found)
+}

@@ -1,0 +1,95 @@
+//! Open questions: what their answers must be, and the deadlines by which they answer themselves.
+
+use std::sync::Arc;
+use std::vec::Vec;
+
+use alloc::string::ToString;
+
+use super::error::ThreadError;
+use super::graph::Runtime;
+use super::outcome::Interrupt;
+use crate::checkpoint::{AnsweredBy, AskRecord, At, Loaded};
+use crate::graph::Program;
+use crate::id::{InterruptId, ThreadId};
+use crate::node::AskDescription;
+
+impl Program {
+    /// The program of the graph whose node asked, and what that node may ask.
+    pub(super) fn asks_of(&self, ask: &AskRecord) -> Option<&[AskDescription]> {
+        let mut program = self;
+        for subgraph in &ask.path {
+            let node = program.topology.find(subgraph)?;
+            program = program.node(node).subgraph.as_ref()?;
+        }
+        let node = program.topology.find(&ask.node)?;
+        Some(&program.node(node).description.asks)
+    }
+
+    /// The argument of the node that asked.
+    pub(super) fn ask_of(&self, ask: &AskRecord) -> Option<&AskDescription> {
+        let is_it = |described: &&AskDescription| match ask.argument {
+            Some(argument) => usize::try_from(argument).is_ok_and(|argument| argument == described.position),
+            None => described.position.to_string() == ask.key,
+        };
+        self.asks_of(ask)?.iter().find(is_it)
+    }
+
+    /// A question as users see it.
+    pub(super) fn interrupt(&self, ask: &AskRecord) -> Interrupt {
+        let described = self.ask_of(ask);
+        let AskRecord { id, node, path, key, argument, question, deadline, .. } = ask.clone();
+        Interrupt {
+            id,
+            node,
+            path,
+            key,
+            argument,
+            question,
+            deadline,
+            question_schema: described.map(|described| described.question.clone()),
+            answer_schema: described.map(|described| described.answer.clone()),
+        }
+    }
+
+    /// The questions that wait for an answer.
+    pub(super) fn open_questions<'a>(
+        &'a self,
+        asks: impl IntoIterator<Item = &'a AskRecord>,
+    ) -> Vec<Interrupt> {
+        asks.into_iter().filter(|ask| ask.is_open()).map(|ask| self.interrupt(ask)).collect()
+    }
+}
+
+impl Runtime {
+    /// Reads the head of a thread that is about to be continued, where deadlines that have passed count.
+    pub(super) async fn load_on_time(&self, thread: &ThreadId) -> Result<Option<Loaded>, ThreadError> {
+        let loaded = self.load(thread, At::Head).await?;
+        let is_late = loaded.as_ref().is_some_and(|loaded| {
+            let has_deadline = loaded.asks.iter().any(|ask| ask.deadline.is_some() && ask.is_open());
+            // The clock is looked at only where somebody waits for it.
+            has_deadline && {
+                let now = self.ambient.now_ms();
+                loaded.asks.iter().any(|ask| ask.is_overdue(now))
+            }
+        });
+        if !is_late {
+            return Ok(loaded);
+        }
+        self.expire(Some(thread)).await?;
+        self.load(thread, At::Head).await
+    }
+
+    /// Lets deadlines count that have passed.
+    pub(super) async fn expire(
+        &self,
+        thread: Option<&ThreadId>,
+    ) -> Result<Vec<(ThreadId, AskRecord)>, ThreadError> {
+        let saver = self.saver.as_ref().map(Arc::clone).ok_or(ThreadError::NoCheckpointer)?;
+        Ok(saver.expire(self.program.topology.name(), thread, self.ambient.now_ms()).await?)
+    }
+}
+
+/// The question that an answer came too late for.
+pub(super) fn answered_by_deadline(asks: &[AskRecord]) -> Option<InterruptId> {
+    asks.iter().find(|ask| ask.answered_by == AnsweredBy::Deadline).map(|ask| ask.id)
+}
