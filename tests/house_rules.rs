@@ -22,7 +22,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("node", &["checkpoint", "error", "id", "route", "state"]),
     ("graph", &["checkpoint", "error", "id", "node", "route", "state"]),
     ("engine", &["checkpoint", "graph", "id", "node", "state"]),
-    ("run", &["checkpoint", "engine", "error", "graph", "id", "node", "state"]),
+    ("run", &["checkpoint", "engine", "error", "graph", "id", "node", "route", "state"]),
 ];
 
 fn root() -> PathBuf {
