@@ -74,6 +74,7 @@ pub(super) async fn perform(
         log: log.clone(),
         drain: stops.drain.clone(),
         metadata: metadata.clone(),
+        stopped: Mutex::default(),
     };
     let sink = log.clone().map(|log| log as Arc<dyn crate::node::CustomSink>);
     let cell = RunCell {

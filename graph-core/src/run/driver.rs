@@ -20,7 +20,7 @@ use super::outcome::{Interrupt, Status};
 use super::request::Stops;
 use super::results::Recording;
 use super::step_clock::StepClock;
-use super::subgraph::{Delta, is_start};
+use super::subgraph::{Delta, Surroundings, is_start};
 use super::tasks::{Attempted, Running, Tasks};
 use crate::checkpoint::{AskRecord, EffectRecord, Loaded, TargetRecord};
 use crate::engine::{Begin, Command, Ending, Event, Machine};
@@ -405,8 +405,11 @@ impl Driver {
                 self.unfinished_joins();
                 Status::Finished
             }
-            // Nobody asks: a subgraph was told to stop, as the run was.
-            Ending::Interrupted if interrupts.is_empty() => Status::Drained,
+            // Nobody asks: a subgraph stopped.
+            Ending::Interrupted if interrupts.is_empty() => {
+                let stopped = Surroundings::of(&self.cell).stopped.lock().take();
+                stopped.expect("a task that pauses asks, or says why its subgraph stopped")
+            }
             Ending::Interrupted => {
                 self.emit(|_| EventKind::Interrupted { interrupts: interrupts.clone() });
                 Status::Interrupted { interrupts }

@@ -257,3 +257,32 @@ async fn a_graph_with_a_context_of_its_own_keeps_it() {
     assert_eq!(graph.run(Outer::update()).await.expect("it runs").state.said, ["own"]);
     assert_eq!((own.calls.take(), around.calls.take()), (vec!["own".to_owned()], vec![]));
 }
+
+/// read, then conclude, with a breakpoint between them.
+fn stopping_graph() -> Graph<Inner, Stage> {
+    let mut g = StateGraph::<Inner, Stage>::new("inner");
+    let read = g.node("read", read);
+    let conclude = g.node("conclude", conclude);
+    g.policy(conclude).interrupt_before();
+    g.edge(START, read);
+    g.edge(read, conclude);
+    g.edge(conclude, END);
+    g.compile().expect("sound")
+}
+
+#[tokio::test]
+async fn a_breakpoint_inside_stops_the_graph_around_until_it_is_resumed() {
+    on_both_savers(|saver| async move {
+        let stage = Stage::default();
+        let graph = around(stopping_graph(), &stage).shared_checkpointer(saver);
+        let thread = graph.thread("t");
+        let run = thread.run(Outer::update().topic("rust")).await.expect("it stops");
+        let Status::Breakpoint { before, .. } = run.status else { panic!("{:?}", run.status) };
+        assert_eq!(before, ["conclude".into()]);
+        assert_eq!(stage.calls.take(), ["read"]);
+        let state = thread.resume().await.expect("it goes on").finished().expect("it finishes");
+        assert_eq!(state.said, ["begun", "read rust", "concluded", "ended"]);
+        assert_eq!(stage.calls.take(), ["conclude"]);
+    })
+    .await;
+}

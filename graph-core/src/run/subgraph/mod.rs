@@ -21,6 +21,7 @@ use std::marker::PhantomData;
 use std::string::String;
 use std::sync::Arc;
 
+use spin::Mutex;
 use tokio_util::sync::CancellationToken;
 
 pub(super) use self::delta::{Delta, is_start};
@@ -30,8 +31,10 @@ use self::nested::Nested;
 use super::ambient::Ambient;
 use super::event::EventLog;
 use super::graph::{Graph, Runtime};
+use super::outcome::Status;
 use crate::graph::{ExitType, NodeRef, Problem, Program, StateGraph};
 use crate::id::NodeName;
+use crate::node::RunCell;
 use crate::state::{Json, State};
 
 /// What the subgraphs of a run take over from it.
@@ -40,6 +43,15 @@ pub(super) struct Surroundings {
     pub(super) log: Option<Arc<EventLog>>,
     pub(super) drain: Option<CancellationToken>,
     pub(super) metadata: BTreeMap<String, Json>,
+    /// How a subgraph stopped that waits for nothing but a resume.
+    pub(super) stopped: Mutex<Option<Status>>,
+}
+
+impl Surroundings {
+    /// Those of the run whose cell this is.
+    pub(super) fn of(run: &RunCell) -> &Self {
+        (*run.surroundings).downcast_ref().expect("the driver left what it hands on")
+    }
 }
 
 /// A compiled graph over `S` that is to be a node of a graph with context `C`.

@@ -60,8 +60,7 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
         let ErasedTask { state, input, cell } = task;
         let state: Arc<dyn Any + Send + Sync> = state;
         let state: Arc<P> = state.downcast().expect("the driver owns the state of this graph");
-        let around: &Surroundings =
-            (*cell.run.surroundings).downcast_ref().expect("the driver left what it hands on");
+        let around = Surroundings::of(&cell.run);
         let runtime = Arc::new(self.runtime_in(&cell.run, around));
         let thread = match cell.task_id() {
             Some(task) => cell.run.thread.below(task),
@@ -176,7 +175,8 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
                 cell.halt(asks);
                 pending().await
             }
-            Status::Drained | Status::Cancelled | Status::Breakpoint { .. } => {
+            status @ (Status::Drained | Status::Cancelled | Status::Breakpoint { .. }) => {
+                *Surroundings::of(&cell.run).stopped.lock() = Some(status);
                 cell.halt(Vec::new());
                 pending().await
             }
