@@ -80,7 +80,7 @@ pub mod prelude {
     pub use superstep_checkpoint::{Durability, SqliteSaver};
     pub use superstep_core::checkpoint::MemorySaver;
     pub use superstep_core::error::NodeError;
-    pub use superstep_core::graph::{END, START, StateGraph, each, to};
+    pub use superstep_core::graph::{END, Exited, START, StateGraph, each, to};
     pub use superstep_core::node::{
         Ask, Dep, Effects, Emit, FromRef, Input, OnUnknown, Retry, Snapshot, TaskInfo, node,
     };
@@ -88,7 +88,7 @@ pub mod prelude {
         Any, Append, Ephemeral, Keyed, KeyedLog, LastValue, Max, Merge, Min, Reducer, Sum, Transient, Union,
     };
     pub use superstep_core::route::Route;
-    pub use superstep_core::run::{CancellationToken, Cx, Graph, Run, RunError, Status, Thread, flow};
+    pub use superstep_core::run::{CancellationToken, Cx, Graph, Lens, Run, RunError, Status, Thread, flow};
     pub use superstep_core::state::{Field, State, Update};
 }
 

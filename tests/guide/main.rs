@@ -19,6 +19,7 @@ mod readme;
 mod routing_and_fan_out;
 mod state_and_reducers;
 mod story;
+mod subgraphs;
 mod time_travel;
 
 type Result = std::result::Result<(), Box<dyn std::error::Error>>;

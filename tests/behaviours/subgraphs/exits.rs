@@ -1,7 +1,5 @@
 //! Subgraphs whose routes decide for the graph around them.
 
-use superstep::graph::Exited;
-
 use super::*;
 
 #[derive(Route, Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]

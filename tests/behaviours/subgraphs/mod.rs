@@ -7,7 +7,7 @@ mod levels;
 
 use crate::support::{Calls, Smashed, Stage, on_both_savers};
 use superstep::prelude::*;
-use superstep::run::{Interrupt, Lens};
+use superstep::run::Interrupt;
 
 #[derive(State, Clone, Debug, Default, PartialEq)]
 struct Outer {
