@@ -1,5 +1,7 @@
 //! Merging that fails: nothing of the superstep is stored, and nothing that its tasks did is lost.
 
+use std::collections::BTreeMap;
+
 use superstep::error::NodeErrorKind;
 use superstep::prelude::*;
 
@@ -71,6 +73,40 @@ async fn a_number_that_json_cannot_hold_is_refused_before_it_is_stored() {
         assert_eq!(thread.head().await.expect("the thread is readable").step(), 0);
         let input = thread.run(Meter::update().level(f64::INFINITY)).await;
         assert!(matches!(input, Err(RunError::Encode { .. })), "{input:?}");
+    })
+    .await;
+}
+
+/// A conversation that begins with something, and settings that do.
+#[derive(State, Clone, Debug, PartialEq)]
+struct Begun {
+    #[reducer(Append)]
+    said: Vec<String>,
+    #[reducer(Merge)]
+    settings: BTreeMap<String, u32>,
+}
+
+impl Default for Begun {
+    fn default() -> Self {
+        Self { said: vec!["be brief".into()], settings: BTreeMap::from([("depth".into(), 1)]) }
+    }
+}
+
+/// Readers fold operations from an empty collection, so what a field began with was gone after a resume.
+#[tokio::test]
+async fn what_a_collection_begins_with_is_stored_before_it_grows() {
+    on_both_savers(async |saver| {
+        let mut g = StateGraph::<Begun>::new("begun");
+        let say = g.node("say", async || Begun::update().said(["hello"]).settings([("width", 2)]));
+        g.edge(START, say);
+        g.edge(say, END);
+        let thread = g.compile().unwrap().shared_checkpointer(saver).thread("t");
+        let done = thread.run(Begun::update().said(["hi"])).await.unwrap().finished().unwrap();
+        assert_eq!(done.said, ["be brief", "hi", "hello"]);
+        assert_eq!(*thread.head().await.unwrap().state(), done);
+        let history = thread.history().unwrap().collect().await.unwrap();
+        let first = thread.at(history.last().unwrap().id).await.unwrap();
+        assert_eq!(*first.state(), Begun::default());
     })
     .await;
 }

@@ -142,5 +142,21 @@ pub fn one_step_fields(schema: &Schema) -> Vec<FieldId> {
     schema.ids().filter(|field| schema.field(*field).lifetime == Lifetime::OneStep).collect()
 }
 
+/// The values that the first checkpoint of a thread must hold, though nothing wrote them: readers fold a field's
+/// operations from an empty collection, so one that begins with items is stored before items are added.
+pub fn seeds(schema: &Schema, initial: &dyn ErasedState) -> Vec<Change> {
+    let folded = |field: &FieldId| {
+        let field = schema.field(*field);
+        field.lifetime == Lifetime::Stored && field.writers == Writers::Many
+    };
+    let seed = |field: FieldId| {
+        // A value without a JSON form is an error when it is first stored whole, which names the field.
+        let value = initial.encode_field(field).ok()?;
+        let is_begun = value.as_str().starts_with(['[', '{']) && value.as_str().len() > "[]".len();
+        is_begun.then(|| Change { field, ops: alloc::vec![Op::Set(value)] })
+    };
+    schema.ids().filter(folded).filter_map(seed).collect()
+}
+
 #[cfg(test)]
 mod tests;

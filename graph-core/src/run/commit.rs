@@ -122,6 +122,11 @@ impl Driver {
         let writes =
             self.slots.iter().map(|slot| slot.output.as_ref().map_or(&[][..], |output| &output.writes));
         let mut changes = barrier::changes(&*self.state, (0u32..).zip(writes), overwrites)?;
+        if self.base.is_none() {
+            let unwritten = |seed: &&Change| changes.iter().all(|change| change.field != seed.field);
+            let seeds: Vec<_> = self.runtime.seeds.iter().filter(unwritten).cloned().collect();
+            changes.extend(seeds);
+        }
         for field in dimmed {
             let ops = std::vec![Op::Set(self.state.encode_field(field)?)];
             changes.push(Change { field, ops });

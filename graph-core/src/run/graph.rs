@@ -16,12 +16,12 @@ use super::event::Observer;
 use super::request::RunRequest;
 use super::thread::Thread;
 use crate::checkpoint::{AskRecord, At, Checkpointer, Loaded, StoreError, ThreadSummary};
-use crate::engine::barrier::one_step_fields;
+use crate::engine::barrier::{one_step_fields, seeds};
 use crate::engine::{Breakpoints, Limits};
 use crate::graph::{BuildError, NodeRef, Program, StateGraph};
 use crate::id::{Fingerprint, NodeName, ThreadId};
 use crate::run::error::ThreadError;
-use crate::state::{FieldId, IntoInput, State};
+use crate::state::{Change, FieldId, IntoInput, State};
 
 /// A compiled graph over states `S` that still needs a context of type `C`; with `C = ()`, one that is ready
 /// to run.
@@ -45,6 +45,8 @@ pub(super) struct Runtime {
     /// Those that nodes declare.
     pub(super) breakpoints: Breakpoints,
     pub(super) one_step_fields: Vec<FieldId>,
+    /// What the first checkpoint of a thread says of fields that do not begin empty.
+    pub(super) seeds: Vec<Change>,
     pub(super) schema_fingerprint: Fingerprint,
     registered: Arc<OnceCell<()>>,
 }
@@ -65,6 +67,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             step_timeout: None,
             breakpoints: program.breakpoints(),
             one_step_fields: one_step_fields(&program.schema),
+            seeds: seeds(&program.schema, &*program.initial),
             schema_fingerprint: program.schema.fingerprint(),
             registered: Arc::default(),
             program,
