@@ -7,6 +7,7 @@ mod cancellation;
 mod concurrency;
 mod deadlines;
 mod defer;
+mod described;
 mod edit;
 mod effects;
 mod events;

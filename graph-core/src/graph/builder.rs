@@ -89,17 +89,31 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     where
         N: IntoNode<S, C, Signature>,
     {
-        let name = name.into();
+        let (description, code) = node.into_code();
+        let program = NodeProgram { code: Some(code), description, ..NodeProgram::default() };
+        let decides = TypeId::of::<N::Route>() != TypeId::of::<()>();
+        NodeRef::new(self.graph, self.add(name.into(), decides, program))
+    }
+
+    /// Adds a node without its types.
+    pub(super) fn add(&mut self, name: NodeName, decides: bool, program: NodeProgram) -> u32 {
         if [START_NAME, END_NAME, ""].contains(&name.as_str()) {
             self.problems.push(Problem::ReservedName { name: name.clone() });
         } else if self.nodes.iter().any(|other| other.name == name) {
             self.problems.push(Problem::DuplicateName { name: name.clone() });
         }
-        let (description, code) = node.into_code();
-        let program = NodeProgram { code: Some(code), description, ..NodeProgram::default() };
-        let decides = TypeId::of::<N::Route>() != TypeId::of::<()>();
         self.nodes.push(Draft { name, decides, edges: Vec::new(), decisions: Vec::new(), program });
-        NodeRef::new(self.graph, index(self.nodes.len() - 1))
+        index(self.nodes.len() - 1)
+    }
+
+    /// The number that its handles carry.
+    pub(super) fn number(&self) -> u32 {
+        self.graph
+    }
+
+    /// Keeps a problem for `compile()`.
+    pub(super) fn report(&mut self, problem: Problem) {
+        self.problems.push(problem);
     }
 
     /// Says that a node runs `program`.
@@ -342,7 +356,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         cases
     }
 
-    fn decision(&mut self, node: u32, cases: Vec<CaseTargets>) -> Wiring<'_, S, C> {
+    pub(super) fn decision(&mut self, node: u32, cases: Vec<CaseTargets>) -> Wiring<'_, S, C> {
         let decisions = &mut self.draft(node).decisions;
         decisions.push(Decision { cases, may_reach: Vec::new() });
         let decision = Some((node, decisions.len() - 1));

@@ -10,7 +10,7 @@ use petgraph::visit::{Dfs, EdgeRef, Reversed};
 
 use super::topology::{NodeId, Topology, Wire};
 use crate::id::NodeName;
-use crate::state::{FieldId, Schema, Writers};
+use crate::state::{FieldId, Found, Schema, Writers};
 
 /// A graph that cannot run, with everything that is wrong with it.
 #[derive(Clone, PartialEq, Eq)]
@@ -164,6 +164,9 @@ pub enum Problem {
         /// Its reducer.
         inner_reducer: String,
     },
+    /// A mistake in a description, and where it stands.
+    #[error("{0}")]
+    Described(Found),
     /// A map panicked on the example of a case.
     #[error("the route of {node:?} panicked on the example of its case {case}: {panic}")]
     MapPanicked {

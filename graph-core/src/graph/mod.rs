@@ -10,6 +10,7 @@
 
 mod builder;
 mod check;
+mod described;
 mod draw;
 mod exit;
 mod handle;
@@ -20,6 +21,7 @@ mod topology;
 
 pub use builder::{StateGraph, Wiring};
 pub use check::{BuildError, Problem};
+pub use described::{CaseError, Description, DescriptionError, JsonDecision, Registry};
 pub use exit::{Exit, Exited};
 pub use handle::{
     END, EdgeTarget, IntoTargets, JoinSources, NodeRef, Nothing, START, TakesNothing, Targets, Unrouted,

@@ -21,7 +21,7 @@ use crate::engine::{Breakpoints, Limits};
 use crate::graph::{BuildError, NodeRef, Program, StateGraph};
 use crate::id::{Fingerprint, NodeName, ThreadId};
 use crate::run::error::ThreadError;
-use crate::state::{Change, FieldId, IntoInput, State};
+use crate::state::{Change, ErasedState, FieldId, IntoInput, State};
 
 /// A compiled graph over states `S` that still needs a context of type `C`; with `C = ()`, one that is ready
 /// to run.
@@ -150,6 +150,10 @@ impl<S: State, C> Graph<S, C> {
     /// The names of its nodes, in the order of their registration.
     pub fn nodes(&self) -> impl Iterator<Item = &NodeName> {
         self.runtime.program.topology.nodes().map(|(_, name)| name)
+    }
+
+    pub(super) fn initial(&self) -> &dyn ErasedState {
+        &*self.runtime.program.initial
     }
 
     /// A picture of the graph as a Mermaid flowchart, every case listed.

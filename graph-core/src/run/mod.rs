@@ -22,6 +22,7 @@ mod attempt;
 mod begin;
 mod breakpoints;
 mod commit;
+mod described;
 mod driver;
 mod edit;
 mod error;

@@ -14,6 +14,7 @@
 
 #[doc(hidden)]
 pub mod derived;
+mod dynamic;
 mod erased;
 mod field;
 mod finite;
@@ -26,6 +27,8 @@ use core::fmt::Debug;
 
 use crate::node::IntoOutcome;
 
+pub use dynamic::{Found, JsonError, JsonFields, JsonState, JsonUpdate, JsonWrite};
+pub(crate) use dynamic::{Place, Problems, suggestion};
 pub use erased::{ErasedState, ErasedUpdate};
 pub use field::{Embedded, Field};
 pub use json::{CodecError, Json};

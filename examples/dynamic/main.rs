@@ -1,0 +1,60 @@
+//! A graph from data: nodes, edges and state are described in a file, over functions that are registered by name.
+//!
+//! ```text
+//! cargo run --example dynamic                                  # runs examples/dynamic/graph.toml
+//! cargo run --example dynamic -- my.toml "buy bread" swim      # another description, other errands
+//! ```
+
+#[path = "../terminal/mod.rs"]
+mod terminal;
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use superstep::graph::{Description, Registry};
+use superstep::node::JsonOutcome;
+use superstep::prelude::*;
+use superstep::state::{JsonError, JsonState};
+
+use crate::terminal::print;
+
+async fn plan(state: Snapshot<JsonState>) -> Result<JsonOutcome, JsonError> {
+    let errands: Vec<String> = state.read("errands")?;
+    Ok(JsonOutcome::routed(if errands.is_empty() { "stay" } else { "go" }))
+}
+
+async fn errand(errand: Input<String>, fx: Effects) -> Result<Value, Infallible> {
+    let distance = fx.run("walk", || async { Ok::<_, Infallible>(errand.len()) }).await?;
+    Ok(json!({ "done": [*errand], "distance": distance }))
+}
+
+async fn look_back(state: Snapshot<JsonState>, task: TaskInfo) -> Value {
+    let mood = if state["distance"].as_u64() > Some(20) { "tired" } else { "fresh" };
+    json!({ "mood": mood, "done": [task.node().as_str()] })
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    terminal::ended(run().await)
+}
+
+async fn run() -> Result<ExitCode, Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let description = match arguments.next() {
+        Some(path) => Description::from_toml(&std::fs::read_to_string(path)?)?,
+        None => Description::from_toml(include_str!("graph.toml"))?,
+    };
+    let mut errands: Vec<String> = arguments.collect();
+    if errands.is_empty() {
+        errands = ["buy bread", "swim"].map(String::from).into();
+    }
+
+    let registry = Registry::new().node("plan", plan).node("errand", errand).node("look_back", look_back);
+    let graph = registry.build(&description).compile()?;
+    print(graph.mermaid())?;
+    let done = graph.run(graph.update(&json!({ "errands": errands }))?).await?.finished()?;
+    print(format_args!("{:#}", done.to_json()))?;
+    Ok(ExitCode::SUCCESS)
+}

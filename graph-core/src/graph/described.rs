@@ -1,0 +1,21 @@
+//! Graphs from data: nodes, edges and state described in JSON or TOML, over registered functions.
+//!
+//! ```text
+//! Description::from_json(text)      what: state, nodes, where each leads, policies
+//! Registry::new().node("f", f)      how: node functions over a JsonState, and decisions
+//!        └──────────┬─────────┘
+//!   registry.build(&description)  ──►  StateGraph<JsonState, C>  ── compile() ──►  as any graph
+//! ```
+//!
+//! A mistake in a description is reported by `compile()` with all others, and with its path.
+
+mod cases;
+mod code;
+mod description;
+mod reader;
+mod registry;
+
+pub use cases::CaseError;
+pub use code::JsonDecision;
+pub use description::{Description, DescriptionError};
+pub use registry::Registry;

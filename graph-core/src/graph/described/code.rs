@@ -1,0 +1,135 @@
+//! The code of a described node: a registered function, whose outcome is checked against the description.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::any::Any;
+
+use serde_json::Value;
+
+use super::cases::{CaseError, Cases, Chosen};
+use crate::checkpoint::RouteRecord;
+use crate::error::BoxError;
+use crate::graph::program::{Branch, Router};
+use crate::node::{Code, Done, JsonOutcome};
+use crate::state::{ErasedState, FieldId, FieldWrite, Json, JsonFields, JsonState, JsonUpdate, StateUpdate};
+
+/// What a registered function may decide: nothing, or what its [`JsonOutcome`] says.
+#[diagnostic::on_unimplemented(
+    message = "a function of a described graph cannot decide by returning `{Self}`",
+    label = "a described graph knows its cases by name",
+    note = "return a `JsonOutcome`, a `serde_json::Value`, a `JsonUpdate`, `()`, or a `Result` of those"
+)]
+pub trait JsonDecision: sealed::Sealed {}
+
+impl JsonDecision for () {}
+impl JsonDecision for JsonOutcome {}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for () {}
+    impl Sealed for super::JsonOutcome {}
+}
+
+/// A function with a check of what it returns.
+pub(super) fn checked(code: Code, fields: Arc<JsonFields>, cases: Option<Arc<Cases>>) -> Code {
+    Code::new(move |task| {
+        let state = Arc::clone(&task.state);
+        let running = code.start(task);
+        let (fields, cases) = (Arc::clone(&fields), cases.clone());
+        Box::pin(async move {
+            let done = running.await?;
+            Ok(check(done, &state, &fields, cases.as_deref())?)
+        })
+    })
+}
+
+fn check(
+    mut done: Done,
+    state: &Arc<dyn ErasedState>,
+    fields: &JsonFields,
+    cases: Option<&Cases>,
+) -> Result<Done, BoxError> {
+    let outcome = done.route.take().and_then(|route| route.downcast::<JsonOutcome>().ok());
+    let (case, gave) = match outcome {
+        None => (None, None),
+        Some(outcome) => {
+            let update = fields.update(&outcome.update)?.and(fields.overwrite(&outcome.overwrite)?);
+            done.update = (!update.writes().is_empty()).then(|| Box::new(update) as Box<_>);
+            (outcome.route, outcome.items)
+        }
+    };
+    match (case, cases) {
+        (None, None) => {}
+        (None, Some(cases)) => return Err(CaseError::NoneChosen { cases: cases.names() }.into()),
+        (Some(case), None) => return Err(CaseError::NoCases { case }.into()),
+        (Some(case), Some(cases)) => {
+            let seen = || with_own_writes(state, &done);
+            done.route = Some(Box::new(cases.choose(case, gave, &seen)?));
+        }
+    }
+    Ok(done)
+}
+
+/// The snapshot plus the node's own writes, as branches see it.
+fn with_own_writes(state: &Arc<dyn ErasedState>, done: &Done) -> Result<JsonState, BoxError> {
+    let mut seen = typed(&**state).clone();
+    if let Some(update) = &done.update {
+        let copy: Box<dyn Any> = update.duplicate()?;
+        let copy = copy.downcast::<JsonUpdate>().expect("the update of a JSON state");
+        copy.into_writes().into_iter().for_each(|write| write.apply(&mut seen));
+    }
+    Ok(seen)
+}
+
+fn typed(state: &dyn ErasedState) -> &JsonState {
+    let state: &dyn Any = state;
+    state.downcast_ref().expect("the driver owns the state of this graph")
+}
+
+/// From a decision of a node to its targets.
+pub(super) fn router(graph: u32, cases: Arc<Cases>) -> Router {
+    Router {
+        encode: |route| {
+            let chosen = route.downcast_ref::<Chosen>().expect("the decision of a checked function");
+            Ok(RouteRecord { case: chosen.case.clone(), value: Json::encode(chosen)? })
+        },
+        decode: |json| Ok(Box::new(json.decode::<Chosen>()?)),
+        map: Arc::new(move |route| {
+            let chosen = route.downcast::<Chosen>().expect("the decision of a checked function");
+            cases.targets(graph, *chosen)
+        }),
+    }
+}
+
+/// A decision that is registered under a name.
+pub(super) type Decide = Arc<dyn Fn(&JsonState) -> String + Send + Sync>;
+
+/// What a branch decides on.
+pub(super) enum Basis {
+    /// The value of a field.
+    Field(FieldId),
+    /// A registered function.
+    Function(Decide),
+}
+
+/// From the state to targets.
+pub(super) fn branch(graph: u32, basis: Basis, cases: Cases) -> Branch {
+    Branch {
+        decide: Arc::new(move |state| {
+            let state = typed(state);
+            let case = match &basis {
+                Basis::Function(decide) => decide(state),
+                Basis::Field(field) => {
+                    let name = &state.fields().schema().field(*field).name;
+                    match &state[name.as_str()] {
+                        Value::String(text) => text.clone(),
+                        value => alloc::format!("{value}"),
+                    }
+                }
+            };
+            let chosen = cases.choose(case, None, &|| Ok(state.clone()))?;
+            cases.targets(graph, chosen)
+        }),
+    }
+}

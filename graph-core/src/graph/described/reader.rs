@@ -1,0 +1,361 @@
+//! From a description to a graph under construction.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::cases::{Cases, Way};
+use super::code::{Basis, branch, checked, router};
+use super::description::Description;
+use super::registry::{Registered, Registry};
+use crate::graph::check::Problem;
+use crate::graph::handle::{END, END_INDEX, NodeRef, START_INDEX};
+use crate::graph::{NodeProgram, StateGraph};
+use crate::node::{NoInput, OnUnknown, Retry};
+use crate::state::{FieldId, JsonFields, JsonState, Place, Problems, suggestion};
+
+const GRAPH: [&str; 6] = ["graph", "description", "state", "nodes", "start", "joins"];
+const NODE: [&str; 10] = [
+    "run",
+    "description",
+    "to",
+    "cases",
+    "branches",
+    "retry",
+    "timeout_ms",
+    "idle_timeout_ms",
+    "defer",
+    "on_unknown",
+];
+/// The target that ends a run.
+const END_NAME: &str = "END";
+
+/// Reads one description.
+pub(super) struct Reader<'r, C> {
+    registry: &'r Registry<C>,
+    root: Place<'r>,
+    fields: Arc<JsonFields>,
+    graph: StateGraph<JsonState, C>,
+    nodes: BTreeMap<&'r str, Known<'r>>,
+    problems: Problems,
+}
+
+/// A node that the description names.
+#[derive(Clone)]
+struct Known<'r> {
+    index: u32,
+    place: Place<'r>,
+    function: Option<&'r Registered>,
+}
+
+impl Known<'_> {
+    /// Whether it takes an item of `each`; not known without its function.
+    fn takes(&self) -> Option<bool> {
+        self.function.map(|function| function.description.input.is_some())
+    }
+
+    fn decides(&self) -> bool {
+        self.place.member("cases").is_some()
+    }
+}
+
+impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
+    pub(super) fn new(registry: &'r Registry<C>, description: &'r Description) -> Self {
+        let mut problems = Problems::default();
+        let root = Place::root(description.as_value());
+        root.known(&GRAPH, &mut problems);
+        let name = root.required("graph", &mut problems).and_then(|name| name.text(&mut problems));
+        let name = name.unwrap_or("described");
+        let fields = match root.required("state", &mut problems) {
+            Some(state) => JsonFields::read(name, &state, &mut problems),
+            None => JsonFields::default(),
+        };
+        let fields = Arc::new(fields);
+        let initial = JsonState::new(Arc::clone(&fields));
+        let graph = StateGraph::with_schema(name, fields.schema().clone(), initial);
+        Self { registry, root, fields, graph, nodes: BTreeMap::new(), problems }
+    }
+
+    pub(super) fn read(mut self) -> StateGraph<JsonState, C> {
+        let nodes = self.root.required("nodes", &mut self.problems);
+        for (name, place) in nodes.map(|nodes| nodes.members(&mut self.problems)).unwrap_or_default() {
+            self.register(name, place);
+        }
+        for known in self.nodes.values().cloned().collect::<Vec<_>>() {
+            self.wire(&known);
+        }
+        self.start();
+        for place in self.root.member("joins").iter().flat_map(Place::items) {
+            self.join(&place);
+        }
+        for found in self.problems.0 {
+            self.graph.report(Problem::Described(found));
+        }
+        self.graph
+    }
+
+    /// Gives a node its place in the graph, so that others may lead to it.
+    fn register(&mut self, name: &'r str, place: Place<'r>) {
+        if ["", "START", END_NAME].contains(&name) {
+            self.problems.add(&place, format!("a node cannot be called {name:?}"));
+            return;
+        }
+        place.known(&NODE, &mut self.problems);
+        let run = place.member("run");
+        let function = match &run {
+            Some(run) => run.text(&mut self.problems),
+            None => Some(name),
+        };
+        let registered = function.and_then(|function| self.registry.nodes.get(function));
+        if let (Some(function), None) = (function, registered) {
+            let meant = suggestion(function, self.registry.nodes.keys().map(String::as_str));
+            let at = run.as_ref().unwrap_or(&place);
+            self.problems.add(at, format!("no function {function:?} is registered{meant}"));
+        }
+        let decides = place.member("cases").is_some();
+        let description = registered.map(|registered| registered.description.clone()).unwrap_or_default();
+        let program = NodeProgram { description, ..NodeProgram::default() };
+        let index = self.graph.add(name.into(), decides, program);
+        self.nodes.insert(name, Known { index, place, function: registered });
+    }
+
+    /// Reads where a node leads, and its policies.
+    fn wire(&mut self, known: &Known<'r>) {
+        let Known { index, place, function } = known;
+        let cases = place.member("cases").map(|cases| Arc::new(self.cases(&cases, None, true)));
+        if let (Some(to), true) = (place.member("to"), known.decides()) {
+            self.problems.add(&to, "a node with cases has no plain edges; its cases say where it leads");
+        } else if let Some(to) = place.member("to") {
+            self.edges(*index, &to);
+        }
+        if let Some(function) = function {
+            let code = checked(function.code.clone(), Arc::clone(&self.fields), cases.clone());
+            self.graph.program(*index).code = Some(code);
+        }
+        if let Some(cases) = cases {
+            self.graph.decision(*index, cases.described());
+            let graph = self.graph.number();
+            self.graph.program(*index).router = Some(router(graph, cases));
+        }
+        for place in place.member("branches").iter().flat_map(Place::items) {
+            self.branch(*index, &place);
+        }
+        self.policies(*index, place);
+    }
+
+    fn start(&mut self) {
+        let Some(start) = self.root.required("start", &mut self.problems) else { return };
+        if !start.value.is_object() {
+            return self.edges(START_INDEX, &start);
+        }
+        start.known(&["to", "branches"], &mut self.problems);
+        if let Some(to) = start.member("to") {
+            self.edges(START_INDEX, &to);
+        }
+        for place in start.member("branches").iter().flat_map(Place::items) {
+            self.branch(START_INDEX, &place);
+        }
+    }
+
+    fn edges(&mut self, from: u32, to: &Place<'r>) {
+        let from = self.handle(from);
+        for place in to.items() {
+            match self.target(&place) {
+                Some(END_INDEX) => self.graph.edge(from, END),
+                Some(node) => self.graph.edge(from, self.handle(node)),
+                None => {}
+            }
+        }
+    }
+
+    fn join(&mut self, place: &Place<'r>) {
+        place.known(&["of", "to"], &mut self.problems);
+        let of = place.required("of", &mut self.problems);
+        let to = place.required("to", &mut self.problems);
+        let mut sources = Vec::new();
+        for source in of.iter().flat_map(Place::items) {
+            let Some(known) = self.find(&source) else { continue };
+            if known.decides() {
+                self.problems.add(&source, "a join waits for nodes without cases");
+            }
+            sources.push(self.handle(known.index));
+        }
+        let target = to.as_ref().and_then(|to| self.target(to));
+        match target {
+            Some(END_INDEX) => self.problems.add(place, "a join leads to a node, not to END"),
+            Some(target) => self.graph.join(sources, self.handle(target)),
+            None => {}
+        }
+    }
+
+    fn branch(&mut self, from: u32, place: &Place<'r>) {
+        place.known(&["on", "by", "cases", "else"], &mut self.problems);
+        let basis = match (place.member("on"), place.member("by")) {
+            (Some(on), None) => self.field(&on).map(Basis::Field),
+            (None, Some(by)) => by.text(&mut self.problems).and_then(|name| {
+                let decide = self.registry.branches.get(name).cloned();
+                if decide.is_none() {
+                    let meant = suggestion(name, self.registry.branches.keys().map(String::as_str));
+                    self.problems.add(&by, format!("no decision {name:?} is registered{meant}"));
+                }
+                decide.map(Basis::Function)
+            }),
+            _ => {
+                self.problems
+                    .add(place, "a branch decides either \"on\" a field or \"by\" a registered decision");
+                None
+            }
+        };
+        let cases = place.required("cases", &mut self.problems);
+        let otherwise = place.member("else");
+        let cases = cases.map(|cases| self.cases(&cases, otherwise.as_ref(), false)).unwrap_or_default();
+        self.graph.decision(from, cases.described());
+        if let Some(basis) = basis {
+            let graph = self.graph.number();
+            self.graph.program(from).branches.push(branch(graph, basis, cases));
+        }
+    }
+
+    /// Reads cases; `gives` says whether a node gives items to those of its `each` that name no field.
+    fn cases(&mut self, place: &Place<'r>, otherwise: Option<&Place<'r>>, gives: bool) -> Cases {
+        let mut cases = Cases::default();
+        for (case, place) in place.members(&mut self.problems) {
+            cases.ways.insert(case.to_string(), self.ways(&place, gives));
+        }
+        cases.otherwise = otherwise.map(|place| self.ways(place, gives));
+        if cases.ways.is_empty() && place.value.is_object() {
+            self.problems.add(place, "there is no case");
+        }
+        cases
+    }
+
+    fn ways(&mut self, place: &Place<'r>, gives: bool) -> Vec<Way> {
+        let mut ways = Vec::new();
+        for place in place.items() {
+            if place.value.is_object() {
+                ways.extend(self.each(&place, gives));
+            } else if let Some(node) = self.target(&place).filter(|node| *node != END_INDEX) {
+                ways.push(Way::To(node));
+            }
+        }
+        ways
+    }
+
+    fn each(&mut self, place: &Place<'r>, gives: bool) -> Option<Way> {
+        place.known(&["each", "items"], &mut self.problems);
+        let each = place.required("each", &mut self.problems)?;
+        let known = self.find(&each)?;
+        let items = match place.member("items") {
+            Some(items) => Some(self.field(&items)?),
+            None if gives => None,
+            None => {
+                self.problems.add(place, "the \"items\" are missing: the field that holds them");
+                return None;
+            }
+        };
+        let Some(input) = known.function?.description.input else {
+            let name = each.text(&mut self.problems)?;
+            self.problems.add(&each, format!("the function of node {name:?} takes no `Input`"));
+            return None;
+        };
+        Some(Way::Each { node: known.index, input, items })
+    }
+
+    /// A node that is reached without an item, or END.
+    fn target(&mut self, place: &Place<'r>) -> Option<u32> {
+        if place.value == END_NAME {
+            return Some(END_INDEX);
+        }
+        let known = self.find(place)?;
+        if known.takes() == Some(true) {
+            let reason = format!(
+                "the function of this node takes an `Input`; reach it with {{\"each\": {}}}",
+                place.value
+            );
+            self.problems.add(place, reason);
+            return None;
+        }
+        Some(known.index)
+    }
+
+    fn find(&mut self, place: &Place<'r>) -> Option<Known<'r>> {
+        let name = place.text(&mut self.problems)?;
+        let known = self.nodes.get(name).cloned();
+        if known.is_none() {
+            let meant = suggestion(name, self.nodes.keys().copied().chain([END_NAME]));
+            self.problems.add(place, format!("there is no node {name:?}{meant}"));
+        }
+        known
+    }
+
+    fn field(&mut self, place: &Place<'r>) -> Option<FieldId> {
+        let name = place.text(&mut self.problems)?;
+        self.fields.find(name).map_err(|error| self.problems.add(place, error.to_string())).ok()
+    }
+
+    fn policies(&mut self, node: u32, place: &Place<'r>) {
+        let problems = &mut self.problems;
+        let mut time = |name: &str| {
+            let time = place.member(name).and_then(|time| time.whole(problems));
+            time.map(Duration::from_millis)
+        };
+        let (timeout, idle) = (time("timeout_ms"), time("idle_timeout_ms"));
+        let retry = place.member("retry").and_then(|retry| retrying(&retry, problems));
+        let defer = place.member("defer").and_then(|defer| defer.truth(problems));
+        let unknown = place.member("on_unknown").and_then(|unknown| on_unknown(&unknown, problems));
+        let policy = &mut self.graph.program(node).policy;
+        policy.timeout = timeout;
+        policy.idle_timeout = idle;
+        policy.retries.extend(retry);
+        policy.deferred = defer.unwrap_or_default();
+        policy.on_unknown = unknown.unwrap_or_default();
+    }
+
+    /// A handle whose types are not checked: the reader has.
+    fn handle(&self, node: u32) -> NodeRef<NoInput, ()> {
+        NodeRef::new(self.graph.number(), node)
+    }
+}
+
+fn retrying(place: &Place<'_>, problems: &mut Problems) -> Option<Retry> {
+    place.known(&["attempts", "initial_ms", "max_ms", "fixed_ms", "jitter"], problems)?;
+    let attempts = place.required("attempts", problems)?;
+    let number = u32::try_from(attempts.whole(problems)?).unwrap_or(u32::MAX);
+    if number == 0 {
+        problems.add(&attempts, "the first attempt counts, so there is at least 1");
+    }
+    let mut time = |name: &str| {
+        let time = place.member(name).and_then(|time| time.whole(problems));
+        time.map(Duration::from_millis)
+    };
+    let (initial, max, fixed) = (time("initial_ms"), time("max_ms"), time("fixed_ms"));
+    if fixed.is_some() && (initial.is_some() || max.is_some()) {
+        problems.add(place, "\"fixed_ms\" excludes \"initial_ms\" and \"max_ms\"");
+    }
+    let mut retry = match fixed {
+        Some(wait) => Retry::fixed(number, wait),
+        None => Retry::exponential(number),
+    };
+    if let Some(initial) = initial {
+        retry = retry.initial(initial);
+    }
+    if let Some(max) = max {
+        retry = retry.max(max);
+    }
+    let jitter = place.member("jitter").and_then(|jitter| jitter.truth(problems));
+    Some(if jitter == Some(false) { retry.without_jitter() } else { retry })
+}
+
+fn on_unknown(place: &Place<'_>, problems: &mut Problems) -> Option<OnUnknown> {
+    match place.text(problems)? {
+        "fail" => Some(OnUnknown::Fail),
+        "retry" => Some(OnUnknown::Retry),
+        other => {
+            problems.add(place, format!("there is no policy {other:?} (there are fail, retry)"));
+            None
+        }
+    }
+}

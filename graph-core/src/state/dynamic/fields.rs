@@ -1,0 +1,227 @@
+//! The fields of a JSON state.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde_json::Value;
+
+use super::nearest::suggestion;
+use super::place::{Found, Place, Problems};
+use super::reducer::{JsonReducer, NAMES};
+use super::shape::{KEYWORDS, Shape};
+use super::update::{JsonUpdate, JsonWrite};
+use crate::state::{CodecError, FieldId, FieldSchema, Lifetime, Logged, Op, Schema};
+
+/// The fields of a [`JsonState`](super::JsonState): name, shape, reducer, default value.
+///
+/// Fields are described by an object of objects. `type` and the other keywords are those of JSON Schema (`type`,
+/// `enum`, `items`, `properties`, `required`, `additionalProperties`, `minimum`, `maximum`, `description`);
+/// `reducer` names a built-in reducer, `last_value` by default; `default` is the value before the first write, by
+/// default the empty value of the type; `secret` keeps values out of logs.
+///
+/// ```
+/// use serde_json::json;
+/// use superstep_core::state::JsonFields;
+///
+/// let fields = JsonFields::new("essay", &json!({
+///     "topic": { "type": "string" },
+///     "facts": { "type": "array", "items": { "type": "string" }, "reducer": "append" },
+/// })).unwrap();
+///
+/// assert!(fields.update(&json!({ "facts": ["typed"] })).is_ok());
+/// let error = fields.update(&json!({ "fact": [] })).unwrap_err();
+/// assert_eq!(error.to_string(), r#"the state has no field "fact"; did you mean "facts"?"#);
+/// let error = fields.update(&json!({ "facts": [1] })).unwrap_err();
+/// assert_eq!(error.to_string(), r#"field "facts": at [0]: expected string, found 1"#);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JsonFields {
+    schema: Schema,
+    fields: Vec<JsonField>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct JsonField {
+    pub(super) shape: Shape,
+    pub(super) reducer: JsonReducer,
+    pub(super) default: Value,
+}
+
+/// A write that does not fit the fields of a JSON state.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum JsonError {
+    /// An update is an object: a member per field.
+    #[error("an update is an object with a member per field, not {found}")]
+    NotAnObject {
+        /// What it is.
+        found: String,
+    },
+    /// The state has no such field.
+    #[error("the state has no field {field:?}{meant}")]
+    NoSuchField {
+        /// The name.
+        field: String,
+        /// The nearest name, as a question; empty when none is near.
+        meant: String,
+    },
+    /// The value does not fit the field.
+    #[error("field {field:?}: {reason}")]
+    Misfit {
+        /// The field.
+        field: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl JsonFields {
+    /// Reads the fields from their description.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn new(name: &str, description: &Value) -> Result<Self, Vec<Found>> {
+        let mut problems = Problems::default();
+        let fields = Self::read(name, &Place::root(description), &mut problems);
+        if problems.0.is_empty() { Ok(fields) } else { Err(problems.0) }
+    }
+
+    /// Reads the fields at a place; what is wrong with one is a problem.
+    pub(crate) fn read(name: &str, place: &Place<'_>, problems: &mut Problems) -> Self {
+        let mut fields =
+            Self { schema: Schema { name: name.to_owned(), ..Schema::default() }, fields: Vec::new() };
+        for (name, field) in place.members(problems) {
+            if fields.fields.len() == usize::from(u16::MAX) {
+                problems.add(place, "a state has at most 65,535 fields");
+                break;
+            }
+            fields.add(name, &field, problems);
+        }
+        fields
+    }
+
+    fn add(&mut self, name: &str, place: &Place<'_>, problems: &mut Problems) {
+        let known: Vec<&str> = KEYWORDS.into_iter().chain(["reducer", "default", "secret"]).collect();
+        if place.known(&known, problems).is_none() {
+            return;
+        }
+        let before = problems.0.len();
+        let shape = Shape::read(place, problems);
+        let whole = problems.0.len() == before;
+        let reducer = match place.member("reducer") {
+            None => JsonReducer::LastValue,
+            // Without its reducer the field is still there for what names it.
+            Some(reducer) => Self::reducer(&reducer, &shape, problems).unwrap_or(JsonReducer::LastValue),
+        };
+        let secret = place.member("secret").and_then(|secret| secret.truth(problems)).unwrap_or_default();
+        let default = place.member("default").map_or_else(|| shape.empty(), |default| default.value.clone());
+        if whole && let Err(reason) = shape.check(&default) {
+            let at = place.member("default").unwrap_or_else(|| place.clone());
+            let whose = if place.member("default").is_some() {
+                "the default"
+            } else {
+                "the field needs a default: its empty value"
+            };
+            problems.add(&at, format!("{whose} does not fit: {reason}"));
+        }
+        self.schema.fields.push(FieldSchema {
+            name: name.to_owned(),
+            aliases: Vec::new(),
+            rust_type: shape.name(),
+            reducer: NAMES
+                .iter()
+                .find(|(_, known)| *known == reducer)
+                .map_or("", |(name, _)| name)
+                .to_owned(),
+            writers: reducer.writers(),
+            lifetime: reducer.lifetime(),
+            secret,
+        });
+        self.fields.push(JsonField { shape, reducer, default });
+    }
+
+    fn reducer(place: &Place<'_>, shape: &Shape, problems: &mut Problems) -> Option<JsonReducer> {
+        let name = place.text(problems)?;
+        let Some(reducer) = JsonReducer::find(name) else {
+            let meant = suggestion(name, NAMES.map(|(name, _)| name));
+            problems.add(place, format!("there is no reducer {name:?}{meant}"));
+            return None;
+        };
+        let fits = reducer.kinds();
+        if !fits.is_empty() && !shape.kind().is_some_and(|kind| fits.contains(&kind)) {
+            let fits: Vec<_> = fits.iter().map(|kind| kind.name()).collect();
+            let reason = format!(
+                "{name:?} is for fields of type {}, and this one is {}",
+                fits.join(" or "),
+                shape.name()
+            );
+            problems.add(place, reason);
+            return None;
+        }
+        Some(reducer)
+    }
+
+    /// The fields as every state describes them.
+    #[must_use]
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// An update that writes the members of an object, each through the reducer of its field.
+    ///
+    /// # Errors
+    /// When a member names no field, or its value does not fit.
+    pub fn update(&self, values: &Value) -> Result<JsonUpdate, JsonError> {
+        self.writes(values, |field, value| field.reducer.log(value))
+    }
+
+    /// An update that overwrites fields with the members of an object.
+    ///
+    /// # Errors
+    /// When a member names no field, or its value does not fit.
+    pub fn overwrite(&self, values: &Value) -> Result<JsonUpdate, JsonError> {
+        self.writes(values, |_, value| Ok(Logged::Op(Op::Set(crate::state::Json::encode(value)?))))
+    }
+
+    fn writes(
+        &self,
+        values: &Value,
+        log: impl Fn(&JsonField, &Value) -> Result<Logged, CodecError>,
+    ) -> Result<JsonUpdate, JsonError> {
+        let Value::Object(members) = values else {
+            return Err(JsonError::NotAnObject { found: super::place::brief(values) });
+        };
+        let mut writes = Vec::with_capacity(members.len());
+        for (name, value) in members {
+            let misfit = |reason| JsonError::Misfit { field: name.clone(), reason };
+            let id = self.find(name)?;
+            let field = self.field(id);
+            field.shape.check(value).map_err(misfit)?;
+            let write = log(field, value).map_err(|error| misfit(format!("{error}")))?;
+            writes.push(JsonWrite {
+                field: id,
+                write,
+                stored: field.reducer.lifetime() != Lifetime::Unstored,
+            });
+        }
+        Ok(JsonUpdate::of(writes))
+    }
+
+    /// The field with this name.
+    pub(crate) fn find(&self, name: &str) -> Result<FieldId, JsonError> {
+        self.schema.find(name).ok_or_else(|| JsonError::NoSuchField {
+            field: name.to_owned(),
+            meant: suggestion(name, self.schema.fields.iter().map(|field| field.name.as_str())),
+        })
+    }
+
+    pub(super) fn field(&self, id: FieldId) -> &JsonField {
+        &self.fields[id.index()]
+    }
+
+    pub(super) fn defaults(&self) -> Vec<Value> {
+        self.fields.iter().map(|field| field.default.clone()).collect()
+    }
+}

@@ -1,0 +1,26 @@
+//! A state that is data: its fields, their shapes and reducers are values, and its values are JSON.
+//!
+//! ```text
+//! {"facts": {"type": "array", "reducer": "append"}, ..}  ── JsonFields::new ──►  JsonFields
+//!                                                                                  │       │
+//!                     checks and names the writes of {"facts": ["a"]}   update(..) ▼       ▼ JsonState::new
+//!                                                                              JsonUpdate  JsonState
+//! ```
+//!
+//! What is logged and stored is what a derived state of the same fields would log and store.
+
+mod fields;
+mod nearest;
+mod place;
+mod reducer;
+mod shape;
+mod state;
+mod update;
+
+pub use fields::{JsonError, JsonFields};
+pub use place::Found;
+pub use state::JsonState;
+pub use update::{JsonUpdate, JsonWrite};
+
+pub(crate) use nearest::suggestion;
+pub(crate) use place::{Place, Problems};

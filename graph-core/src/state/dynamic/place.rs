@@ -1,0 +1,136 @@
+//! Reading a description: values with their paths, and everything that is wrong with them at once.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use serde_json::{Map, Value};
+
+use super::nearest::suggestion;
+
+/// One thing that is wrong with a description.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Where, as member names joined by dots.
+    pub path: String,
+    /// What.
+    pub reason: String,
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => f.write_str(&self.reason),
+            path => write!(f, "{path}: {}", self.reason),
+        }
+    }
+}
+
+/// What is wrong so far.
+#[derive(Debug, Default)]
+pub(crate) struct Problems(pub(crate) Vec<Found>);
+
+impl Problems {
+    pub(crate) fn add(&mut self, place: &Place<'_>, reason: impl Into<String>) {
+        self.0.push(Found { path: place.path.clone(), reason: reason.into() });
+    }
+}
+
+/// A value of a description, and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Place<'v> {
+    pub(crate) path: String,
+    pub(crate) value: &'v Value,
+}
+
+impl<'v> Place<'v> {
+    pub(crate) fn root(value: &'v Value) -> Self {
+        Self { path: String::new(), value }
+    }
+
+    fn below(&self, name: &str, value: &'v Value) -> Self {
+        let path = if self.path.is_empty() { name.to_string() } else { format!("{}.{name}", self.path) };
+        Self { path, value }
+    }
+
+    /// The members of an object of which only these are known.
+    pub(crate) fn known(&self, names: &[&str], problems: &mut Problems) -> Option<&'v Map<String, Value>> {
+        let members = self.object(problems)?;
+        for name in members.keys().filter(|name| !names.contains(&name.as_str())) {
+            let at = self.below(name, self.value);
+            let meant = suggestion(name, names.iter().copied());
+            problems.add(&at, format!("no such member{meant} (there are {})", names.join(", ")));
+        }
+        Some(members)
+    }
+
+    pub(crate) fn object(&self, problems: &mut Problems) -> Option<&'v Map<String, Value>> {
+        self.expect(self.value.as_object(), "an object", problems)
+    }
+
+    /// The members of an object, each with its place.
+    pub(crate) fn members(&self, problems: &mut Problems) -> Vec<(&'v str, Self)> {
+        let members = self.object(problems).into_iter().flatten();
+        members.map(|(name, value)| (name.as_str(), self.below(name, value))).collect()
+    }
+
+    /// A member, where there is one.
+    pub(crate) fn member(&self, name: &str) -> Option<Self> {
+        self.value.get(name).map(|value| self.below(name, value))
+    }
+
+    /// A member, which has to be there.
+    pub(crate) fn required(&self, name: &str, problems: &mut Problems) -> Option<Self> {
+        let member = self.member(name);
+        if member.is_none() && self.value.is_object() {
+            problems.add(self, format!("the member {name:?} is missing"));
+        }
+        member
+    }
+
+    /// The items of an array; any other value is a list of one.
+    pub(crate) fn items(&self) -> Vec<Self> {
+        match self.value {
+            Value::Array(items) => {
+                let item = |(index, value)| self.below(&format!("{index}"), value);
+                items.iter().enumerate().map(item).collect()
+            }
+            _ => alloc::vec![self.clone()],
+        }
+    }
+
+    pub(crate) fn text(&self, problems: &mut Problems) -> Option<&'v str> {
+        self.expect(self.value.as_str(), "a text", problems)
+    }
+
+    pub(crate) fn whole(&self, problems: &mut Problems) -> Option<u64> {
+        self.expect(self.value.as_u64(), "a whole number", problems)
+    }
+
+    pub(crate) fn number(&self, problems: &mut Problems) -> Option<f64> {
+        self.expect(self.value.as_f64(), "a number", problems)
+    }
+
+    pub(crate) fn truth(&self, problems: &mut Problems) -> Option<bool> {
+        self.expect(self.value.as_bool(), "true or false", problems)
+    }
+
+    fn expect<T>(&self, value: Option<T>, expected: &str, problems: &mut Problems) -> Option<T> {
+        if value.is_none() {
+            problems.add(self, format!("expected {expected}, found {}", brief(self.value)));
+        }
+        value
+    }
+}
+
+/// A value in a message: its text where it is short.
+pub(crate) fn brief(value: &Value) -> String {
+    let text = value.to_string();
+    match value {
+        Value::Array(items) if text.len() > 40 => format!("an array of {}", items.len()),
+        Value::Object(members) if text.len() > 40 => format!("an object of {} members", members.len()),
+        _ if text.chars().count() > 40 => text.chars().take(40).chain("…".chars()).collect(),
+        _ => text,
+    }
+}

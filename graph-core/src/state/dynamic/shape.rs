@@ -1,0 +1,218 @@
+//! What a value may be: the keywords of JSON Schema that a field's description knows.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use serde_json::Value;
+
+use super::nearest::suggestion;
+use super::place::{Place, Problems, brief};
+
+/// The keywords that a shape is read from.
+pub(super) const KEYWORDS: [&str; 9] = [
+    "type",
+    "enum",
+    "items",
+    "properties",
+    "required",
+    "additionalProperties",
+    "minimum",
+    "maximum",
+    "description",
+];
+
+/// A description of values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Shape {
+    /// Empty for any.
+    kinds: Vec<Kind>,
+    allowed: Option<Vec<Value>>,
+    items: Option<Box<Self>>,
+    members: BTreeMap<String, Self>,
+    required: Vec<String>,
+    /// Whether an object may have no other members.
+    closed: bool,
+    minimum: Option<f64>,
+    maximum: Option<f64>,
+}
+
+/// The types of JSON Schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Null,
+    Boolean,
+    Integer,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+const KINDS: [(&str, Kind); 7] = [
+    ("null", Kind::Null),
+    ("boolean", Kind::Boolean),
+    ("integer", Kind::Integer),
+    ("number", Kind::Number),
+    ("string", Kind::String),
+    ("array", Kind::Array),
+    ("object", Kind::Object),
+];
+
+impl Kind {
+    pub(super) fn name(self) -> &'static str {
+        KINDS.iter().find(|(_, kind)| *kind == self).map_or("any", |(name, _)| name)
+    }
+
+    fn fits(self, value: &Value) -> bool {
+        match self {
+            Self::Null => value.is_null(),
+            Self::Boolean => value.is_boolean(),
+            Self::Integer => value.is_i64() || value.is_u64(),
+            Self::Number => value.is_number(),
+            Self::String => value.is_string(),
+            Self::Array => value.is_array(),
+            Self::Object => value.is_object(),
+        }
+    }
+}
+
+impl Shape {
+    /// Reads the keywords at a place; whether there are others is the caller's to say.
+    pub(super) fn read(place: &Place<'_>, problems: &mut Problems) -> Self {
+        let mut shape = Self::default();
+        for kind in place.member("type").iter().flat_map(Place::items) {
+            let Some(name) = kind.text(problems) else { continue };
+            match KINDS.iter().find(|(known, _)| *known == name) {
+                Some((_, kind)) => shape.kinds.push(*kind),
+                None => {
+                    let meant = suggestion(name, KINDS.map(|(name, _)| name));
+                    problems.add(&kind, format!("there is no type {name:?}{meant}"));
+                }
+            }
+        }
+        if let Some(allowed) = place.member("enum") {
+            shape.allowed = Some(allowed.items().iter().map(|item| item.value.clone()).collect());
+        }
+        shape.items = place.member("items").map(|items| Box::new(Self::nested(&items, problems)));
+        for (name, member) in place.member("properties").map(|at| at.members(problems)).unwrap_or_default() {
+            shape.members.insert(name.to_string(), Self::nested(&member, problems));
+        }
+        for name in place.member("required").iter().flat_map(Place::items) {
+            shape.required.extend(name.text(problems).map(ToString::to_string));
+        }
+        let open = place.member("additionalProperties").and_then(|open| open.truth(problems));
+        shape.closed = open == Some(false);
+        shape.minimum = place.member("minimum").and_then(|number| number.number(problems));
+        shape.maximum = place.member("maximum").and_then(|number| number.number(problems));
+        shape
+    }
+
+    fn nested(place: &Place<'_>, problems: &mut Problems) -> Self {
+        place.known(&KEYWORDS, problems);
+        Self::read(place, problems)
+    }
+
+    /// The one type of the values, where there is one.
+    pub(super) fn kind(&self) -> Option<Kind> {
+        match self.kinds.as_slice() {
+            [kind] => Some(*kind),
+            _ => None,
+        }
+    }
+
+    /// The value of a field that has none yet.
+    pub(super) fn empty(&self) -> Value {
+        match self.kind() {
+            Some(Kind::Boolean) => false.into(),
+            Some(Kind::Integer) => 0.into(),
+            Some(Kind::Number) => 0.0.into(),
+            Some(Kind::String) => "".into(),
+            Some(Kind::Array) => Value::Array(Vec::new()),
+            Some(Kind::Object) => Value::Object(serde_json::Map::new()),
+            Some(Kind::Null) | None => Value::Null,
+        }
+    }
+
+    /// The types, as a message says them.
+    pub(super) fn name(&self) -> String {
+        match self.kinds.as_slice() {
+            [] => "any".into(),
+            kinds => kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" or "),
+        }
+    }
+
+    /// Why a value does not fit, if it does not.
+    pub(super) fn check(&self, value: &Value) -> Result<(), String> {
+        self.check_at(value, &mut String::new())
+    }
+
+    fn check_at(&self, value: &Value, path: &mut String) -> Result<(), String> {
+        let misfit = |expected: String| {
+            let at = if path.is_empty() { String::new() } else { format!("at {path}: ") };
+            Err(format!("{at}expected {expected}, found {}", brief(value)))
+        };
+        if !self.kinds.is_empty() && !self.kinds.iter().any(|kind| kind.fits(value)) {
+            return misfit(self.name());
+        }
+        if let Some(allowed) = &self.allowed
+            && !allowed.contains(value)
+        {
+            let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
+            return misfit(format!("one of {}", allowed.join(", ")));
+        }
+        if let Some(number) = value.as_f64() {
+            if self.minimum.is_some_and(|least| number < least) {
+                return misfit(format!("at least {}", self.minimum.unwrap_or_default()));
+            }
+            if self.maximum.is_some_and(|most| number > most) {
+                return misfit(format!("at most {}", self.maximum.unwrap_or_default()));
+            }
+        }
+        match value {
+            Value::Array(items) => self.check_items(items, path),
+            Value::Object(members) => self.check_members(members, path),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_items(&self, items: &[Value], path: &mut String) -> Result<(), String> {
+        let Some(shape) = &self.items else { return Ok(()) };
+        let length = path.len();
+        for (index, item) in items.iter().enumerate() {
+            path.push_str(&format!("[{index}]"));
+            shape.check_at(item, path)?;
+            path.truncate(length);
+        }
+        Ok(())
+    }
+
+    fn check_members(
+        &self,
+        members: &serde_json::Map<String, Value>,
+        path: &mut String,
+    ) -> Result<(), String> {
+        let at = if path.is_empty() { String::new() } else { format!("at {path}: ") };
+        if let Some(missing) = self.required.iter().find(|name| !members.contains_key(name.as_str())) {
+            return Err(format!("{at}the member {missing:?} is missing"));
+        }
+        let length = path.len();
+        for (name, value) in members {
+            match self.members.get(name) {
+                Some(shape) => {
+                    path.push_str(&format!(".{name}"));
+                    shape.check_at(value, path)?;
+                    path.truncate(length);
+                }
+                None if self.closed => {
+                    let meant = suggestion(name, self.members.keys().map(String::as_str));
+                    return Err(format!("{at}there is no member {name:?}{meant}"));
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}
