@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 use superstep_core::checkpoint::{
-    Cause, DeferredNode, Frontier, JoinProgress, Kept, NextTask, RouteRecord, StoreError, TaskRecord,
+    Cause, DeferredNode, Frontier, Handled, JoinProgress, Kept, NextTask, RouteRecord, StoreError, TaskRecord,
 };
 use superstep_core::id::NodeName;
 use superstep_core::state::{Change, FieldId, Json, Logged, LoggedWrite, Op};
@@ -111,6 +111,8 @@ struct StoredTask {
     route: Option<StoredRoute>,
     #[serde(default)]
     targets: Vec<NodeName>,
+    #[serde(default)]
+    handled: Option<Box<Handled>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -244,7 +246,7 @@ impl StoredTask {
                     .ok_or_else(|| bad("a route without a value"))?,
             }),
         };
-        Ok(TaskRecord { node: self.node, writes, route, targets: self.targets })
+        Ok(TaskRecord { node: self.node, writes, route, targets: self.targets, handled: self.handled })
     }
 }
 

@@ -200,6 +200,10 @@ impl<B: Bodies> Encoder<'_, B> {
             push_text(encoder.out, node.as_str());
             Ok(())
         })?;
+        if let Some(handled) = &task.handled {
+            self.out.push_str(",\"handled\":");
+            self.plain(handled)?;
+        }
         self.out.push('}');
         Ok(())
     }

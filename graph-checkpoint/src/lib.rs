@@ -60,6 +60,7 @@ mod lost;
 mod manifest;
 mod options;
 mod pace;
+mod pending;
 mod queue;
 mod reader;
 mod rows;

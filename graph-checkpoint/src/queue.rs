@@ -3,8 +3,8 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use superstep_core::checkpoint::{
-    AskRecord, Commit, Committed, EffectId, EffectOutcome, EffectRecord, GraphDescription, StoreError,
-    TaskResult,
+    AskRecord, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription,
+    StoreError, TaskResult,
 };
 use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::Json;
@@ -18,6 +18,7 @@ pub(crate) enum Request {
     Register(GraphDescription),
     Commit(Box<Commit>),
     Record(ThreadId, CheckpointId, TaskResult),
+    Fail(ThreadId, CheckpointId, FailureRecord),
     Ask(ThreadId, CheckpointId, Vec<AskRecord>),
     Answer(ThreadId, Vec<(InterruptId, Json)>),
     /// Let the deadlines of a graph's questions count that have passed by this time.
@@ -41,7 +42,7 @@ pub(crate) enum Done {
 
 pub(crate) type Answer = Result<Done, StoreError>;
 
-/// A request with who waits for it; nobody waits for records and ends of effects.
+/// A request with who waits for it; nobody waits for records, failures and ends of effects.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) request: Request,

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rusqlite::Connection;
 use superstep_core::checkpoint::{
-    AskRecord, At, Checkpoint, Fold, Loaded, Page, Seq, StoreError, Summary, ThreadSummary,
+    AskRecord, At, Carried, Checkpoint, Fold, Loaded, Page, Seq, StoreError, Summary, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::{FieldId, FieldValue, Json};
@@ -180,7 +180,7 @@ pub(crate) fn load_at(connection: &Connection, graph: &str, place: Seen) -> Resu
     if fields.len() > schema.fields.len() {
         return Err(corrupt(format_args!("schema row {row}"), "a value belongs to none of its fields"));
     }
-    let (results, asks, effects) = work::on(connection, place)?;
+    let Carried { results, failures, asks, effects } = work::on(connection, place)?;
     Ok(Loaded {
         seq: Seq(place.seq.cast_unsigned()),
         graph: graph.into(),
@@ -188,6 +188,7 @@ pub(crate) fn load_at(connection: &Connection, graph: &str, place: Seen) -> Resu
         values,
         schema,
         results,
+        failures,
         asks,
         effects,
     })

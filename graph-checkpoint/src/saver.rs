@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 use async_trait::async_trait;
 use rusqlite::Connection;
 use superstep_core::checkpoint::{
-    AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, GraphDescription,
-    Loaded, Page, StoreError, Summary, TaskResult, ThreadSummary,
+    AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
+    GraphDescription, Loaded, Page, StoreError, Summary, TaskResult, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::Json;
@@ -21,11 +21,11 @@ use crate::durability::Durability;
 use crate::fault::Trouble;
 use crate::file::File;
 use crate::options::SqliteOptions;
+use crate::pending::pending;
 use crate::queue::{Done, Job, Queue, Request};
 use crate::reader::{self, Readers, Seen};
 use crate::rows::{CheckpointRow, ThreadRow};
 use crate::session::{Counted, Sessions};
-use crate::work;
 use crate::writer::{Ledger, Writer};
 
 /// Keeps checkpoints in an SQLite file.
@@ -183,7 +183,7 @@ impl Shared {
             let row = ThreadRow::find(connection, thread)?.ok_or_else(missing)?;
             let seq = CheckpointRow::seq_of(connection, base)?.ok_or_else(missing)?;
             let head = row.head == seq;
-            let results = work::results(connection, Seen { seq, worker: row.id, head })?;
+            let (results, _) = pending(connection, Seen { seq, worker: row.id, head })?;
             Ok(head.then_some(results))
         })?;
         let Some(results) = stored else {
@@ -259,6 +259,19 @@ impl Checkpointer for SqliteSaver {
                 None => return Ok(result),
             }
         }
+    }
+
+    async fn fail(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        failure: FailureRecord,
+    ) -> Result<(), StoreError> {
+        self.shared()
+            .writer
+            .queue
+            .push(Job { request: Request::Fail(thread.clone(), base, failure), reply: None });
+        Ok(())
     }
 
     async fn ask(

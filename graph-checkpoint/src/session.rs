@@ -53,6 +53,7 @@ impl Sessions {
         };
         if held.targets.is_none() && result.targets.is_some() {
             held.targets.clone_from(&result.targets);
+            held.handled.clone_from(&result.handled);
             return Some(Counted::Store(held.clone()));
         }
         Some(Counted::Earlier(held.clone()))

@@ -1,21 +1,20 @@
-//! Work on top of a checkpoint: results of finished tasks, questions, and the effect journal.
+//! Work on top of a checkpoint: results and failures of tasks, questions, and the effect journal.
 //!
-//! Rows belong to a thread and a base. At the barrier, results, open questions and effects without an outcome
-//! go; answers and outcomes stay, for replay. A reader ignores what another process left on a checkpoint that
+//! Rows belong to a thread and a base. At the barrier, results, failures, open questions and effects without an
+//! outcome go; answers and outcomes stay, for replay. A reader ignores what another process left on a checkpoint that
 //! is no longer a head.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
-use superstep_core::checkpoint::{
-    AskRecord, Carried, EffectId, EffectOutcome, EffectRecord, StoreError, TaskResult,
-};
+use superstep_core::checkpoint::{Carried, EffectId, EffectOutcome, EffectRecord, StoreError};
 use superstep_core::id::TaskId;
 
 use crate::ask;
 use crate::checksum::Checksum;
 use crate::fault::{Trouble, corrupt, sqlite};
+use crate::pending::{fail, pending, record};
 use crate::reader::Seen;
-use crate::rows::{mismatch, text};
+use crate::rows::mismatch;
 
 /// Where work belongs: the row of a thread, and the sequence number of its base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +29,11 @@ impl Place {
     }
 }
 
-type Work = (Vec<TaskResult>, Vec<AskRecord>, Vec<EffectRecord>);
-
 /// Everything on top of a checkpoint.
-pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Work, StoreError> {
-    Ok((results(connection, seen)?, ask::on(connection, seen)?, effects(connection, seen)?))
+pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Carried, StoreError> {
+    let (results, failures) = pending(connection, seen)?;
+    let (asks, effects) = (ask::on(connection, seen)?, effects(connection, seen)?);
+    Ok(Carried { results, failures, asks, effects })
 }
 
 pub(crate) fn encode<T: Serialize>(value: &T) -> Result<String, StoreError> {
@@ -45,80 +44,12 @@ pub(crate) fn place_of(seen: Seen) -> Place {
     Place { thread: seen.worker, base: seen.seq }
 }
 
-pub(crate) fn results(connection: &Connection, seen: Seen) -> Result<Vec<TaskResult>, StoreError> {
-    if !seen.head {
-        return Ok(Vec::new());
-    }
-    let place = place_of(seen);
-    let mut find = connection
-        .prepare_cached("SELECT task, text, sum FROM pending WHERE thread = ? AND base = ? ORDER BY id")
-        .map_err(sqlite)?;
-    let mut rows = find.query([place.thread, place.base]).map_err(sqlite)?;
-    let mut results = Vec::new();
-    while let Some(row) = rows.next().map_err(sqlite)? {
-        let task = TaskId::from_bytes(row.get(0).map_err(sqlite)?);
-        let stored = text(row, 1)?;
-        let sum: i64 = row.get(2).map_err(sqlite)?;
-        if sum != result_sum(place, task, stored) {
-            return Err(mismatch(format_args!("the pending result of task {task}")));
-        }
-        let result = serde_json::from_str(stored)
-            .map_err(|error| corrupt(format_args!("the pending result of task {task}"), error))?;
-        results.push(result);
-    }
-    Ok(results)
-}
-
-fn result_sum(place: Place, task: TaskId, stored: &str) -> i64 {
-    place.sum("pending").bytes(task.as_bytes()).text(stored).finish()
-}
-
-/// Stores a result unless its task has one. Whether the one that is stored now is `result`.
-pub(crate) fn record(connection: &Connection, place: Place, result: &TaskResult) -> Result<bool, StoreError> {
-    let task = result.task;
-    let stored = encode(result)?;
-    let inserted = connection
-        .prepare_cached(
-            "INSERT INTO pending(thread, base, task, text, sum) VALUES(?, ?, ?, ?, ?) \
-             ON CONFLICT DO NOTHING",
-        )
-        .and_then(|mut insert| {
-            let sum = result_sum(place, task, &stored);
-            insert.execute(params![place.thread, place.base, task.as_bytes(), stored, sum])
-        })
-        .map_err(sqlite)?;
-    if inserted == 1 {
-        return Ok(true);
-    }
-    let held = results(connection, Seen { seq: place.base, worker: place.thread, head: true })?;
-    let Some(mut held) = held.into_iter().find(|held| held.task == task) else {
-        return Err(corrupt("the index on pending results", "it names a row that is missing"));
-    };
-    if held == *result {
-        return Ok(true);
-    }
-    if held.targets.is_some() {
-        return Ok(false);
-    }
-    held.targets.clone_from(&result.targets);
-    if held != *result {
-        return Ok(false);
-    }
-    connection
-        .prepare_cached("UPDATE pending SET text = ?, sum = ? WHERE thread = ? AND base = ? AND task = ?")
-        .and_then(|mut update| {
-            let sum = result_sum(place, task, &stored);
-            update.execute(params![stored, sum, place.thread, place.base, task.as_bytes()])
-        })
-        .map_err(sqlite)?;
-    Ok(true)
-}
-
 /// Stores the work that a commit carries; whether there is any.
 pub(crate) fn carry(connection: &Connection, place: Place, carried: &Carried) -> Result<bool, StoreError> {
     for result in &carried.results {
         record(connection, place, result)?;
     }
+    carried.failures.iter().try_for_each(|failure| fail(connection, place, failure))?;
     carried.asks.iter().try_for_each(|asked| ask::keep(connection, place, asked))?;
     carried.effects.iter().try_for_each(|effect| begin_effect(connection, place, effect))?;
     Ok(!carried.is_empty())

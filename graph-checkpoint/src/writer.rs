@@ -24,6 +24,7 @@ use crate::fault::{Trouble, is_busy, sqlite};
 use crate::faults::Faults;
 use crate::file::{File, Patience};
 use crate::options::Stage;
+use crate::pending;
 use crate::queue::{Answer, Done, Job, Queue, Request};
 use crate::rows::CheckpointRow;
 use crate::work;
@@ -290,7 +291,7 @@ impl Ledger {
             },
             Request::Record(thread, base, result) => {
                 let recorded = match live.place(thread, *base) {
-                    Ok(place) => work::record(&live.connection, place, result),
+                    Ok(place) => pending::record(&live.connection, place, result),
                     Err(error) => Err(error),
                 };
                 let fault = match recorded {
@@ -298,6 +299,16 @@ impl Ledger {
                     // Another driver's result of this task was first, and this one was used already: the
                     // superstep cannot be committed with it.
                     Ok(false) => Some(StoreError::Superseded { thread: thread.clone(), base: *base }),
+                    Err(error) => Some(error),
+                };
+                faults.unwaited(thread, *base, fault)
+            }
+            Request::Fail(thread, base, failure) => {
+                let failed = live
+                    .place(thread, *base)
+                    .and_then(|place| pending::fail(&live.connection, place, failure));
+                let fault = match failed {
+                    Ok(()) | Err(StoreError::Superseded { .. }) => None,
                     Err(error) => Some(error),
                 };
                 faults.unwaited(thread, *base, fault)

@@ -10,6 +10,7 @@ mod defer;
 mod described;
 mod edit;
 mod effects;
+mod error_handlers;
 mod events;
 mod failure;
 mod fan_out;

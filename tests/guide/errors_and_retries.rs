@@ -53,6 +53,22 @@ async fn check(page: Snapshot<Page>) -> Result<(), NodeError> {
     }
 }
 
+async fn apologise(failed: Failed) -> Update<Page> {
+    Page::update().text(format!("{} failed: {}", failed.node(), failed.error()))
+}
+
+#[tokio::test]
+async fn a_failure_is_handled() -> super::Result {
+    let mut g = StateGraph::<Page>::new("page");
+    let fetch = g.node("fetch", || async { Err::<Update<Page>, _>(Busy) });
+    g.policy(fetch).on_error(apologise);
+    g.edge(START, fetch);
+    g.edge(fetch, END);
+    let run = g.compile()?.run(Page::default()).await?;
+    assert_eq!(run.state.text, "fetch failed: the server is busy");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_failed_node_is_tried_again() -> super::Result {
     let mut g = StateGraph::<Page, Deps>::new("page");

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use superstep_checkpoint::SqliteSaver;
 use superstep_core::checkpoint::{
-    At, Carried, Cause, Checkpoint, Checkpointer, Commit, Committed, Frontier, GraphDescription, Loaded,
-    MemorySaver, NextTask, Source, TaskRecord, TaskResult,
+    At, Carried, Cause, Checkpoint, Checkpointer, Commit, Committed, FailureRecord, Frontier,
+    GraphDescription, Loaded, MemorySaver, NextTask, Source, TaskRecord, TaskResult,
 };
+use superstep_core::error::{ErrorReport, NodeErrorKind};
 use superstep_core::id::{CheckpointId, Fingerprint, RunId, TaskId, ThreadId};
 use superstep_core::state::{Change, FieldId, FieldSchema, Json, Lifetime, Op, Schema, Writers};
 use uuid::Uuid;
@@ -102,7 +103,13 @@ pub(crate) fn step(parent: Option<&Checkpoint>, changes: impl Into<Vec<Change>>)
         schema: schema().fingerprint(),
         topology: topology(),
         changes: changes.into(),
-        tasks: vec![TaskRecord { node: "n".into(), writes: Vec::new(), route: None, targets: Vec::new() }],
+        tasks: vec![TaskRecord {
+            node: "n".into(),
+            writes: Vec::new(),
+            route: None,
+            targets: Vec::new(),
+            handled: None,
+        }],
         frontier: Frontier {
             tasks: vec![NextTask {
                 node: "n".into(),
@@ -160,6 +167,15 @@ pub(crate) fn task(number: u8) -> TaskId {
     TaskId::from_bytes([number; 16])
 }
 
+pub(crate) fn failure(number: u8, message: &str) -> FailureRecord {
+    let error = ErrorReport {
+        kind: NodeErrorKind::Failed,
+        message: message.to_owned(),
+        causes: vec!["why".to_owned()],
+    };
+    FailureRecord { task: task(number), node: "n".into(), attempts: 2, error }
+}
+
 pub(crate) fn result(number: u8, writes: &str) -> TaskResult {
     TaskResult {
         task: task(number),
@@ -171,5 +187,6 @@ pub(crate) fn result(number: u8, writes: &str) -> TaskResult {
         route: None,
         targets: Some(Vec::new()),
         kept: None,
+        handled: None,
     }
 }

@@ -1,7 +1,7 @@
 //! What is stored is what is read.
 
 use superstep_core::checkpoint::{
-    At, Cause, DeferredNode, Frontier, JoinProgress, Kept, NextTask, Page, RouteRecord, TaskRecord,
+    At, Cause, DeferredNode, Frontier, Handled, JoinProgress, Kept, NextTask, Page, RouteRecord, TaskRecord,
 };
 use superstep_core::state::{FieldId, Logged, LoggedWrite, Op};
 
@@ -50,12 +50,18 @@ fn every_part_of_a_checkpoint_comes_back() {
                 ],
                 route: Some(RouteRecord { case: quoted.into(), value: json("null") }),
                 targets: vec!["m".into(), quoted.into()],
+                handled: None,
             },
             TaskRecord {
                 node: "m".into(),
                 writes: vec![LoggedWrite { field: FieldId(0), write: Logged::Op(Op::Extend(json("[2]"))) }],
                 route: Some(RouteRecord { case: "Long".into(), value: json(&long) }),
                 targets: Vec::new(),
+                handled: Some(Box::new(Handled {
+                    error: failure(1, quoted).error,
+                    attempts: 3,
+                    instead: true,
+                })),
             },
         ];
         let next = |cause, input: Option<&str>| NextTask { node: "m".into(), cause, input: input.map(json) };

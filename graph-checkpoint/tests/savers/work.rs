@@ -78,6 +78,35 @@ fn a_result_without_targets_is_completed() {
 }
 
 #[test]
+fn a_failure_stays_until_the_task_has_a_result() {
+    on_every_saver(|saver| async move {
+        let thread = thread("t");
+        let first = advance(&saver, "t", None, []).await;
+        saver.fail(&thread, first.id, failure(1, "first")).await.unwrap();
+        saver.fail(&thread, first.id, failure(2, "second")).await.unwrap();
+        saver.fail(&thread, first.id, failure(1, "again")).await.unwrap();
+        let loaded = head(&saver, "t").await;
+        let mut failures = loaded.failures.clone();
+        failures.sort_by_key(|failure| failure.task);
+        assert_eq!(failures, [failure(1, "again"), failure(2, "second")]);
+        assert_eq!(loaded.results, []);
+
+        let counted = saver.record(&thread, first.id, result(1, "1")).await.unwrap();
+        assert_eq!(counted, result(1, "1"));
+        saver.fail(&thread, first.id, failure(1, "late")).await.unwrap();
+        let loaded = head(&saver, "t").await;
+        assert_eq!((loaded.results, loaded.failures), (vec![result(1, "1")], vec![failure(2, "second")]));
+
+        let second = advance(&saver, "t", Some(&first), []).await;
+        assert_eq!(head(&saver, "t").await.failures, []);
+        saver.fail(&thread, first.id, failure(2, "late")).await.unwrap();
+        assert_eq!(at(&saver, "t", first.id).await.failures, []);
+        assert!(saver.flush(&thread).await.is_ok(), "a late failure is none of the saver");
+        drop(second);
+    });
+}
+
+#[test]
 fn work_on_an_unknown_checkpoint_is_an_error() {
     on_every_saver(|saver| async move {
         let stranger = step(None, []).id;
@@ -149,14 +178,16 @@ fn a_commit_carries_work_of_the_superstep_that_follows() {
         let ended = EffectRecord { outcome: Some(EffectOutcome::Ok(json("1"))), ..effect(1) };
         let carried = Carried {
             results: vec![result(1, "1")],
+            failures: vec![failure(2, "it")],
             asks: vec![answered, ask(2)],
             effects: vec![ended, effect(2)],
         };
         let commit = || Commit { carried: carried.clone(), ..commit_of("t", &next) };
         assert!(matches!(saver.commit(commit()).await.unwrap(), Committed::New));
         let loaded = head(&saver, "t").await;
-        let Carried { results, asks, effects } = carried.clone();
-        assert_eq!((loaded.results, loaded.asks, loaded.effects), (results, asks, effects));
+        let Carried { results, failures, asks, effects } = carried.clone();
+        assert_eq!((loaded.results, loaded.failures), (results, failures));
+        assert_eq!((loaded.asks, loaded.effects), (asks, effects));
         assert!(matches!(saver.commit(commit()).await.unwrap(), Committed::Already));
         // A commit that lost carries nothing.
         let lost = Commit { carried, ..commit_of("t", &step(Some(&first), [])) };

@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 use async_trait::async_trait;
 
 use super::model::{
-    AskRecord, Checkpoint, EffectId, EffectOutcome, EffectRecord, GraphDescription, Loaded, Seq, Summary,
-    TaskResult, ThreadSummary,
+    AskRecord, Checkpoint, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription, Loaded,
+    Seq, Summary, TaskResult, ThreadSummary,
 };
 use crate::error::BoxError;
 use crate::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
@@ -38,7 +38,7 @@ pub trait Checkpointer: Send + Sync + 'static {
 
     /// Stores a checkpoint and moves the head to it. On success it is as durable as the saver promises.
     ///
-    /// The commit is the barrier of its parent's superstep: results, open questions and effects without an
+    /// The commit is the barrier of its parent's superstep: results, failures, open questions and effects without an
     /// outcome that this thread holds on the parent go; answers and outcomes stay, for replay. The work that
     /// the commit carries is stored on top of the new checkpoint, with it or not at all.
     ///
@@ -61,6 +61,16 @@ pub trait Checkpointer: Send + Sync + 'static {
         base: CheckpointId,
         result: TaskResult,
     ) -> Result<TaskResult, StoreError>;
+
+    /// Stores why a task of `base` failed, in the place of an earlier failure of it. A task that has a result
+    /// keeps that, and a result that comes later takes the failure's place. As durable as
+    /// [`record`](Self::record), and like it without effect when `base` is no longer the head.
+    async fn fail(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        failure: FailureRecord,
+    ) -> Result<(), StoreError>;
 
     /// Stores the questions of paused tasks of `base`, durably. A question that is already there is left
     /// alone, with its answer. Unanswered questions of these tasks that are not among `asks` go, in the same
@@ -169,6 +179,8 @@ pub struct Commit {
 pub struct Carried {
     /// Results of finished tasks.
     pub results: Vec<TaskResult>,
+    /// Failures of tasks that have no result.
+    pub failures: Vec<FailureRecord>,
     /// Questions, answered or not.
     pub asks: Vec<AskRecord>,
     /// The effect journal.
@@ -179,7 +191,7 @@ impl Carried {
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.results.is_empty() && self.asks.is_empty() && self.effects.is_empty()
+        self.results.is_empty() && self.failures.is_empty() && self.asks.is_empty() && self.effects.is_empty()
     }
 }
 

@@ -15,8 +15,8 @@ use foldhash::{HashMap, HashMapExt};
 use self::store::{Found, Outcome, Store, Thread, Work, seq};
 use super::checkpointer::{At, Checkpointer, Commit, Committed, Page, StoreError};
 use super::model::{
-    AnsweredBy, AskRecord, EffectId, EffectOutcome, EffectRecord, GraphDescription, Loaded, Summary,
-    TaskResult, ThreadSummary,
+    AnsweredBy, AskRecord, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription, Loaded,
+    Summary, TaskResult, ThreadSummary,
 };
 use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use crate::state::Json;
@@ -98,14 +98,35 @@ impl Checkpointer for MemorySaver {
             Err(StoreError::Superseded { .. }) => return Ok(result),
             Err(error) => return Err(error),
         };
+        work.failures.retain(|failure| failure.task != result.task);
         let Some(held) = work.results.iter_mut().find(|held| held.task == result.task) else {
             work.results.push(result.clone());
             return Ok(result);
         };
         if held.targets.is_none() {
             held.targets = result.targets;
+            held.handled = result.handled;
         }
         Ok(held.clone())
+    }
+
+    async fn fail(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        failure: FailureRecord,
+    ) -> Result<(), StoreError> {
+        let mut store = self.store();
+        let work = match store.work(thread, base) {
+            Ok(work) => work,
+            Err(StoreError::Superseded { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if work.results.iter().all(|result| result.task != failure.task) {
+            work.failures.retain(|held| held.task != failure.task);
+            work.failures.push(failure);
+        }
+        Ok(())
     }
 
     async fn ask(

@@ -28,6 +28,6 @@ pub use codec::{Fold, digest};
 pub use memory::MemorySaver;
 pub use model::{
     AnsweredBy, AskRecord, Cause, Checkpoint, Deadline, DeferredNode, EffectId, EffectOutcome, EffectRecord,
-    Frontier, GraphDescription, JoinProgress, Kept, Loaded, NextTask, Positions, RouteRecord, Seq, Source,
-    Summary, TargetRecord, TaskRecord, TaskResult, ThreadSummary,
+    FailureRecord, Frontier, GraphDescription, Handled, JoinProgress, Kept, Loaded, NextTask, Positions,
+    RouteRecord, Seq, Source, Summary, TargetRecord, TaskRecord, TaskResult, ThreadSummary,
 };

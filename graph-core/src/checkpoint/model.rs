@@ -1,5 +1,6 @@
 //! What is stored: checkpoints, and the unfinished work on top of the latest one.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,6 +8,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Deserializer, Serialize};
 use smallvec::SmallVec;
 
+use crate::error::ErrorReport;
 use crate::id::{CheckpointId, Fingerprint, InterruptId, NodeName, RunId, TaskId, ThreadId};
 use crate::state::{Change, FieldValue, Json, LoggedWrite, Schema};
 
@@ -76,6 +78,21 @@ pub struct TaskRecord {
     /// Where routes and branches sent it, beside its plain edges.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<NodeName>,
+    /// The node's failure, where its error handler did all this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handled: Option<Box<Handled>>,
+}
+
+/// A failure of a node that its error handler dealt with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handled {
+    /// What the node failed with.
+    pub error: ErrorReport,
+    /// How many attempts the node made.
+    pub attempts: u32,
+    /// Whether the handler's own route stands in the place of the node's edges, joins and decisions.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub instead: bool,
 }
 
 /// A node's decision, as stored.
@@ -213,6 +230,22 @@ pub struct TaskResult {
     /// Where its subgraph goes on, if that keeps its state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Kept>,
+    /// The node's failure, where the result is its error handler's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handled: Option<Box<Handled>>,
+}
+
+/// Why a task of an unfinished superstep failed, after its retries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureRecord {
+    /// The task.
+    pub task: TaskId,
+    /// Its node.
+    pub node: NodeName,
+    /// How many attempts it made in the run that failed.
+    pub attempts: u32,
+    /// The error of the last one.
+    pub error: ErrorReport,
 }
 
 /// One target of a task, as stored.
@@ -347,6 +380,8 @@ pub struct Loaded {
     pub schema: Schema,
     /// Results of finished tasks of the next superstep.
     pub results: Vec<TaskResult>,
+    /// Failures of its tasks that have no result.
+    pub failures: Vec<FailureRecord>,
     /// Questions of its tasks, answered or not.
     pub asks: Vec<AskRecord>,
     /// Effects of its tasks.

@@ -83,12 +83,16 @@ impl Planner {
         let mut exit: Option<Entry> = None;
         for (by, entry) in (0u32..).zip(&mut *ran) {
             let source = entry.planned.node;
+            let targets = entry.take_targets();
             let node = topology.node(source);
-            for &edge in &node.edges {
+            // An error handler that led elsewhere did so in the place of the node's own wires.
+            let (edges, waiting) =
+                if targets.is_instead() { (&[][..], &[][..]) } else { (&*node.edges, &*node.joins) };
+            for &edge in edges {
                 self.add(nodes, edge, by, Cause::Tasks);
             }
             let mut index = 0;
-            for target in entry.take_targets() {
+            for target in targets.into_iter() {
                 match target.items {
                     None => self.add(nodes, NodeId(target.node), by, Cause::Tasks),
                     Some(sent) if target.node == NodeId::END.0 => {
@@ -104,7 +108,7 @@ impl Planner {
                     })),
                 }
             }
-            for &join in &node.joins {
+            for &join in waiting {
                 joins.arrive(join, source);
                 match arrivals.iter_mut().find(|(arrived, _)| *arrived == join) {
                     Some((_, tasks)) => tasks.push(by),

@@ -1,7 +1,7 @@
 //! A task from plan to end.
 
 use crate::checkpoint::Cause;
-use crate::graph::{END, NodeId, Target, Targets};
+use crate::graph::{END, NodeId, Targets};
 use crate::node::Item;
 
 /// A task of the next superstep.
@@ -43,11 +43,10 @@ impl Entry {
     }
 
     /// Where a finished task's decisions send it.
-    pub(super) fn take_targets(&mut self) -> impl Iterator<Item = Target> + use<> {
-        let targets = match core::mem::replace(&mut self.status, Status::Ended) {
+    pub(super) fn take_targets(&mut self) -> Targets {
+        match core::mem::replace(&mut self.status, Status::Ended) {
             Status::Finished(targets) => targets,
             _ => END,
-        };
-        targets.into_iter()
+        }
     }
 }

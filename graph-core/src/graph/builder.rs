@@ -15,6 +15,7 @@ use super::handle::{
     ANY_GRAPH, END_INDEX, EdgeTarget, IntoTargets, JoinSources, NodeRef, START_INDEX, TakesNothing, Target,
     Targets, Unrouted,
 };
+use super::on_error::DefaultHandler;
 use super::policy::PolicyOf;
 use super::program::{Branch, NodeProgram, Program, Router};
 use super::topology::{CaseTargets, Decision, Join, NodeId, Topology, TopologyNode};
@@ -38,6 +39,7 @@ pub struct StateGraph<S: State, C = ()> {
     joins: Vec<Join>,
     problems: Vec<Problem>,
     exit: Option<ExitType>,
+    pub(super) default_handler: Option<DefaultHandler>,
     context: PhantomData<fn(C)>,
 }
 
@@ -78,6 +80,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             joins: Vec::new(),
             problems: Vec::new(),
             exit: None,
+            default_handler: None,
             context: PhantomData,
         }
     }
@@ -180,8 +183,8 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         map: impl Fn(R) -> T + Send + Sync + 'static,
     ) -> Wiring<'_, S, C> {
         let router = Router::new(map);
-        let cases =
-            self.cases::<R>(from.graph, from.node, &|route| (router.map)(alloc::boxed::Box::new(route)));
+        let own = self.own(from.graph, from.node);
+        let cases = own.map(|node| self.router_cases::<R>(node, &router)).unwrap_or_default();
         let Some(node) = self.own(from.graph, from.node) else {
             return Wiring { graph: self, decision: None };
         };
@@ -230,7 +233,6 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     }
 
     /// Notes something that is wrong with the graph.
-    #[cfg(feature = "tokio")]
     pub(crate) fn problem(&mut self, problem: Problem) {
         self.problems.push(problem);
     }
@@ -252,6 +254,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     /// # Errors
     /// Every problem that the graph has, at once.
     pub fn build(mut self) -> Result<Program, BuildError> {
+        self.settle_handlers();
         let topology = self.topology();
         for (draft, position) in self.nodes.iter().zip(0u32..) {
             let routed = draft.program.router.is_some();
@@ -324,6 +327,11 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         topology
     }
 
+    /// Where each case of a router's decision leads.
+    pub(super) fn router_cases<R: Route>(&mut self, node: u32, router: &Router) -> Vec<CaseTargets> {
+        self.cases::<R>(self.graph, node, &|route| (router.map)(alloc::boxed::Box::new(route)))
+    }
+
     /// Where each case of `R` leads, by its examples.
     fn cases<R: Route>(
         &mut self,
@@ -358,7 +366,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
 
     pub(super) fn decision(&mut self, node: u32, cases: Vec<CaseTargets>) -> Wiring<'_, S, C> {
         let decisions = &mut self.draft(node).decisions;
-        decisions.push(Decision { cases, may_reach: Vec::new() });
+        decisions.push(Decision { cases, may_reach: Vec::new(), on_error: false });
         let decision = Some((node, decisions.len() - 1));
         Wiring { graph: self, decision }
     }
@@ -384,7 +392,22 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         &mut self.nodes[node as usize]
     }
 
-    fn name_of(&self, node: u32) -> NodeName {
+    /// The decisions of a node, to be changed.
+    pub(super) fn decisions(&mut self, node: u32) -> &mut Vec<Decision> {
+        &mut self.draft(node).decisions
+    }
+
+    /// Whether a node returns a route.
+    pub(super) fn decides(&self, node: u32) -> bool {
+        self.nodes[node as usize].decides
+    }
+
+    /// The nodes that the user registered.
+    pub(super) fn user_nodes(&self) -> core::ops::Range<u32> {
+        END_INDEX + 1..index(self.nodes.len())
+    }
+
+    pub(super) fn name_of(&self, node: u32) -> NodeName {
         self.nodes[node as usize].name.clone()
     }
 }

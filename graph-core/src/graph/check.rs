@@ -83,6 +83,21 @@ pub enum Problem {
         /// The node.
         node: NodeName,
     },
+    /// A node that takes what only error handlers are given.
+    #[error("node {node:?} takes `Failed`, which only error handlers are given; wire it with on_error(..)")]
+    FailedOutsideHandler {
+        /// The node.
+        node: NodeName,
+    },
+    /// A node that returns a route, and whose error handler, the graph's, makes no decision.
+    #[error(
+        "node {node:?} returns a route, which the graph's error handler does not; give the node a handler of its \
+         own, or the graph one with on_error_route(..)"
+    )]
+    UnroutedError {
+        /// The node.
+        node: NodeName,
+    },
     /// Two maps for one decision.
     #[error("node {node:?} is routed twice")]
     RoutedTwice {
@@ -210,7 +225,7 @@ pub(super) fn topology(
         if !reached[id.index()] && wires.edges(start).next().is_some() {
             problems.push(Problem::Unreachable { node: node() });
         }
-        if wires.edges(at).next().is_none() {
+        if wires.edges(at).all(|edge| matches!(edge.weight(), Wire::OnError(_))) {
             // An unrouted decision is reported as such.
             if !problems.contains(&Problem::Unrouted { node: node() }) {
                 problems.push(Problem::LeadsNowhere { node: node() });

@@ -27,6 +27,7 @@ impl Topology {
                 Wire::Edge => String::from("-->"),
                 Wire::Case(case) => alloc::format!("-->|{case}|"),
                 Wire::Each(case) => alloc::format!("-.->|each {case}|"),
+                Wire::OnError(case) => alloc::format!("-.->|on error: {case}|"),
                 Wire::MayReach => String::from("-.->"),
                 Wire::Join(_) => String::from("==>"),
             };
@@ -57,6 +58,9 @@ impl Topology {
                 Wire::Case(case) => alloc::format!(" [label={}]", quoted(case)),
                 Wire::Each(case) => {
                     alloc::format!(" [label={}, style=dashed]", quoted(&alloc::format!("each {case}")))
+                }
+                Wire::OnError(case) => {
+                    alloc::format!(" [label={}, style=dashed]", quoted(&alloc::format!("on error: {case}")))
                 }
                 Wire::MayReach => String::from(" [style=dashed]"),
                 Wire::Join(_) => String::from(" [style=bold]"),

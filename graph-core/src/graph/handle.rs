@@ -82,6 +82,8 @@ pub(crate) enum List {
     None,
     One(Target),
     Many(Vec<Target>),
+    /// In the place of the node's edges and joins.
+    Instead(Vec<Target>),
 }
 
 #[derive(Clone)]
@@ -128,15 +130,25 @@ impl Targets {
         match &self.0 {
             List::None => &[],
             List::One(target) => core::slice::from_ref(target),
-            List::Many(targets) => targets,
+            List::Many(targets) | List::Instead(targets) => targets,
         }
+    }
+
+    /// Leads there in the place of the node's own edges and joins.
+    pub(crate) fn instead(self) -> Self {
+        Self(List::Instead(self.into_vec()))
+    }
+
+    /// Whether the node's own edges and joins do not count.
+    pub(crate) fn is_instead(&self) -> bool {
+        matches!(self.0, List::Instead(_))
     }
 
     pub(crate) fn into_iter(self) -> impl Iterator<Item = Target> + use<> {
         let (one, many) = match self.0 {
             List::None => (None, Vec::new()),
             List::One(target) => (Some(target), Vec::new()),
-            List::Many(targets) => (None, targets),
+            List::Many(targets) | List::Instead(targets) => (None, targets),
         };
         one.into_iter().chain(many)
     }
@@ -145,7 +157,7 @@ impl Targets {
         match self.0 {
             List::None => Vec::new(),
             List::One(target) => vec![target],
-            List::Many(targets) => targets,
+            List::Many(targets) | List::Instead(targets) => targets,
         }
     }
 }
@@ -156,7 +168,9 @@ impl fmt::Debug for Targets {
         match &self.0 {
             List::None => f.write_str("END"),
             List::One(target) => f.debug_tuple("Targets").field(&one(target)).finish(),
-            List::Many(targets) => f.debug_list().entries(targets.iter().map(one)).finish(),
+            List::Many(targets) | List::Instead(targets) => {
+                f.debug_list().entries(targets.iter().map(one)).finish()
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ mod described;
 mod draw;
 mod exit;
 mod handle;
+mod on_error;
 mod policy;
 mod program;
 mod select;
@@ -27,6 +28,7 @@ pub use handle::{
     END, EdgeTarget, IntoTargets, JoinSources, NodeRef, Nothing, START, TakesNothing, Targets, Unrouted,
     each, to,
 };
+pub use on_error::FitsInput;
 pub use policy::PolicyOf;
 pub use program::Program;
 pub use select::{EveryNode, SelectNodes};

@@ -10,8 +10,8 @@ use crate::state::State;
 
 /// The policies of one node, to be set. It knows what the node takes and decides.
 pub struct PolicyOf<'g, S: State, C = (), In = NoInput, Out = ()> {
-    graph: &'g mut StateGraph<S, C>,
-    node: u32,
+    pub(super) graph: &'g mut StateGraph<S, C>,
+    pub(super) node: u32,
     marker: PhantomData<fn(In) -> Out>,
 }
 

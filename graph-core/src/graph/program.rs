@@ -50,6 +50,30 @@ pub(crate) struct NodeProgram {
     pub(crate) policy: Policy,
     /// The graph that the node runs, where it is a subgraph.
     pub(crate) subgraph: Option<Arc<Program>>,
+    pub(crate) handler: Option<Handler>,
+}
+
+/// What goes on with a task whose node has failed for good.
+#[derive(Clone)]
+pub(crate) struct Handler {
+    pub(crate) code: Code,
+    pub(crate) description: NodeDescription,
+    /// From the handler's own decision to targets, in the place of all wires of the node; `None` when it decides
+    /// as the node does.
+    pub(crate) router: Option<Router>,
+}
+
+impl NodeProgram {
+    /// The map of the decision that the node took, or its error handler.
+    pub(crate) fn router(&self, by_handler: bool) -> Option<&Router> {
+        let own = self.handler.as_ref().filter(|_| by_handler).and_then(|handler| handler.router.as_ref());
+        own.or(self.router.as_ref())
+    }
+
+    /// Whether the node's error handler leads elsewhere than the node.
+    pub(crate) fn handler_leads_elsewhere(&self) -> bool {
+        self.handler.as_ref().is_some_and(|handler| handler.router.is_some())
+    }
 }
 
 /// From a decision without its type to targets.

@@ -81,6 +81,8 @@ pub(crate) struct Decision {
     pub(crate) cases: Vec<CaseTargets>,
     /// Nodes that payload-dependent targets may reach.
     pub(crate) may_reach: Vec<NodeId>,
+    /// Whether it is the decision of the node's error handler.
+    pub(crate) on_error: bool,
 }
 
 /// Where one case leads.
@@ -180,6 +182,14 @@ impl Topology {
             }
             for decision in &node.decisions {
                 for case in &decision.cases {
+                    if decision.on_error {
+                        let targets = case.targets.iter().map(|(target, _)| *target);
+                        let end = case.targets.is_empty().then_some(NodeId::END);
+                        for target in targets.chain(end) {
+                            graph.add_edge(from, at(target), Wire::OnError(case.case.clone()));
+                        }
+                        continue;
+                    }
                     if case.targets.is_empty() {
                         graph.add_edge(from, at(NodeId::END), Wire::Case(case.case.clone()));
                     }
@@ -243,6 +253,7 @@ impl Topology {
                         })
                         .collect(),
                     may_reach: decision.may_reach.iter().copied().map(name).collect(),
+                    on_error: decision.on_error,
                 })
                 .collect(),
         });
@@ -269,6 +280,8 @@ pub(crate) enum Wire {
     Case(String),
     /// In this case, once per item.
     Each(String),
+    /// In this case of the decision of the node's error handler.
+    OnError(String),
     /// Declared with `may_reach`.
     MayReach,
     /// Together with the other sources of this join.
@@ -311,6 +324,8 @@ struct DecisionText {
     cases: Vec<CaseText>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     may_reach: Vec<NodeName>,
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    on_error: bool,
 }
 
 #[derive(Serialize)]

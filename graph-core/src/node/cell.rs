@@ -1,5 +1,6 @@
 //! What a task's extractors share with the driver that polls the task.
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -16,7 +17,7 @@ use super::ambient::Ambient;
 use super::policy::OnUnknown;
 use super::revoked::Revoked;
 use crate::checkpoint::{
-    AnsweredBy, AskRecord, Checkpointer, Deadline, EffectId, EffectOutcome, EffectRecord, Kept,
+    AnsweredBy, AskRecord, Checkpointer, Deadline, EffectId, EffectOutcome, EffectRecord, FailureRecord, Kept,
 };
 use crate::error::NodeError;
 use crate::id::{CheckpointId, InterruptId, NodeName, RunId, TaskId, ThreadId};
@@ -110,6 +111,8 @@ struct Live {
     flying: Vec<EffectId>,
     /// Why the task cannot go on, whatever its code makes of it.
     fault: Option<NodeError>,
+    /// The failure of the node, while its error handler has the task.
+    failure: Option<Arc<FailureRecord>>,
     /// Whom a sign of life wakes, while the task is not being polled.
     listener: Option<Waker>,
     /// Whether its subgraph has stopped where it can be resumed.
@@ -130,6 +133,20 @@ pub(crate) struct Asking<'a> {
     pub(crate) question: Json,
     /// How long to wait for an answer, and what it is then.
     pub(crate) deadline: Option<(Duration, &'a Json)>,
+}
+
+/// What asks and effects of an error handler begin with: they are not those of the node, though the task is the
+/// same.
+pub(crate) const HANDLER: &str = "on_error/";
+
+impl Live {
+    /// The key of a question or the name of an effect, told apart from the node's where a handler has the task.
+    fn scoped<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self.failure {
+            None => Cow::Borrowed(text),
+            Some(_) => Cow::Owned(alloc::format!("{HANDLER}{text}")),
+        }
+    }
 }
 
 /// What becomes of a question.
@@ -165,6 +182,15 @@ impl TaskCell {
         base.map(|base| TaskId::derive(base, "", step, self.node(), each))
     }
 
+    /// The task's id; without a saver, one that is told apart from those of other runs.
+    pub(crate) fn any_task_id(&self) -> TaskId {
+        let TaskFacts { step, each, .. } = self.facts;
+        self.task_id().unwrap_or_else(|| {
+            let run = CheckpointId(self.run.run.0);
+            TaskId::derive(run, "", step, self.node(), each)
+        })
+    }
+
     pub(crate) fn attempt(&self) -> u32 {
         self.attempt.load(Ordering::Acquire)
     }
@@ -182,6 +208,16 @@ impl TaskCell {
             live.listener = None;
             live.halted = false;
         }
+    }
+
+    /// Gives the task to the node's error handler.
+    pub(crate) fn hand_over(&self, failure: Arc<FailureRecord>) {
+        self.live.lock().get_or_insert_default().failure = Some(failure);
+    }
+
+    /// What the error handler deals with, while it has the task.
+    pub(crate) fn failure(&self) -> Option<Arc<FailureRecord>> {
+        self.live.lock().as_ref()?.failure.clone()
     }
 
     /// Shows a sign of life of `attempt`.
@@ -251,6 +287,7 @@ impl TaskCell {
         let Asking { key, argument, question, deadline } = asking;
         let mut live = self.live.lock();
         let live = live.get_or_insert_default();
+        let key = &*live.scoped(key);
         let occurrence = count(live.asked.iter().filter(|asked| *asked == key));
         live.asked.push(key.to_string());
         let id = InterruptId::derive(task, key, occurrence, question.as_str());
@@ -290,11 +327,12 @@ impl TaskCell {
         name: &str,
         key: &str,
     ) -> Result<(EffectId, Option<EffectRecord>), NodeError> {
-        // Without a saver effects are still told apart, so that a retry reuses what succeeded.
-        let task = self.task_id().unwrap_or(TaskId::from_bytes([0; 16]));
+        // Also without a saver: a retry reuses what succeeded.
+        let task = self.any_task_id();
         let mut live = self.live.lock();
         let live = live.get_or_insert_default();
-        let same = |id: &EffectId| id.name == name && id.key == key;
+        let scoped = live.scoped(name);
+        let same = |id: &EffectId| id.name == *scoped && id.key == key;
         if live.flying.iter().any(same) {
             return Err(NodeError::new(
                 crate::error::NodeErrorKind::Effect,
@@ -304,9 +342,9 @@ impl TaskCell {
                 ),
             ));
         }
-        let occurrence = count(live.started.iter().filter(|(n, k)| n == name && k == key));
-        live.started.push((name.to_string(), key.to_string()));
-        let id = EffectId { task, name: name.to_string(), key: key.to_string(), occurrence };
+        let occurrence = count(live.started.iter().filter(|(n, k)| *n == *scoped && k == key));
+        live.started.push((scoped.to_string(), key.to_string()));
+        let id = EffectId { task, name: scoped.into_owned(), key: key.to_string(), occurrence };
         let known = live.effects.iter().find(|effect| effect.id == id).cloned();
         live.flying.push(id.clone());
         Ok((id, known))

@@ -18,6 +18,8 @@ pub struct NodeDescription {
     pub(crate) asks: Vec<AskDescription>,
     pub(crate) writes: Vec<FieldId>,
     pub(crate) uses_effects: bool,
+    /// Whether it takes `Failed`, which only error handlers may.
+    pub(crate) takes_failure: bool,
 }
 
 /// How the item of a task is read back.
@@ -62,6 +64,11 @@ impl NodeDescription {
             answer: schema_of::<A>(),
             check: |answer| answer.decode::<A>().map(drop),
         });
+    }
+
+    /// Declares that it takes the failure of a node.
+    pub(crate) fn takes_failure(&mut self) {
+        self.takes_failure = true;
     }
 
     /// Declares that the node runs effects, so that a replay re-executes it.

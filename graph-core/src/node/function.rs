@@ -17,7 +17,8 @@ use crate::state::{ErasedUpdate, State};
 /// Everything a node function takes as an argument: an extractor.
 ///
 /// The built-in ones are [`Snapshot`](super::Snapshot), [`Input`](super::Input), [`Dep`](super::Dep),
-/// [`Ask`](super::Ask), [`Effects`](super::Effects), [`Emit`](super::Emit) and [`TaskInfo`](super::TaskInfo).
+/// [`Ask`](super::Ask), [`Effects`](super::Effects), [`Emit`](super::Emit) and [`TaskInfo`](super::TaskInfo), and
+/// [`Failed`](super::Failed) for error handlers.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a node function",
     label = "not an extractor of a graph over `{S}` with context `{C}`",

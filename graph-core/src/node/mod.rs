@@ -13,6 +13,7 @@ mod cell;
 mod context;
 mod describe;
 mod effect;
+mod failed;
 mod function;
 mod info;
 mod input;
@@ -29,6 +30,7 @@ pub use context::{Dep, FromRef};
 pub(crate) use describe::AskDescription;
 pub use describe::NodeDescription;
 pub use effect::Effects;
+pub use failed::Failed;
 pub use function::{ByType, Code, Done, Fold, FromTask, IntoNode, Node, OneInput};
 pub use info::{Emit, TaskInfo};
 pub use input::{Input, Item, NoInput, OrInput, Takes};
@@ -86,7 +88,7 @@ pub use superstep_macros::FromRef;
 /// ```
 pub use superstep_macros::node;
 
-pub(crate) use cell::{CustomSink, RunCell, TaskCell, TaskFacts};
+pub(crate) use cell::{CustomSink, HANDLER, RunCell, TaskCell, TaskFacts};
 pub(crate) use describe::{InputDescription, short_type_name};
 pub(crate) use function::Running;
 pub(crate) use revoked::Revoked;

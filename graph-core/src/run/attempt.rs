@@ -11,7 +11,7 @@ use std::vec::Vec;
 use tokio::time::Sleep;
 
 use super::timers::Timers;
-use crate::checkpoint::{AskRecord, Kept, RouteRecord};
+use crate::checkpoint::{AskRecord, FailureRecord, Handled, Kept, RouteRecord};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, NodeProgram, Program, Target, Targets, caught};
 use crate::node::{Done, ErasedTask, Running, TaskCell};
@@ -24,6 +24,8 @@ pub(crate) struct Attempt {
     logged: bool,
     /// What the node's branches decide on, where it has some.
     snapshot: Option<Arc<dyn ErasedState>>,
+    /// What the node failed with, where its error handler has the task.
+    failure: Option<Arc<FailureRecord>>,
     wait: Option<Pin<Box<Sleep>>>,
     timers: Option<Box<Timers>>,
     phase: Phase,
@@ -46,6 +48,8 @@ pub(crate) struct Output {
     pub(crate) route: Option<RouteRecord>,
     /// Where its subgraph goes on, if that keeps its state.
     pub(crate) kept: Option<Box<Kept>>,
+    /// The node's failure, where this is its error handler's.
+    pub(crate) handled: Option<Box<Handled>>,
     decision: Option<Box<dyn Any + Send>>,
 }
 
@@ -65,13 +69,14 @@ impl Output {
         update: Box<dyn ErasedUpdate>,
         writes: Vec<LoggedWrite>,
         route: Option<RouteRecord>,
+        handled: Option<Box<Handled>>,
     ) -> Self {
-        Self { update: Some(update), writes, route, kept: None, decision: None }
+        Self { update: Some(update), writes, route, kept: None, handled, decision: None }
     }
 }
 
 impl Attempt {
-    /// An attempt that runs the node.
+    /// An attempt that runs the node, or its error handler.
     pub(crate) fn run(
         program: &Program,
         node: NodeId,
@@ -84,6 +89,7 @@ impl Attempt {
             logged,
             snapshot: (!program.node(node).branches.is_empty()).then(|| Arc::clone(&task.state)),
             wait: (!after.is_zero()).then(|| Box::pin(tokio::time::sleep(after))),
+            failure: task.cell.failure(),
             timers: None,
             phase: Phase::Ready(Some(task)),
         }
@@ -92,7 +98,7 @@ impl Attempt {
     /// An attempt that only maps the route of a node that has finished.
     pub(crate) fn route(node: NodeId, state: Arc<dyn ErasedState>, output: Output) -> Self {
         let phase = Phase::Routing(Some(Box::new(output)));
-        Self { node, logged: true, snapshot: Some(state), wait: None, timers: None, phase }
+        Self { node, logged: true, snapshot: Some(state), failure: None, wait: None, timers: None, phase }
     }
 
     /// Goes on with the attempt, as [`Future::poll`](std::future::Future::poll) does. It is given the same
@@ -113,11 +119,17 @@ impl Attempt {
         }
         if let Phase::Ready(task) = &mut self.phase {
             let task = task.take().expect("a task is started once");
-            let start = code.code.as_ref().expect("only nodes with code are run");
+            let start = match &self.failure {
+                None => code.code.as_ref(),
+                Some(_) => code.handler.as_ref().map(|handler| &handler.code),
+            };
+            let start = start.expect("only nodes with code are run");
             match caught(|| start.start(task)) {
                 Ok(running) => {
                     // The time of an attempt begins when it does, not when it was planned.
-                    self.timers = Timers::of(&code.policy, cell);
+                    if self.failure.is_none() {
+                        self.timers = Timers::of(&code.policy, cell);
+                    }
                     self.phase = Phase::Running(running);
                 }
                 Err(panic) => {
@@ -171,12 +183,16 @@ impl Attempt {
 
     fn output(&self, code: &NodeProgram, done: Done) -> Result<Output, CodecError> {
         let Done { update, route: decision, kept } = done;
-        let mut output = Output { update, writes: Vec::new(), route: None, kept, decision };
+        let handled = self.failure.as_ref().map(|failure| {
+            Box::new(Handled { error: failure.error.clone(), attempts: failure.attempts, instead: false })
+        });
+        let mut output = Output { update, writes: Vec::new(), route: None, kept, handled, decision };
         if self.logged {
             if let Some(update) = &output.update {
                 output.writes = update.encode()?;
             }
-            if let (Some(router), Some(decision)) = (&code.router, &output.decision) {
+            if let (Some(router), Some(decision)) = (code.router(output.handled.is_some()), &output.decision)
+            {
                 output.route = Some((router.encode)(&**decision)?);
             }
         }
@@ -193,13 +209,19 @@ impl Attempt {
     fn targets(&self, program: &Program, output: &mut Output) -> Result<Targets, NodeError> {
         let code = program.node(self.node);
         let mut all: Option<Targets> = None;
-        if let Some(router) = &code.router {
+        if let Some(router) = code.router(output.handled.is_some()) {
             let decision = match (output.decision.take(), &output.route) {
                 (Some(decision), _) => decision,
                 (None, Some(route)) => (router.decode)(&route.value)?,
                 (None, None) => return Err("the node returned no route".into()),
             };
             all = Some((router.map)(decision)?);
+        }
+        if let Some(handled) = output.handled.as_mut().filter(|_| code.handler_leads_elsewhere()) {
+            handled.instead = true;
+            let targets = all.unwrap_or(crate::graph::END).instead();
+            program.own(&targets)?;
+            return Ok(targets);
         }
         if !code.branches.is_empty() {
             let snapshot = self.snapshot.as_ref().expect("an attempt keeps what branches need");

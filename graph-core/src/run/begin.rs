@@ -154,6 +154,7 @@ impl Driver {
         let results: HashMap<_, _> = loaded.results.iter().map(|result| (result.task, result)).collect();
         let mut asks = by_task(&loaded.asks, |ask| ask.task);
         let mut effects = by_task(&loaded.effects, |effect| effect.id.task);
+        let failures: HashMap<_, _> = loaded.failures.iter().map(|failure| (failure.task, failure)).collect();
         let mut finished = Vec::new();
         for ((planned, next), (slot, position)) in
             tasks.iter().zip(&frontier.tasks).zip(self.slots.iter_mut().zip(0u32..))
@@ -171,9 +172,19 @@ impl Driver {
             } else if let Some(slot_of_ours) = ours.get_mut(position as usize) {
                 slot.output = slot_of_ours.output.take();
                 slot.targets = slot_of_ours.targets.take();
+                slot.rare().failure = slot_of_ours.rare().failure.take();
+            }
+            // A node that failed for good is not tried again where its handler goes on.
+            if let Some(failure) = failures.get(&task)
+                && program.node(planned.node).handler.is_some()
+            {
+                slot.rare().failure = Some(Arc::new((*failure).clone()));
             }
             if let Some(targets) = &slot.targets {
-                finished.push((position, stored_targets(&program, targets, &decode)?));
+                let handled = slot.output.as_ref().and_then(|output| output.handled.as_ref());
+                let targets = stored_targets(&program, targets, &decode)?;
+                let instead = handled.is_some_and(|handled| handled.instead);
+                finished.push((position, if instead { targets.instead() } else { targets }));
             }
         }
         Ok(Begin::Resume(Restored { step: loaded.checkpoint.step, tasks, joins, finished }))
@@ -235,7 +246,7 @@ fn stored_output(
         field: std::format!("the result of node {}", result.node),
         reason,
     })?;
-    let mut output = Output::stored(update, writes, result.route.clone());
+    let mut output = Output::stored(update, writes, result.route.clone(), result.handled.clone());
     output.kept = result.kept.clone().map(Box::new);
     Ok(output)
 }

@@ -152,8 +152,8 @@ impl Driver {
                     targets.push(target.node.clone());
                 }
             }
-            let Output { writes, route, .. } = slot.output.take().unwrap_or_default();
-            TaskRecord { node: program.topology.node_name(node).clone(), writes, route, targets }
+            let Output { writes, route, handled, .. } = slot.output.take().unwrap_or_default();
+            TaskRecord { node: program.topology.node_name(node).clone(), writes, route, targets, handled }
         });
         Ok(Arc::new(Checkpoint {
             id: CheckpointId(self.runtime.ambient.id()),

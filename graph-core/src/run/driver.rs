@@ -22,7 +22,7 @@ use super::results::Recording;
 use super::step_clock::StepClock;
 use super::subgraph::{Delta, Surroundings, is_start};
 use super::tasks::{Attempted, Running, Tasks};
-use crate::checkpoint::{AskRecord, EffectRecord, Loaded, TargetRecord};
+use crate::checkpoint::{AskRecord, EffectRecord, FailureRecord, Loaded, TargetRecord};
 use crate::engine::{Begin, Command, Ending, Event, Machine};
 use crate::error::NodeError;
 use crate::graph::NodeId;
@@ -55,7 +55,7 @@ pub(super) struct Driver {
     /// A cell of the last superstep, to be used again.
     spare: Option<Arc<TaskCell>>,
     tasks: Tasks,
-    /// Results on their way to the saver.
+    /// Results and failures on their way to the saver.
     pub(super) records: FuturesUnordered<Recording>,
     /// Whether another driver recorded a result of the running superstep before this one did.
     pub(super) outrun: bool,
@@ -92,6 +92,8 @@ pub(super) struct Rare {
     pub(super) open: Vec<AskRecord>,
     /// Why it failed, and in which attempt.
     pub(super) error: Option<(NodeError, u32)>,
+    /// What the node failed with, once its error handler has the task.
+    pub(super) failure: Option<Arc<FailureRecord>>,
 }
 
 impl Slot {
@@ -309,10 +311,13 @@ impl Driver {
                 spare.expect("renewed or made")
             }
         };
+        if let Some(failure) = slot.rare.as_ref().and_then(|rare| rare.failure.clone()) {
+            cell.hand_over(failure);
+        }
         let state = Arc::clone(&self.state);
         let run = if node == NodeId::START {
             let Input { update, writes } = self.input.take().expect("a run that starts has an input");
-            Attempt::route(node, state, Output::stored(update, writes, None))
+            Attempt::route(node, state, Output::stored(update, writes, None, None))
         } else if let Some(output) = slot.output.take() {
             Attempt::route(node, state, output)
         } else {
@@ -347,9 +352,9 @@ impl Driver {
                 biased;
                 () = late => return Ok(Event::TimedOut),
                 () = cancelled => return Ok(Event::Cancel),
-                Some((ours, counted)) = self.records.next(), if !self.records.is_empty() => {
+                Some(counts) = self.records.next(), if !self.records.is_empty() => {
                     // What that means is looked at once, at the barrier.
-                    self.outrun |= ours != counted?;
+                    self.outrun |= !counts?;
                 }
                 ended = self.tasks.next() => return Ok(self.ended(ended)),
             }
@@ -380,8 +385,8 @@ impl Driver {
 
     async fn stopped(&mut self, ending: Ending) -> Result<Ended, RunError> {
         // Results of another driver count as much as ours here: both are of finished tasks.
-        while let Some((_, counted)) = self.records.next().await {
-            counted?;
+        while let Some(counts) = self.records.next().await {
+            counts?;
         }
         let unfinished = if ending == Ending::TimedOut { self.unfinished() } else { Vec::new() };
         let open: Vec<AskRecord> = self

@@ -10,8 +10,8 @@ use super::error::ThreadError;
 use super::field_map::FieldMap;
 use super::graph::Runtime;
 use crate::checkpoint::{
-    AskRecord, At, Carried, Checkpoint, Commit, Committed, EffectId, EffectRecord, Frontier, Loaded, Source,
-    TaskRecord, TaskResult,
+    AskRecord, At, Carried, Checkpoint, Commit, Committed, EffectId, EffectRecord, FailureRecord, Frontier,
+    Loaded, Source, TaskRecord, TaskResult,
 };
 use crate::engine::barrier::{self, Overwrites};
 use crate::id::{CheckpointId, InterruptId, RunId, TaskId, ThreadId};
@@ -44,7 +44,13 @@ pub(super) async fn edit(
         schema: runtime.schema_fingerprint,
         topology: runtime.program.description.topology_fingerprint,
         changes,
-        tasks: std::vec![TaskRecord { node: EDIT.into(), writes, route: None, targets: Vec::new() }],
+        tasks: std::vec![TaskRecord {
+            node: EDIT.into(),
+            writes,
+            route: None,
+            targets: Vec::new(),
+            handled: None
+        }],
         frontier: frontier(&old.frontier, &fields).map_err(codec)?,
         metadata: std::collections::BTreeMap::new(),
     };
@@ -107,6 +113,8 @@ fn carried(loaded: &Loaded, edit: CheckpointId, fields: &FieldMap) -> Carried {
             writes: fields.own_writes(&result.writes),
             ..result.clone()
         }));
+        let failures = loaded.failures.iter().filter(|failure| failure.task == before);
+        carried.failures.extend(failures.map(|failure| FailureRecord { task: after, ..failure.clone() }));
         let asks = loaded.asks.iter().filter(|ask| ask.task == before);
         carried.asks.extend(asks.filter_map(|ask| move_ask(ask, after)));
         let effects = loaded.effects.iter().filter(|effect| effect.id.task == before);

@@ -1,5 +1,6 @@
 //! Why a run or a look at a thread failed.
 
+use std::boxed::Box;
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use alloc::string::String;
 
 use crate::checkpoint::StoreError;
 use crate::engine::restore::RestoreError;
-use crate::error::NodeError;
+use crate::error::{ErrorReport, NodeError};
 use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use crate::state::CodecError;
 
@@ -204,10 +205,19 @@ pub struct NodeFailure {
     pub attempt: u32,
     /// Its error, with a source that can be downcast.
     pub error: NodeError,
+    /// What the node had failed with, where the error is that of its error handler.
+    pub handling: Option<Box<ErrorReport>>,
 }
 
 impl fmt::Display for NodeFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(handled) = &self.handling {
+            let Self { node, step, error, .. } = self;
+            return write!(
+                f,
+                "the error handler of node {node:?} failed at step {step}: {error} (handling: {handled})"
+            );
+        }
         write!(f, "node {:?} failed at step {}", self.node, self.step)?;
         if self.attempt > 1 {
             write!(f, " after {} attempts", self.attempt)?;

@@ -139,6 +139,9 @@ pub enum EventKind {
         error: ErrorReport,
         /// How long until the next attempt, in milliseconds; `None` when there is none.
         retry_in_ms: Option<u64>,
+        /// Whether the node's error handler goes on with the task.
+        #[serde(default)]
+        handled: bool,
     },
     /// A node emitted something with [`Emit`](crate::node::Emit).
     Custom {

@@ -11,18 +11,21 @@ use super::outcome::Interrupt;
 use crate::checkpoint::{AnsweredBy, AskRecord, At, Loaded};
 use crate::graph::Program;
 use crate::id::{InterruptId, ThreadId};
-use crate::node::AskDescription;
+use crate::node::{AskDescription, HANDLER};
 
 impl Program {
-    /// The program of the graph whose node asked, and what that node may ask.
+    /// What the node that asked may ask, or its error handler if that did.
     pub(super) fn asks_of(&self, ask: &AskRecord) -> Option<&[AskDescription]> {
         let mut program = self;
         for subgraph in &ask.path {
             let node = program.topology.find(subgraph)?;
             program = program.node(node).subgraph.as_ref()?;
         }
-        let node = program.topology.find(&ask.node)?;
-        Some(&program.node(node).description.asks)
+        let node = program.node(program.topology.find(&ask.node)?);
+        match &node.handler {
+            Some(handler) if ask.key.starts_with(HANDLER) => Some(&handler.description.asks),
+            _ => Some(&node.description.asks),
+        }
     }
 
     /// The argument of the node that asked.

@@ -1,6 +1,7 @@
 //! What becomes of a task that ended: its result is kept, recorded, or reported.
 
 use std::boxed::Box;
+use std::sync::Arc;
 use std::time::Duration;
 use std::vec::Vec;
 
@@ -12,14 +13,14 @@ use super::driver::Driver;
 use super::error::{NodeFailure, RunError, ThreadError};
 use super::event::EventKind;
 use super::tasks::Attempted;
-use crate::checkpoint::{At, Loaded, StoreError, TargetRecord, TaskResult};
+use crate::checkpoint::{At, FailureRecord, Loaded, StoreError, TargetRecord, TaskResult};
 use crate::engine::Event;
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, Targets};
 use crate::state::CodecError;
 
-/// A result on its way to the saver: ours, and the one that counts.
-pub(super) type Recording = BoxFuture<'static, (TaskResult, Result<TaskResult, StoreError>)>;
+/// Something on its way to the saver, and whether it is what counts.
+pub(super) type Recording = BoxFuture<'static, Result<bool, StoreError>>;
 
 impl Driver {
     /// Takes in how an attempt ended.
@@ -61,22 +62,69 @@ impl Driver {
         if matches!(error.downcast_ref(), Some(StoreError::Superseded { .. })) {
             return Event::Superseded;
         }
+        // What has become of the node stays as it is when its error handler fails.
+        if self.slots[task as usize].rare().failure.is_some() {
+            self.keep_failure(task, attempt, error, None);
+            return Event::TaskFailed { task, retry: None };
+        }
         let planned = self.machine.task(task).expect("a task of the running superstep ended");
-        let policy = &self.runtime.program.node(planned.node).policy;
-        let retry = match policy.retries.iter().find(|retry| retry.covers(&error)) {
+        let node = self.runtime.program.node(planned.node);
+        let retry = match node.policy.retries.iter().find(|retry| retry.covers(&error)) {
             Some(retry) => retry.next(attempt, &error, self.runtime.ambient.roll()),
             None => None,
         };
-        self.keep_failure(task, attempt, error, retry);
-        Event::TaskFailed { task, retry }
+        if retry.is_some() {
+            self.keep_failure(task, attempt, error, retry);
+            return Event::TaskFailed { task, retry };
+        }
+        let has_handler = node.handler.is_some();
+        let failure = self.record_failure(task, attempt, &error);
+        if has_handler {
+            self.tell_failure(task, attempt, &error, None, true);
+            self.slots[task as usize].rare().failure = Some(failure);
+            // The same task goes on, with other code.
+            return Event::TaskFailed { task, retry: Some(Duration::ZERO) };
+        }
+        self.keep_failure(task, attempt, error, None);
+        Event::TaskFailed { task, retry: None }
     }
 
-    fn keep_failure(&mut self, task: u32, attempt: u32, error: NodeError, retry: Option<Duration>) {
+    /// Hands a failure over to the saver, which has it before anything that follows from it.
+    fn record_failure(&mut self, task: u32, attempts: u32, error: &NodeError) -> Arc<FailureRecord> {
+        let cell = self.slots[task as usize].cell.as_ref().expect("a task that failed was started");
+        let failure = FailureRecord {
+            task: cell.any_task_id(),
+            node: cell.node().clone(),
+            attempts,
+            error: error.report(),
+        };
+        if let (Some(saver), Some(base)) = (self.cell.saver.clone(), self.base) {
+            let (thread, failure) = (self.cell.thread.clone(), failure.clone());
+            self.records.push(Box::pin(async move {
+                saver.fail(&thread, base, failure).await?;
+                Ok(true)
+            }));
+        }
+        Arc::new(failure)
+    }
+
+    fn tell_failure(
+        &self,
+        task: u32,
+        attempt: u32,
+        error: &NodeError,
+        retry: Option<Duration>,
+        handled: bool,
+    ) {
         self.emit(|driver| {
             let (node, step) = driver.place(task);
             let retry_in_ms = retry.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-            EventKind::TaskFailed { step, task, node, attempt, error: error.report(), retry_in_ms }
+            EventKind::TaskFailed { step, task, node, attempt, error: error.report(), retry_in_ms, handled }
         });
+    }
+
+    fn keep_failure(&mut self, task: u32, attempt: u32, error: NodeError, retry: Option<Duration>) {
+        self.tell_failure(task, attempt, &error, retry, false);
         self.slots[task as usize].rare().error = Some((error, attempt));
     }
 
@@ -126,19 +174,20 @@ impl Driver {
             route: output.route.clone(),
             targets: slot.targets.clone(),
             kept: output.kept.as_deref().cloned(),
+            handled: output.handled.clone(),
         };
         let thread = self.cell.thread.clone();
         self.records.push(Box::pin(async move {
-            let counted = saver.record(&thread, base, result.clone()).await;
-            (result, counted)
+            let counts = saver.record(&thread, base, result.clone()).await?;
+            Ok(counts == result)
         }));
     }
 
     /// Waits until all results are recorded. When another driver's result came first, ours does not count:
     /// the checkpoint is then loaded anew, with the results that do.
     pub(super) async fn settle_records(&mut self) -> Result<Option<Box<Loaded>>, RunError> {
-        while let Some((ours, counted)) = self.records.next().await {
-            self.outrun |= ours != counted?;
+        while let Some(counts) = self.records.next().await {
+            self.outrun |= !counts?;
         }
         if !std::mem::take(&mut self.outrun) {
             return Ok(None);
@@ -164,7 +213,8 @@ impl Driver {
     pub(super) fn failure(&mut self, task: u32) -> NodeFailure {
         let slot = &mut self.slots[task as usize];
         let (error, attempt) = slot.rare().error.take().expect("a task that failed left its error");
+        let handling = slot.rare().failure.as_ref().map(|failure| Box::new(failure.error.clone()));
         let cell = slot.cell.as_ref().expect("a task that failed was started");
-        NodeFailure { node: cell.node().clone(), step: cell.facts.step, attempt, error }
+        NodeFailure { node: cell.node().clone(), step: cell.facts.step, attempt, error, handling }
     }
 }

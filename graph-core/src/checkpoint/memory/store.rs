@@ -8,7 +8,9 @@ use foldhash::{HashMap, HashMapExt};
 
 use crate::checkpoint::checkpointer::{At, Carried, Commit, StoreError};
 use crate::checkpoint::codec::{Fold, same_content};
-use crate::checkpoint::model::{AskRecord, Checkpoint, EffectRecord, Loaded, Seq, Summary, TaskResult};
+use crate::checkpoint::model::{
+    AskRecord, Checkpoint, EffectRecord, FailureRecord, Loaded, Seq, Summary, TaskResult,
+};
 use crate::id::{CheckpointId, Fingerprint, NodeName, ThreadId};
 use crate::state::{Change, FieldId, FieldValue, Json, Lifetime, Schema};
 
@@ -43,18 +45,20 @@ pub(super) struct Thread {
 #[derive(Clone, Default)]
 pub(super) struct Work {
     pub(super) results: Vec<TaskResult>,
+    pub(super) failures: Vec<FailureRecord>,
     pub(super) asks: Vec<AskRecord>,
     pub(super) effects: Vec<EffectRecord>,
 }
 
 impl Work {
     pub(super) fn is_empty(&self) -> bool {
-        self.results.is_empty() && self.asks.is_empty() && self.effects.is_empty()
+        self.results.is_empty() && self.failures.is_empty() && self.asks.is_empty() && self.effects.is_empty()
     }
 
     /// At the barrier the results are in the checkpoint; answers and outcomes stay, for replay.
     pub(super) fn settle(&mut self) {
         self.results.clear();
+        self.failures.clear();
         self.asks.retain(|ask| ask.answer.is_some());
         self.effects.retain(|effect| effect.outcome.is_some());
     }
@@ -223,8 +227,8 @@ impl Store {
         let index = self.checkpoints.len();
         self.by_id.insert(id, index);
         self.newest = self.newest.max(Some(id));
-        let Carried { results, asks, effects } = commit.carried;
-        let carried = Work { results, asks, effects };
+        let Carried { results, failures, asks, effects } = commit.carried;
+        let carried = Work { results, failures, asks, effects };
         match self.threads.get_mut(&commit.thread) {
             Some(held) => {
                 if !held.work.is_empty() {
@@ -329,6 +333,7 @@ impl Found {
             values,
             schema: Arc::unwrap_or_clone(self.schema),
             results: self.work.results,
+            failures: self.work.failures,
             asks: self.work.asks,
             effects: self.work.effects,
         })

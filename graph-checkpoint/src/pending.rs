@@ -1,0 +1,140 @@
+//! Results and failures of the tasks of an unfinished superstep: the table `pending`, one row a task.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+use superstep_core::checkpoint::{FailureRecord, StoreError, TaskResult};
+use superstep_core::id::TaskId;
+
+use crate::fault::{corrupt, sqlite};
+use crate::reader::Seen;
+use crate::rows::{mismatch, text};
+use crate::work::{Place, encode, place_of};
+
+/// What a row says of its task.
+enum Pending {
+    Finished(TaskResult),
+    Failed(FailureRecord),
+}
+
+/// The text of a failure's row. A result's begins with its task.
+#[derive(Serialize, Deserialize)]
+struct Failed<F> {
+    failure: F,
+}
+
+const FAILED: &str = "{\"failure\":";
+
+/// Results and failures of the tasks on top of a checkpoint.
+pub(crate) fn pending(
+    connection: &Connection,
+    seen: Seen,
+) -> Result<(Vec<TaskResult>, Vec<FailureRecord>), StoreError> {
+    let (mut results, mut failures) = (Vec::new(), Vec::new());
+    if !seen.head {
+        return Ok((results, failures));
+    }
+    let place = place_of(seen);
+    let mut find = connection
+        .prepare_cached("SELECT task, text, sum FROM pending WHERE thread = ? AND base = ? ORDER BY id")
+        .map_err(sqlite)?;
+    let mut rows = find.query([place.thread, place.base]).map_err(sqlite)?;
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let task = TaskId::from_bytes(row.get(0).map_err(sqlite)?);
+        match parse(place, task, text(row, 1)?, row.get(2).map_err(sqlite)?)? {
+            Pending::Finished(result) => results.push(result),
+            Pending::Failed(failure) => failures.push(failure),
+        }
+    }
+    Ok((results, failures))
+}
+
+fn parse(place: Place, task: TaskId, stored: &str, sum: i64) -> Result<Pending, StoreError> {
+    let at = format_args!("the pending result of task {task}");
+    if sum != sum_of(place, task, stored) {
+        return Err(mismatch(at));
+    }
+    let parsed = if stored.starts_with(FAILED) {
+        serde_json::from_str(stored).map(|Failed { failure }| Pending::Failed(failure))
+    } else {
+        serde_json::from_str(stored).map(Pending::Finished)
+    };
+    parsed.map_err(|error| corrupt(at, error))
+}
+
+fn sum_of(place: Place, task: TaskId, stored: &str) -> i64 {
+    place.sum("pending").bytes(task.as_bytes()).text(stored).finish()
+}
+
+/// Stores a result unless its task has one. Whether the one that is stored now is `result`.
+pub(crate) fn record(connection: &Connection, place: Place, result: &TaskResult) -> Result<bool, StoreError> {
+    let stored = encode(result)?;
+    if insert(connection, place, result.task, &stored)? {
+        return Ok(true);
+    }
+    let mut held = match held(connection, place, result.task)? {
+        Pending::Finished(held) if held == *result => return Ok(true),
+        Pending::Finished(held) => held,
+        Pending::Failed(_) => return update(connection, place, result.task, &stored).map(|()| true),
+    };
+    if held.targets.is_some() {
+        return Ok(false);
+    }
+    held.targets.clone_from(&result.targets);
+    held.handled.clone_from(&result.handled);
+    if held != *result {
+        return Ok(false);
+    }
+    update(connection, place, result.task, &stored).map(|()| true)
+}
+
+/// Stores why a task failed, unless it has a result.
+pub(crate) fn fail(connection: &Connection, place: Place, failure: &FailureRecord) -> Result<(), StoreError> {
+    let stored = encode(&Failed { failure })?;
+    if insert(connection, place, failure.task, &stored)? {
+        return Ok(());
+    }
+    match held(connection, place, failure.task)? {
+        Pending::Finished(_) => Ok(()),
+        Pending::Failed(_) => update(connection, place, failure.task, &stored),
+    }
+}
+
+/// Adds a task's row; `false` when there is one.
+fn insert(connection: &Connection, place: Place, task: TaskId, stored: &str) -> Result<bool, StoreError> {
+    let inserted = connection
+        .prepare_cached(
+            "INSERT INTO pending(thread, base, task, text, sum) VALUES(?, ?, ?, ?, ?) \
+             ON CONFLICT DO NOTHING",
+        )
+        .and_then(|mut insert| {
+            let sum = sum_of(place, task, stored);
+            insert.execute(params![place.thread, place.base, task.as_bytes(), stored, sum])
+        })
+        .map_err(sqlite)?;
+    Ok(inserted == 1)
+}
+
+fn update(connection: &Connection, place: Place, task: TaskId, stored: &str) -> Result<(), StoreError> {
+    connection
+        .prepare_cached("UPDATE pending SET text = ?, sum = ? WHERE thread = ? AND base = ? AND task = ?")
+        .and_then(|mut update| {
+            let sum = sum_of(place, task, stored);
+            update.execute(params![stored, sum, place.thread, place.base, task.as_bytes()])
+        })
+        .map(drop)
+        .map_err(sqlite)
+}
+
+/// A task's row, which is there.
+fn held(connection: &Connection, place: Place, task: TaskId) -> Result<Pending, StoreError> {
+    let held: Option<(String, i64)> = connection
+        .prepare_cached("SELECT text, sum FROM pending WHERE thread = ? AND base = ? AND task = ?")
+        .and_then(|mut find| {
+            let key = params![place.thread, place.base, task.as_bytes()];
+            find.query_row(key, |row| Ok((row.get(0)?, row.get(1)?))).optional()
+        })
+        .map_err(sqlite)?;
+    let missing = || corrupt("the index on pending results", "it names a row that is missing");
+    let (stored, sum) = held.ok_or_else(missing)?;
+    parse(place, task, &stored, sum)
+}
