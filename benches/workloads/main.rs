@@ -10,6 +10,7 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod engine;
+mod growth;
 mod report;
 mod storage;
 
@@ -24,6 +25,9 @@ const WORKLOADS: &[Workload] = &[
     ("W3", storage::cycle_process),
     ("W3p", storage::cycle_power),
     ("W5", engine::fan_out),
+    ("W9", growth::chain),
+    ("W9f", growth::fields),
+    ("W9s", growth::levels),
 ];
 
 fn main() {

@@ -96,7 +96,8 @@ pub fn changes<'w>(
     writes: impl Iterator<Item = (u32, &'w [LoggedWrite])>,
     overwrites: &Overwrites,
 ) -> Result<Vec<Change>, CodecError> {
-    let mut changes: Vec<Change> = Vec::new();
+    // Most supersteps change one field; what is stored should not hold room for more.
+    let mut changes: Vec<Change> = Vec::with_capacity(1);
     // Fields whose reducer logs no operations: their new value is logged whole.
     let mut whole: Vec<FieldId> = Vec::new();
     for (task, writes) in writes {
