@@ -82,6 +82,12 @@ impl ThreadId {
         }
     }
 
+    /// Whether it is `other`, or a thread of one of its subgraphs.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn is_on_or_below(&self, other: &Self) -> bool {
+        self.0.strip_prefix(other.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(BELOW))
+    }
+
     /// Whether it is a subgraph's thread. Such threads are not listed, and are run by the thread above them.
     #[must_use]
     pub fn is_below(&self) -> bool {

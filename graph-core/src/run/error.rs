@@ -181,6 +181,14 @@ pub enum ThreadError {
         /// Why.
         reason: CodecError,
     },
+    /// The thread is not that of a subgraph of the checkpoint.
+    #[error("thread {thread:?} is not below checkpoint {checkpoint}")]
+    NotBelow {
+        /// The thread.
+        thread: ThreadId,
+        /// The checkpoint.
+        checkpoint: CheckpointId,
+    },
     /// Another run or edit was faster.
     #[error("another run moved thread {0} on")]
     Superseded(ThreadId),

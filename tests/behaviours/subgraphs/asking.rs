@@ -39,11 +39,6 @@ async fn a_wrong_answer_is_refused_before_the_subgraph_sees_it() {
     .await;
 }
 
-#[derive(Route, serde::Serialize, serde::Deserialize)]
-enum Fan {
-    Out(Vec<String>),
-}
-
 #[tokio::test]
 async fn each_item_has_a_subgraph_of_its_own_and_all_may_ask() {
     on_both_savers(|saver| async move {

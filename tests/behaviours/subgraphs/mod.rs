@@ -4,6 +4,7 @@ mod asking;
 mod exits;
 mod kept;
 mod levels;
+mod programs;
 
 use crate::support::{Calls, Smashed, Stage, on_both_savers};
 use superstep::prelude::*;
@@ -146,6 +147,11 @@ fn asking_graph() -> Graph<Inner, Stage> {
     g.edge(read, ask);
     g.edge(ask, END);
     g.compile().expect("sound")
+}
+
+#[derive(Route, serde::Serialize, serde::Deserialize)]
+enum Fan {
+    Out(Vec<String>),
 }
 
 fn open(run: Result<Run<Outer>, RunError>) -> Vec<Interrupt> {

@@ -8,9 +8,10 @@ use futures_util::future::BoxFuture;
 
 use crate::checkpoint::{At, Checkpointer, Loaded};
 use crate::graph::Program;
-use crate::id::{NodeName, TaskId, ThreadId};
+use crate::id::{CheckpointId, NodeName, TaskId, ThreadId};
 use crate::run::error::ThreadError;
 use crate::run::history::Past;
+use crate::run::thread::Thread;
 use crate::run::view::CheckpointView;
 use crate::state::State;
 
@@ -42,6 +43,44 @@ impl<S: State> Past<S> {
         let mut found = Vec::new();
         collect(saver, &runtime.program, thread, loaded, &[], &mut found).await?;
         Ok(found)
+    }
+
+    /// Makes a new thread that begins here, with the subgraph on the thread `below` as of its checkpoint `at`:
+    /// the branch goes on in the middle of the subgraph. Other subgraphs that are unfinished here begin anew.
+    ///
+    /// `below` is the thread of one of this checkpoint's [`subgraphs`](Self::subgraphs).
+    ///
+    /// # Errors
+    /// When a thread of that name exists, `below` is not below this checkpoint, `at` is not one of its
+    /// checkpoints, or the store fails.
+    pub async fn fork_below(
+        &self,
+        name: impl Into<ThreadId>,
+        below: &ThreadId,
+        at: CheckpointId,
+    ) -> Result<Thread<S>, ThreadError> {
+        let levels = self.subgraphs().await?;
+        let level = levels.iter().find(|level| level.thread == *below);
+        let level =
+            level.ok_or_else(|| ThreadError::NotBelow { thread: below.clone(), checkpoint: self.id() })?;
+        let (runtime, ..) = self.parts();
+        let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        // Looked up first: a thread that was made is there, whatever fails after it.
+        saver.load(below, At::Id(at)).await?;
+        let fork = self.fork(name).await?;
+        let above = levels.iter().filter(|other| level.thread.is_on_or_below(&other.thread));
+        let mut thread = fork.id().clone();
+        for above in above {
+            thread = thread.below(above.task);
+            let at = if above.thread == *below {
+                at
+            } else {
+                let head = saver.load(&above.thread, At::Head).await?;
+                head.ok_or_else(|| ThreadError::NeverRan(above.thread.clone()))?.checkpoint.id
+            };
+            saver.fork(&above.thread, at, &thread).await?;
+        }
+        Ok(fork)
     }
 }
 
