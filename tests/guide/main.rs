@@ -21,6 +21,7 @@ mod routing_and_fan_out;
 mod state_and_reducers;
 mod story;
 mod subgraphs;
+mod testing;
 mod time_travel;
 
 type Result = std::result::Result<(), Box<dyn std::error::Error>>;
