@@ -47,6 +47,7 @@
 //! | [`graph`] | wiring, its checks, drawings |
 //! | [`run`] | threads, runs, history, events, traces; [`flow`] for plain async code |
 //! | [`checkpoint`] | what is stored; the savers |
+//! | [`store`] | values that outlive threads |
 //! | `nodes` | messages, models, tools, prebuilt nodes and graphs (feature `nodes`, on by default) |
 //! | [`engine`] | the pure machine, for those who write a driver of their own |
 
@@ -55,6 +56,14 @@
 pub use superstep_core::{engine, error, graph, id, node, reducer, route, run, state};
 
 pub use superstep_core::run::flow;
+
+/// Values that outlive threads, by namespace and key: the extractor, the trait, and the stores.
+pub mod store {
+    pub use superstep_core::store::*;
+
+    #[cfg(feature = "sqlite")]
+    pub use superstep_checkpoint::SqliteStore;
+}
 
 #[cfg(feature = "nodes")]
 pub use superstep_nodes as nodes;
@@ -77,7 +86,7 @@ pub use superstep_core::__private;
 /// Everything a program that composes graphs needs.
 pub mod prelude {
     #[cfg(feature = "sqlite")]
-    pub use superstep_checkpoint::{Durability, SqliteSaver};
+    pub use superstep_checkpoint::{Durability, SqliteSaver, SqliteStore};
     pub use superstep_core::checkpoint::MemorySaver;
     pub use superstep_core::error::NodeError;
     pub use superstep_core::graph::{END, Exited, START, StateGraph, each, to};
@@ -90,6 +99,7 @@ pub mod prelude {
     pub use superstep_core::route::Route;
     pub use superstep_core::run::{CancellationToken, Cx, Graph, Lens, Run, RunError, Status, Thread, flow};
     pub use superstep_core::state::{Field, State, Update};
+    pub use superstep_core::store::{MemoryStore, Store};
 }
 
 /// The README's program is a documentation test.

@@ -11,7 +11,7 @@ const MEMBERS: [&str; 5] = [".", "graph-core", "graph-macros", "graph-checkpoint
 const LONGEST: usize = 500;
 
 /// What each module of graph-core may name. Leaves first; `state` and `reducer` are one vocabulary in two files.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("error", &[]),
     ("id", &[]),
     ("route", &[]),
@@ -19,10 +19,11 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("state", &["id", "reducer", "node"]),
     ("reducer", &["state"]),
     ("checkpoint", &["error", "id", "state"]),
-    ("node", &["checkpoint", "error", "id", "route", "state"]),
+    ("store", &["error", "state"]),
+    ("node", &["checkpoint", "error", "id", "route", "state", "store"]),
     ("graph", &["checkpoint", "error", "id", "node", "route", "state"]),
     ("engine", &["checkpoint", "graph", "id", "node", "state"]),
-    ("run", &["checkpoint", "engine", "error", "graph", "id", "node", "route", "state"]),
+    ("run", &["checkpoint", "engine", "error", "graph", "id", "node", "route", "state", "store"]),
 ];
 
 fn root() -> PathBuf {

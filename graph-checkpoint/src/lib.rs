@@ -66,6 +66,7 @@ mod reader;
 mod rows;
 mod saver;
 mod session;
+mod store;
 mod work;
 mod writer;
 
@@ -73,3 +74,4 @@ pub use durability::Durability;
 pub use manifest::MAP_EVERY;
 pub use options::{SqliteOptions, Stage};
 pub use saver::SqliteSaver;
+pub use store::SqliteStore;

@@ -103,6 +103,10 @@ impl SqliteSaver {
         &self.open.shared
     }
 
+    pub(crate) fn file(&self) -> &File {
+        &self.shared().file
+    }
+
     /// Hands a request to the writer and waits for its answer.
     async fn ask_writer(&self, request: Request) -> Result<Done, StoreError> {
         let (reply, answer) = oneshot::channel();

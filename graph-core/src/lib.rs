@@ -24,6 +24,7 @@ pub mod route;
 #[cfg(feature = "tokio")]
 pub mod run;
 pub mod state;
+pub mod store;
 
 /// What the expansions of the derives name. Not public API.
 #[doc(hidden)]

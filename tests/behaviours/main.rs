@@ -26,6 +26,7 @@ mod runtime_values;
 mod send;
 mod state_change;
 mod step_timeout;
+mod store;
 mod streaming;
 mod subgraphs;
 mod supersteps;

@@ -19,6 +19,7 @@ mod nodes_and_extractors;
 mod readme;
 mod routing_and_fan_out;
 mod state_and_reducers;
+mod store;
 mod story;
 mod subgraphs;
 mod testing;

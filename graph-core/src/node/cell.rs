@@ -22,6 +22,7 @@ use crate::checkpoint::{
 use crate::error::NodeError;
 use crate::id::{CheckpointId, InterruptId, NodeName, RunId, TaskId, ThreadId};
 use crate::state::Json;
+use crate::store::Store;
 
 /// What the tasks of one run share.
 pub(crate) struct RunCell {
@@ -39,6 +40,8 @@ pub(crate) struct RunCell {
     pub(crate) kept: Mutex<Vec<Kept>>,
     /// What the driver hands on to the subgraphs of this run. Of the driver's own type.
     pub(crate) surroundings: Arc<dyn Any + Send + Sync>,
+    /// The graph's store, told the time by the run.
+    pub(crate) store: Option<Store>,
     /// The caller's entries for the checkpoints of the run.
     pub(crate) metadata: BTreeMap<String, Json>,
     pub(crate) revoked: Revoked,

@@ -17,12 +17,12 @@ use crate::state::{ErasedUpdate, State};
 /// Everything a node function takes as an argument: an extractor.
 ///
 /// The built-in ones are [`Snapshot`](super::Snapshot), [`Input`](super::Input), [`Dep`](super::Dep),
-/// [`Ask`](super::Ask), [`Effects`](super::Effects), [`Emit`](super::Emit) and [`TaskInfo`](super::TaskInfo), and
-/// [`Failed`](super::Failed) for error handlers.
+/// [`Ask`](super::Ask), [`Effects`](super::Effects), [`Emit`](super::Emit), [`Store`](crate::store::Store) and
+/// [`TaskInfo`](super::TaskInfo), and [`Failed`](super::Failed) for error handlers.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a node function",
     label = "not an extractor of a graph over `{S}` with context `{C}`",
-    note = "use `Snapshot<{S}>`, `Input<T>`, `Dep<T>`, `Ask<Q, A>`, `Effects`, `Emit` or `TaskInfo`",
+    note = "use `Snapshot<{S}>`, `Input<T>`, `Dep<T>`, `Ask<Q, A>`, `Effects`, `Emit`, `Store` or `TaskInfo`",
     note = "values and payloads that are stored must be `Serialize + DeserializeOwned + Send + Sync`"
 )]
 pub trait FromTask<S: State, C>: Sized + Send {

@@ -22,6 +22,7 @@ mod outcome;
 mod policy;
 mod revoked;
 mod snapshot;
+mod store;
 mod task;
 
 pub use ambient::Ambient;

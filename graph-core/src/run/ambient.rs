@@ -1,10 +1,21 @@
 //! The system's clock, ids and chance.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use uuid::Uuid;
 
 pub use crate::node::Ambient;
+use crate::store::Clock;
+
+/// The time of a run, for its store.
+pub(super) struct AmbientClock(pub(super) Arc<dyn Ambient>);
+
+impl Clock for AmbientClock {
+    fn now(&self) -> Duration {
+        self.0.now()
+    }
+}
 
 /// The system's clock and generator.
 #[derive(Clone, Copy, Debug, Default)]

@@ -10,6 +10,7 @@ use alloc::string::ToString;
 
 use spin::Mutex;
 
+use super::ambient::AmbientClock;
 use super::attempt::Output;
 use super::driver::{Driver, Ended, Input, Slot};
 use super::error::{RunError, ThreadError};
@@ -87,6 +88,7 @@ pub(super) async fn perform(
         context: Arc::clone(&runtime.context),
         kept: Mutex::default(),
         surroundings: Arc::new(surroundings),
+        store: runtime.store.as_ref().map(|store| store.told_by(AmbientClock(Arc::clone(&runtime.ambient)))),
         metadata,
         revoked: Revoked::default(),
     };

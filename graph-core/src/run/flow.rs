@@ -37,6 +37,7 @@ use crate::error::NodeError;
 use crate::graph::{END, NodeId, START, StateGraph};
 use crate::id::{NodeName, ThreadId};
 use crate::node::{OnUnknown, Policy, Retry};
+use crate::store::Store;
 
 /// Makes a flow of plain async code: no graph to draw, and yet every effect is recorded, every question pauses,
 /// and a thread resumes where it stopped.
@@ -138,6 +139,12 @@ impl<I, O> Flow<I, O> {
     #[must_use]
     pub fn observe(self, observer: impl Observer) -> Self {
         Self::of(self.graph.observe(observer))
+    }
+
+    /// Gives the code a store of values that outlive threads. See [`Graph::store`].
+    #[must_use]
+    pub fn store(self, store: impl Into<Store>) -> Self {
+        Self::of(self.graph.store(store))
     }
 
     /// Replaces the clock and the source of ids and chance.

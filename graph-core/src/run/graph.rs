@@ -22,6 +22,7 @@ use crate::graph::{BuildError, NodeRef, Program, StateGraph};
 use crate::id::{Fingerprint, NodeName, ThreadId};
 use crate::run::error::ThreadError;
 use crate::state::{Change, ErasedState, FieldId, IntoInput, State};
+use crate::store::Store;
 
 /// A compiled graph over states `S` that still needs a context of type `C`; with `C = ()`, one that is ready
 /// to run.
@@ -40,6 +41,7 @@ pub(super) struct Runtime {
     pub(super) saver: Option<Arc<dyn Checkpointer>>,
     pub(super) observers: Vec<Arc<dyn Observer>>,
     pub(super) ambient: Arc<dyn Ambient>,
+    pub(super) store: Option<Store>,
     pub(super) limits: Limits,
     pub(super) step_timeout: Option<Duration>,
     /// Those that nodes declare.
@@ -63,6 +65,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             saver: None,
             observers: Vec::new(),
             ambient: Arc::new(System),
+            store: None,
             limits: Limits::default(),
             step_timeout: None,
             breakpoints: program.breakpoints(),
@@ -100,6 +103,15 @@ impl<S: State, C> Graph<S, C> {
             runtime.saver = Some(saver);
             runtime.registered = Arc::default();
         })
+    }
+
+    /// Gives the nodes a store of values that outlive threads: they take it as an argument of type
+    /// [`Store`]. A subgraph without a store of its own uses that of the graph around it.
+    ///
+    /// It is told the time by the graph's [`ambient`](Self::ambient).
+    #[must_use]
+    pub fn store(self, store: impl Into<Store>) -> Self {
+        self.with(|runtime| runtime.store = Some(store.into()))
     }
 
     /// Lets a run take at most this many supersteps; 1,000 by default. Reaching it is a resumable outcome.

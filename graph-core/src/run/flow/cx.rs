@@ -11,6 +11,7 @@ use super::state::FlowState;
 use crate::error::{NodeError, NodeErrorKind};
 use crate::node::{Ask, Effects, Emit, Task, TaskInfo};
 use crate::state::{CodecError, Json};
+use crate::store::Store;
 
 /// What the code of a [`flow`](super::flow) is given: its input, and the means to act, to ask and to remember.
 ///
@@ -22,6 +23,7 @@ pub struct Cx<I> {
     effects: Effects,
     questions: Arc<Ask<serde_json::Value, serde_json::Value>>,
     emit: Emit,
+    store: Store,
     info: TaskInfo,
 }
 
@@ -47,6 +49,7 @@ impl<I: DeserializeOwned> Cx<I> {
             effects: task.extract(),
             questions: Arc::new(task.extract()),
             emit: task.extract(),
+            store: task.extract(),
             info: task.extract(),
         })
     }
@@ -156,6 +159,12 @@ impl<I> Cx<I> {
         &self.effects
     }
 
+    /// The store of values that outlive threads, as given to the flow.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// The run's circumstances: the thread, the attempt, whether it was cancelled.
     #[must_use]
     pub fn info(&self) -> &TaskInfo {
@@ -181,6 +190,7 @@ impl<I> Clone for Cx<I> {
             effects: self.effects.clone(),
             questions: Arc::clone(&self.questions),
             emit: self.emit.clone(),
+            store: self.store.clone(),
             info: self.info.clone(),
         }
     }

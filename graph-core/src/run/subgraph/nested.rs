@@ -147,6 +147,7 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
         runtime.saver = run.saver.clone();
         runtime.ambient = Arc::clone(&around.ambient);
         runtime.observers = Vec::new();
+        runtime.store = runtime.store.or_else(|| run.store.clone());
         if !self.own_context {
             runtime.context = Arc::clone(&run.context);
         }

@@ -1,0 +1,188 @@
+//! The store.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use rusqlite::{Connection, TransactionBehavior};
+use superstep_core::checkpoint::StoreError;
+use superstep_core::store::{AccessError, Entry, Namespace, Put, Search, StoreBackend};
+
+use super::table;
+use crate::durability::Durability;
+use crate::fault::sqlite;
+use crate::file::File;
+use crate::options::SqliteOptions;
+use crate::saver::SqliteSaver;
+
+/// Keeps entries in an SQLite file, with an index of their words.
+///
+/// The file may be one that a [`SqliteSaver`] keeps checkpoints in, which gets two tables more. A write returns when
+/// it survives a crash and a loss of power, or what else the options promise; with [`Durability::Exit`] that is a
+/// crash of the program. Cheap to clone: clones share the connection. Several programs may use one file at once.
+#[derive(Clone)]
+pub struct SqliteStore {
+    open: Arc<Open>,
+}
+
+struct Open {
+    file: File,
+    /// `None` after a failure: it is opened again.
+    connection: Mutex<Option<Connection>>,
+}
+
+impl SqliteStore {
+    /// Opens the file at `path`, creating it when there is none.
+    ///
+    /// # Errors
+    /// Those of [`SqliteOptions::open`].
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::open_with(Some(path.as_ref().to_owned()), SqliteOptions::new()).await
+    }
+
+    /// A store without a file, for tests.
+    ///
+    /// # Errors
+    /// When the database cannot be made, which takes a lack of memory.
+    pub async fn in_memory() -> Result<Self, StoreError> {
+        Self::open_with(None, SqliteOptions::new()).await
+    }
+
+    async fn open_with(path: Option<PathBuf>, mut options: SqliteOptions) -> Result<Self, StoreError> {
+        if options.durability == Durability::Exit {
+            options.durability = Durability::Process;
+        }
+        let file = File { path, options };
+        let open = move || {
+            let connection = connect(&file)?;
+            Ok(Self { open: Arc::new(Open { file, connection: Mutex::new(Some(connection)) }) })
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => {
+                runtime.spawn_blocking(open).await.map_err(|error| StoreError::Io(Box::new(error)))?
+            }
+            Err(_) => open(),
+        }
+    }
+
+    /// Works on the connection, away from the runtime's threads.
+    async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, AccessError> + Send + 'static,
+    ) -> Result<T, AccessError> {
+        let open = Arc::clone(&self.open);
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => {
+                let working = runtime.spawn_blocking(move || open.work(work));
+                working.await.map_err(|error| AccessError::Failed(Box::new(error)))?
+            }
+            Err(_) => open.work(work),
+        }
+    }
+
+    /// Works in a transaction that writes.
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, AccessError> + Send + 'static,
+    ) -> Result<T, AccessError> {
+        self.work(|connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate);
+            let transaction = transaction.map_err(failed)?;
+            let done = work(&transaction)?;
+            transaction.commit().map_err(failed)?;
+            Ok(done)
+        })
+        .await
+    }
+}
+
+impl SqliteSaver {
+    /// A store in the saver's file; of a saver in memory, one in memory of its own.
+    ///
+    /// A saver with [`Durability::Exit`] holds the file's write lock between its saves, and the store waits for it:
+    /// such a pair wants two files.
+    ///
+    /// # Errors
+    /// Those of [`SqliteOptions::open`].
+    pub async fn store(&self) -> Result<SqliteStore, StoreError> {
+        let file = self.file();
+        SqliteStore::open_with(file.path.clone(), file.options.clone()).await
+    }
+}
+
+impl Open {
+    fn work<T>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, AccessError>,
+    ) -> Result<T, AccessError> {
+        let mut held = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.is_none() {
+            *held = Some(connect(&self.file).map_err(of_file)?);
+        }
+        let done = work(held.as_mut().expect("opened above"));
+        // What is in memory would be lost with the connection.
+        if matches!(done, Err(AccessError::Failed(_))) && self.file.path.is_some() {
+            *held = None;
+        }
+        done
+    }
+}
+
+fn connect(file: &File) -> Result<Connection, StoreError> {
+    let mut connection = file.open_writer()?;
+    connection.busy_timeout(file.options.busy_limit).map_err(sqlite)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
+    transaction.execute_batch(table::TABLES).map_err(sqlite)?;
+    transaction.commit().map_err(sqlite)?;
+    Ok(connection)
+}
+
+#[async_trait]
+impl StoreBackend for SqliteStore {
+    async fn get(&self, namespace: &Namespace, key: &str, now: u64) -> Result<Option<Entry>, AccessError> {
+        let (path, key) = (namespace.path(), key.to_owned());
+        self.work(move |connection| table::get(connection, &path, &key, now)).await
+    }
+
+    async fn put(&self, put: Put, now: u64) -> Result<(), AccessError> {
+        self.write(move |connection| table::put(connection, &put, now)).await
+    }
+
+    async fn delete(&self, namespace: &Namespace, key: &str, now: u64) -> Result<bool, AccessError> {
+        let (path, key) = (namespace.path(), key.to_owned());
+        self.write(move |connection| table::delete(connection, &path, &key, now)).await
+    }
+
+    async fn search(&self, search: &Search, now: u64) -> Result<Vec<Entry>, AccessError> {
+        let search = search.clone();
+        self.work(move |connection| table::search(connection, &search, now)).await
+    }
+
+    async fn namespaces(&self, under: &Namespace, now: u64) -> Result<Vec<Namespace>, AccessError> {
+        let path = under.path();
+        self.work(move |connection| table::namespaces(connection, &path, now)).await
+    }
+
+    async fn sweep(&self, now: u64) -> Result<u64, AccessError> {
+        self.write(move |connection| table::sweep(connection, now)).await
+    }
+}
+
+pub(super) fn failed(error: rusqlite::Error) -> AccessError {
+    of_file(sqlite(error))
+}
+
+fn of_file(error: StoreError) -> AccessError {
+    match error {
+        StoreError::Corrupt { place, reason } => AccessError::Damaged { place, reason },
+        StoreError::Io(error) => AccessError::Failed(error),
+        error => AccessError::Failed(Box::new(error)),
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore").field("path", &self.open.file.path).finish_non_exhaustive()
+    }
+}
