@@ -39,6 +39,10 @@ package:
 answer question="How do I fork a checkpoint?":
     cargo run --release --example agent_loop -- "{{ question }}"
 
+# more random graphs against the reference interpreter than the gate runs
+graphs count="1000000":
+    SUPERSTEP_GRAPHS={{ count }} cargo test --release -p superstep-core --test model checkpoints
+
 # measure; see benches/README.md
 bench *ids:
     cargo bench --bench workloads -- {{ ids }}

@@ -2,12 +2,13 @@
 
 use superstep::checkpoint::{Loaded, SqliteSaver};
 use superstep::engine::Machine;
-use superstep::graph::{NodeRef, Program, Targets};
+use superstep::graph::{Description, NodeRef, Program, Registry, Targets};
 use superstep::prelude::*;
 use superstep::run::{
-    CheckpointView, History, Interrupt, Past, RunEvent, RunRequest, RunStream, ThreadError, TraceLog,
+    CheckpointView, Flow, FlowRequest, FlowRun, FlowStream, FlowThread, History, Interrupt, Past, RunEvent,
+    RunRequest, RunStream, ThreadError, TraceLog,
 };
-use superstep::state::{Json, Schema};
+use superstep::state::{Json, JsonFields, JsonState, JsonUpdate, Schema};
 
 #[derive(State, Clone, Debug, Default, PartialEq)]
 struct Log {
@@ -43,6 +44,22 @@ fn handles_and_results_cross_threads() {
     sends_and_syncs::<Json>();
     sends_and_syncs::<MemorySaver>();
     sends_and_syncs::<SqliteSaver>();
+}
+
+#[test]
+fn flows_and_described_graphs_cross_threads() {
+    sends_and_syncs::<Flow<String, u32>>();
+    sends_and_syncs::<FlowThread<String, u32>>();
+    sends_and_syncs::<FlowRun<u32>>();
+    sends::<FlowRequest<u32>>();
+    sends::<FlowStream<u32>>();
+    sends_and_syncs::<Cx<String>>();
+    sends_and_syncs::<Registry<String>>();
+    sends_and_syncs::<Description>();
+    sends_and_syncs::<JsonState>();
+    sends_and_syncs::<JsonFields>();
+    sends_and_syncs::<JsonUpdate>();
+    is_static_future(&flow("f", async |_: Cx<()>| Ok::<_, NodeError>(1)).run(&()));
 }
 
 #[test]

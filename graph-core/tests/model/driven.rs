@@ -1,21 +1,26 @@
 //! The same graphs on the driver, with nodes that dawdle, fail, ask and cancel on demand.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
-use superstep::checkpoint::MemorySaver;
-use superstep::graph::{END, NodeRef, START, StateGraph, Targets, each, to};
+use superstep::error::NodeError;
+use superstep::graph::{END, NodeRef, PolicyOf, START, StateGraph, Targets, each, to};
 use superstep::id::TaskId;
-use superstep::node::{Ask, Dep, FromRef, Input, NoInput, Snapshot, Takes, TaskInfo};
+use superstep::node::{
+    Ask, Dep, Effects, FromRef, Input, NoInput, OnUnknown, Retry, Snapshot, Takes, TaskInfo,
+};
 use superstep::route::Route;
 use superstep::run::{Ambient, CancellationToken, Graph, Interrupt, Run, RunError, Status, Thread};
 use superstep::state::{Json, Update};
 use uuid::Uuid;
 
+use crate::failing::{FAILURE, Failing};
 use crate::reference::{Ending, Told};
 use crate::spec::{Kind, Said, Spec, Way, World, picks};
 
@@ -53,10 +58,21 @@ pub(crate) enum Trouble {
     Fail(usize),
     /// The run is cancelled while a node gives way for this time.
     Cancel(usize),
+    /// This execution of a node fails, and its policy tries again.
+    Retry(usize),
     /// A task of this node and superstep asks before it finishes.
     Ask(String, i64),
+    /// This call to the store fails, before or after it did what it was asked.
+    Store(usize, Moment),
     /// The run's future is dropped after so many polls.
     Drop(usize),
+}
+
+/// When a call to the store fails.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Moment {
+    Before,
+    After,
 }
 
 /// The context of the nodes.
@@ -77,6 +93,11 @@ struct Backstage {
     executions: usize,
     yields: usize,
     finished: BTreeMap<TaskId, usize>,
+    /// How often each effect happened.
+    effects: BTreeMap<(TaskId, usize), usize>,
+    /// Calls to the store so far, while a run is under way.
+    calls: usize,
+    running: bool,
 }
 
 impl Shared {
@@ -90,15 +111,19 @@ impl Shared {
         task: &TaskInfo,
         item: Option<u32>,
         ask: &Ask<String, u32>,
-    ) -> Result<(), &'static str> {
-        let (dawdle, fails, asks) = {
+        fx: &Effects,
+    ) -> Result<(), NodeError> {
+        let (dawdle, fails, retries, asks) = {
             let mut stage = self.lock();
             let execution = stage.executions;
             stage.executions += 1;
             let asks = matches!(&stage.trouble, Trouble::Ask(node, step)
                 if *step == task.step() && node == task.node().as_str());
-            (mix(stage.pace, task.node().as_str(), item) % 4, stage.trouble == Trouble::Fail(execution), asks)
+            let dawdle = mix(stage.pace, task.node().as_str(), item) % 4;
+            let (fails, retries) = (Trouble::Fail(execution), Trouble::Retry(execution));
+            (dawdle, stage.trouble == fails, stage.trouble == retries, asks)
         };
+        self.act(task, fx).await?;
         for _ in 0..dawdle {
             {
                 let mut stage = self.lock();
@@ -113,7 +138,10 @@ impl Shared {
             ask.ask("go on?".into()).await;
         }
         if fails {
-            return Err("it was told to");
+            return Err("it was told to".into());
+        }
+        if retries {
+            return Err(NodeError::retryable("not this time"));
         }
         if let Some(id) = task.task_id() {
             *self.lock().finished.entry(id).or_default() += 1;
@@ -121,8 +149,47 @@ impl Shared {
         Ok(())
     }
 
+    /// The effects of a task: none, one, or two at a time.
+    async fn act(&self, task: &TaskInfo, fx: &Effects) -> Result<(), NodeError> {
+        let effects = task.node().as_str().len() % 3;
+        let effect = |number: usize| async move {
+            tokio::task::yield_now().await;
+            if let Some(id) = task.task_id() {
+                *self.lock().effects.entry((id, number)).or_default() += 1;
+            }
+            Ok::<_, Infallible>(number)
+        };
+        let all = (0..effects).map(|number| fx.run_keyed("touch", number, move || effect(number)));
+        let numbers = join_all(all).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        assert!(numbers.into_iter().eq(0..effects), "an effect got the value of another");
+        Ok(())
+    }
+
+    /// Counts a call to the store: when it is to fail, if it is.
+    pub(crate) fn store_call(&self) -> Option<Moment> {
+        let mut stage = self.lock();
+        if !stage.running {
+            return None;
+        }
+        stage.calls += 1;
+        match stage.trouble {
+            Trouble::Store(call, moment) if call + 1 == stage.calls => Some(moment),
+            _ => None,
+        }
+    }
+
+    /// Whether an effect happened twice.
+    pub(crate) fn doubled(&self) -> bool {
+        self.lock().effects.values().any(|times| *times > 1)
+    }
+
     pub(crate) fn executions(&self) -> usize {
         self.lock().executions
+    }
+
+    /// How often the store was called.
+    pub(crate) fn calls(&self) -> usize {
+        self.lock().calls
     }
 
     pub(crate) fn yields(&self) -> usize {
@@ -210,11 +277,12 @@ fn register(g: &mut StateGraph<World, Stage>, spec: &Arc<Spec>) -> Handles {
                 let act = move |world: Snapshot<World>,
                                 task: TaskInfo,
                                 ask: Ask<String, u32>,
+                                fx: Effects,
                                 stage: Dep<Shared>| {
                     let acts = Arc::clone(&acts);
                     async move {
-                        stage.perform(&task, None, &ask).await?;
-                        Ok::<_, &'static str>(update(acts.nodes[position].says(None, &world)))
+                        stage.perform(&task, None, &ask, &fx).await?;
+                        Ok::<_, NodeError>(update(acts.nodes[position].says(None, &world)))
                     }
                 };
                 handles.nodes.insert(position, Targetable::Plain(g.node(node.name, act)));
@@ -223,12 +291,13 @@ fn register(g: &mut StateGraph<World, Stage>, spec: &Arc<Spec>) -> Handles {
                 let act = move |world: Snapshot<World>,
                                 task: TaskInfo,
                                 ask: Ask<String, u32>,
+                                fx: Effects,
                                 stage: Dep<Shared>| {
                     let acts = Arc::clone(&acts);
                     async move {
-                        stage.perform(&task, None, &ask).await?;
+                        stage.perform(&task, None, &ask, &fx).await?;
                         let said = update(acts.nodes[position].says(None, &world));
-                        Ok::<_, &'static str>((said, Pick::of(picks(&world, 3))))
+                        Ok::<_, NodeError>((said, Pick::of(picks(&world, 3))))
                     }
                 };
                 handles.nodes.insert(position, Targetable::Routed(g.node(node.name, act)));
@@ -238,11 +307,12 @@ fn register(g: &mut StateGraph<World, Stage>, spec: &Arc<Spec>) -> Handles {
                                 item: Input<u32>,
                                 task: TaskInfo,
                                 ask: Ask<String, u32>,
+                                fx: Effects,
                                 stage: Dep<Shared>| {
                     let acts = Arc::clone(&acts);
                     async move {
-                        stage.perform(&task, Some(*item), &ask).await?;
-                        Ok::<_, &'static str>(update(acts.nodes[position].says(Some(*item), &world)))
+                        stage.perform(&task, Some(*item), &ask, &fx).await?;
+                        Ok::<_, NodeError>(update(acts.nodes[position].says(Some(*item), &world)))
                     }
                 };
                 handles.workers.insert(position, g.node(node.name, act));
@@ -252,7 +322,21 @@ fn register(g: &mut StateGraph<World, Stage>, spec: &Arc<Spec>) -> Handles {
     handles
 }
 
+/// Tries once more, also what may have happened.
+fn patient<In, Out>(policy: PolicyOf<'_, World, Stage, In, Out>) {
+    policy.retry(Retry::fixed(2, Duration::ZERO)).on_unknown(OnUnknown::Retry);
+}
+
 fn wire(g: &mut StateGraph<World, Stage>, spec: &Spec, handles: &Arc<Handles>) {
+    for handle in handles.nodes.values() {
+        match *handle {
+            Targetable::Plain(node) => patient(g.policy(node)),
+            Targetable::Routed(node) => patient(g.policy(node)),
+        }
+    }
+    for worker in handles.workers.values() {
+        patient(g.policy(*worker));
+    }
     for node in &spec.start {
         g.edge(START, handles.targets(&[Way::To(*node)]));
     }
@@ -365,7 +449,8 @@ impl Play {
             backstage.pace = self.pace;
             backstage.trouble = self.trouble.clone();
         }
-        let graph = graph.clone().with_context(stage.clone()).checkpointer(MemorySaver::new());
+        let graph =
+            graph.clone().with_context(stage.clone()).checkpointer(Failing::new(stage.shared.clone()));
         let graph = graph.ambient(Counting::default()).max_concurrency(self.at_once);
         let thread = graph.thread("t");
         let mut troubled = false;
@@ -389,7 +474,11 @@ impl Play {
                     break Ending::Conflict { field, first: first.to_string(), second: second.to_string() };
                 }
                 Some(Err(RunError::Node(failure))) => {
-                    assert_eq!(failure.error.to_string(), "it was told to");
+                    let why = failure.error.to_string();
+                    assert!(why == "it was told to" || why.contains(FAILURE), "{why}");
+                }
+                Some(Err(error)) if matches!(self.trouble, Trouble::Store(..)) => {
+                    assert!(error.to_string().contains(FAILURE), "{error}");
                 }
                 Some(Err(error)) => panic!("{error}"),
                 None => {}
@@ -422,14 +511,17 @@ impl Play {
         };
         let left = self.limit - u64::try_from(step).unwrap_or(0);
         let mut run = request.cancel_on(token).recursion_limit(left).into_future();
-        poll_fn(|context| {
+        stage.shared.lock().running = true;
+        let ended = poll_fn(|context| {
             if polls == 0 {
                 return Poll::Ready(None);
             }
             polls -= 1;
             run.as_mut().poll(context).map(Some)
         })
-        .await
+        .await;
+        stage.shared.lock().running = false;
+        ended
     }
 }
 
