@@ -50,6 +50,7 @@
 //! | [`store`] | values that outlive threads |
 //! | `nodes` | messages, models, tools, prebuilt nodes and graphs (feature `nodes`, on by default) |
 //! | [`engine`] | the pure machine, for those who write a driver of their own |
+//! | [`guide`] | the documentation, a page per topic |
 
 #![forbid(unsafe_code)]
 
@@ -101,6 +102,9 @@ pub mod prelude {
     pub use superstep_core::state::{Field, State, Update};
     pub use superstep_core::store::{MemoryStore, Store};
 }
+
+#[cfg(all(doc, not(doctest)))]
+pub mod guide;
 
 /// The README's program is a documentation test.
 #[cfg(doctest)]

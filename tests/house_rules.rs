@@ -229,7 +229,40 @@ fn links_between_documents_lead_somewhere() {
 fn links(text: &str) -> Vec<String> {
     let prose: String = text.split("```").step_by(2).collect();
     let starts = prose.match_indices("](").map(|(at, found)| at + found.len());
-    starts.filter_map(|at| prose[at..].split(')').next().map(str::to_owned)).collect()
+    let inline = starts.filter_map(|at| prose[at..].split(')').next().map(str::to_owned));
+    inline.chain(references(&prose).into_iter().map(|(_, target)| target)).collect()
+}
+
+/// The references that a Markdown text defines, each on a line of its own, with their targets.
+fn references(text: &str) -> Vec<(String, String)> {
+    let defined = text.lines().filter_map(|line| line.strip_prefix('[')?.split_once("]: "));
+    defined.map(|(label, target)| (label.to_owned(), target.to_owned())).collect()
+}
+
+/// A page is a file, whose links lead to files, and a module of the guide, where they lead to modules: so its
+/// links are references, which both define.
+#[test]
+fn every_page_is_a_module_of_the_guide() {
+    let guide = read("src/guide.rs");
+    let mut broken = Vec::new();
+    for page in files("docs", ".md").iter().filter(|page| !page.ends_with("README.md")) {
+        let (name, text) = (page.trim_start_matches("docs/"), read(page));
+        if !guide.contains(&format!(" \"{name}\"")) {
+            broken.push(format!("{page} is not in src/guide.rs"));
+        }
+        let prose: String = text.split("```").step_by(2).collect();
+        let inline = prose.match_indices("](").map(|(at, found)| &prose[at + found.len()..]);
+        for link in inline.filter(|link| !link.starts_with("http") && !link.starts_with('#')) {
+            let link = link.split(')').next().unwrap_or_default();
+            broken.push(format!("{page} links to ({link}); write [{link}], and define that at the end"));
+        }
+        for (label, _) in references(&prose) {
+            if !guide.contains(&format!("\"[{label}]: ")) {
+                broken.push(format!("{page} defines [{label}], and src/guide.rs does not"));
+            }
+        }
+    }
+    report(&broken);
 }
 
 /// The anchors of the headings in a Markdown text, as GitHub makes them.

@@ -88,17 +88,13 @@ async fn a_failed_node_is_tried_again() -> super::Result {
     let pages = g.compile()?.with_context(Deps { web: Web::default() }).checkpointer(MemorySaver::new());
 
     let thread = pages.thread("a");
-    match thread.run(Page::default()).await {
-        Err(RunError::Node(failure)) => {
-            println!("{failure}"); // node "check" failed at step 2 after 2 attempts: the server is busy
-            assert!(failure.error.downcast_ref::<Busy>().is_some());
-            assert_eq!(
-                failure.to_string(),
-                r#"node "check" failed at step 2 after 2 attempts: the server is busy"#
-            );
-        }
-        other => panic!("{other:?}"),
-    }
+    let failure = match thread.run(Page::default()).await {
+        Err(RunError::Node(failure)) => failure,
+        other => panic!("the server is busy, and not {other:?}"),
+    };
+    println!("{failure}"); // node "check" failed at step 2 after 2 attempts: the server is busy
+    assert!(failure.error.downcast_ref::<Busy>().is_some());
+    assert_eq!(failure.to_string(), r#"node "check" failed at step 2 after 2 attempts: the server is busy"#);
     assert_eq!(thread.head().await?.state().text, "page");
     Ok(())
 }

@@ -1,0 +1,64 @@
+//! The guide, one page a topic: the pages of the folder `docs`.
+//!
+//! A page links to others by references that it defines at its end, as files. Here the same references are
+//! defined before it, as modules; the first definition counts.
+
+macro_rules! page {
+    ($file:literal) => {
+        concat!(
+            "[../benches/README.md]: https://github.com/superstep-rs/superstep/blob/main/benches/README.md\n",
+            "[checkpoints.md]: crate::guide::checkpoints\n",
+            "[checkpoints.md#durability-levels]: crate::guide::checkpoints#durability-levels\n",
+            "[dynamic-graphs.md]: crate::guide::dynamic_graphs\n",
+            "[effects-and-resume.md]: crate::guide::effects_and_resume\n",
+            "[errors-and-retries.md]: crate::guide::errors_and_retries\n",
+            "[errors-and-retries.md#error-handlers]: crate::guide::errors_and_retries#error-handlers\n",
+            "[events-and-tracing.md]: crate::guide::events_and_tracing\n",
+            "[events-and-tracing.md#custom-events]: crate::guide::events_and_tracing#custom-events\n",
+            "[execution.md#merge-order]: crate::guide::execution#merge-order\n",
+            "[file-format.md]: crate::guide::file_format\n",
+            "[flows.md]: crate::guide::flows\n",
+            "[interrupts.md]: crate::guide::interrupts\n",
+            "[nodes-and-extractors.md]: crate::guide::nodes_and_extractors\n",
+            "[routing-and-fan-out.md]: crate::guide::routing_and_fan_out\n",
+            "[schemas/README.md]: https://github.com/superstep-rs/superstep/blob/main/docs/schemas/README.md\n",
+            "[state-and-reducers.md#built-in-reducers]: crate::guide::state_and_reducers#built-in-reducers\n",
+            "[store.md]: crate::guide::store\n",
+            "[subgraphs.md]: crate::guide::subgraphs\n",
+            "\n",
+            include_str!(concat!("../docs/", $file))
+        )
+    };
+}
+
+macro_rules! pages {
+    ($($module:ident $file:literal)*) => {
+        $(
+            #[doc = page!($file)]
+            pub mod $module {}
+        )*
+    };
+}
+
+pages! {
+    graphs "graphs.md"
+    state_and_reducers "state-and-reducers.md"
+    nodes_and_extractors "nodes-and-extractors.md"
+    routing_and_fan_out "routing-and-fan-out.md"
+    subgraphs "subgraphs.md"
+    flows "flows.md"
+    dynamic_graphs "dynamic-graphs.md"
+    execution "execution.md"
+    checkpoints "checkpoints.md"
+    time_travel "time-travel.md"
+    interrupts "interrupts.md"
+    effects_and_resume "effects-and-resume.md"
+    errors_and_retries "errors-and-retries.md"
+    events_and_tracing "events-and-tracing.md"
+    store "store.md"
+    testing "testing.md"
+    agent_loop "agent-loop.md"
+    coming_from_langgraph "coming-from-langgraph.md"
+    reliability "reliability.md"
+    file_format "file-format.md"
+}
