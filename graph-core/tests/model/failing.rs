@@ -8,7 +8,7 @@ use superstep::checkpoint::{
 use superstep::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep::state::Json;
 
-use crate::driven::{Moment, Shared};
+use crate::stage::{Moment, Shared};
 
 /// What a call that fails says.
 pub(crate) const FAILURE: &str = "the store was told to fail";

@@ -11,11 +11,13 @@ mod driven;
 mod failing;
 mod reference;
 mod spec;
+mod stage;
 
-use driven::{Moment, Play, Played, Trouble};
+use driven::{Play, Played};
 use proptest::prelude::*;
 use reference::{Ending, Told, tell};
 use spec::{Spec, World, specs};
+use stage::{Moment, Stage, Trouble};
 
 /// Supersteps of a run: random graphs like to go round in circles.
 const LIMIT: u64 = 6;
@@ -91,7 +93,7 @@ proptest! {
 /// Plays a graph with a trouble: it comes to the same checkpoints, and nothing that had finished ran again.
 fn check_troubled(
     spec: &Spec,
-    graph: &superstep::run::Graph<World, driven::Stage>,
+    graph: &superstep::run::Graph<World, Stage>,
     pace: u64,
     trouble: Trouble,
     at_once: usize,
