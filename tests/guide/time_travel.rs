@@ -30,3 +30,29 @@ async fn a_thread_is_forked_and_edited() -> super::Result {
     assert_eq!((past.step(), past.next().len()), (0, 1));
     Ok(())
 }
+
+#[tokio::test]
+async fn a_node_is_played() -> super::Result {
+    let (stories, write) = stories();
+    let thread = stories.thread("rust");
+    thread.input(topic("Rust")).await?;
+    assert_eq!(thread.head().await?.step(), -1);
+    let stopped = thread.resume().interrupt_before(write).await?;
+    assert_eq!(stopped.step, 1);
+    thread.edit_as(write, Story::update().text("by hand")).await?;
+    let asked = thread.resume().await?.interrupted()?;
+    assert_eq!(asked[0].question::<String>()?, "by hand");
+
+    let now = thread.state().await?;
+    for task in &now.tasks {
+        println!("{}: finished {}, {} questions", task.node, task.is_finished(), task.interrupts.len());
+    }
+    assert_eq!((now.next.len(), now.tasks[0].interrupts.len()), (1, 1));
+
+    thread.before(write).await?.copy().await?;
+    let asked = thread.resume().await?.interrupted()?;
+    assert_eq!(asked[0].question::<String>()?, "Rust: Rust begins, Rust ends");
+    thread.discard_pending().await?;
+    assert!(thread.state().await?.is_finished());
+    Ok(())
+}

@@ -34,6 +34,17 @@ impl Arrivals {
         }
     }
 
+    /// Takes back that `source` ran last: joins that it completed then wait for it alone.
+    pub(crate) fn take_back(&mut self, topology: &Topology, source: NodeId) {
+        for &join in &topology.node(source).joins {
+            let arrived = &mut self.joins[join];
+            if !arrived.contains(&source) {
+                let sources = topology.joins[join].sources.iter().copied();
+                *arrived = sources.filter(|other| *other != source).collect();
+            }
+        }
+    }
+
     /// Whether all sources of `join` have arrived; it then waits for all of them anew.
     fn complete(&mut self, join: usize, sources: usize) -> bool {
         let complete = self.joins[join].len() == sources;

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
+use core::any::{Any, TypeId};
 use core::fmt;
 
 use super::exit::ExitType;
@@ -85,6 +85,8 @@ type Decide = dyn Fn(&dyn ErasedState) -> Result<Targets, BoxError> + Send + Syn
 /// From a node's decision to its targets.
 #[derive(Clone)]
 pub(crate) struct Router {
+    /// The type of the decision.
+    pub(crate) decides: TypeId,
     pub(crate) encode: fn(&(dyn Any + Send)) -> Result<RouteRecord, CodecError>,
     pub(crate) decode: fn(&Json) -> Result<Box<dyn Any + Send>, CodecError>,
     pub(crate) map: Map<Box<dyn Any + Send>>,
@@ -99,6 +101,7 @@ pub(crate) struct Branch {
 impl Router {
     pub(crate) fn new<R: Route, T: IntoTargets>(map: impl Fn(R) -> T + Send + Sync + 'static) -> Self {
         Self {
+            decides: TypeId::of::<R>(),
             encode: |route| {
                 let route = route.downcast_ref::<R>().expect("a route is typed by its node's handle");
                 Ok(RouteRecord { case: route.case().to_string(), value: Json::encode(route)? })

@@ -109,7 +109,8 @@ impl core::fmt::Debug for Code {
     }
 }
 
-fn done<S: State, R: Send + 'static>(output: Output<S, R>) -> Done {
+/// What a node gave, without its types.
+pub(crate) fn done<S: State, R: Send + 'static>(output: Output<S, R>) -> Done {
     Done {
         update: output.update.map(|update| Box::new(update) as Box<dyn ErasedUpdate>),
         // A zero-sized route, `()` above all, costs no allocation.

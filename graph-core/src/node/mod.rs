@@ -91,6 +91,6 @@ pub use superstep_macros::node;
 
 pub(crate) use cell::{CustomSink, HANDLER, RunCell, TaskCell, TaskFacts};
 pub(crate) use describe::{InputDescription, short_type_name};
-pub(crate) use function::Running;
+pub(crate) use function::{Running, done};
 pub(crate) use revoked::Revoked;
 pub(crate) use task::ErasedTask;

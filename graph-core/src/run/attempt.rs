@@ -174,6 +174,21 @@ impl Attempt {
         Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::TimedOut, timeout)))
     }
 
+    /// How an attempt ends whose node gave `done`, without running it.
+    pub(crate) fn played(program: &Program, node: NodeId, state: Arc<dyn ErasedState>, done: Done) -> End {
+        Self::route(node, state, Output::default()).finish(program, done)
+    }
+
+    /// How the routing ends of a node that gave `output`.
+    pub(crate) fn routed(
+        program: &Program,
+        node: NodeId,
+        state: Arc<dyn ErasedState>,
+        output: Output,
+    ) -> End {
+        Self::route(node, state, Output::default()).map(program, output)
+    }
+
     fn finish(&self, program: &Program, done: Done) -> End {
         match self.output(program.node(self.node), done) {
             Ok(output) => self.map(program, output),

@@ -67,9 +67,40 @@ pub(super) async fn perform(
     order: Order,
     beginning: Beginning,
 ) -> Result<Ended, RunError> {
+    let Beginning { run, log, loaded, delta } = beginning;
+    let (mut driver, verb) = driver(&runtime, order, run, log)?;
+    let thread = driver.cell.thread.clone();
+    driver.delta = delta;
+    let begin = match (verb, loaded) {
+        (Verb::Input { whole: true, .. }, Some(_)) => return Err(RunError::NotANewThread { thread }),
+        (Verb::Input { update, .. }, loaded) => {
+            let writes = if driver.logs() {
+                update.encode().map_err(|reason| RunError::Encode { what: "the input".into(), reason })?
+            } else {
+                Vec::new()
+            };
+            let last_step = loaded.as_ref().map(|loaded| loaded.checkpoint.step);
+            if let Some(loaded) = loaded {
+                driver.stand_on(&loaded)?;
+            }
+            driver.input = Some(Input { update, writes });
+            Begin::Input { last_step }
+        }
+        (_, Some(loaded)) => driver.restore(loaded)?,
+        (_, None) => return Err(RunError::NothingToResume { thread }),
+    };
+    driver.drive(begin).await
+}
+
+/// A driver that has not begun, and what it is to do.
+pub(super) fn driver(
+    runtime: &Arc<Runtime>,
+    order: Order,
+    run: RunId,
+    log: Option<Arc<EventLog>>,
+) -> Result<(Driver, Verb), ThreadError> {
     let Order { verb, thread, limits, stops, breakpoints, metadata, .. } = order;
     let breakpoints = runtime.breakpoints(&breakpoints)?;
-    let Beginning { run, log, loaded, delta } = beginning;
     let surroundings = Surroundings {
         ambient: Arc::clone(&runtime.ambient),
         log: log.clone(),
@@ -94,27 +125,7 @@ pub(super) async fn perform(
     };
     let state = Arc::clone(&runtime.program.initial);
     let machine = Machine::new(Arc::clone(&runtime.program.topology), limits).with_breakpoints(breakpoints);
-    let mut driver = Driver::new(Arc::clone(&runtime), Arc::new(cell), log, stops, machine, state);
-    driver.delta = delta;
-    let begin = match (verb, loaded) {
-        (Verb::Input { whole: true, .. }, Some(_)) => return Err(RunError::NotANewThread { thread }),
-        (Verb::Input { update, .. }, loaded) => {
-            let writes = if driver.logs() {
-                update.encode().map_err(|reason| RunError::Encode { what: "the input".into(), reason })?
-            } else {
-                Vec::new()
-            };
-            let last_step = loaded.as_ref().map(|loaded| loaded.checkpoint.step);
-            if let Some(loaded) = loaded {
-                driver.stand_on(&loaded)?;
-            }
-            driver.input = Some(Input { update, writes });
-            Begin::Input { last_step }
-        }
-        (_, Some(loaded)) => driver.restore(loaded)?,
-        (_, None) => return Err(RunError::NothingToResume { thread }),
-    };
-    driver.drive(begin).await
+    Ok((Driver::new(Arc::clone(runtime), Arc::new(cell), log, stops, machine, state), verb))
 }
 
 impl Driver {

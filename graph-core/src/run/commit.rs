@@ -160,7 +160,7 @@ impl Driver {
             parent: self.base,
             run: self.cell.run,
             step: barrier.step,
-            source: barrier.source,
+            source: if self.played.is_some() { Source::Update } else { barrier.source },
             schema: self.runtime.schema_fingerprint,
             topology: program.description.topology_fingerprint,
             changes,
@@ -187,8 +187,11 @@ impl Driver {
             thread: self.cell.thread.clone(),
             graph: self.runtime.program.topology.name.clone(),
             expected: self.base,
+            carried: match &self.played {
+                Some(played) => played.carried(&checkpoint, &self.runtime.program.schema),
+                None => Carried::default(),
+            },
             checkpoint,
-            carried: Carried::default(),
         };
         match saver.commit(commit).await? {
             Committed::New | Committed::Already => {}

@@ -17,6 +17,7 @@ use super::event::{EventKind, EventLog};
 use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::outcome::{Interrupt, Status};
+use super::play::Played;
 use super::request::Stops;
 use super::results::Recording;
 use super::step_clock::StepClock;
@@ -61,8 +62,10 @@ pub(super) struct Driver {
     pub(super) outrun: bool,
     /// What this run, a subgraph's, gives back of its writes.
     pub(super) delta: Option<Delta>,
+    /// Set where nothing runs: the superstep's outcomes are given by an edit.
+    pub(super) played: Option<Box<Played>>,
     /// Why the superstep could not be merged.
-    unmergeable: Option<RunError>,
+    pub(super) unmergeable: Option<RunError>,
 }
 
 /// The input of a run.
@@ -156,6 +159,7 @@ impl Driver {
             records: FuturesUnordered::new(),
             outrun: false,
             delta: None,
+            played: None,
             unmergeable: None,
         }
     }
@@ -210,7 +214,7 @@ impl Driver {
         self.cell.saver.is_some() || self.log.is_some() || self.delta.is_some()
     }
 
-    async fn pass_barrier(&mut self) -> Result<(), RunError> {
+    pub(super) async fn pass_barrier(&mut self) -> Result<(), RunError> {
         if (self.outrun || !self.records.is_empty())
             && let Some(loaded) = self.settle_records().await?
         {

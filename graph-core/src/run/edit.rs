@@ -11,30 +11,75 @@ use super::field_map::FieldMap;
 use super::graph::Runtime;
 use crate::checkpoint::{
     AskRecord, At, Carried, Checkpoint, Commit, Committed, EffectId, EffectRecord, FailureRecord, Frontier,
-    Loaded, Source, TaskRecord, TaskResult,
+    Loaded, NextTask, Page, Source, TaskRecord, TaskResult,
 };
 use crate::engine::barrier::{self, Overwrites};
 use crate::id::{CheckpointId, InterruptId, RunId, TaskId, ThreadId};
 use crate::state::{Change, CodecError, ErasedUpdate, Json, LoggedWrite};
 
 /// The node name under which an edit's writes are recorded.
-const EDIT: &str = "__edit__";
+pub(super) const EDIT: &str = "__edit__";
 
 pub(super) async fn edit(
     runtime: &Runtime,
     thread: &ThreadId,
     update: Box<dyn ErasedUpdate>,
 ) -> Result<CheckpointId, ThreadError> {
+    let loaded = head(runtime, thread).await?;
+    let id = CheckpointId(runtime.ambient.id());
+    let fields = FieldMap::new(&loaded.schema, &runtime.program.schema);
+    let mut carrier = Carrier::new(&loaded, &fields);
+    for next in &loaded.checkpoint.frontier.tasks {
+        carrier.carry(next, next.id(id, loaded.checkpoint.step + 1));
+    }
+    put_on_top(runtime, thread, &loaded, id, Some(update), carrier.carried).await
+}
+
+/// Drops what is next.
+pub(super) async fn discard(runtime: &Runtime, thread: &ThreadId) -> Result<CheckpointId, ThreadError> {
+    let mut loaded = head(runtime, thread).await?;
+    let kept = std::mem::take(&mut loaded.checkpoint.frontier.kept);
+    loaded.checkpoint.frontier = Frontier { kept, ..Frontier::default() };
+    let id = CheckpointId(runtime.ambient.id());
+    put_on_top(runtime, thread, &loaded, id, None, Carried::default()).await
+}
+
+/// Makes a copy of a checkpoint the head of its thread.
+pub(super) async fn copy(
+    runtime: &Runtime,
+    thread: &ThreadId,
+    original: &Checkpoint,
+) -> Result<CheckpointId, ThreadError> {
     let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+    let head = saver.history(thread, Page { before: None, limit: 1 }).await?;
+    let head = head.first().ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
+    let id = CheckpointId(runtime.ambient.id());
+    let copy = Checkpoint { id, source: Source::Fork, ..original.clone() };
+    store(runtime, thread, head.id, copy, Carried::default()).await
+}
+
+async fn head(runtime: &Runtime, thread: &ThreadId) -> Result<Loaded, ThreadError> {
     runtime.register().await?;
-    let loaded =
-        runtime.load(thread, At::Head).await?.ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
+    let loaded = runtime.load(thread, At::Head).await?;
+    loaded.ok_or_else(|| ThreadError::NeverRan(thread.clone()))
+}
+
+/// Stores an update on top of a thread's head, with what is next there.
+pub(super) async fn put_on_top(
+    runtime: &Runtime,
+    thread: &ThreadId,
+    loaded: &Loaded,
+    id: CheckpointId,
+    update: Option<Box<dyn ErasedUpdate>>,
+    carried: Carried,
+) -> Result<CheckpointId, ThreadError> {
     let fields = FieldMap::new(&loaded.schema, &runtime.program.schema);
     let codec = |reason| ThreadError::Encode { what: "the edit".into(), reason };
-    let writes = update.encode().map_err(codec)?;
-    let changes = changes(runtime, &loaded, update, &writes)?;
+    let writes = match &update {
+        Some(update) => update.encode().map_err(codec)?,
+        None => Vec::new(),
+    };
     let old = &loaded.checkpoint;
-    let id = CheckpointId(runtime.ambient.id());
     let checkpoint = Checkpoint {
         id,
         parent: Some(old.id),
@@ -43,7 +88,7 @@ pub(super) async fn edit(
         source: Source::Update,
         schema: runtime.schema_fingerprint,
         topology: runtime.program.description.topology_fingerprint,
-        changes,
+        changes: changes(runtime, loaded, update, &writes)?,
         tasks: std::vec![TaskRecord {
             node: EDIT.into(),
             writes,
@@ -54,33 +99,38 @@ pub(super) async fn edit(
         frontier: frontier(&old.frontier, &fields).map_err(codec)?,
         metadata: std::collections::BTreeMap::new(),
     };
-    let commit = Commit {
-        thread: thread.clone(),
-        graph: runtime.program.topology.name().clone(),
-        expected: Some(old.id),
-        carried: carried(&loaded, id, &fields),
-        checkpoint: Arc::new(checkpoint),
-    };
-    match saver.commit(commit).await? {
+    store(runtime, thread, old.id, checkpoint, carried).await
+}
+
+async fn store(
+    runtime: &Runtime,
+    thread: &ThreadId,
+    expected: CheckpointId,
+    checkpoint: Checkpoint,
+    carried: Carried,
+) -> Result<CheckpointId, ThreadError> {
+    let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+    let id = checkpoint.id;
+    let graph = runtime.program.topology.name().clone();
+    let (thread, expected, checkpoint) = (thread.clone(), Some(expected), Arc::new(checkpoint));
+    match saver.commit(Commit { thread: thread.clone(), graph, expected, checkpoint, carried }).await? {
         Committed::New | Committed::Already => {}
-        Committed::Adopt(_) | Committed::Conflict { .. } => {
-            return Err(ThreadError::Superseded(thread.clone()));
-        }
+        Committed::Adopt(_) | Committed::Conflict { .. } => return Err(ThreadError::Superseded(thread)),
     }
-    saver.flush(thread).await?;
+    saver.flush(&thread).await?;
     Ok(id)
 }
 
 fn changes(
     runtime: &Runtime,
     loaded: &Loaded,
-    update: Box<dyn ErasedUpdate>,
+    update: Option<Box<dyn ErasedUpdate>>,
     writes: &[LoggedWrite],
 ) -> Result<Vec<Change>, ThreadError> {
     let (mut state, older) = state_of(&runtime.program, loaded)?;
     let target = Arc::get_mut(&mut state).expect("a freshly decoded state is not shared");
     let overwrites = Overwrites::default();
-    barrier::apply(target, std::iter::once((0, update)), &overwrites);
+    barrier::apply(target, update.into_iter().map(|update| (0, update)), &overwrites);
     let changes = match older {
         Some(_) => whole(&*state, &runtime.program.schema),
         None => barrier::changes(&*state, std::iter::once((0, writes)), &overwrites),
@@ -101,18 +151,30 @@ fn frontier(old: &Frontier, fields: &FieldMap) -> Result<Frontier, CodecError> {
     Ok(frontier)
 }
 
-/// What the superstep's tasks have done stays done: it moves to the ids that the tasks have on the edit.
-fn carried(loaded: &Loaded, edit: CheckpointId, fields: &FieldMap) -> Carried {
-    let old = &loaded.checkpoint;
-    let mut carried = Carried::default();
-    for next in &old.frontier.tasks {
-        let (before, after) = (next.id(old.id, old.step), next.id(edit, old.step + 1));
+/// Takes along what a superstep's tasks have done, to the ids that they have on another checkpoint.
+pub(super) struct Carrier<'l> {
+    loaded: &'l Loaded,
+    fields: &'l FieldMap,
+    pub(super) carried: Carried,
+}
+
+impl<'l> Carrier<'l> {
+    pub(super) fn new(loaded: &'l Loaded, fields: &'l FieldMap) -> Self {
+        Self { loaded, fields, carried: Carried::default() }
+    }
+
+    /// Takes along what `next` has done, which is the task `after` from now on.
+    pub(super) fn carry(&mut self, next: &NextTask, after: TaskId) {
+        let Self { loaded, fields, carried } = self;
+        let before = next.id(loaded.checkpoint.id, loaded.checkpoint.step);
         let results = loaded.results.iter().filter(|result| result.task == before);
         carried.results.extend(results.map(|result| TaskResult {
             task: after,
             writes: fields.own_writes(&result.writes),
             ..result.clone()
         }));
+        let failures = loaded.failures.iter().filter(|failure| failure.task == before);
+        carried.failures.extend(failures.map(|failure| FailureRecord { task: after, ..failure.clone() }));
         let failures = loaded.failures.iter().filter(|failure| failure.task == before);
         carried.failures.extend(failures.map(|failure| FailureRecord { task: after, ..failure.clone() }));
         let asks = loaded.asks.iter().filter(|ask| ask.task == before);
@@ -123,7 +185,6 @@ fn carried(loaded: &Loaded, edit: CheckpointId, fields: &FieldMap) -> Carried {
             ..effect.clone()
         }));
     }
-    carried
 }
 
 /// The question as another task asks it; `None` where its id says nothing, and it will be asked anew. Which of several with the same key and text it was is in its id only.

@@ -192,6 +192,40 @@ pub enum ThreadError {
     /// Another run or edit was faster.
     #[error("another run moved thread {0} on")]
     Superseded(ThreadId),
+    /// Several nodes, or none, may have written an edit. Say which one it was with `edit_as`.
+    #[error("which node has written the edit is not clear{}; say it with `edit_as`", of_nodes(.candidates))]
+    WhichNode {
+        /// Those that may have.
+        candidates: Vec<NodeName>,
+    },
+    /// The edit would drop what is next because of other nodes. Edit as those nodes as well, or drop it first with
+    /// `discard_pending`.
+    #[error(
+        "an edit as {} would drop what others have led to: {}; edit as those that led there as well, or drop it \
+         first with `discard_pending`", names(.nodes), names(.next)
+    )]
+    WouldDrop {
+        /// The nodes as which it was edited.
+        nodes: Vec<NodeName>,
+        /// What is next because of others.
+        next: Vec<NodeName>,
+    },
+    /// The edit is one of nodes that are next and of one that is not, while other nodes are next that it leaves
+    /// unfinished. Make two edits of it.
+    #[error("node {node:?} is not next, and others are; it cannot be edited in one superstep with those")]
+    NotNext {
+        /// The node that is not next.
+        node: NodeName,
+    },
+    /// What the edit says of a node's decision is not what the node decides.
+    #[error("an edit as node {node:?} has no decision of the type that the node decides by")]
+    WrongDecision {
+        /// The node.
+        node: NodeName,
+    },
+    /// The results of finished tasks cannot be merged. The state as of the last barrier is that of `head`.
+    #[error("the results of the finished tasks cannot be merged: {0}")]
+    Unmergeable(String),
     /// The handle is of another graph, or the name is unknown.
     #[error("graph {graph:?} has no node {node:?}")]
     NoSuchNode {
@@ -246,4 +280,8 @@ fn names(nodes: &[NodeName]) -> String {
 
 fn list(ids: &[InterruptId]) -> String {
     ids.iter().map(|id| alloc::format!("{id}")).collect::<Vec<_>>().join(", ")
+}
+
+fn of_nodes(nodes: &[NodeName]) -> String {
+    if nodes.is_empty() { String::new() } else { alloc::format!(": one of {}", names(nodes)) }
 }

@@ -10,6 +10,7 @@ use super::error::ThreadError;
 use super::graph::Runtime;
 use super::outcome::Interrupt;
 use super::request::typed;
+use super::state::{TaskState, tasks_of};
 use super::thread::Thread;
 use super::view::CheckpointView;
 use crate::checkpoint::{Checkpointer, Loaded, Page, Seq, Source, Summary, TaskRecord};
@@ -112,6 +113,12 @@ impl<S: State> Past<S> {
         self.runtime.program.open_questions(&self.loaded.asks)
     }
 
+    /// The tasks that are next here, with what they have done: results, which are not in the state, failures and
+    /// questions.
+    pub fn pending(&self) -> Vec<TaskState> {
+        tasks_of(&self.runtime.program, &self.loaded)
+    }
+
     /// The checkpoint as it was read.
     pub fn loaded(&self) -> &Loaded {
         &self.loaded
@@ -120,6 +127,16 @@ impl<S: State> Past<S> {
     /// The checkpoint as a JSON document of a stable shape, for tools and for people.
     pub fn view(&self) -> CheckpointView {
         CheckpointView::of(&self.thread, &self.loaded)
+    }
+
+    /// Goes on from here on the same thread: makes a copy of this checkpoint, with the source `fork`, the thread's
+    /// latest. What came after it stays as it is, and is found by id. The copy begins without unfinished work:
+    /// what is next runs, and asks, anew.
+    ///
+    /// # Errors
+    /// When another run was faster, or the store fails.
+    pub async fn copy(&self) -> Result<CheckpointId, ThreadError> {
+        super::edit::copy(&self.runtime, &self.thread, &self.loaded.checkpoint).await
     }
 
     /// Makes a new thread that begins here: it shares the past and copies nothing.

@@ -4,7 +4,7 @@
 //! Graph ─ thread(id) ─► Thread ─ run, resume, answer ─► RunRequest ─ .await ───► Run { status, state }
 //!                          │                                       └ .stream() ─► RunStream: events, then Run
 //!                          ├─ history, head, at, before ─► Past ─ fork ─► Thread
-//!                          └─ edit
+//!                          └─ state, edit, edit_as, input, discard_pending
 //!
 //! flow(name, code) ─► Flow: the same for plain async code, as a graph of one node
 //!
@@ -33,9 +33,11 @@ mod graph;
 mod history;
 mod narration;
 mod outcome;
+mod play;
 mod questions;
 mod request;
 mod results;
+mod state;
 mod step_clock;
 mod stream;
 mod subgraph;
@@ -52,7 +54,9 @@ pub use flow::{Cx, Flow, FlowRequest, FlowRun, FlowState, FlowStream, FlowThread
 pub use graph::Graph;
 pub use history::{History, Past};
 pub use outcome::{Interrupt, Run, Status, Unfinished};
+pub use play::EditRequest;
 pub use request::RunRequest;
+pub use state::{TaskOutput, TaskState, ThreadState};
 pub use stream::{Feed, Received, RunStream, Subscription, View, Views};
 pub use subgraph::{Lens, Subgraph, SubgraphView};
 pub use thread::Thread;

@@ -129,7 +129,7 @@ impl Driver {
     }
 
     /// The stored form of a task's dynamic targets; `None` when nobody stores them.
-    fn record_targets(&self, targets: &Targets) -> Result<Option<Vec<TargetRecord>>, CodecError> {
+    pub(super) fn record_targets(&self, targets: &Targets) -> Result<Option<Vec<TargetRecord>>, CodecError> {
         if self.cell.saver.is_none() {
             return Ok(None);
         }

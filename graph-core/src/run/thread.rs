@@ -9,13 +9,16 @@ use alloc::string::ToString;
 
 use serde::Serialize;
 
-use super::error::ThreadError;
+use super::error::{RunError, ThreadError};
 use super::graph::Runtime;
 use super::history::{History, Past};
+use super::play::{EditRequest, Plays, played};
 use super::request::{Answers, RunRequest, Verb};
+use super::state::ThreadState;
 use crate::checkpoint::{At, Checkpointer};
-use crate::graph::NodeRef;
+use crate::graph::{NodeRef, START};
 use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
+use crate::node::IntoOutcome;
 use crate::state::{Input, IntoInput, Json, State};
 
 /// A thread of a graph: a sequence of runs that share one state, with their past.
@@ -138,6 +141,80 @@ impl<S: State> Thread<S> {
     /// When the thread never ran, another run was faster, or the store fails.
     pub async fn edit(&self, update: S::Update) -> Result<CheckpointId, ThreadError> {
         super::edit::edit(&self.runtime, &self.id, std::boxed::Box::new(update)).await
+    }
+
+    /// Edits the thread as if `node` had run and given `outcome`, which is anything that the node may return: its
+    /// update, its decision, or both. The node's routes, branches and edges say what follows.
+    ///
+    /// - A node that is next finishes its task so. The other tasks stay next with what they have done, and when
+    ///   none is left the superstep ends.
+    /// - A node that is not next finishes a superstep of its own. What follows from it is next, in the place of what
+    ///   it has led to before. Where that would drop what other nodes have led to, nothing is done.
+    ///
+    /// Several nodes are played in one superstep with [`and_as`](EditRequest::and_as). A thread that never ran
+    /// begins so, too.
+    ///
+    /// # Errors
+    /// When it would drop work of others ([`ThreadError::WouldDrop`]), the routing fails, the writes conflict,
+    /// another run was faster, or the store fails.
+    pub fn edit_as<In, R, O>(&self, node: NodeRef<In, R>, outcome: O) -> EditRequest<S>
+    where
+        O: IntoOutcome<S, Route = R>,
+    {
+        self.playing(Plays::Given(std::vec![played(node, outcome)]))
+    }
+
+    /// Like [`edit_as`](Self::edit_as), for a node that is known by its stored name.
+    ///
+    /// # Errors
+    /// Also when the graph has no such node, or the node decides by another type.
+    pub fn edit_as_named<O: IntoOutcome<S>>(&self, node: impl Into<NodeName>, outcome: O) -> EditRequest<S> {
+        self.playing(Plays::Given(std::vec![played(node.into(), outcome)]))
+    }
+
+    /// Edits the thread as if the node that ran last had written `update` as well: its branches decide anew, on the
+    /// edited state, its route leads where it led, and its edges fire. Tasks that are next again keep what they
+    /// have done.
+    ///
+    /// [`edit`](Self::edit) is the simpler choice when nothing is to be decided anew.
+    ///
+    /// # Errors
+    /// [`ThreadError::WhichNode`] when several nodes ran last, or none; otherwise like [`edit_as`](Self::edit_as).
+    pub fn edit_as_last(&self, update: S::Update) -> EditRequest<S> {
+        self.playing(Plays::Last(std::boxed::Box::new(update)))
+    }
+
+    fn playing(&self, plays: Plays) -> EditRequest<S> {
+        EditRequest::new(Arc::clone(&self.runtime), self.id.clone(), plays)
+    }
+
+    /// Drops what is next: unfinished tasks, open questions, joins and deferred nodes that wait. The state stays.
+    ///
+    /// # Errors
+    /// When the thread never ran, another run was faster, or the store fails.
+    pub async fn discard_pending(&self) -> Result<CheckpointId, ThreadError> {
+        super::edit::discard(&self.runtime, &self.id).await
+    }
+
+    /// Stores an input without running anything; `resume` runs it. Like [`run`](Self::run) it discards unfinished
+    /// work.
+    ///
+    /// # Errors
+    /// When a whole state is given to a thread that has one, another run was faster, or the store fails.
+    pub async fn input(&self, input: impl IntoInput<S>) -> Result<CheckpointId, RunError> {
+        let run = self.run(input).interrupt_before(START).await?;
+        run.checkpoint.ok_or_else(|| ThreadError::NoCheckpointer.into())
+    }
+
+    /// The thread as it stands: the state with the results of finished tasks applied, what is left to do, and how
+    /// far each task is. [`head`](Self::head) is the checkpoint below that.
+    ///
+    /// # Errors
+    /// When the thread never ran, the results of its finished tasks cannot be merged, or the store fails.
+    pub async fn state(&self) -> Result<ThreadState<S>, ThreadError> {
+        let loaded = self.runtime.load(&self.id, At::Head).await?;
+        let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(self.id.clone()))?;
+        super::state::state(&self.runtime, &loaded)
     }
 
     async fn past(&self, at: At) -> Result<Past<S>, ThreadError> {

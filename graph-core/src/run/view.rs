@@ -69,6 +69,10 @@ pub struct TaskView {
     pub interrupts: Vec<InterruptView>,
     /// Whether it has finished, and waits for its siblings.
     pub finished: bool,
+    /// What it wrote, by field, once it has finished.
+    pub result: Option<BTreeMap<String, serde_json::Value>>,
+    /// Why it failed when it was last run, if it has not finished: kind, message and causes.
+    pub error: Option<serde_json::Value>,
 }
 
 /// An open question.
@@ -109,6 +113,8 @@ impl CheckpointView {
         let tasks = checkpoint.frontier.tasks.iter().filter(|next| !next.node.is_end()).map(|next| {
             let id = next.id(checkpoint.id, checkpoint.step);
             let open = loaded.asks.iter().filter(|ask| ask.task == id && ask.answer.is_none());
+            let result = loaded.results.iter().find(|result| result.task == id && result.targets.is_some());
+            let failure = loaded.failures.iter().find(|failure| failure.task == id);
             TaskView {
                 id: id.to_string(),
                 name: next.node.to_string(),
@@ -116,7 +122,17 @@ impl CheckpointView {
                 interrupts: open
                     .map(|ask| InterruptView { id: ask.id.to_string(), value: value(&ask.question) })
                     .collect(),
-                finished: loaded.results.iter().any(|result| result.task == id && result.targets.is_some()),
+                finished: result.is_some(),
+                error: failure
+                    .filter(|_| result.is_none())
+                    .map(|failure| serde_json::to_value(&failure.error).expect("a report has a JSON form")),
+                result: result.map(|result| {
+                    result
+                        .writes
+                        .iter()
+                        .map(|write| (field(write.field), value(&written(&write.write))))
+                        .collect()
+                }),
             }
         });
         Self {

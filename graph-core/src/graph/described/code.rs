@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
-use core::any::Any;
+use core::any::{Any, TypeId};
 
 use serde_json::Value;
 
@@ -90,6 +90,7 @@ fn typed(state: &dyn ErasedState) -> &JsonState {
 /// From a decision of a node to its targets.
 pub(super) fn router(graph: u32, cases: Arc<Cases>) -> Router {
     Router {
+        decides: TypeId::of::<Chosen>(),
         encode: |route| {
             let chosen = route.downcast_ref::<Chosen>().expect("the decision of a checked function");
             Ok(RouteRecord { case: chosen.case.clone(), value: Json::encode(chosen)? })

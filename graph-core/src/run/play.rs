@@ -1,0 +1,434 @@
+//! Editing as a node: an outcome that a node might have had, in the place of its run.
+
+use std::boxed::Box;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use super::attempt::{Attempt, End, Output};
+use super::begin::driver;
+use super::breakpoints::Wanted;
+use super::driver::{Driver, Slot};
+use super::edit::{Carrier, EDIT, put_on_top};
+use super::error::{NodeFailure, RunError, ThreadError};
+use super::field_map::FieldMap;
+use super::graph::Runtime;
+use super::request::{Order, Stops, Verb};
+use crate::checkpoint::{At, Carried, Cause, Checkpoint, Loaded, NextTask, Page, TaskRecord, TaskResult};
+use crate::engine::{Arrivals, Begin, Command, Ending, Event, Limits, PlannedTask, Restored};
+use crate::error::NodeError;
+use crate::graph::{NodeId, NodeProgram, NodeRef, SelectNodes, Selected, Targets};
+use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
+use crate::node::{Done, IntoOutcome, done};
+use crate::state::{ErasedUpdate, Schema, State};
+
+/// An edit as one node or as several, ready to be made: await it.
+///
+/// ```text
+/// thread.edit_as(review, Verdict::Accept).await?;
+/// thread.edit_as(left, update).and_as(right, other).await?;      // in one superstep
+/// ```
+#[must_use = "an edit is made when it is awaited"]
+pub struct EditRequest<S> {
+    runtime: Arc<Runtime>,
+    thread: ThreadId,
+    plays: Plays,
+    state: PhantomData<fn() -> S>,
+}
+
+/// What is played.
+pub(super) enum Plays {
+    /// These nodes, with these outcomes.
+    Given(Vec<(Selected, Result<Done, NodeError>)>),
+    /// The node that ran last, with its own decision.
+    Last(Box<dyn ErasedUpdate>),
+}
+
+impl<S: State> EditRequest<S> {
+    pub(super) fn new(runtime: Arc<Runtime>, thread: ThreadId, plays: Plays) -> Self {
+        Self { runtime, thread, plays, state: PhantomData }
+    }
+
+    /// Also plays this node, in the same superstep.
+    pub fn and_as<In, R, O>(self, node: NodeRef<In, R>, outcome: O) -> Self
+    where
+        O: IntoOutcome<S, Route = R>,
+    {
+        self.and(node, outcome)
+    }
+
+    /// Also plays the node with this stored name, in the same superstep.
+    pub fn and_as_named<O: IntoOutcome<S>>(self, node: impl Into<NodeName>, outcome: O) -> Self {
+        self.and(node.into(), outcome)
+    }
+
+    fn and<O: IntoOutcome<S>>(mut self, node: impl SelectNodes, outcome: O) -> Self {
+        if let Plays::Given(plays) = &mut self.plays {
+            plays.push(played(node, outcome));
+        }
+        self
+    }
+}
+
+/// One node, with the outcome that it is said to have had.
+pub(super) fn played<S: State, O: IntoOutcome<S>>(
+    node: impl SelectNodes,
+    outcome: O,
+) -> (Selected, Result<Done, NodeError>) {
+    let mut selected = Vec::with_capacity(1);
+    node.select(&mut selected);
+    (selected.remove(0), outcome.into_outcome().map(done))
+}
+
+impl<S: State> IntoFuture for EditRequest<S> {
+    type Output = Result<CheckpointId, RunError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self { runtime, thread, plays, .. } = self;
+        Box::pin(play(runtime, thread, plays))
+    }
+}
+
+impl<S> fmt::Debug for EditRequest<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EditRequest").field("thread", &self.thread).finish_non_exhaustive()
+    }
+}
+
+/// What a driver whose superstep is played does differently: its checkpoint is an update.
+#[derive(Default)]
+pub(super) struct Played {
+    /// The checkpoint whose unfinished tasks are led to anew: what they have done stays done.
+    onto: Option<Loaded>,
+}
+
+impl Played {
+    /// What tasks have done that are still next.
+    pub(super) fn carried(&self, checkpoint: &Checkpoint, schema: &Schema) -> Carried {
+        let Some(loaded) = &self.onto else {
+            return Carried::default();
+        };
+        let fields = FieldMap::new(&loaded.schema, schema);
+        let mut carrier = Carrier::new(loaded, &fields);
+        for next in &checkpoint.frontier.tasks {
+            let same = |old: &&NextTask| {
+                old.node == next.node && old.cause.each() == next.cause.each() && old.input == next.input
+            };
+            if let Some(old) = loaded.checkpoint.frontier.tasks.iter().find(same) {
+                carrier.carry(old, next.id(checkpoint.id, checkpoint.step));
+            }
+        }
+        carrier.carried
+    }
+}
+
+/// A played node, with where it leads.
+struct Play {
+    node: NodeId,
+    output: Output,
+    targets: Targets,
+}
+
+async fn play(runtime: Arc<Runtime>, thread: ThreadId, plays: Plays) -> Result<CheckpointId, RunError> {
+    if thread.is_below() {
+        return Err(RunError::Subgraph { thread });
+    }
+    runtime.register().await?;
+    let loaded = runtime.load(&thread, At::Head).await?;
+    let order = Order {
+        verb: Verb::Resume,
+        thread: thread.clone(),
+        limits: Limits::default(),
+        stops: Stops::default(),
+        breakpoints: Wanted::default(),
+        observers: Vec::new(),
+        queue: None,
+        metadata: BTreeMap::new(),
+    };
+    let (mut driver, _) = driver(&runtime, order, RunId(runtime.ambient.id()), None)?;
+    let mut restored = Restored {
+        step: -1,
+        tasks: Vec::new(),
+        joins: Arrivals::none(&runtime.program.topology),
+        finished: Vec::new(),
+    };
+    if let Some(loaded) = &loaded
+        && let Begin::Resume(found) = driver.restore(loaded.clone())?
+    {
+        restored = found;
+    }
+    let given = match plays {
+        Plays::Given(plays) => {
+            let mut given = Vec::with_capacity(plays.len());
+            for (node, outcome) in plays {
+                given.push(driver.given(&node, outcome)?);
+            }
+            given
+        }
+        Plays::Last(update) => {
+            let loaded = loaded.ok_or(ThreadError::NeverRan(thread.clone()))?;
+            let ran = last_ran(&runtime, &thread, &loaded).await?;
+            let plays = driver.last(&ran, update)?;
+            return driver.play_anew(loaded, ran, restored, plays).await;
+        }
+    };
+    let Some(loaded) = loaded else {
+        return driver.play_all(restored, given).await;
+    };
+    if given.iter().any(|play| restored.tasks.iter().any(|task| task.node == play.node)) {
+        return driver.play_next(loaded, restored, given).await;
+    }
+    let ran = last_ran(&runtime, &thread, &loaded).await?;
+    driver.play_anew(loaded, ran, restored, given).await
+}
+
+impl Driver {
+    fn name(&self, node: NodeId) -> NodeName {
+        self.runtime.program.topology.node_name(node).clone()
+    }
+
+    /// A play as it was given.
+    fn given(&self, node: &Selected, outcome: Result<Done, NodeError>) -> Result<Play, RunError> {
+        let program = &self.runtime.program;
+        let node = self.runtime.selected(node)?.expect("an edit names one node");
+        let outcome = outcome.map_err(|error| self.fails(node, error))?;
+        if !fits(program.node(node), &outcome) {
+            return Err(ThreadError::WrongDecision { node: self.name(node) }.into());
+        }
+        self.play_of(node, Attempt::played(program, node, Arc::clone(&self.state), outcome))
+    }
+
+    /// The node that ran last once more, with the decision that it made and another update.
+    fn last(&self, ran: &[TaskRecord], update: Box<dyn ErasedUpdate>) -> Result<Vec<Play>, RunError> {
+        let program = &self.runtime.program;
+        let mut candidates: Vec<NodeName> = Vec::new();
+        for task in ran {
+            if !candidates.contains(&task.node) {
+                candidates.push(task.node.clone());
+            }
+        }
+        let [only] = &candidates[..] else {
+            return Err(ThreadError::WhichNode { candidates }.into());
+        };
+        let node = self.runtime.selected(&Selected::Named(only.clone()))?.expect("a name is one node's");
+        let codec = |reason| RunError::Encode { what: "the edit".into(), reason };
+        let mut update = Some(update);
+        let mut plays = Vec::with_capacity(ran.len());
+        // The update is the first task's; the others of the node have nothing to write.
+        for task in ran {
+            let update = match update.take() {
+                Some(update) => update,
+                None => program.initial.decode_update(&[]).map_err(codec)?,
+            };
+            let writes = update.encode().map_err(codec)?;
+            let output = Output::stored(update, writes, task.route.clone(), task.handled.clone());
+            plays.push(self.play_of(node, Attempt::routed(program, node, Arc::clone(&self.state), output))?);
+        }
+        Ok(plays)
+    }
+
+    fn fails(&self, node: NodeId, error: NodeError) -> RunError {
+        RunError::Node(NodeFailure {
+            node: self.name(node),
+            step: self.step + 1,
+            attempt: 1,
+            error,
+            handling: None,
+        })
+    }
+
+    fn play_of(&self, node: NodeId, end: End) -> Result<Play, RunError> {
+        match end {
+            End::Finished { output, targets: Ok(targets) } => Ok(Play { node, output, targets }),
+            End::Finished { targets: Err(error), .. } | End::Failed(error) => Err(self.fails(node, error)),
+            End::Paused(_) => unreachable!("nothing runs, so nothing asks"),
+        }
+    }
+
+    /// Finishes tasks that are next; the others stay next.
+    async fn play_next(
+        mut self,
+        loaded: Loaded,
+        mut restored: Restored,
+        plays: Vec<Play>,
+    ) -> Result<CheckpointId, RunError> {
+        let unfinished = restored.tasks.len() - restored.finished.len();
+        let mut played: Vec<u32> = Vec::new();
+        let mut stray = Vec::new();
+        for Play { node, output, targets } in plays {
+            let is_open = |position: &u32| {
+                restored.tasks[*position as usize].node == node
+                    && restored.finished.iter().all(|(finished, _)| finished != position)
+            };
+            let width = u32::try_from(restored.tasks.len()).expect("a superstep has fewer than 2^32 tasks");
+            let Some(position) = (0..width).find(is_open) else {
+                stray.push(Play { node, output, targets });
+                continue;
+            };
+            let slot = &mut self.slots[position as usize];
+            slot.output = Some(output);
+            self.slots[position as usize].targets = self.recorded(&targets)?;
+            restored.finished.push((position, targets));
+            played.push(position);
+        }
+        if played.len() == unfinished {
+            return self.play_all(restored, stray).await;
+        }
+        if let Some(stray) = stray.first() {
+            return Err(ThreadError::NotNext { node: self.name(stray.node) }.into());
+        }
+        self.put_results(&loaded, &played).await
+    }
+
+    /// Stores results of some of the next tasks, as an edit of its own.
+    async fn put_results(mut self, loaded: &Loaded, played: &[u32]) -> Result<CheckpointId, RunError> {
+        let fields = FieldMap::new(&loaded.schema, &self.runtime.program.schema);
+        let id = CheckpointId(self.runtime.ambient.id());
+        let step = loaded.checkpoint.step + 1;
+        let mut carrier = Carrier::new(loaded, &fields);
+        for (position, next) in (0u32..).zip(&loaded.checkpoint.frontier.tasks) {
+            let task = next.id(id, step);
+            if !played.contains(&position) {
+                carrier.carry(next, task);
+                continue;
+            }
+            let slot = &mut self.slots[position as usize];
+            let Output { writes, route, .. } = slot.output.take().unwrap_or_default();
+            carrier.carried.results.push(TaskResult {
+                task,
+                node: next.node.clone(),
+                writes,
+                route,
+                targets: slot.targets.take(),
+                handled: None,
+                kept: None,
+            });
+        }
+        let carried = carrier.carried;
+        let edited = put_on_top(&self.runtime, &self.cell.thread, loaded, id, None, carried).await;
+        edited.map_err(RunError::from)
+    }
+
+    /// Plays nodes that are not next: what follows from them is next.
+    async fn play_anew(
+        mut self,
+        loaded: Loaded,
+        ran: Vec<TaskRecord>,
+        mut restored: Restored,
+        plays: Vec<Play>,
+    ) -> Result<CheckpointId, RunError> {
+        let nodes: Vec<NodeName> = plays.iter().map(|play| self.name(play.node)).collect();
+        let led = |task: &NextTask| {
+            let led = |by: &u32| ran.get(*by as usize).is_some_and(|task| nodes.contains(&task.node));
+            match &task.cause {
+                Cause::Input => false,
+                Cause::Tasks(by) | Cause::Join(by) => by.iter().any(led),
+                Cause::Each { by, .. } => led(by),
+                Cause::Deferred(by) => by.iter().any(|node| nodes.contains(node)),
+            }
+        };
+        let tasks = loaded.checkpoint.frontier.tasks.iter().filter(|task| !task.node.is_end());
+        let next: Vec<NodeName> = tasks.filter(|task| !led(task)).map(|task| task.node.clone()).collect();
+        if !next.is_empty() {
+            return Err(ThreadError::WouldDrop { nodes, next }.into());
+        }
+        let topology = Arc::clone(&self.runtime.program.topology);
+        for play in
+            plays.iter().filter(|play| ran.iter().any(|task| task.node == *topology.node_name(play.node)))
+        {
+            restored.joins.take_back(&topology, play.node);
+        }
+        restored.tasks.clear();
+        restored.finished.clear();
+        self.slots.clear();
+        self.played = Some(Box::new(Played { onto: Some(loaded) }));
+        self.play_all(restored, plays).await
+    }
+
+    /// Passes the barrier of a superstep in which nothing is left to run, with these plays beside its own tasks.
+    async fn play_all(
+        mut self,
+        mut restored: Restored,
+        mut plays: Vec<Play>,
+    ) -> Result<CheckpointId, RunError> {
+        let topology = Arc::clone(&self.runtime.program.topology);
+        plays.sort_by_key(|play| topology.node(play.node).rank);
+        for Play { node, output, targets } in plays {
+            let position =
+                u32::try_from(restored.tasks.len()).expect("a superstep has fewer than 2^32 tasks");
+            let recorded = self.recorded(&targets)?;
+            let mut slot = Slot::default();
+            (slot.output, slot.targets) = (Some(output), recorded);
+            self.slots.push(slot);
+            restored.tasks.push(PlannedTask { node, cause: Cause::Input, input: None });
+            restored.finished.push((position, targets));
+        }
+        self.played.get_or_insert_default();
+        self.machine.handle(Event::Begin(Begin::Resume(restored)));
+        // It passes its barrier, and goes no further.
+        self.machine.handle(Event::Drain);
+        loop {
+            match self.machine.next_command().expect("a machine that nothing waits for goes on to its end") {
+                Command::Commit => self.pass_barrier().await?,
+                Command::Stop(Ending::Superseded) => {
+                    return Err(RunError::Superseded { thread: self.cell.thread.clone() });
+                }
+                Command::Stop(Ending::Unmergeable) => {
+                    return Err(self.unmergeable.take().expect("the barrier left its error"));
+                }
+                Command::Stop(_) => break,
+                // Results that cannot be merged are no results of an edit.
+                Command::Record { .. } | Command::Abort => {}
+                Command::Run { .. } => unreachable!("every task of a played superstep has its outcome"),
+            }
+        }
+        let saver = self.cell.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        saver.flush(&self.cell.thread).await?;
+        Ok(self.base.expect("a barrier that was passed with a saver has a checkpoint"))
+    }
+
+    fn recorded(&self, targets: &Targets) -> Result<Option<Vec<crate::checkpoint::TargetRecord>>, RunError> {
+        let codec = |reason| RunError::Encode { what: "an item of `each`".into(), reason };
+        self.record_targets(targets).map_err(codec)
+    }
+}
+
+/// The tasks that led to what is next: those of the last superstep, behind all edits.
+async fn last_ran(
+    runtime: &Runtime,
+    thread: &ThreadId,
+    loaded: &Loaded,
+) -> Result<Vec<TaskRecord>, ThreadError> {
+    let is_edit = |node: &NodeName| node.as_str() == EDIT;
+    if !loaded.checkpoint.tasks.iter().any(|task| is_edit(&task.node)) {
+        return Ok(loaded.checkpoint.tasks.clone());
+    }
+    let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+    let mut before = Some(loaded.seq);
+    loop {
+        let page = saver.history(thread, Page { before, limit: 16 }).await?;
+        let Some(oldest) = page.last() else {
+            return Ok(Vec::new());
+        };
+        before = Some(oldest.seq);
+        if let Some(found) = page.iter().find(|line| !line.ran.iter().any(is_edit)) {
+            let found = runtime.load(thread, At::Id(found.id)).await?;
+            return Ok(found.map(|found| found.checkpoint.tasks).unwrap_or_default());
+        }
+    }
+}
+
+/// Whether an outcome has the decision that a node makes.
+fn fits(code: &NodeProgram, outcome: &Done) -> bool {
+    match (&code.router, &outcome.route) {
+        (Some(router), Some(route)) => (**route).type_id() == router.decides,
+        (Some(_), None) => false,
+        (None, Some(route)) => route.is::<()>(),
+        (None, None) => true,
+    }
+}
