@@ -63,7 +63,7 @@ CREATE INDEX ask_open ON ask(deadline, thread, base) WHERE answer IS NULL;
 CREATE TABLE effect(
     id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, base INTEGER NOT NULL, task BLOB NOT NULL,
     name TEXT NOT NULL, key TEXT NOT NULL, occurrence INTEGER NOT NULL, attempt INTEGER NOT NULL,
-    outcome TEXT, sum INTEGER NOT NULL, UNIQUE(thread, base, task, name, key, occurrence)
+    starts INTEGER NOT NULL, token BLOB NOT NULL, outcome TEXT, sum INTEGER NOT NULL, UNIQUE(thread, base, task, name, key, occurrence)
 ) STRICT;
 ";
 

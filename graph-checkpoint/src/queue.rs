@@ -25,6 +25,7 @@ pub(crate) enum Request {
     Expire(NodeName, Option<ThreadId>, u64),
     BeginEffect(ThreadId, CheckpointId, EffectRecord),
     EndEffect(ThreadId, CheckpointId, EffectId, EffectOutcome),
+    NoteEffect(ThreadId, CheckpointId, EffectRecord),
     Fork(ThreadId, CheckpointId, ThreadId),
     /// Make everything on the thread as durable as was promised, and say what went wrong.
     Flush(ThreadId),

@@ -333,6 +333,19 @@ impl Checkpointer for SqliteSaver {
         Ok(())
     }
 
+    async fn note_effect(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: EffectRecord,
+    ) -> Result<(), StoreError> {
+        self.shared()
+            .writer
+            .queue
+            .push(Job { request: Request::NoteEffect(thread.clone(), base, effect), reply: None });
+        Ok(())
+    }
+
     async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError> {
         self.tell_writer(Request::Flush(thread.clone())).await?;
         // Everything is written: should the superstep go on, it begins with what is in the file.

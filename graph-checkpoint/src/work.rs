@@ -7,7 +7,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 use superstep_core::checkpoint::{Carried, EffectId, EffectOutcome, EffectRecord, StoreError};
-use superstep_core::id::TaskId;
+use superstep_core::id::{IdempotencyKey, TaskId};
 
 use crate::ask;
 use crate::checksum::Checksum;
@@ -59,7 +59,7 @@ fn effects(connection: &Connection, seen: Seen) -> Result<Vec<EffectRecord>, Sto
     let place = place_of(seen);
     let mut find = connection
         .prepare_cached(
-            "SELECT task, name, key, occurrence, attempt, outcome, sum FROM effect \
+            "SELECT task, name, key, occurrence, attempt, outcome, sum, starts, token FROM effect \
              WHERE thread = ? AND base = ? ORDER BY id",
         )
         .map_err(sqlite)?;
@@ -75,8 +75,10 @@ fn effects(connection: &Connection, seen: Seen) -> Result<Vec<EffectRecord>, Sto
         let attempt = row.get(4).map_err(sqlite)?;
         let outcome: Option<String> = row.get(5).map_err(sqlite)?;
         let sum: i64 = row.get(6).map_err(sqlite)?;
+        let starts = row.get(7).map_err(sqlite)?;
+        let token = IdempotencyKey::from_bytes(row.get(8).map_err(sqlite)?);
         let at = format_args!("effect {} of task {}", id.name, id.task);
-        if sum != effect_sum(place, &id, attempt, outcome.as_deref()) {
+        if sum != effect_sum(place, &id, (attempt, starts, token), outcome.as_deref()) {
             return Err(mismatch(at));
         }
         if outcome.is_none() && !seen.head {
@@ -84,14 +86,19 @@ fn effects(connection: &Connection, seen: Seen) -> Result<Vec<EffectRecord>, Sto
         }
         let outcome = outcome.map(|outcome| serde_json::from_str(&outcome)).transpose();
         let outcome = outcome.map_err(|error| corrupt(at, error))?;
-        effects.push(EffectRecord { id, attempt, outcome });
+        effects.push(EffectRecord { id, attempt, starts, token, outcome });
     }
     Ok(effects)
 }
 
-fn effect_sum(place: Place, id: &EffectId, attempt: u32, outcome: Option<&str>) -> i64 {
+/// The attempt, the number of starts, and the idempotency key of an effect.
+type Start = (u32, u32, IdempotencyKey);
+
+fn effect_sum(place: Place, id: &EffectId, start: Start, outcome: Option<&str>) -> i64 {
+    let (attempt, starts, token) = start;
     let sum = place.sum("effect").bytes(id.task.as_bytes()).text(&id.name).text(&id.key);
     let sum = sum.int(i64::from(id.occurrence)).int(i64::from(attempt));
+    let sum = sum.int(i64::from(starts)).bytes(token.as_bytes());
     sum.optional_text(outcome).finish()
 }
 
@@ -105,9 +112,10 @@ pub(crate) fn begin_effect(
     let outcome = effect.outcome.as_ref().map(encode).transpose()?;
     connection
         .prepare_cached(
-            "INSERT INTO effect(thread, base, task, name, key, occurrence, attempt, outcome, sum) \
-             VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE \
-             SET attempt = excluded.attempt, outcome = excluded.outcome, sum = excluded.sum",
+            "INSERT INTO effect(thread, base, task, name, key, occurrence, attempt, starts, token, outcome, sum) \
+             VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE \
+             SET attempt = excluded.attempt, starts = excluded.starts, token = excluded.token, \
+             outcome = excluded.outcome, sum = excluded.sum",
         )
         .and_then(|mut insert| {
             insert.execute(params![
@@ -118,8 +126,10 @@ pub(crate) fn begin_effect(
                 id.key,
                 id.occurrence,
                 effect.attempt,
+                effect.starts,
+                effect.token.as_bytes(),
                 outcome,
-                effect_sum(place, id, effect.attempt, outcome.as_deref()),
+                effect_sum(place, id, (effect.attempt, effect.starts, effect.token), outcome.as_deref()),
             ])
         })
         .map(drop)
@@ -134,20 +144,21 @@ pub(crate) fn end_effect(
     outcome: &EffectOutcome,
 ) -> Result<(), StoreError> {
     let outcome = encode(outcome)?;
-    let begun: Option<(i64, u32)> = connection
+    let begun: Option<(i64, u32, u32, [u8; 16])> = connection
         .prepare_cached(
-            "SELECT id, attempt FROM effect \
+            "SELECT id, attempt, starts, token FROM effect \
              WHERE thread = ? AND base = ? AND task = ? AND name = ? AND key = ? AND occurrence = ?",
         )
         .and_then(|mut find| {
             let key = params![place.thread, place.base, id.task.as_bytes(), id.name, id.key, id.occurrence];
-            find.query_row(key, |row| Ok((row.get(0)?, row.get(1)?))).optional()
+            find.query_row(key, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))).optional()
         })
         .map_err(sqlite)?;
-    let Some((row, attempt)) = begun else {
+    let Some((row, attempt, starts, token)) = begun else {
         return Ok(());
     };
-    let sum = effect_sum(place, id, attempt, Some(&outcome));
+    let token = IdempotencyKey::from_bytes(token);
+    let sum = effect_sum(place, id, (attempt, starts, token), Some(&outcome));
     let updated = connection
         .prepare_cached("UPDATE effect SET outcome = ?, sum = ? WHERE id = ?")
         .and_then(|mut update| update.execute(params![outcome, sum, row]))

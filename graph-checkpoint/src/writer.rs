@@ -313,6 +313,16 @@ impl Ledger {
                 };
                 faults.unwaited(thread, *base, fault)
             }
+            Request::NoteEffect(thread, base, effect) => {
+                let noted = live
+                    .place(thread, *base)
+                    .and_then(|place| work::begin_effect(&live.connection, place, effect));
+                let fault = match noted {
+                    Ok(()) | Err(StoreError::Superseded { .. }) => None,
+                    Err(error) => Some(error),
+                };
+                faults.unwaited(thread, *base, fault)
+            }
             Request::EndEffect(thread, base, effect, outcome) => {
                 let ended = live
                     .place(thread, *base)

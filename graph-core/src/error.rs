@@ -42,7 +42,8 @@ pub enum NodeErrorKind {
     TimedOut,
     /// The node finished, and the routing after it failed.
     Routing,
-    /// An effect's journal could not be read, written or matched.
+    /// An effect's journal could not be read or written, or it does not match: the source is an [`EffectError`] or
+    /// the store's error.
     Effect,
     /// A value of the task could not be encoded or decoded.
     Codec,
@@ -133,6 +134,63 @@ impl fmt::Debug for NodeError {
             .field("source", &self.source)
             .finish_non_exhaustive()
     }
+}
+
+/// What is wrong with an effect's journal: the source of a [`NodeError`] of kind [`NodeErrorKind::Effect`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EffectError {
+    /// It was started before and has no recorded end. Declare what is then to be done.
+    #[error(
+        "effect `{effect}` was started before, and whether it happened is not known; if it may run again, declare \
+         it with on_unknown(OnUnknown::Retry)"
+    )]
+    Unknown {
+        /// The effect.
+        effect: String,
+    },
+    /// Somebody was asked what became of it, and said that the task is to fail.
+    #[error("effect `{effect}` was started before, and the answer to what became of it was to fail")]
+    GivenUp {
+        /// The effect.
+        effect: String,
+    },
+    /// Its recorded value is not what the code expects now. Run it again with
+    /// `on_mismatch(OnMismatch::RunAgain)`, where that is right.
+    #[error("the recorded value of effect `{effect}` does not decode: {reason}")]
+    Undecodable {
+        /// The effect.
+        effect: String,
+        /// Why.
+        reason: String,
+    },
+    /// It succeeded in an earlier run of the node, and the code has no place for it any more: it was renamed or
+    /// removed. Where its value may be forgotten, say so with `on_mismatch(OnMismatch::RunAgain)`.
+    #[error(
+        "the journal holds effect `{effect}`, which the node no longer runs; if it was renamed, it has run twice \
+         now; to go on without it, declare on_mismatch(OnMismatch::RunAgain)"
+    )]
+    Gone {
+        /// The effect.
+        effect: String,
+    },
+    /// Another effect of the same name and key is in flight. Tell them apart by a key.
+    #[error(
+        "effect `{effect}` was started while another of the same name and key was in flight; tell them apart with \
+         run_keyed"
+    )]
+    Concurrent {
+        /// The effect.
+        effect: String,
+    },
+    /// Its value cannot be stored.
+    #[error("the value of effect `{effect}` cannot be recorded: {reason}")]
+    Unencodable {
+        /// The effect.
+        effect: String,
+        /// Why.
+        reason: String,
+    },
 }
 
 /// Why an attempt was given up: the source of a [`NodeError`] of kind [`NodeErrorKind::TimedOut`].

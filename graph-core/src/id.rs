@@ -237,6 +237,13 @@ hash_id! {
 }
 
 hash_id! {
+    /// What an effect gives to the other side, so that a repetition of it is recognised: the same in every attempt
+    /// and after every resume, and another one for every other effect, thread and fork. Its text is 32 hexadecimal
+    /// digits.
+    IdempotencyKey
+}
+
+hash_id! {
     /// A short hash that names a schema or a topology.
     Fingerprint
 }
@@ -272,6 +279,16 @@ impl TaskId {
             &producer.to_le_bytes(),
             &index.to_le_bytes(),
         ])
+    }
+}
+
+impl IdempotencyKey {
+    /// The key of an effect of a task on a thread.
+    #[must_use]
+    pub fn derive(thread: &ThreadId, task: TaskId, name: &str, key: &str, occurrence: u32) -> Self {
+        let parts = [thread.as_str().as_bytes(), task.as_bytes(), name.as_bytes(), key.as_bytes()];
+        let [thread, task, name, key] = parts;
+        Self::hash(&[thread, task, name, key, &occurrence.to_le_bytes()])
     }
 }
 

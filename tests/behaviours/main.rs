@@ -10,6 +10,7 @@ mod defer;
 mod described;
 mod edit;
 mod edit_as;
+mod effect_policies;
 mod effects;
 mod error_handlers;
 mod events;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use superstep::id::IdempotencyKey;
 use superstep::prelude::*;
 
 #[derive(State, Clone, Debug, Default)]
@@ -20,6 +21,18 @@ struct Shop {
 impl Shop {
     async fn charge(&self) -> std::io::Result<u32> {
         Ok(self.charged.fetch_add(1, Ordering::Relaxed))
+    }
+
+    async fn refund(&self, _key: &str) -> std::io::Result<u32> {
+        Ok(2)
+    }
+
+    async fn send(&self, _key: &str) -> std::io::Result<String> {
+        Ok("sent".to_owned())
+    }
+
+    async fn find(&self, _key: &str) -> std::io::Result<Option<String>> {
+        Ok(None)
     }
 
     async fn price(&self, item: &str) -> std::io::Result<u32> {
@@ -48,6 +61,32 @@ async fn pay(order: Snapshot<Order>, shop: Dep<Shop>, fx: Effects) -> Result<Upd
     let mail = fx.on_unknown(OnUnknown::Retry);
     let receipt = mail.run("mail", || shop.mail("thanks")).await?;
     Ok(Order::update().receipt(format!("{number}: {sum}, {receipt}")))
+}
+
+async fn refund(
+    order: Snapshot<Order>,
+    shop: Dep<Shop>,
+    fx: Effects,
+) -> Result<Update<Order>, std::io::Error> {
+    let shop = &*shop;
+    let refund = fx.effect("refund").key(&order.receipt).idempotent();
+    let number = refund.run(|key| async move { shop.refund(&key.to_string()).await }).await?;
+    let found = |key: IdempotencyKey| async move { shop.find(&key.to_string()).await };
+    let send = fx.effect("send").reconcile(found);
+    let sent = send.run(|key| async move { shop.send(&key.to_string()).await }).await?;
+    Ok(Order::update().receipt(format!("{number}, {sent}")))
+}
+
+#[tokio::test]
+async fn an_effect_has_an_idempotency_key() -> super::Result {
+    let mut g = StateGraph::<Order, Deps>::new("refund");
+    let refund = g.node("refund", refund);
+    g.edge(START, refund);
+    g.edge(refund, END);
+    let shop = Shop { charged: Arc::default(), broken: Arc::default() };
+    let order = g.compile()?.with_context(Deps { shop }).run(Order::default()).await?.finished()?;
+    assert_eq!(order.receipt, "2, sent");
+    Ok(())
 }
 
 #[tokio::test]

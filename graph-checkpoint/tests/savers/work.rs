@@ -4,7 +4,7 @@ use superstep_core::checkpoint::{
     AnsweredBy, AskRecord, Carried, Commit, Committed, EffectId, EffectOutcome, EffectRecord, StoreError,
     TargetRecord,
 };
-use superstep_core::id::{CheckpointId, InterruptId};
+use superstep_core::id::{CheckpointId, IdempotencyKey, InterruptId};
 
 use crate::material::*;
 
@@ -27,6 +27,8 @@ fn effect(number: u32) -> EffectRecord {
     EffectRecord {
         id: EffectId { task: task(1), name: "call".into(), key: String::new(), occurrence: number },
         attempt: 1,
+        starts: 1,
+        token: IdempotencyKey::from_bytes([7; 16]),
         outcome: None,
     }
 }
@@ -211,7 +213,7 @@ fn the_journal_keeps_outcomes_and_drops_what_only_began() {
         }
         saver.end_effect(&thread, first.id, &effect(0).id, EffectOutcome::Err("no".into())).await.unwrap();
         saver.end_effect(&thread, first.id, &effect(1).id, EffectOutcome::Ok(json("null"))).await.unwrap();
-        let retried = EffectRecord { attempt: 2, ..effect(0) };
+        let retried = EffectRecord { attempt: 2, starts: 2, ..effect(0) };
         saver.begin_effect(&thread, first.id, retried.clone()).await.unwrap();
         let ended = EffectRecord { outcome: Some(EffectOutcome::Ok(json("null"))), ..effect(1) };
         assert_eq!(head(&saver, "t").await.effects, [retried, ended.clone(), effect(2)]);

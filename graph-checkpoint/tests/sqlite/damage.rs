@@ -59,7 +59,13 @@ async fn write(path: &std::path::Path) -> Vec<CheckpointId> {
         };
         saver.ask(&name, third.id, vec![ask]).await.unwrap();
         let id = EffectId { task: task(number), name: "call".into(), key: "key".into(), occurrence: 0 };
-        let effect = EffectRecord { id, attempt: 1, outcome: None };
+        let effect = EffectRecord {
+            id,
+            attempt: 1,
+            starts: 1,
+            token: superstep_core::id::IdempotencyKey::from_bytes([3; 16]),
+            outcome: None,
+        };
         saver.begin_effect(&name, third.id, effect).await.unwrap();
     }
     vec![first.id, second.id, third.id]

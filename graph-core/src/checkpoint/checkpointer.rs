@@ -124,6 +124,17 @@ pub trait Checkpointer: Send + Sync + 'static {
         outcome: EffectOutcome,
     ) -> Result<(), StoreError>;
 
+    /// Records an effect with its outcome at once, in the place of an earlier record of it: a value that was drawn,
+    /// and that is lost with everything that follows from it, or not at all. As durable as
+    /// [`record`](Self::record), before what is handed over later, and like it without effect when `base` is no
+    /// longer the head.
+    async fn note_effect(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: EffectRecord,
+    ) -> Result<(), StoreError>;
+
     /// Waits until everything recorded on the thread so far is as durable as the saver promises.
     async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError>;
 

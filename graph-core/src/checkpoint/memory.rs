@@ -226,6 +226,18 @@ impl Checkpointer for MemorySaver {
         Ok(())
     }
 
+    async fn note_effect(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: EffectRecord,
+    ) -> Result<(), StoreError> {
+        match self.begin_effect(thread, base, effect).await {
+            Err(StoreError::Superseded { .. }) => Ok(()),
+            done => done,
+        }
+    }
+
     async fn flush(&self, _thread: &ThreadId) -> Result<(), StoreError> {
         Ok(())
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use smallvec::SmallVec;
 
 use crate::error::ErrorReport;
-use crate::id::{CheckpointId, Fingerprint, InterruptId, NodeName, RunId, TaskId, ThreadId};
+use crate::id::{CheckpointId, Fingerprint, IdempotencyKey, InterruptId, NodeName, RunId, TaskId, ThreadId};
 use crate::state::{Change, FieldValue, Json, LoggedWrite, Schema};
 
 /// A place in the order that the store gives to its checkpoints. Never taken from a clock.
@@ -351,6 +351,10 @@ pub struct EffectRecord {
     pub id: EffectId,
     /// The attempt of the task in which it last started, from 1.
     pub attempt: u32,
+    /// How often it started, in all attempts and all runs.
+    pub starts: u32,
+    /// Its idempotency key. Kept because an edit moves the effect to another task.
+    pub token: IdempotencyKey,
     /// How it ended; `None` when only its start was recorded.
     pub outcome: Option<EffectOutcome>,
 }

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::time::Duration;
 
 use super::builder::StateGraph;
-use crate::node::{NoInput, OnUnknown, Policy, Retry};
+use crate::node::{NoInput, OnMismatch, OnUnknown, Policy, Retry};
 use crate::state::State;
 
 /// The policies of one node, to be set. It knows what the node takes and decides.
@@ -73,6 +73,11 @@ impl<'g, S: State, C: Send + Sync + 'static, In, Out> PolicyOf<'g, S, C, In, Out
     /// What becomes of the node's effects whose outcome is unknown after a crash.
     pub fn on_unknown(self, on_unknown: OnUnknown) -> Self {
         self.set(|policy| policy.on_unknown = on_unknown)
+    }
+
+    /// What becomes of recorded effects that the node's code does not fit any more.
+    pub fn on_mismatch(self, on_mismatch: OnMismatch) -> Self {
+        self.set(|policy| policy.on_mismatch = on_mismatch)
     }
 }
 

@@ -124,10 +124,10 @@ enum Answer<A> {
 
 /// A question somebody waits for. Dropped with the ask's future: a question that the node has given up is not
 /// put to anybody.
-struct OpenAsk {
-    cell: Arc<TaskCell>,
-    attempt: u32,
-    id: InterruptId,
+pub(super) struct OpenAsk {
+    pub(super) cell: Arc<TaskCell>,
+    pub(super) attempt: u32,
+    pub(super) id: InterruptId,
 }
 
 impl Drop for OpenAsk {

@@ -14,12 +14,12 @@ use core::time::Duration;
 use spin::Mutex;
 
 use super::ambient::Ambient;
-use super::policy::OnUnknown;
+use super::policy::{OnMismatch, OnUnknown};
 use super::revoked::Revoked;
 use crate::checkpoint::{
     AnsweredBy, AskRecord, Checkpointer, Deadline, EffectId, EffectOutcome, EffectRecord, FailureRecord, Kept,
 };
-use crate::error::NodeError;
+use crate::error::{EffectError, NodeError};
 use crate::id::{CheckpointId, InterruptId, NodeName, RunId, TaskId, ThreadId};
 use crate::state::Json;
 use crate::store::Store;
@@ -91,6 +91,9 @@ pub(crate) struct TaskFacts {
     pub(crate) each: Option<(u32, u32)>,
     pub(crate) remaining_steps: u64,
     pub(crate) on_unknown: OnUnknown,
+    pub(crate) on_mismatch: OnMismatch,
+    /// Whether storage knows something of its questions or effects.
+    pub(crate) is_resumed: bool,
     /// Whether signs of life count.
     pub(crate) has_pulse: bool,
 }
@@ -108,6 +111,10 @@ struct Live {
     asked: Vec<String>,
     /// The journal: what storage knows and what this process adds.
     effects: Vec<EffectRecord>,
+    /// Names of effects that earlier runs did, while nothing suggests that the code went another way then.
+    promised: Vec<String>,
+    /// The effect whose closure is being polled: what it starts is its own.
+    inside: Option<Arc<str>>,
     /// Names and keys of effects started in this attempt, one entry per start.
     started: Vec<(String, String)>,
     /// Effects in flight.
@@ -124,7 +131,14 @@ struct Live {
 
 impl Live {
     fn knowing(known: Known) -> Option<Box<Self>> {
-        known.map(|(asks, effects)| Box::new(Self { asks, effects, ..Self::default() }))
+        known.map(|(asks, effects)| {
+            let happened = |effect: &EffectRecord| matches!(effect.outcome, Some(EffectOutcome::Ok(_)));
+            let promised = match effects.iter().all(happened) {
+                true => effects.iter().map(|effect| effect.id.name.clone()).collect(),
+                false => Vec::new(),
+            };
+            Box::new(Self { asks, effects, promised, ..Self::default() })
+        })
     }
 }
 
@@ -142,7 +156,18 @@ pub(crate) struct Asking<'a> {
 /// same.
 pub(crate) const HANDLER: &str = "on_error/";
 
+/// What stands between the name of an effect and that of one that its closure starts.
+const INSIDE: &str = " \u{25b8} ";
+
 impl Live {
+    /// The name of an effect in the journal: with the effect inside whose closure it is started, if any.
+    fn effect_name(&self, name: &str) -> String {
+        match &self.inside {
+            None => self.scoped(name).into_owned(),
+            Some(outer) => alloc::format!("{outer}{INSIDE}{name}"),
+        }
+    }
+
     /// The key of a question or the name of an effect, told apart from the node's where a handler has the task.
     fn scoped<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self.failure {
@@ -208,6 +233,7 @@ impl TaskCell {
             live.started.clear();
             live.flying.clear();
             live.fault = None;
+            live.inside = None;
             live.listener = None;
             live.halted = false;
         }
@@ -334,20 +360,17 @@ impl TaskCell {
         let task = self.any_task_id();
         let mut live = self.live.lock();
         let live = live.get_or_insert_default();
-        let scoped = live.scoped(name);
-        let same = |id: &EffectId| id.name == *scoped && id.key == key;
+        let scoped = live.effect_name(name);
+        let same = |id: &EffectId| id.name == scoped && id.key == key;
         if live.flying.iter().any(same) {
             return Err(NodeError::new(
                 crate::error::NodeErrorKind::Effect,
-                alloc::format!(
-                    "effect `{name}` was started while another of the same name and key was in flight; \
-                     tell them apart with run_keyed"
-                ),
+                EffectError::Concurrent { effect: name.to_string() },
             ));
         }
-        let occurrence = count(live.started.iter().filter(|(n, k)| *n == *scoped && k == key));
-        live.started.push((scoped.to_string(), key.to_string()));
-        let id = EffectId { task, name: scoped.into_owned(), key: key.to_string(), occurrence };
+        let occurrence = count(live.started.iter().filter(|(n, k)| *n == scoped && k == key));
+        live.started.push((scoped.clone(), key.to_string()));
+        let id = EffectId { task, name: scoped, key: key.to_string(), occurrence };
         let known = live.effects.iter().find(|effect| effect.id == id).cloned();
         live.flying.push(id.clone());
         Ok((id, known))
@@ -361,11 +384,49 @@ impl TaskCell {
     }
 
     /// Keeps how an effect ended for later attempts, or that it began.
-    pub(crate) fn keep_effect(&self, attempt: u32, id: &EffectId, outcome: Option<EffectOutcome>) {
+    pub(crate) fn keep_effect(&self, record: EffectRecord) {
         let mut live = self.live.lock();
         let live = live.get_or_insert_default();
-        live.effects.retain(|effect| effect.id != *id);
-        live.effects.push(EffectRecord { id: id.clone(), attempt, outcome });
+        live.effects.retain(|effect| effect.id != record.id);
+        live.effects.push(record);
+    }
+
+    /// Keeps how an effect ended.
+    pub(crate) fn end_effect(&self, id: &EffectId, outcome: EffectOutcome) {
+        let mut live = self.live.lock();
+        let effects = &mut live.get_or_insert_default().effects;
+        if let Some(effect) = effects.iter_mut().find(|effect| effect.id == *id) {
+            effect.outcome = Some(outcome);
+        }
+    }
+
+    /// Makes effects that start from now on those of `effect`; returns whose they were.
+    pub(crate) fn enter(&self, effect: Option<Arc<str>>) -> Option<Arc<str>> {
+        core::mem::replace(&mut self.live.lock().get_or_insert_default().inside, effect)
+    }
+
+    /// What effects are told apart by that start inside this one.
+    pub(crate) fn inside_of(id: &EffectId) -> Arc<str> {
+        let EffectId { name, key, occurrence, .. } = id;
+        match (key.as_str(), occurrence) {
+            ("", 0) => Arc::from(name.as_str()),
+            _ => alloc::format!("{name}[{key}]#{occurrence}").into(),
+        }
+    }
+
+    /// An effect that an earlier run did, and that the code of the attempt that has just finished never came to.
+    pub(crate) fn gone_effect(&self) -> Option<String> {
+        if !self.facts.is_resumed || self.facts.on_mismatch == OnMismatch::RunAgain {
+            return None;
+        }
+        let live = self.live.lock();
+        let live = live.as_ref()?;
+        let is_ours = |name: &&String| {
+            // The node's effects are none of its handler's, and an effect that is recorded starts none of its own.
+            name.starts_with(HANDLER) == live.failure.is_some() && !name.contains(INSIDE)
+        };
+        let started = |name: &String| live.started.iter().any(|(started, _)| started == name);
+        live.promised.iter().filter(is_ours).find(|name| !started(name)).cloned()
     }
 }
 

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::effect_question::{EffectAnswer, EffectQuestion};
 use super::input::Item;
 use crate::state::{CodecError, FieldId, Json};
 
@@ -75,6 +76,13 @@ impl NodeDescription {
     pub(crate) fn uses_effects(&mut self) {
         self.uses_effects = true;
     }
+}
+
+/// The question about an effect of unknown outcome, which every node with effects may ask.
+pub(crate) fn effect_ask() -> AskDescription {
+    let mut node = NodeDescription::default();
+    node.asks::<EffectQuestion, EffectAnswer>(0);
+    node.asks.swap_remove(0)
 }
 
 fn schema_of<T: JsonSchema>() -> Json {

@@ -1,6 +1,5 @@
 //! Effects: what a node does to the outside world, recorded so that it is not done twice.
 
-use alloc::format;
 use alloc::string::ToString;
 use alloc::sync::Arc;
 use core::fmt::Display;
@@ -8,15 +7,18 @@ use core::future::{Future, pending};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
+use super::ambient::Ambient;
 use super::cell::TaskCell;
 use super::describe::NodeDescription;
+use super::effect_run::{Effect, Flight};
 use super::function::FromTask;
 use super::input::NoInput;
-use super::policy::OnUnknown;
+use super::policy::{OnMismatch, OnUnknown};
 use super::task::Task;
-use crate::checkpoint::{EffectId, EffectOutcome, EffectRecord};
-use crate::error::{NodeError, NodeErrorKind};
+use crate::checkpoint::{EffectOutcome, EffectRecord, StoreError};
+use crate::error::{EffectError, NodeError, NodeErrorKind};
 use crate::state::{Json, State};
 
 /// Extracts the effect journal.
@@ -25,15 +27,17 @@ use crate::state::{Json, State};
 /// answer or a retry, an effect that succeeded returns its recorded value and does nothing. One that was
 /// started and has no recorded end may or may not have happened: what becomes of it is [`OnUnknown`].
 ///
-/// Effects are matched by name, key and occurrence, so inputs that may change belong into the key.
+/// Effects are matched by name, key and occurrence, so inputs that may change belong into the key. Those that run
+/// at the same time may end in any order. An effect that is started inside the closure of another one belongs to
+/// that one: when the outer one returns its recorded value, the inner ones are not looked at.
 ///
-/// A journal that cannot be read or written fails the task, whatever its code does: the effect then never
-/// resolves, so no error of the journal can be mistaken for one of the effect.
+/// A journal that cannot be read or written, or that does not match, fails the task, whatever its code does: the
+/// effect then never resolves, so no error of the journal can be mistaken for one of the effect.
 #[derive(Clone)]
 pub struct Effects {
-    cell: Arc<TaskCell>,
-    attempt: u32,
-    on_unknown: OnUnknown,
+    pub(super) cell: Arc<TaskCell>,
+    pub(super) attempt: u32,
+    pub(super) on_unknown: OnUnknown,
 }
 
 impl Effects {
@@ -48,7 +52,7 @@ impl Effects {
         T: Serialize + DeserializeOwned,
         E: Display,
     {
-        self.run_keyed(name, "", effect).await
+        self.effect(name).run(|_| effect()).await
     }
 
     /// Runs an effect that its name and `key` identify together: the input it depends on, say.
@@ -62,18 +66,40 @@ impl Effects {
         T: Serialize + DeserializeOwned,
         E: Display,
     {
-        match self.start(name, &key.to_string()).await {
-            Ok(Begun::Recorded(value)) => Ok(value),
-            Ok(Begun::Live(flight)) => {
-                let result = effect().await;
-                match self.end(&flight.id, &result).await {
-                    Ok(()) => result,
-                    Err(error) => self.fail(error).await,
-                }
-            }
-            Ok(Begun::Stale) => pending().await,
-            Err(error) => self.fail(error).await,
-        }
+        self.effect(name).key(key).run(|_| effect()).await
+    }
+
+    /// An effect to be run, with a key, an idempotency key for the other side, and a way to find out whether it
+    /// happened.
+    ///
+    /// ```
+    /// # extern crate superstep_core as superstep;
+    /// # use std::io;
+    /// # use superstep::id::IdempotencyKey;
+    /// # use superstep::node::Effects;
+    /// # async fn charge(_order: u32, _key: &str) -> io::Result<u32> { Ok(1) }
+    /// # async fn find_charge(_key: &str) -> io::Result<Option<u32>> { Ok(None) }
+    /// # async fn node(fx: Effects, order: u32) -> io::Result<()> {
+    /// // The other side knows repetitions by their key, so it may run again.
+    /// let number: u32 = fx
+    ///     .effect("charge")
+    ///     .key(order)
+    ///     .idempotent()
+    ///     .run(|key| async move { charge(order, &key.to_string()).await })
+    ///     .await?;
+    ///
+    /// // After a crash the other side is asked first.
+    /// let number: u32 = fx
+    ///     .effect("charge once more")
+    ///     .reconcile(|key| async move { find_charge(&key.to_string()).await })
+    ///     .run(|key| async move { charge(order, &key.to_string()).await })
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use = "an effect happens when it is run"]
+    pub fn effect<'f>(&'f self, name: &'f str) -> Effect<'f> {
+        Effect::new(self, name)
     }
 
     /// The same journal with another policy for effects whose outcome is unknown.
@@ -82,64 +108,76 @@ impl Effects {
         Self { on_unknown: policy, ..self.clone() }
     }
 
-    async fn start<T: DeserializeOwned>(&self, name: &str, key: &str) -> Result<Begun<T>, NodeError> {
-        if !self.cell.is_current(self.attempt) {
-            return Ok(Begun::Stale);
-        }
-        self.cell.beat(self.attempt);
-        let (id, known) = self.cell.start_effect(name, key)?;
-        let flight = Flight { cell: Arc::clone(&self.cell), attempt: self.attempt, id };
-        match known.map(|record| record.outcome) {
-            Some(Some(EffectOutcome::Ok(value))) => {
-                let value = value.decode().map_err(|error| {
-                    let text = format!("the recorded value of effect `{name}` does not decode: {error}");
-                    NodeError::new(NodeErrorKind::Effect, text)
-                })?;
-                return Ok(Begun::Recorded(value));
-            }
-            Some(None) if self.on_unknown == OnUnknown::Fail => {
-                let text = format!(
-                    "effect `{name}` was started before, and whether it happened is not known; \
-                     if it may run again, declare it with on_unknown(OnUnknown::Retry)"
-                );
-                return Err(NodeError::new(NodeErrorKind::Effect, text));
-            }
-            Some(_) | None => {}
-        }
-        if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.facts.base) {
-            let intent = EffectRecord { id: flight.id.clone(), attempt: self.attempt, outcome: None };
-            saver.begin_effect(&self.cell.run.thread, base, intent).await.map_err(journal)?;
-        }
-        // The intent took a while to become durable; the run may have ended meanwhile.
-        if !self.cell.is_current(self.attempt) {
-            return Ok(Begun::Stale);
-        }
-        // Also here, so that a retry in this process finds what a resume in another would.
-        self.cell.keep_effect(self.attempt, &flight.id, None);
-        Ok(Begun::Live(flight))
+    /// The time, as it was when the node first asked for it: the same in every attempt and after every resume.
+    ///
+    /// Like every drawn value it is handed to the store without waiting. That is enough: the store takes what it is
+    /// given in order, so the start of an effect, the result of the node and a question, which are all that may
+    /// follow from the value, are never stored without it.
+    #[cfg(feature = "std")]
+    pub async fn now(&self) -> std::time::SystemTime {
+        std::time::UNIX_EPOCH + self.drawn("$now", |ambient| ambient.now()).await
     }
 
-    async fn end<T: Serialize, E: Display>(
+    /// A fresh UUIDv7: the same in every attempt and after every resume. Each call draws another one.
+    pub async fn uuid(&self) -> Uuid {
+        self.drawn("$uuid", |ambient| ambient.id()).await
+    }
+
+    /// A random number in [0, 1): the same in every attempt and after every resume. Each call draws another one.
+    pub async fn random(&self) -> f64 {
+        self.drawn("$random", |ambient| ambient.roll()).await
+    }
+
+    async fn drawn<T>(&self, name: &str, draw: impl FnOnce(&dyn Ambient) -> T) -> T
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        if !self.cell.is_current(self.attempt) {
+            return pending().await;
+        }
+        match self.draw(name, draw).await {
+            Ok(value) => value,
+            Err(error) => self.fail(error).await,
+        }
+    }
+
+    async fn draw<T>(&self, name: &str, draw: impl FnOnce(&dyn Ambient) -> T) -> Result<T, NodeError>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        let (flight, known) = Flight::start(self, name, "")?;
+        if let Some(EffectRecord { outcome: Some(EffectOutcome::Ok(value)), .. }) = known
+            && let Some(value) = self.decode(name, &value)?
+        {
+            return Ok(value);
+        }
+        let value = draw(&*self.cell.run.ambient);
+        let outcome = Some(EffectOutcome::Ok(encode(name, &value)?));
+        let record = EffectRecord { outcome, ..flight.record(None) };
+        if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.facts.base) {
+            saver.note_effect(&self.cell.run.thread, base, record.clone()).await.map_err(journal)?;
+        }
+        self.cell.keep_effect(record);
+        Ok(value)
+    }
+
+    /// Reads a recorded value back; `None` where it may be forgotten.
+    pub(super) fn decode<T: DeserializeOwned>(
         &self,
-        id: &EffectId,
-        result: &Result<T, E>,
-    ) -> Result<(), NodeError> {
-        let outcome = match result {
-            Ok(value) => EffectOutcome::Ok(Json::encode(value).map_err(|error| {
-                let text = format!("the value of effect `{}` cannot be recorded: {error}", id.name);
-                NodeError::new(NodeErrorKind::Effect, text)
-            })?),
-            Err(error) => EffectOutcome::Err(error.to_string()),
-        };
-        if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.facts.base) {
-            saver.end_effect(&self.cell.run.thread, base, id, outcome.clone()).await.map_err(journal)?;
+        name: &str,
+        value: &Json,
+    ) -> Result<Option<T>, NodeError> {
+        match value.decode() {
+            Ok(value) => Ok(Some(value)),
+            Err(_) if self.cell.facts.on_mismatch == OnMismatch::RunAgain => Ok(None),
+            Err(error) => {
+                let (effect, reason) = (name.to_string(), error.to_string());
+                Err(NodeError::new(NodeErrorKind::Effect, EffectError::Undecodable { effect, reason }))
+            }
         }
-        self.cell.keep_effect(self.attempt, id, Some(outcome));
-        self.cell.beat(self.attempt);
-        Ok(())
     }
 
-    async fn fail<T>(&self, error: NodeError) -> T {
+    pub(super) async fn fail<T>(&self, error: NodeError) -> T {
         if self.cell.is_current(self.attempt) {
             self.cell.fault(error);
         }
@@ -147,30 +185,14 @@ impl Effects {
     }
 }
 
-enum Begun<T> {
-    /// The journal has its value.
-    Recorded(T),
-    /// It runs now.
-    Live(Flight),
-    /// The attempt is over; nothing starts.
-    Stale,
+pub(super) fn encode<T: Serialize>(name: &str, value: &T) -> Result<Json, NodeError> {
+    Json::encode(value).map_err(|error| {
+        let (effect, reason) = (name.to_string(), error.to_string());
+        NodeError::new(NodeErrorKind::Effect, EffectError::Unencodable { effect, reason })
+    })
 }
 
-/// An effect in flight: as long as one is, the task does not pause. Dropped when the effect ends, and also
-/// when the node drops the effect's future.
-struct Flight {
-    cell: Arc<TaskCell>,
-    attempt: u32,
-    id: EffectId,
-}
-
-impl Drop for Flight {
-    fn drop(&mut self) {
-        self.cell.land_effect(self.attempt, &self.id);
-    }
-}
-
-fn journal(error: crate::checkpoint::StoreError) -> NodeError {
+pub(super) fn journal(error: StoreError) -> NodeError {
     NodeError::new(NodeErrorKind::Effect, error)
 }
 

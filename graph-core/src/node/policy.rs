@@ -15,6 +15,7 @@ pub struct Policy {
     pub(crate) timeout: Option<Duration>,
     pub(crate) idle_timeout: Option<Duration>,
     pub(crate) on_unknown: OnUnknown,
+    pub(crate) on_mismatch: OnMismatch,
     /// Whether it runs when nothing else is left to run.
     pub(crate) deferred: bool,
     pub(crate) interrupt_before: bool,
@@ -32,6 +33,22 @@ pub enum OnUnknown {
     Fail,
     /// It runs again: right for reads, and for effects that the other side deduplicates.
     Retry,
+    /// The thread pauses and asks what became of it: the question is an [`EffectQuestion`](super::EffectQuestion),
+    /// the answer an [`EffectAnswer`](super::EffectAnswer). Without a checkpointer the task fails.
+    Ask,
+}
+
+/// What becomes of a record of the journal that the node's code does not fit any more: its value does not decode,
+/// or its place in the code is gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnMismatch {
+    /// The task fails and says which effect it is. The default.
+    #[default]
+    Fail,
+    /// A value that does not decode is forgotten, and the effect runs again; an effect that has no place any more is
+    /// forgotten.
+    RunAgain,
 }
 
 /// When and how often a failed node is tried again.

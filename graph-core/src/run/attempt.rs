@@ -12,7 +12,7 @@ use tokio::time::Sleep;
 
 use super::timers::Timers;
 use crate::checkpoint::{AskRecord, FailureRecord, Handled, Kept, RouteRecord};
-use crate::error::{NodeError, NodeErrorKind};
+use crate::error::{EffectError, NodeError, NodeErrorKind};
 use crate::graph::{NodeId, NodeProgram, Program, Target, Targets, caught};
 use crate::node::{Done, ErasedTask, Running, TaskCell};
 use crate::state::{CodecError, ErasedState, ErasedUpdate, LoggedWrite};
@@ -157,6 +157,10 @@ impl Attempt {
         }
         match polled {
             Poll::Ready(Ok(done)) => {
+                if let Some(effect) = cell.gone_effect() {
+                    let gone = NodeError::new(NodeErrorKind::Effect, EffectError::Gone { effect });
+                    return Poll::Ready(End::Failed(gone));
+                }
                 // What the future still holds, a snapshot above all, goes before its result is used.
                 self.phase = Phase::Ready(None);
                 return Poll::Ready(self.finish(program, done));

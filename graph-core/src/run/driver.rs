@@ -303,6 +303,8 @@ impl Driver {
                     each,
                     remaining_steps: self.machine.remaining(),
                     on_unknown: policy.on_unknown,
+                    on_mismatch: policy.on_mismatch,
+                    is_resumed: slot.rare.is_some(),
                     has_pulse: policy.idle_timeout.is_some(),
                 };
                 let known = slot.rare.as_mut().map(|rare| (take(&mut rare.asks), take(&mut rare.effects)));

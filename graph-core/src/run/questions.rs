@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::vec::Vec;
 
+use alloc::borrow::Cow;
 use alloc::string::ToString;
 
 use super::error::ThreadError;
@@ -11,7 +12,7 @@ use super::outcome::Interrupt;
 use crate::checkpoint::{AnsweredBy, AskRecord, At, Loaded};
 use crate::graph::Program;
 use crate::id::{InterruptId, ThreadId};
-use crate::node::{AskDescription, HANDLER};
+use crate::node::{AskDescription, EFFECT_ARGUMENT, HANDLER, effect_ask};
 
 impl Program {
     /// What the node that asked may ask, or its error handler if that did.
@@ -28,13 +29,16 @@ impl Program {
         }
     }
 
-    /// The argument of the node that asked.
-    pub(super) fn ask_of(&self, ask: &AskRecord) -> Option<&AskDescription> {
+    /// The argument of the node that asked, or what is asked about effects of unknown outcome.
+    pub(super) fn ask_of(&self, ask: &AskRecord) -> Option<Cow<'_, AskDescription>> {
+        if ask.argument == Some(EFFECT_ARGUMENT) {
+            return Some(Cow::Owned(effect_ask()));
+        }
         let is_it = |described: &&AskDescription| match ask.argument {
             Some(argument) => usize::try_from(argument).is_ok_and(|argument| argument == described.position),
             None => described.position.to_string() == ask.key,
         };
-        self.asks_of(ask)?.iter().find(is_it)
+        self.asks_of(ask)?.iter().find(is_it).map(Cow::Borrowed)
     }
 
     /// A question as users see it.
@@ -49,7 +53,7 @@ impl Program {
             argument,
             question,
             deadline,
-            question_schema: described.map(|described| described.question.clone()),
+            question_schema: described.as_ref().map(|described| described.question.clone()),
             answer_schema: described.map(|described| described.answer.clone()),
         }
     }

@@ -111,6 +111,15 @@ impl Checkpointer for Failing {
         self.call(self.inner.end_effect(thread, base, effect, outcome)).await
     }
 
+    async fn note_effect(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: EffectRecord,
+    ) -> Result<(), StoreError> {
+        self.call(self.inner.note_effect(thread, base, effect)).await
+    }
+
     async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError> {
         self.call(self.inner.flush(thread)).await
     }

@@ -1,0 +1,35 @@
+//! What a person is asked about an effect of unknown outcome.
+
+use alloc::string::String;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The question about an effect that was started and has no recorded end: did it happen?
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EffectQuestion {
+    /// The effect's name.
+    pub effect: String,
+    /// Its key; empty when it was run without one.
+    pub key: String,
+    /// Its idempotency key, by which the other side may know it.
+    pub idempotency_key: String,
+    /// How often it was started.
+    pub starts: u32,
+}
+
+/// The answer to an [`EffectQuestion`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EffectAnswer {
+    /// It happened, and this is its value. One that is not of the effect's type is asked for again.
+    Happened(serde_json::Value),
+    /// It did not happen, or may happen once more.
+    RunAgain,
+    /// The task is to fail.
+    Fail,
+}
+
+/// Stands for the argument that asks: such questions belong to none.
+pub(crate) const EFFECT_ARGUMENT: u32 = u32::MAX;

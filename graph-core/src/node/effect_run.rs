@@ -1,0 +1,324 @@
+//! One effect, from its intent to its recorded end.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use core::fmt::Display;
+use core::future::{Future, Ready, pending, poll_fn};
+use core::pin::pin;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::ask::OpenAsk;
+use super::cell::{Asked, Asking, TaskCell};
+use super::effect::{Effects, encode, journal};
+use super::effect_question::{EFFECT_ARGUMENT, EffectAnswer, EffectQuestion};
+use super::policy::OnUnknown;
+use crate::checkpoint::{EffectId, EffectOutcome, EffectRecord};
+use crate::error::{EffectError, NodeError, NodeErrorKind};
+use crate::id::IdempotencyKey;
+use crate::state::Json;
+
+/// An effect to be run: see [`Effects::effect`].
+#[must_use = "an effect happens when it is run"]
+pub struct Effect<'f> {
+    fx: &'f Effects,
+    name: &'f str,
+    key: String,
+    on_unknown: OnUnknown,
+}
+
+/// An effect whose outcome can be found out: see [`Effect::reconcile`].
+#[must_use = "an effect happens when it is run"]
+pub struct Reconciled<'f, R> {
+    effect: Effect<'f>,
+    reconcile: R,
+}
+
+impl<'f> Effect<'f> {
+    pub(super) fn new(fx: &'f Effects, name: &'f str) -> Self {
+        Self { fx, name, key: String::new(), on_unknown: fx.on_unknown }
+    }
+
+    /// Tells it apart from effects of the same name: by the input it depends on, say.
+    pub fn key(self, key: impl Display) -> Self {
+        Self { key: key.to_string(), ..self }
+    }
+
+    /// Lets it run again when it is not known whether it happened: the other side recognises the repetition by the
+    /// idempotency key that the closure is given.
+    pub fn idempotent(self) -> Self {
+        self.on_unknown(OnUnknown::Retry)
+    }
+
+    /// What becomes of it when it is not known whether it happened.
+    pub fn on_unknown(self, on_unknown: OnUnknown) -> Self {
+        Self { on_unknown, ..self }
+    }
+
+    /// Finds out whether it happened, when that is not known: `Some(value)` is recorded and returned, and with
+    /// `None` it runs again. An error of `reconcile` is returned as the effect's, and leaves its outcome unknown.
+    pub fn reconcile<R>(self, reconcile: R) -> Reconciled<'f, R> {
+        Reconciled { effect: self, reconcile }
+    }
+
+    /// Runs it, or returns its recorded value. The closure is given the effect's idempotency key: the same in every
+    /// attempt and after every resume.
+    ///
+    /// # Errors
+    /// The effect's own. An effect that failed runs again when the node does.
+    pub async fn run<T, E, F, Fut>(self, effect: F) -> Result<T, E>
+    where
+        F: FnOnce(IdempotencyKey) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+        T: Serialize + DeserializeOwned,
+        E: Display,
+    {
+        type Nothing<T, E> = fn(IdempotencyKey) -> Ready<Result<Option<T>, E>>;
+        self.perform(None::<Nothing<T, E>>, effect).await
+    }
+
+    async fn perform<T, E, R, RFut, F, Fut>(self, reconcile: Option<R>, effect: F) -> Result<T, E>
+    where
+        R: FnOnce(IdempotencyKey) -> RFut,
+        RFut: Future<Output = Result<Option<T>, E>>,
+        F: FnOnce(IdempotencyKey) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+        T: Serialize + DeserializeOwned,
+        E: Display,
+    {
+        let (flight, started) = match self.look_up(reconcile.is_some()).await {
+            Ok(Found::Recorded(value)) => return Ok(value),
+            Ok(Found::New { flight, started }) => (flight, started),
+            Ok(Found::Unknown { flight, started }) => {
+                let reconcile = reconcile.expect("only with a way to find out");
+                let token = flight.token(Some(&started));
+                match flight.within(async move { reconcile(token).await }).await {
+                    Ok(None) => (flight, Some(started)),
+                    Ok(Some(value)) => return self.recorded(&flight, Ok(value)).await,
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(Found::Stale) => return pending().await,
+            Err(error) => return self.fx.fail(error).await,
+        };
+        let token = match flight.begin(started.as_ref()).await {
+            Ok(Some(token)) => token,
+            Ok(None) => return pending().await,
+            Err(error) => return self.fx.fail(error).await,
+        };
+        let result = flight.within(async move { effect(token).await }).await;
+        self.recorded(&flight, result).await
+    }
+
+    /// Records how the effect ended.
+    async fn recorded<T: Serialize, E: Display>(
+        &self,
+        flight: &Flight,
+        result: Result<T, E>,
+    ) -> Result<T, E> {
+        let outcome = match &result {
+            Ok(value) => encode(self.name, value).map(EffectOutcome::Ok),
+            Err(error) => Ok(EffectOutcome::Err(error.to_string())),
+        };
+        let ended = match outcome {
+            Ok(outcome) => flight.end(outcome).await,
+            Err(error) => Err(error),
+        };
+        match ended {
+            Ok(()) => result,
+            Err(error) => self.fx.fail(error).await,
+        }
+    }
+
+    /// What the journal says of the effect, and what is to become of it.
+    async fn look_up<T: DeserializeOwned>(&self, reconciles: bool) -> Result<Found<T>, NodeError> {
+        let Self { fx, name, key, on_unknown } = self;
+        if !fx.cell.is_current(fx.attempt) {
+            return Ok(Found::Stale);
+        }
+        let (flight, known) = Flight::start(fx, name, key)?;
+        let Some(known) = known else {
+            return Ok(Found::New { flight, started: None });
+        };
+        let unknown = || EffectError::Unknown { effect: (*name).to_string() };
+        let broken = |error| NodeError::new(NodeErrorKind::Effect, error);
+        match &known.outcome {
+            Some(EffectOutcome::Ok(value)) => match fx.decode(name, value)? {
+                Some(value) => Ok(Found::Recorded(value)),
+                None => Ok(Found::New { flight, started: Some(known) }),
+            },
+            Some(EffectOutcome::Err(_)) => Ok(Found::New { flight, started: Some(known) }),
+            None if reconciles => Ok(Found::Unknown { flight, started: known }),
+            None => match on_unknown {
+                OnUnknown::Retry => Ok(Found::New { flight, started: Some(known) }),
+                OnUnknown::Ask if fx.cell.task_id().is_some() => self.ask(flight, known).await,
+                OnUnknown::Ask | OnUnknown::Fail => Err(broken(unknown())),
+            },
+        }
+    }
+
+    /// Asks a person what became of the effect. The task pauses, as nothing of the effect is in flight.
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        flight: Flight,
+        known: EffectRecord,
+    ) -> Result<Found<T>, NodeError> {
+        let codec = |error| NodeError::new(NodeErrorKind::Codec, error);
+        let cell = &self.fx.cell;
+        let task = cell.any_task_id();
+        let question = Json::encode(&EffectQuestion {
+            effect: self.name.to_string(),
+            key: self.key.clone(),
+            idempotency_key: known.token.to_string(),
+            starts: known.starts,
+        });
+        let question = question.map_err(codec)?;
+        let EffectId { name, key, occurrence, .. } = &flight.id;
+        let ask = format!("effect {name}[{key}]#{occurrence}");
+        loop {
+            // An answer that is no value of the effect's is asked for again, as another occurrence.
+            let argument = Some(EFFECT_ARGUMENT);
+            let asking = Asking { key: &ask, argument, question: question.clone(), deadline: None };
+            let answer: EffectAnswer = match cell.ask(task, asking) {
+                Asked::Answered(answer) => answer.decode().map_err(codec)?,
+                Asked::Open(id) => {
+                    drop(flight);
+                    let _open = OpenAsk { cell: Arc::clone(cell), attempt: self.fx.attempt, id };
+                    return pending().await;
+                }
+            };
+            match answer {
+                EffectAnswer::Happened(value) => {
+                    let value = Json::encode(&value).map_err(codec)?;
+                    if let Ok(decoded) = value.decode() {
+                        flight.end(EffectOutcome::Ok(value)).await?;
+                        return Ok(Found::Recorded(decoded));
+                    }
+                }
+                EffectAnswer::RunAgain => return Ok(Found::New { flight, started: Some(known) }),
+                EffectAnswer::Fail => {
+                    let error = EffectError::GivenUp { effect: self.name.to_string() };
+                    return Err(NodeError::new(NodeErrorKind::Effect, error));
+                }
+            }
+        }
+    }
+}
+
+impl<R> Reconciled<'_, R> {
+    /// Runs the effect, or returns its recorded value: see [`Effect::run`].
+    ///
+    /// # Errors
+    /// The effect's own, and that of finding out.
+    pub async fn run<T, E, RFut, F, Fut>(self, effect: F) -> Result<T, E>
+    where
+        R: FnOnce(IdempotencyKey) -> RFut,
+        RFut: Future<Output = Result<Option<T>, E>>,
+        F: FnOnce(IdempotencyKey) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+        T: Serialize + DeserializeOwned,
+        E: Display,
+    {
+        self.effect.perform(Some(self.reconcile), effect).await
+    }
+}
+
+/// What the journal says of an effect.
+enum Found<T> {
+    /// Its value.
+    Recorded(T),
+    /// It runs now.
+    New { flight: Flight, started: Option<EffectRecord> },
+    /// It was started and has no end, and there is a way to find out.
+    Unknown { flight: Flight, started: EffectRecord },
+    /// The attempt is over; nothing starts.
+    Stale,
+}
+
+/// An effect in flight: as long as one is, the task does not pause. Dropped when the effect ends, and also
+/// when the node drops the effect's future.
+pub(super) struct Flight {
+    cell: Arc<TaskCell>,
+    attempt: u32,
+    pub(super) id: EffectId,
+}
+
+impl Flight {
+    /// Registers that an effect starts, and what is known of it.
+    pub(super) fn start(
+        fx: &Effects,
+        name: &str,
+        key: &str,
+    ) -> Result<(Self, Option<EffectRecord>), NodeError> {
+        fx.cell.beat(fx.attempt);
+        let (id, known) = fx.cell.start_effect(name, key)?;
+        Ok((Self { cell: Arc::clone(&fx.cell), attempt: fx.attempt, id }, known))
+    }
+
+    /// The effect's idempotency key, given how it was started before.
+    fn token(&self, started: Option<&EffectRecord>) -> IdempotencyKey {
+        let EffectId { task, name, key, occurrence } = &self.id;
+        let new = || IdempotencyKey::derive(&self.cell.run.thread, *task, name, key, *occurrence);
+        started.map_or_else(new, |started| started.token)
+    }
+
+    /// The record of the effect as it starts now.
+    pub(super) fn record(&self, started: Option<&EffectRecord>) -> EffectRecord {
+        EffectRecord {
+            id: self.id.clone(),
+            attempt: self.attempt,
+            starts: started.map_or(1, |started| started.starts.saturating_add(1)),
+            token: self.token(started),
+            outcome: None,
+        }
+    }
+
+    /// Stores the intent, durably; `None` when the run has ended meanwhile.
+    async fn begin(&self, started: Option<&EffectRecord>) -> Result<Option<IdempotencyKey>, NodeError> {
+        let intent = self.record(started);
+        let token = intent.token;
+        if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.facts.base) {
+            saver.begin_effect(&self.cell.run.thread, base, intent.clone()).await.map_err(journal)?;
+        }
+        // The intent took a while to become durable; the run may have ended meanwhile.
+        if !self.cell.is_current(self.attempt) {
+            return Ok(None);
+        }
+        // Also here, so that a retry in this process finds what a resume in another would.
+        self.cell.keep_effect(intent);
+        Ok(Some(token))
+    }
+
+    async fn end(&self, outcome: EffectOutcome) -> Result<(), NodeError> {
+        if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.facts.base) {
+            saver
+                .end_effect(&self.cell.run.thread, base, &self.id, outcome.clone())
+                .await
+                .map_err(journal)?;
+        }
+        self.cell.end_effect(&self.id, outcome);
+        self.cell.beat(self.attempt);
+        Ok(())
+    }
+
+    /// Polls the effect's own code: what that starts belongs to the effect.
+    async fn within<F: Future>(&self, code: F) -> F::Output {
+        let scope = TaskCell::inside_of(&self.id);
+        let mut code = pin!(code);
+        poll_fn(|context| {
+            let outer = self.cell.enter(Some(Arc::clone(&scope)));
+            let polled = code.as_mut().poll(context);
+            self.cell.enter(outer);
+            polled
+        })
+        .await
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        self.cell.land_effect(self.attempt, &self.id);
+    }
+}
