@@ -23,6 +23,7 @@ mod interrupts;
 mod limits;
 mod merging;
 mod ordering;
+mod questions;
 mod retrieval;
 mod runtime_values;
 mod send;
