@@ -27,6 +27,7 @@ mod questions;
 mod retrieval;
 mod runtime_values;
 mod send;
+mod spans;
 mod state_change;
 mod step_timeout;
 mod store;

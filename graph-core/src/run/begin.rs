@@ -19,6 +19,7 @@ use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::questions::answered_by_deadline;
 use super::request::{Answers, Order, Verb};
+use super::spans::Span;
 use super::subgraph::{Delta, Surroundings};
 use crate::checkpoint::{AskRecord, At, Loaded, StoreError, TaskResult};
 use crate::engine::restore::{RestoreError, find, restore};
@@ -89,7 +90,13 @@ pub(super) async fn perform(
         (_, Some(loaded)) => driver.restore(loaded)?,
         (_, None) => return Err(RunError::NothingToResume { thread }),
     };
-    driver.drive(begin).await
+    let span = Span::run(driver.runtime.program.topology.name(), &driver.cell.thread, driver.cell.run);
+    let ended = span.around(driver.drive(begin)).await;
+    match &ended {
+        Ok(ended) => span.outcome(&ended.status.name()),
+        Err(error) => span.outcome(error),
+    }
+    ended
 }
 
 /// A driver that has not begun, and what it is to do.

@@ -20,6 +20,7 @@ use super::outcome::{Interrupt, Status};
 use super::play::Played;
 use super::request::Stops;
 use super::results::Recording;
+use super::spans::Span;
 use super::step_clock::StepClock;
 use super::subgraph::{Delta, Surroundings, is_start};
 use super::tasks::{Attempted, Running, Tasks};
@@ -39,6 +40,8 @@ pub(super) struct Driver {
     pub(super) log: Option<Arc<EventLog>>,
     stops: Stops,
     clock: Option<Box<StepClock>>,
+    /// The running superstep's.
+    span: Span,
     /// The state as of the last barrier.
     pub(super) state: Arc<dyn ErasedState>,
     /// Fields that live for one superstep and were written in the last one.
@@ -146,6 +149,7 @@ impl Driver {
             cell,
             log,
             clock: stops.step_timeout.map(StepClock::new),
+            span: Span::none(),
             stops,
             state,
             lit: Vec::new(),
@@ -280,6 +284,10 @@ impl Driver {
         if let Some(clock) = &mut self.clock {
             clock.restart();
         }
+        // An input is committed before anything runs.
+        if let Some(step) = self.machine.step().filter(|_| self.machine.width() > 0) {
+            self.span = Span::superstep(step, self.machine.width());
+        }
         self.superstep_started();
     }
 
@@ -336,7 +344,8 @@ impl Driver {
             node: driver.runtime.program.topology.node_name(node).clone(),
             attempt,
         });
-        self.tasks.start(Running { task, attempt, cell, run });
+        let span = self.span.task(cell.node(), cell.facts.step, task, attempt);
+        self.tasks.start(Running { task, attempt, cell, run, span });
     }
 
     /// Waits until a task ends, the caller cancels or the superstep's time is up, and takes in what the saver says of results meanwhile.

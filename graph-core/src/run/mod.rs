@@ -37,6 +37,7 @@ mod play;
 mod questions;
 mod request;
 mod results;
+mod spans;
 mod state;
 mod step_clock;
 mod stream;

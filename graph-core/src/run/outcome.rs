@@ -60,6 +60,20 @@ pub enum Status {
     Drained,
 }
 
+impl Status {
+    /// Its name, as in its JSON form.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Interrupted { .. } => "interrupted",
+            Self::Breakpoint { .. } => "breakpoint",
+            Self::LimitReached { .. } => "limit_reached",
+            Self::Cancelled => "cancelled",
+            Self::Drained => "drained",
+        }
+    }
+}
+
 /// An open question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interrupt {

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::vec::Vec;
 
 use futures_util::StreamExt;
@@ -10,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::attempt::{Attempt, End};
+use super::spans::Span;
 use crate::graph::Program;
 use crate::node::TaskCell;
 
@@ -40,6 +42,22 @@ pub(super) struct Running {
     pub(super) attempt: u32,
     pub(super) cell: Arc<TaskCell>,
     pub(super) run: Attempt,
+    pub(super) span: Span,
+}
+
+impl Running {
+    fn poll(&mut self, program: &Program, context: &mut Context<'_>) -> Poll<End> {
+        let Self { cell, run, span, .. } = self;
+        let polled = span.within(|| run.poll(program, cell, context));
+        if let Poll::Ready(end) = &polled {
+            match end {
+                End::Finished { targets: Ok(_), .. } => span.outcome(&"finished"),
+                End::Finished { targets: Err(error), .. } | End::Failed(error) => span.outcome(error),
+                End::Paused(_) => span.outcome(&"paused"),
+            }
+        }
+        polled
+    }
 }
 
 /// An attempt that ended, and how.
@@ -74,8 +92,8 @@ impl Tasks {
         if !self.ready.is_empty() {
             self.launch();
         }
-        if let Some(Running { cell, run, .. }) = &mut self.inline {
-            let end = poll_fn(|context| run.poll(&self.program, cell, context)).await;
+        if let Some(running) = &mut self.inline {
+            let end = poll_fn(|context| running.poll(&self.program, context)).await;
             let Running { task, attempt, cell, .. } = self.inline.take().expect("it just ran");
             return Attempted { task, attempt, cell, end };
         }
@@ -125,8 +143,9 @@ impl Tasks {
 /// Runs the attempts of a bundle, and says of each how it ended.
 async fn run_all(program: Arc<Program>, bundle: Vec<Running>, sender: mpsc::UnboundedSender<Attempted>) {
     let program = &*program;
-    let runs = bundle.into_iter().map(|Running { task, attempt, cell, mut run }| async move {
-        let end = poll_fn(|context| run.poll(program, &cell, context)).await;
+    let runs = bundle.into_iter().map(|mut running| async move {
+        let end = poll_fn(|context| running.poll(program, context)).await;
+        let Running { task, attempt, cell, .. } = running;
         Attempted { task, attempt, cell, end }
     });
     let mut runs: FuturesUnordered<_> = runs.collect();
