@@ -154,3 +154,22 @@ async fn a_run_that_is_over_is_cancelled_for_whoever_asks() {
     task.cancelled().await;
     assert!(task.is_cancelled());
 }
+
+/// LangGraph takes an input whose metadata names the run before as that run's, and ignores it.
+#[tokio::test]
+async fn o04_an_input_counts_whatever_its_metadata_says() {
+    on_both_savers(|saver| async move {
+        let mut g = StateGraph::<Log>::new("g");
+        let a = g.node("a", || async { Log::update().ran(["a"]) });
+        g.edge(START, a);
+        g.edge(a, END);
+        let thread = g.compile().expect("sound").shared_checkpointer(saver).thread("t");
+        let mut last = Vec::new();
+        for (input, run) in [("1", "r1"), ("2", "r1"), ("3", "r2")] {
+            let run = thread.run(Log::update().ran([input])).metadata("run_id", run).await;
+            last = run.expect("no node fails").state.ran;
+        }
+        assert_eq!(last, ["1", "a", "2", "a", "3", "a"]);
+    })
+    .await;
+}

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use superstep::prelude::*;
-use superstep::run::Ambient;
+use superstep::run::{Ambient, Lens};
 use superstep::store::{AccessError, Clock, Entry, MemoryStore, Search, SqliteStore, Store};
 use uuid::Uuid;
 
@@ -139,6 +139,30 @@ async fn a_graph_without_a_store_says_so() {
     let error = g.compile().expect("sound").run(Counter::update()).await.expect_err("there is no store");
     let text = r#"node "node" failed at step 1: the graph has no store; give it one with `.store(..)`"#;
     assert_eq!(error.to_string(), text);
+}
+
+#[tokio::test]
+async fn a_subgraph_uses_the_store_around_it_unless_it_has_its_own() {
+    for own in [false, true] {
+        let mut inner = StateGraph::<Counter>::new("inner");
+        let node = inner.node("node", |store: Store| async move { store.put(&["a"], "k", &1).await });
+        inner.edge(START, node);
+        inner.edge(node, END);
+        let inner = inner.compile().expect("sound");
+        let (around, below) = (MemoryStore::new(), MemoryStore::new());
+        let inner = if own { inner.store(below.clone()) } else { inner };
+        let mut outer = StateGraph::<Counter>::new("outer");
+        let node = outer.subgraph("node", inner, Lens::new());
+        outer.edge(START, node);
+        outer.edge(node, END);
+        let graph = outer.compile().expect("sound").store(around.clone());
+        let run = graph.run(Counter::update()).await.expect("there is a store");
+        assert_eq!(run.status, Status::Finished);
+        for (store, written) in [(around, !own), (below, own)] {
+            let entries = Store::new(store).list(&[]).await.expect("the store works");
+            assert_eq!(entries.len(), usize::from(written));
+        }
+    }
 }
 
 #[tokio::test]
