@@ -1,11 +1,13 @@
 //! Threads: which graph and which input they take, and what a graph that changed makes of them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use superstep::checkpoint::{Checkpointer, StoreError};
 use superstep::engine::restore::RestoreError;
 use superstep::prelude::*;
-use superstep::run::ThreadError;
+use superstep::run::{Ambient, ThreadError};
 
 use crate::support::{Calls, Stage, on_both_savers};
 
@@ -137,6 +139,73 @@ async fn threads_are_listed_with_what_is_left_to_do() {
         };
         assert_eq!(names(graph.threads().await.expect("it reads")), ["done", "stopped"]);
         assert_eq!(names(graph.unfinished().await.expect("it reads")), ["stopped"]);
+    })
+    .await;
+}
+
+/// A clock that runs backwards, and ids that tell its time.
+struct Backwards(AtomicU64);
+
+impl Ambient for Backwards {
+    fn id(&self) -> uuid::Uuid {
+        let minute = self.0.fetch_sub(1, Ordering::Relaxed);
+        let ms = minute * 60_000;
+        uuid::Uuid::from_u64_pair(ms << 16 | 0x7000, 0x8000_0000_0000_0000 | minute)
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_secs(60 * self.0.load(Ordering::Relaxed))
+    }
+
+    fn roll(&self) -> f64 {
+        0.0
+    }
+}
+
+/// LangGraph orders checkpoints by the time in their ids, and loses the newest turn.
+#[tokio::test]
+async fn m03_a_clock_that_steps_back_hides_nothing() {
+    on_both_savers(async |saver| {
+        let graph = chain("back", ["a"], &Stage::default()).ambient(Backwards(AtomicU64::new(30_000_000)));
+        let thread = graph.shared_checkpointer(saver).thread("1");
+        thread.run(input("1")).await.unwrap().finished().unwrap();
+        let second = thread.run(input("2")).await.unwrap().finished().unwrap();
+        assert_eq!(second.ran, ["1", "a", "2", "a"]);
+        assert_eq!(*thread.head().await.unwrap().state(), second);
+        let steps: Vec<i64> =
+            thread.history().unwrap().collect().await.unwrap().iter().map(|summary| summary.step).collect();
+        assert_eq!(steps, [4, 3, 2, 1, 0, -1]);
+    })
+    .await;
+}
+
+/// Steps go on over the turns of a thread.
+#[tokio::test]
+async fn f16_the_steps_of_a_second_turn_follow_those_of_the_first() {
+    on_both_savers(async |saver| {
+        let thread =
+            chain("turns", ["a", "b", "c"], &Stage::default()).shared_checkpointer(saver).thread("1");
+        for text in ["1", "2"] {
+            thread.run(input(text)).await.unwrap().finished().unwrap();
+        }
+        let mut lines = Vec::new();
+        for summary in thread.history().unwrap().collect().await.unwrap() {
+            let next: Vec<_> = summary.next.iter().map(|node| node.as_str()).collect();
+            lines.push(format!("{:?} {} {}", summary.source, summary.step, next.join(",")));
+        }
+        let expected = [
+            "Loop 8 ",
+            "Loop 7 c",
+            "Loop 6 b",
+            "Loop 5 a",
+            "Input 4 __start__",
+            "Loop 3 ",
+            "Loop 2 c",
+            "Loop 1 b",
+            "Loop 0 a",
+            "Input -1 __start__",
+        ];
+        assert_eq!(lines, expected);
     })
     .await;
 }
