@@ -93,7 +93,7 @@ pub mod prelude {
     pub use superstep_core::graph::{END, Exited, START, StateGraph, each, to};
     pub use superstep_core::node::{
         Ask, Dep, Effects, Emit, Failed, FromRef, Input, OnMismatch, OnUnknown, Retry, Snapshot, TaskInfo,
-        node,
+        blocking, node,
     };
     pub use superstep_core::reducer::{
         Any, Append, Ephemeral, Keyed, KeyedLog, LastValue, Max, Merge, Min, Reducer, Sum, Transient, Union,

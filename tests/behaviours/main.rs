@@ -2,6 +2,7 @@
 //!
 //! No test sleeps or reads a clock: what takes time runs on tokio's paused clock.
 
+mod blocking;
 mod breakpoints;
 mod cancellation;
 mod concurrency;

@@ -52,6 +52,21 @@ async fn check(
     (Essay::update().topic("again"), if enough { Next::Stop } else { Next::Again })
 }
 
+fn count(essay: Snapshot<Essay>) -> Update<Essay> {
+    Essay::update().topic(format!("{} words", essay.draft.split_whitespace().count()))
+}
+
+#[tokio::test]
+async fn a_plain_function_may_block() -> super::Result {
+    let mut g = StateGraph::<Essay>::new("essay");
+    let count = g.node("count", blocking(count));
+    g.edge(START, count);
+    g.edge(count, END);
+    let essay = Essay { draft: "a draft".into(), ..Essay::default() };
+    assert_eq!(g.compile()?.run(essay).await?.finished()?.topic, "2 words");
+    Ok(())
+}
+
 #[tokio::test]
 async fn nodes_take_extractors() -> super::Result {
     let mut g = StateGraph::<Essay, Deps>::new("essay");

@@ -83,6 +83,15 @@ pub enum Problem {
         /// The node.
         node: NodeName,
     },
+    /// A function on a thread of its own cannot be put aside until an answer comes.
+    #[error(
+        "node {node:?} blocks its thread and takes `Ask` or `Effects`, which may wait for ever; make it an async node, \
+         and run what blocks with spawn_blocking"
+    )]
+    BlockingWaits {
+        /// The node, or the one whose error handler it is.
+        node: NodeName,
+    },
     /// A node that takes what only error handlers are given.
     #[error("node {node:?} takes `Failed`, which only error handlers are given; wire it with on_error(..)")]
     FailedOutsideHandler {

@@ -8,7 +8,7 @@ use super::handle::IntoTargets;
 use super::policy::PolicyOf;
 use super::program::{Handler, Router};
 use super::topology::{CaseTargets, Decision};
-use crate::node::{IntoNode, NoInput, Takes};
+use crate::node::{IntoNode, NoInput, NodeDescription, Takes};
 use crate::route::Route;
 use crate::state::State;
 
@@ -152,6 +152,12 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
                     None => {}
                 }
                 self.program(node).handler = Some(default.handler.clone());
+            }
+            let program = self.program(node);
+            let handler = program.handler.as_ref().map(|handler| &handler.description);
+            if handler.into_iter().chain([&program.description]).any(NodeDescription::blocks_for_ever) {
+                let node = self.name_of(node);
+                self.problem(Problem::BlockingWaits { node });
             }
         }
     }

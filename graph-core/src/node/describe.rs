@@ -19,6 +19,8 @@ pub struct NodeDescription {
     pub(crate) asks: Vec<AskDescription>,
     pub(crate) writes: Vec<FieldId>,
     pub(crate) uses_effects: bool,
+    /// Whether it blocks its thread.
+    pub(crate) blocks: bool,
     /// Whether it takes `Failed`, which only error handlers may.
     pub(crate) takes_failure: bool,
 }
@@ -65,6 +67,17 @@ impl NodeDescription {
             answer: schema_of::<A>(),
             check: |answer| answer.decode::<A>().map(drop),
         });
+    }
+
+    /// Declares that it blocks its thread.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn blocks(&mut self) {
+        self.blocks = true;
+    }
+
+    /// Whether it would wait on its thread for what may never come.
+    pub(crate) fn blocks_for_ever(&self) -> bool {
+        self.blocks && (!self.asks.is_empty() || self.uses_effects)
     }
 
     /// Declares that it takes the failure of a node.

@@ -120,7 +120,7 @@ pub(crate) fn done<S: State, R: Send + 'static>(output: Output<S, R>) -> Done {
 }
 
 /// The description of a function with arguments that describe themselves so.
-fn described(arguments: &[fn(&mut NodeDescription, usize)]) -> NodeDescription {
+pub(super) fn described(arguments: &[fn(&mut NodeDescription, usize)]) -> NodeDescription {
     let mut node = NodeDescription::default();
     for (position, describe) in arguments.iter().enumerate() {
         describe(&mut node, position);

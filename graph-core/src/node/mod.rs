@@ -9,6 +9,8 @@
 
 mod ambient;
 mod ask;
+#[cfg(feature = "tokio")]
+mod blocking;
 mod cell;
 mod context;
 mod describe;
@@ -26,9 +28,13 @@ mod revoked;
 mod snapshot;
 mod store;
 mod task;
+#[cfg(feature = "tokio")]
+mod threads;
 
 pub use ambient::Ambient;
 pub use ask::Ask;
+#[cfg(feature = "tokio")]
+pub use blocking::{Blocking, ByThread, blocking};
 pub use context::{Dep, FromRef};
 pub(crate) use describe::AskDescription;
 pub use describe::NodeDescription;

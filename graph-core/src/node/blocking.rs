@@ -1,0 +1,122 @@
+//! Nodes that block their thread: plain functions, run on threads of their own.
+
+use std::boxed::Box;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+use super::describe::NodeDescription;
+use super::function::{Code, FromTask, IntoNode, OneInput, described, done};
+use super::outcome::IntoOutcome;
+use super::task::Task;
+use super::threads::Threads;
+use crate::error::NodeError;
+use crate::state::State;
+
+/// A node that blocks its thread: see [`blocking`].
+#[derive(Clone, Copy, Debug)]
+pub struct Blocking<F>(F);
+
+/// Makes a node of a plain function of extractors, for work that computes for long or calls what blocks. It runs on a
+/// thread of its own, so that the tasks beside it go on.
+///
+/// ```
+/// # extern crate superstep_core as superstep;
+/// # use superstep::graph::{END, START, StateGraph};
+/// # use superstep::node::{Snapshot, blocking};
+/// # use superstep::state::{State, Update};
+/// # #[derive(State, Clone, Default)] struct Page { text: String, words: u64 }
+/// fn count(page: Snapshot<Page>) -> Update<Page> {
+///     Page::update().words(page.text.split_whitespace().count() as u64)
+/// }
+///
+/// let mut g = StateGraph::<Page>::new("page");
+/// let count = g.node("count", blocking(count));
+/// g.edge(START, count);
+/// g.edge(count, END);
+/// ```
+///
+/// There is a thread for every node that is under way, however many wait for each other: a function that runs another
+/// graph, with `Handle::current().block_on(..)`, cannot run out of threads. `max_concurrency` bounds them.
+///
+/// A function cannot be stopped from outside. When its attempt is given up, by a timeout, a cancellation or a sibling
+/// that fails, the run does not wait for it: it goes on to its end, and its result is discarded. A retry may so begin
+/// while the attempt before is still at work; `TaskInfo::is_cancelled` tells the function that it is.
+///
+/// It may take neither [`Ask`](super::Ask) nor [`Effects`](super::Effects), which wait for what may never come; an
+/// `async` node runs blocking work in an effect with tokio's `spawn_blocking`.
+pub fn blocking<F>(function: F) -> Blocking<F> {
+    Blocking(function)
+}
+
+/// The signature of a node that blocks, of a function with the signature `F`.
+#[derive(Debug)]
+pub struct ByThread<F>(core::marker::PhantomData<F>);
+
+macro_rules! implement {
+    ($($argument:ident $name:ident $position:literal),*) => {
+        #[diagnostic::do_not_recommend]
+        impl<S, C, F, O, In, $($argument),*> IntoNode<S, C, ByThread<fn($($argument),*) -> In>> for Blocking<F>
+        where
+            S: State,
+            C: Send + Sync + 'static,
+            F: Fn($($argument),*) -> O + Send + Sync + 'static,
+            O: IntoOutcome<S>,
+            $($argument: FromTask<S, C> + 'static,)*
+            ($($argument,)*): OneInput<S, C, Input = In>,
+            In: 'static,
+        {
+            type Input = In;
+            type Route = O::Route;
+
+            fn into_code(self) -> (NodeDescription, Code) {
+                let mut node = described(&[$(<$argument as FromTask<S, C>>::describe),*]);
+                node.blocks();
+                let (function, threads) = (Arc::new(self.0), Arc::new(Threads::default()));
+                let code = Code::new(move |task| {
+                    let task = Task::<S, C>::typed(task);
+                    $(let $name = $argument::from_task(&task, $position);)*
+                    drop(task);
+                    let (function, threads) = (Arc::clone(&function), Arc::clone(&threads));
+                    let work = move || function($($name),*).into_outcome().map(done);
+                    Box::pin(async move { on(&threads, work).await? })
+                });
+                (node, code)
+            }
+        }
+    };
+}
+
+/// Runs `work` on a thread, in the context of the runtime that waits for it.
+async fn on<T: Send + 'static>(
+    threads: &Arc<Threads>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, NodeError> {
+    let (tell, told) = oneshot::channel();
+    let runtime = Handle::try_current();
+    threads
+        .run(Box::new(move || {
+            let _context = runtime.as_ref().map(Handle::enter);
+            let result = catch_unwind(AssertUnwindSafe(work));
+            // Whoever gave the attempt up does not want to know.
+            drop(tell.send(result));
+        }))
+        .map_err(|error| NodeError::retryable(std::format!("no thread for the node: {error}")))?;
+    match told.await.expect("the work says how it ended") {
+        Ok(value) => Ok(value),
+        // The attempt catches it, like a panic in a node that does not block.
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+implement!();
+implement!(A0 a0 0);
+implement!(A0 a0 0, A1 a1 1);
+implement!(A0 a0 0, A1 a1 1, A2 a2 2);
+implement!(A0 a0 0, A1 a1 1, A2 a2 2, A3 a3 3);
+implement!(A0 a0 0, A1 a1 1, A2 a2 2, A3 a3 3, A4 a4 4);
+implement!(A0 a0 0, A1 a1 1, A2 a2 2, A3 a3 3, A4 a4 4, A5 a5 5);
+implement!(A0 a0 0, A1 a1 1, A2 a2 2, A3 a3 3, A4 a4 4, A5 a5 5, A6 a6 6);
+implement!(A0 a0 0, A1 a1 1, A2 a2 2, A3 a3 3, A4 a4 4, A5 a5 5, A6 a6 6, A7 a7 7);
