@@ -59,7 +59,11 @@ impl<'f> Effect<'f> {
 
     /// Finds out whether it happened, when that is not known: `Some(value)` is recorded and returned, and with
     /// `None` it runs again. An error of `reconcile` is returned as the effect's, and leaves its outcome unknown.
-    pub fn reconcile<R>(self, reconcile: R) -> Reconciled<'f, R> {
+    pub fn reconcile<R, Fut>(self, reconcile: R) -> Reconciled<'f, R>
+    where
+        R: FnOnce(IdempotencyKey) -> Fut,
+        Fut: Future,
+    {
         Reconciled { effect: self, reconcile }
     }
 
