@@ -61,6 +61,8 @@ async fn d04_static_before_after() {
         assert_eq!(stop(thread.run(input("in")).await), r#"in a | before ["b"] after []"#);
         let head = thread.head().await.expect("it ran");
         assert_eq!((head.step(), head.next()), (1, vec!["b".into()]), "nothing but the checkpoint is stored");
+        let nothing = thread.answer("b").await.expect_err("a breakpoint asks nothing");
+        assert!(matches!(nothing, RunError::NothingAsked { .. }));
         assert_eq!(stop(thread.resume().await), r#"in a b | before [] after ["b"]"#);
         assert_eq!(stop(thread.resume().await), "in a b c | Finished");
         assert_eq!(stop(thread.resume().await), "in a b c | Finished");
