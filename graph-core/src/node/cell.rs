@@ -296,6 +296,15 @@ impl TaskCell {
         Some(core::mem::take(&mut live.open))
     }
 
+    /// What is known of the task's effects, for a task that runs a subgraph and has none of its own.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn journal(&self) -> Vec<EffectRecord> {
+        let mut live = self.live.lock();
+        let Some(live) = live.as_mut() else { return Vec::new() };
+        live.promised.clear();
+        live.effects.clone()
+    }
+
     /// The answers to questions that a subgraph of this task asked.
     pub(crate) fn answers_below(&self) -> Vec<(InterruptId, Json)> {
         let live = self.live.lock();

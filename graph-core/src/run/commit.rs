@@ -188,7 +188,7 @@ impl Driver {
             graph: self.runtime.program.topology.name.clone(),
             expected: self.base,
             carried: match &self.played {
-                Some(played) => played.carried(&checkpoint, &self.runtime.program.schema),
+                Some(played) => played.carried(&self.runtime.program, &self.cell.thread, &checkpoint),
                 None => Carried::default(),
             },
             checkpoint,

@@ -9,11 +9,13 @@ use super::commit::whole;
 use super::error::ThreadError;
 use super::field_map::FieldMap;
 use super::graph::Runtime;
+use super::subgraph::below;
 use crate::checkpoint::{
     AskRecord, At, Carried, Checkpoint, Commit, Committed, EffectId, EffectRecord, FailureRecord, Frontier,
     Loaded, NextTask, Page, Source, TaskRecord, TaskResult,
 };
 use crate::engine::barrier::{self, Overwrites};
+use crate::graph::Program;
 use crate::id::{CheckpointId, InterruptId, RunId, TaskId, ThreadId};
 use crate::state::{Change, CodecError, ErasedUpdate, Json, LoggedWrite};
 
@@ -28,7 +30,7 @@ pub(super) async fn edit(
     let loaded = head(runtime, thread).await?;
     let id = CheckpointId(runtime.ambient.id());
     let fields = FieldMap::new(&loaded.schema, &runtime.program.schema);
-    let mut carrier = Carrier::new(&loaded, &fields);
+    let mut carrier = Carrier::new(&runtime.program, thread, &loaded, &fields);
     for next in &loaded.checkpoint.frontier.tasks {
         carrier.carry(next, next.id(id, loaded.checkpoint.step + 1));
     }
@@ -153,19 +155,26 @@ fn frontier(old: &Frontier, fields: &FieldMap) -> Result<Frontier, CodecError> {
 
 /// Takes along what a superstep's tasks have done, to the ids that they have on another checkpoint.
 pub(super) struct Carrier<'l> {
+    program: &'l Program,
+    thread: &'l ThreadId,
     loaded: &'l Loaded,
     fields: &'l FieldMap,
     pub(super) carried: Carried,
 }
 
 impl<'l> Carrier<'l> {
-    pub(super) fn new(loaded: &'l Loaded, fields: &'l FieldMap) -> Self {
-        Self { loaded, fields, carried: Carried::default() }
+    pub(super) fn new(
+        program: &'l Program,
+        thread: &'l ThreadId,
+        loaded: &'l Loaded,
+        fields: &'l FieldMap,
+    ) -> Self {
+        Self { program, thread, loaded, fields, carried: Carried::default() }
     }
 
     /// Takes along what `next` has done, which is the task `after` from now on.
     pub(super) fn carry(&mut self, next: &NextTask, after: TaskId) {
-        let Self { loaded, fields, carried } = self;
+        let Self { program, thread, loaded, fields, carried } = self;
         let before = next.id(loaded.checkpoint.id, loaded.checkpoint.step);
         let results = loaded.results.iter().filter(|result| result.task == before);
         carried.results.extend(results.map(|result| TaskResult {
@@ -175,8 +184,6 @@ impl<'l> Carrier<'l> {
         }));
         let failures = loaded.failures.iter().filter(|failure| failure.task == before);
         carried.failures.extend(failures.map(|failure| FailureRecord { task: after, ..failure.clone() }));
-        let failures = loaded.failures.iter().filter(|failure| failure.task == before);
-        carried.failures.extend(failures.map(|failure| FailureRecord { task: after, ..failure.clone() }));
         let asks = loaded.asks.iter().filter(|ask| ask.task == before);
         carried.asks.extend(asks.filter_map(|ask| move_ask(ask, after)));
         let effects = loaded.effects.iter().filter(|effect| effect.id.task == before);
@@ -184,11 +191,21 @@ impl<'l> Carrier<'l> {
             id: EffectId { task: after, ..effect.id.clone() },
             ..effect.clone()
         }));
+        let node = program.topology.find(&next.node);
+        if node.is_some_and(|node| program.node(node).subgraph.is_some()) {
+            let thread = below::thread(&loaded.effects, thread, before);
+            carried.effects.retain(|effect| effect.id != below::link(after));
+            carried.effects.push(below::linked(after, &thread));
+        }
     }
 }
 
-/// The question as another task asks it; `None` where its id says nothing, and it will be asked anew. Which of several with the same key and text it was is in its id only.
+/// The question as another task asks it; `None` where its id says nothing, and it will be asked anew. Which of
+/// several with the same key and text it was is in its id only. A question of a subgraph stays what it is.
 fn move_ask(ask: &AskRecord, task: TaskId) -> Option<AskRecord> {
+    if !ask.path.is_empty() {
+        return Some(AskRecord { task, ..ask.clone() });
+    }
     let id = |task, occurrence| InterruptId::derive(task, &ask.key, occurrence, ask.question.as_str());
     let occurrence = (0..MOST_ALIKE).find(|occurrence| id(ask.task, *occurrence) == ask.id)?;
     Some(AskRecord { id: id(task, occurrence), task, ..ask.clone() })

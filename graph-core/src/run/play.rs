@@ -21,10 +21,10 @@ use super::request::{Order, Stops, Verb};
 use crate::checkpoint::{At, Carried, Cause, Checkpoint, Loaded, NextTask, Page, TaskRecord, TaskResult};
 use crate::engine::{Arrivals, Begin, Command, Ending, Event, Limits, PlannedTask, Restored};
 use crate::error::NodeError;
-use crate::graph::{NodeId, NodeProgram, NodeRef, SelectNodes, Selected, Targets};
+use crate::graph::{NodeId, NodeProgram, NodeRef, Program, SelectNodes, Selected, Targets};
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
 use crate::node::{Done, IntoOutcome, done};
-use crate::state::{ErasedUpdate, Schema, State};
+use crate::state::{ErasedUpdate, State};
 
 /// An edit as one node or as several, ready to be made: await it.
 ///
@@ -109,12 +109,12 @@ pub(super) struct Played {
 
 impl Played {
     /// What tasks have done that are still next.
-    pub(super) fn carried(&self, checkpoint: &Checkpoint, schema: &Schema) -> Carried {
+    pub(super) fn carried(&self, program: &Program, thread: &ThreadId, checkpoint: &Checkpoint) -> Carried {
         let Some(loaded) = &self.onto else {
             return Carried::default();
         };
-        let fields = FieldMap::new(&loaded.schema, schema);
-        let mut carrier = Carrier::new(loaded, &fields);
+        let fields = FieldMap::new(&loaded.schema, &program.schema);
+        let mut carrier = Carrier::new(program, thread, loaded, &fields);
         for next in &checkpoint.frontier.tasks {
             let same = |old: &&NextTask| {
                 old.node == next.node && old.cause.each() == next.cause.each() && old.input == next.input
@@ -290,7 +290,7 @@ impl Driver {
         let fields = FieldMap::new(&loaded.schema, &self.runtime.program.schema);
         let id = CheckpointId(self.runtime.ambient.id());
         let step = loaded.checkpoint.step + 1;
-        let mut carrier = Carrier::new(loaded, &fields);
+        let mut carrier = Carrier::new(&self.runtime.program, &self.cell.thread, loaded, &fields);
         for (position, next) in (0u32..).zip(&loaded.checkpoint.frontier.tasks) {
             let task = next.id(id, step);
             if !played.contains(&position) {

@@ -108,3 +108,26 @@ async fn a_fork_runs_its_subgraph_anew_and_leaves_the_other_alone() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn an_edit_around_a_paused_subgraph_leaves_it_where_it_is() {
+    on_both_savers(|saver| async move {
+        let stage = Stage::default();
+        let graph = around(asking_graph(), &stage).shared_checkpointer(saver);
+        let thread = graph.thread("t");
+        let asked = open(thread.run(Outer::update().topic("rust")).await);
+        let asked = open(thread.answer_to(asked[0].id, "one").await);
+        for text in ["edited", "twice"] {
+            thread.edit(outer_said(text)).await.expect("it is edited");
+        }
+        assert_eq!(thread.head().await.expect("it ran").interrupts(), asked, "the question is still open");
+        let level =
+            thread.head().await.expect("it ran").subgraphs().await.expect("the store reads").remove(0);
+        assert_eq!(level.view.next, ["ask"]);
+        let state = thread.answer_to(asked[0].id, "two").await.expect("it goes on").finished();
+        let state = state.expect("it finishes");
+        assert_eq!(state.said, ["begun", "edited", "twice", "read rust", "one two", "ended"]);
+        assert_eq!(stage.calls.of("read"), 1, "what the subgraph had done is done");
+    })
+    .await;
+}

@@ -6,6 +6,7 @@ use std::vec::Vec;
 
 use futures_util::future::BoxFuture;
 
+use super::below;
 use crate::checkpoint::{At, Checkpointer, Loaded};
 use crate::graph::Program;
 use crate::id::{CheckpointId, NodeName, TaskId, ThreadId};
@@ -97,11 +98,11 @@ fn collect<'a>(
         let checkpoint = &loaded.checkpoint;
         for next in &checkpoint.frontier.tasks {
             let node = program.topology.find(&next.node);
-            let Some(below) = node.and_then(|node| program.node(node).subgraph.as_ref()) else {
+            let Some(inner) = node.and_then(|node| program.node(node).subgraph.as_ref()) else {
                 continue;
             };
             let task = next.id(checkpoint.id, checkpoint.step);
-            let thread = thread.below(task);
+            let thread = below::thread(&loaded.effects, thread, task);
             let Some(head) = saver.load(&thread, At::Head).await? else {
                 continue;
             };
@@ -109,7 +110,7 @@ fn collect<'a>(
             path.push(next.node.clone());
             let view = CheckpointView::of(&thread, &head);
             found.push(SubgraphView { path: path.clone(), task, thread: thread.clone(), view });
-            collect(saver, below, &thread, &head, &path, found).await?;
+            collect(saver, inner, &thread, &head, &path, found).await?;
         }
         Ok(())
     })

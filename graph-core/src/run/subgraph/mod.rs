@@ -10,6 +10,7 @@
 //! parent's thread and the task, and the task's id from the checkpoint it was planned on; so a resume finds what
 //! the subgraph has done, and another branch never does.
 
+pub(super) mod below;
 mod delta;
 mod lens;
 mod levels;

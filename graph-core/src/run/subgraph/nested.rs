@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use super::Surroundings;
+use super::below;
 use super::delta::Delta;
 use super::lens::Lens;
 use crate::checkpoint::{AnsweredBy, AskRecord, At, Kept, Loaded, StoreError};
@@ -63,7 +64,7 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
         let around = Surroundings::of(&cell.run);
         let runtime = Arc::new(self.runtime_in(&cell.run, around));
         let thread = match cell.task_id() {
-            Some(task) => cell.run.thread.below(task),
+            Some(task) => below::thread(&cell.journal(), &cell.run.thread, task),
             None => cell.run.thread.clone(),
         };
         let key = self.lens.key(&state, input.as_ref());
