@@ -402,3 +402,60 @@ async fn a_panic_in_a_map_is_a_failed_routing() {
     assert_eq!(failure.error.kind(), NodeErrorKind::Routing);
     assert_eq!(failure.error.to_string(), "the second call fails");
 }
+
+#[tokio::test]
+async fn e01_n08_a_failure_is_stored_as_data_beside_what_its_sibling_wrote() {
+    on_both_savers(|saver| async move {
+        let stage = Stage::default();
+        stage.broken.smash("bad");
+        let mut g = StateGraph::<Log, Stage>::new("g");
+        for name in ["ok", "bad"] {
+            let node = g.node(name, step);
+            g.edge(START, node);
+            g.edge(node, END);
+        }
+        let graph = g.compile().expect("sound").with_context(stage.clone());
+        let thread = graph.shared_checkpointer(saver).thread("t");
+        for tries in 1..3 {
+            failure(run_or_resume(&thread).await);
+            let head = thread.head().await.expect("the start is stored");
+            let [stored] = &head.loaded().failures[..] else { panic!("one task failed") };
+            assert_eq!((stored.node.as_str(), stored.attempts), ("bad", 1));
+            assert_eq!(
+                (stored.error.kind, stored.error.message.as_str()),
+                (NodeErrorKind::Failed, "bad is broken")
+            );
+            assert_eq!(stage.calls.of("bad"), tries);
+        }
+        stage.broken.mend("bad");
+        assert_eq!(thread.resume().await.expect("all is mended").state.ran, ["bad", "ok"]);
+        assert_eq!(thread.head().await.expect("it is stored").loaded().failures, []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn o05_a_failure_in_one_of_several_items_keeps_the_others() {
+    on_both_savers(|saver| async move {
+        let stage = Stage::default();
+        stage.broken.smash("2");
+        let mut g = StateGraph::<Log, Stage>::new("g");
+        let item = g.node("w", |n: Input<u32>, calls: Dep<Calls>, broken: Dep<Broken>| async move {
+            calls.note(n.to_string());
+            broken.check(&n.to_string())?;
+            Ok::<_, Smashed>(Log::update().ran([n.to_string()]))
+        });
+        g.branch(START, |_| Next::Go, move |Next::Go| each(item, [1, 2, 3]));
+        g.edge(item, END);
+        let graph = g.compile().expect("sound").with_context(stage.clone());
+        let thread = graph.shared_checkpointer(saver).thread("t");
+        failure(thread.run(Log::update()).await);
+        assert_eq!(stage.calls.take_sorted(), ["1", "2", "3"]);
+        let head = thread.head().await.expect("the start is stored");
+        assert_eq!((head.loaded().results.len(), head.loaded().failures.len()), (2, 1));
+        stage.broken.mend("2");
+        assert_eq!(thread.resume().await.expect("all is mended").state.ran, ["1", "2", "3"]);
+        assert_eq!(stage.calls.take(), ["2"]);
+    })
+    .await;
+}
