@@ -43,6 +43,14 @@ enum Phase {
 #[derive(Default)]
 pub(crate) struct Output {
     pub(crate) update: Option<Box<dyn ErasedUpdate>>,
+    decision: Option<Box<dyn Any + Send>>,
+    /// `None` while there is nothing in it: an output is passed on from hand to hand.
+    record: Option<Box<Record>>,
+}
+
+/// What is stored of an output, or told to observers.
+#[derive(Default)]
+pub(crate) struct Record {
     /// The logged form of the update; empty when nobody stores or observes it.
     pub(crate) writes: Vec<LoggedWrite>,
     pub(crate) route: Option<RouteRecord>,
@@ -50,8 +58,9 @@ pub(crate) struct Output {
     pub(crate) kept: Option<Box<Kept>>,
     /// The node's failure, where this is its error handler's.
     pub(crate) handled: Option<Box<Handled>>,
-    decision: Option<Box<dyn Any + Send>>,
 }
+
+static NOTHING: Record = Record { writes: Vec::new(), route: None, kept: None, handled: None };
 
 /// How an attempt ended.
 pub(crate) enum End {
@@ -65,13 +74,16 @@ pub(crate) enum End {
 
 impl Output {
     /// A result read back from storage.
-    pub(crate) fn stored(
-        update: Box<dyn ErasedUpdate>,
-        writes: Vec<LoggedWrite>,
-        route: Option<RouteRecord>,
-        handled: Option<Box<Handled>>,
-    ) -> Self {
-        Self { update: Some(update), writes, route, kept: None, handled, decision: None }
+    pub(crate) fn stored(update: Box<dyn ErasedUpdate>, record: Record) -> Self {
+        Self { update: Some(update), decision: None, record: Some(Box::new(record)) }
+    }
+
+    pub(crate) fn record(&self) -> &Record {
+        self.record.as_deref().unwrap_or(&NOTHING)
+    }
+
+    pub(crate) fn into_record(self) -> Record {
+        self.record.map(|record| *record).unwrap_or_default()
     }
 }
 
@@ -89,7 +101,7 @@ impl Attempt {
             logged,
             snapshot: (!program.node(node).branches.is_empty()).then(|| Arc::clone(&task.state)),
             wait: (!after.is_zero()).then(|| Box::pin(tokio::time::sleep(after))),
-            failure: task.cell.failure(),
+            failure: program.node(node).handler.as_ref().and_then(|_| task.cell.failure()),
             timers: None,
             phase: Phase::Ready(Some(task)),
         }
@@ -202,17 +214,23 @@ impl Attempt {
 
     fn output(&self, code: &NodeProgram, done: Done) -> Result<Output, CodecError> {
         let Done { update, route: decision, kept } = done;
-        let handled = self.failure.as_ref().map(|failure| {
-            Box::new(Handled { error: failure.error.clone(), attempts: failure.attempts, instead: false })
-        });
-        let mut output = Output { update, writes: Vec::new(), route: None, kept, handled, decision };
+        let mut output = Output { update, decision, record: None };
+        if let Some(failure) = &self.failure {
+            let handled =
+                Handled { error: failure.error.clone(), attempts: failure.attempts, instead: false };
+            output.record.get_or_insert_default().handled = Some(Box::new(handled));
+        }
+        if kept.is_some() {
+            output.record.get_or_insert_default().kept = kept;
+        }
         if self.logged {
+            let record = output.record.get_or_insert_default();
             if let Some(update) = &output.update {
-                output.writes = update.encode()?;
+                record.writes = update.encode()?;
             }
-            if let (Some(router), Some(decision)) = (code.router(output.handled.is_some()), &output.decision)
+            if let (Some(router), Some(decision)) = (code.router(record.handled.is_some()), &output.decision)
             {
-                output.route = Some((router.encode)(&**decision)?);
+                record.route = Some((router.encode)(&**decision)?);
             }
         }
         Ok(output)
@@ -228,15 +246,16 @@ impl Attempt {
     fn targets(&self, program: &Program, output: &mut Output) -> Result<Targets, NodeError> {
         let code = program.node(self.node);
         let mut all: Option<Targets> = None;
-        if let Some(router) = code.router(output.handled.is_some()) {
-            let decision = match (output.decision.take(), &output.route) {
+        if let Some(router) = code.router(output.record().handled.is_some()) {
+            let decision = match (output.decision.take(), &output.record().route) {
                 (Some(decision), _) => decision,
                 (None, Some(route)) => (router.decode)(&route.value)?,
                 (None, None) => return Err("the node returned no route".into()),
             };
             all = Some((router.map)(decision)?);
         }
-        if let Some(handled) = output.handled.as_mut().filter(|_| code.handler_leads_elsewhere()) {
+        let handled = output.record.as_mut().and_then(|record| record.handled.as_mut());
+        if let Some(handled) = handled.filter(|_| code.handler_leads_elsewhere()) {
             handled.instead = true;
             let targets = all.unwrap_or(crate::graph::END).instead();
             program.own(&targets)?;

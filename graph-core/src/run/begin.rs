@@ -11,7 +11,7 @@ use alloc::string::ToString;
 use spin::Mutex;
 
 use super::ambient::AmbientClock;
-use super::attempt::Output;
+use super::attempt::{Output, Record};
 use super::driver::{Driver, Ended, Input, Slot};
 use super::error::{RunError, ThreadError};
 use super::event::EventLog;
@@ -201,7 +201,7 @@ impl Driver {
                 slot.rare().failure = Some(Arc::new((*failure).clone()));
             }
             if let Some(targets) = &slot.targets {
-                let handled = slot.output.as_ref().and_then(|output| output.handled.as_ref());
+                let handled = slot.output.as_ref().and_then(|output| output.record().handled.as_ref());
                 let targets = stored_targets(&program, targets, &decode)?;
                 let instead = handled.is_some_and(|handled| handled.instead);
                 finished.push((position, if instead { targets.instead() } else { targets }));
@@ -266,9 +266,8 @@ fn stored_output(
         field: std::format!("the result of node {}", result.node),
         reason,
     })?;
-    let mut output = Output::stored(update, writes, result.route.clone(), result.handled.clone());
-    output.kept = result.kept.clone().map(Box::new);
-    Ok(output)
+    let TaskResult { route, kept, handled, .. } = result.clone();
+    Ok(Output::stored(update, Record { writes, route, kept: kept.map(Box::new), handled }))
 }
 
 fn stored_targets(

@@ -5,7 +5,7 @@ use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use super::attempt::Output;
+use super::attempt::Record;
 use super::driver::{AtBarrier, Driver, Slot};
 use super::error::RunError;
 use super::event::EventKind;
@@ -38,7 +38,7 @@ impl Driver {
     /// Notes where subgraphs that keep their state go on. One of them runs once in a superstep: two runs would
     /// begin at the same place.
     fn keep_subgraphs(&mut self) -> Result<(), RunError> {
-        let all = self.slots.iter().filter_map(|slot| slot.output()?.kept.as_deref());
+        let all = self.slots.iter().filter_map(|slot| slot.output()?.record().kept.as_deref());
         let mut latest: Vec<Kept> = Vec::new();
         for kept in all {
             if latest.iter().any(|other| other.key == kept.key) {
@@ -62,7 +62,7 @@ impl Driver {
         if let Some(delta) = &mut self.delta
             && barrier.ran().all(|node| node != NodeId::START)
         {
-            let writes = |slot| Slot::output(slot).map_or(&[][..], |output| &output.writes);
+            let writes = |slot| Slot::output(slot).map_or(&[][..], |output| &output.record().writes);
             delta.add(self.slots.iter().map(writes));
         }
     }
@@ -120,7 +120,7 @@ impl Driver {
             return whole(&*self.state, &self.runtime.program.schema);
         }
         let writes =
-            self.slots.iter().map(|slot| slot.output.as_ref().map_or(&[][..], |output| &output.writes));
+            self.slots.iter().map(|slot| slot.output().map_or(&[][..], |output| &output.record().writes));
         let mut changes = barrier::changes(&*self.state, (0u32..).zip(writes), overwrites)?;
         if self.base.is_none() {
             let unwritten = |seed: &&Change| changes.iter().all(|change| change.field != seed.field);
@@ -152,7 +152,7 @@ impl Driver {
                     targets.push(target.node.clone());
                 }
             }
-            let Output { writes, route, handled, .. } = slot.output.take().unwrap_or_default();
+            let Record { writes, route, handled, .. } = slot.output.take().unwrap_or_default().into_record();
             TaskRecord { node: program.topology.node_name(node).clone(), writes, route, targets, handled }
         });
         Ok(Arc::new(Checkpoint {

@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{Attempt, End, Output};
+use super::attempt::{Attempt, End, Output, Record};
 use super::error::RunError;
 use super::event::{EventKind, EventLog};
 use super::field_map::FieldMap;
@@ -331,7 +331,7 @@ impl Driver {
         let state = Arc::clone(&self.state);
         let run = if node == NodeId::START {
             let Input { update, writes } = self.input.take().expect("a run that starts has an input");
-            Attempt::route(node, state, Output::stored(update, writes, None, None))
+            Attempt::route(node, state, Output::stored(update, Record { writes, ..Record::default() }))
         } else if let Some(output) = slot.output.take() {
             Attempt::route(node, state, output)
         } else {
@@ -345,7 +345,7 @@ impl Driver {
             attempt,
         });
         let span = self.span.task(cell.node(), cell.facts.step, task, attempt);
-        self.tasks.start(Running { task, attempt, cell, run, span });
+        self.tasks.start(Running { task, attempt, cell: Some(cell), run, span });
     }
 
     /// Waits until a task ends, the caller cancels or the superstep's time is up, and takes in what the saver says of results meanwhile.

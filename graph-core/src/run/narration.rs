@@ -26,8 +26,10 @@ impl Driver {
                 step,
                 task,
                 node,
-                writes: output.map(|output| output.writes.clone()).unwrap_or_default(),
-                route: output.and_then(|output| output.route.as_ref()).map(|route| route.case.clone()),
+                writes: output.map(|output| output.record().writes.clone()).unwrap_or_default(),
+                route: output
+                    .and_then(|output| output.record().route.as_ref())
+                    .map(|route| route.case.clone()),
                 recorded,
             }
         });
@@ -45,7 +47,7 @@ impl Driver {
         }
         let (node, step) = self.place(task);
         let output = self.slots[task as usize].output.as_ref();
-        let writes = output.map_or(&[][..], |output| &output.writes).iter().map(|write| {
+        let writes = output.map_or(&[][..], |output| &output.record().writes).iter().map(|write| {
             let field = self.runtime.program.schema.field(write.field).name.clone();
             let (op, value) = match &write.write {
                 Logged::Op(op) => (op.name(), op.operand()),

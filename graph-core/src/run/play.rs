@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use super::attempt::{Attempt, End, Output};
+use super::attempt::{Attempt, End, Output, Record};
 use super::begin::driver;
 use super::breakpoints::Wanted;
 use super::driver::{Driver, Slot};
@@ -226,7 +226,10 @@ impl Driver {
                 None => program.initial.decode_update(&[]).map_err(codec)?,
             };
             let writes = update.encode().map_err(codec)?;
-            let output = Output::stored(update, writes, task.route.clone(), task.handled.clone());
+            let output = Output::stored(
+                update,
+                Record { writes, route: task.route.clone(), kept: None, handled: task.handled.clone() },
+            );
             plays.push(self.play_of(node, Attempt::routed(program, node, Arc::clone(&self.state), output))?);
         }
         Ok(plays)
@@ -298,7 +301,7 @@ impl Driver {
                 continue;
             }
             let slot = &mut self.slots[position as usize];
-            let Output { writes, route, .. } = slot.output.take().unwrap_or_default();
+            let Record { writes, route, .. } = slot.output.take().unwrap_or_default().into_record();
             carrier.carried.results.push(TaskResult {
                 task,
                 node: next.node.clone(),

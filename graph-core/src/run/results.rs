@@ -160,21 +160,22 @@ impl Driver {
         let Some(task) = cell.task_id() else {
             return;
         };
+        let record = output.record();
         // What the checkpoint's schema has no name for cannot be stored on top of it. The task is then not
         // recorded, and runs again should this superstep be resumed.
         let writes = match &self.older {
-            Some(fields) => fields.stored_writes(&output.writes),
-            None => Some(output.writes.clone()),
+            Some(fields) => fields.stored_writes(&record.writes),
+            None => Some(record.writes.clone()),
         };
         let Some(writes) = writes else { return };
         let result = TaskResult {
             task,
             node: cell.node().clone(),
             writes,
-            route: output.route.clone(),
+            route: record.route.clone(),
             targets: slot.targets.clone(),
-            kept: output.kept.as_deref().cloned(),
-            handled: output.handled.clone(),
+            kept: record.kept.as_deref().cloned(),
+            handled: record.handled.clone(),
         };
         let thread = self.cell.thread.clone();
         self.records.push(Box::pin(async move {

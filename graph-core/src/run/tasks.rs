@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::vec::Vec;
 
 use futures_util::StreamExt;
@@ -40,23 +40,24 @@ pub(super) struct Tasks {
 pub(super) struct Running {
     pub(super) task: u32,
     pub(super) attempt: u32,
-    pub(super) cell: Arc<TaskCell>,
+    /// Gone once it has ended.
+    pub(super) cell: Option<Arc<TaskCell>>,
     pub(super) run: Attempt,
     pub(super) span: Span,
 }
 
 impl Running {
-    fn poll(&mut self, program: &Program, context: &mut Context<'_>) -> Poll<End> {
-        let Self { cell, run, span, .. } = self;
-        let polled = span.within(|| run.poll(program, cell, context));
-        if let Poll::Ready(end) = &polled {
-            match end {
-                End::Finished { targets: Ok(_), .. } => span.outcome(&"finished"),
-                End::Finished { targets: Err(error), .. } | End::Failed(error) => span.outcome(error),
-                End::Paused(_) => span.outcome(&"paused"),
-            }
+    fn poll(&mut self, program: &Program, context: &mut Context<'_>) -> Poll<Attempted> {
+        let Self { task, attempt, cell, run, span } = self;
+        let shared = cell.as_deref().expect("an attempt that ended is not polled");
+        let end = ready!(span.within(|| run.poll(program, shared, context)));
+        match &end {
+            End::Finished { targets: Ok(_), .. } => span.outcome(&"finished"),
+            End::Finished { targets: Err(error), .. } | End::Failed(error) => span.outcome(error),
+            End::Paused(_) => span.outcome(&"paused"),
         }
-        polled
+        let cell = cell.take().expect("it was there");
+        Poll::Ready(Attempted { task: *task, attempt: *attempt, cell, end })
     }
 }
 
@@ -93,9 +94,9 @@ impl Tasks {
             self.launch();
         }
         if let Some(running) = &mut self.inline {
-            let end = poll_fn(|context| running.poll(&self.program, context)).await;
-            let Running { task, attempt, cell, .. } = self.inline.take().expect("it just ran");
-            return Attempted { task, attempt, cell, end };
+            let ended = poll_fn(|context| running.poll(&self.program, context)).await;
+            self.inline = None;
+            return ended;
         }
         loop {
             tokio::select! {
@@ -143,11 +144,7 @@ impl Tasks {
 /// Runs the attempts of a bundle, and says of each how it ended.
 async fn run_all(program: Arc<Program>, bundle: Vec<Running>, sender: mpsc::UnboundedSender<Attempted>) {
     let program = &*program;
-    let runs = bundle.into_iter().map(|mut running| async move {
-        let end = poll_fn(|context| running.poll(program, context)).await;
-        let Running { task, attempt, cell, .. } = running;
-        Attempted { task, attempt, cell, end }
-    });
+    let runs = bundle.into_iter().map(|mut running| poll_fn(move |context| running.poll(program, context)));
     let mut runs: FuturesUnordered<_> = runs.collect();
     while let Some(ended) = runs.next().await {
         // A driver that is gone waits for nothing.

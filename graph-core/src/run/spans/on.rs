@@ -1,5 +1,6 @@
 //! Spans as `tracing` has them.
 
+use std::boxed::Box;
 use std::fmt::Display;
 use std::future::Future;
 
@@ -9,44 +10,53 @@ use tracing::{Instrument, info_span};
 
 use crate::id::{NodeName, RunId, ThreadId};
 
-/// A span; where nobody subscribes, none.
+/// A span; where nobody subscribes, none, which is small to carry.
 #[derive(Clone)]
-pub(in crate::run) struct Span(tracing::Span);
+pub(in crate::run) struct Span(Option<Box<tracing::Span>>);
 
 impl Span {
+    fn of(span: tracing::Span) -> Self {
+        Self((!span.is_disabled()).then(|| Box::new(span)))
+    }
+
     pub(in crate::run) fn none() -> Self {
-        Self(tracing::Span::none())
+        Self(None)
     }
 
     pub(in crate::run) fn run(graph: &NodeName, thread: &ThreadId, run: RunId) -> Self {
         let (graph, thread) = (graph.as_str(), thread.as_str());
-        Self(info_span!(target: "superstep", "run", graph, thread, %run, outcome = Empty))
+        Self::of(info_span!(target: "superstep", "run", graph, thread, %run, outcome = Empty))
     }
 
     /// A superstep of the run whose span is entered.
     pub(in crate::run) fn superstep(step: i64, tasks: usize) -> Self {
-        Self(info_span!(target: "superstep", "superstep", step, tasks))
+        Self::of(info_span!(target: "superstep", "superstep", step, tasks))
     }
 
     /// An attempt of a task of this superstep.
     pub(in crate::run) fn task(&self, node: &NodeName, step: i64, task: u32, attempt: u32) -> Self {
         let node = node.as_str();
-        Self(
-            info_span!(target: "superstep", parent: &self.0, "task", node, step, task, attempt, outcome = Empty),
-        )
+        let superstep = self.0.as_ref().and_then(|superstep| superstep.id());
+        let span = info_span!(
+            target: "superstep", parent: superstep, "task", node, step, task, attempt, outcome = Empty
+        );
+        Self::of(span)
     }
 
     pub(in crate::run) fn outcome(&self, outcome: &dyn Display) {
-        if !self.0.is_none() {
-            self.0.record("outcome", tracing::field::display(outcome));
+        if let Some(span) = &self.0 {
+            span.record("outcome", tracing::field::display(outcome));
         }
     }
 
     pub(in crate::run) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.0.in_scope(work)
+        match &self.0 {
+            Some(span) => span.in_scope(work),
+            None => work(),
+        }
     }
 
     pub(in crate::run) fn around<F: Future>(&self, future: F) -> Instrumented<F> {
-        future.instrument(self.0.clone())
+        future.instrument(self.0.as_deref().cloned().unwrap_or_else(tracing::Span::none))
     }
 }
