@@ -127,3 +127,60 @@ async fn a_kept_state_that_waits_for_an_answer_goes_on_with_it() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn b69_a_branch_goes_on_with_the_state_that_was_kept_where_it_begins() {
+    on_both_savers(|saver| async move {
+        let keeping = || Lens::new().keep("count").take(Inner::ANSWER, Outer::RESULT);
+        let thread = counting_twice(keeping).shared_checkpointer(saver).thread("t");
+        for _ in 0..2 {
+            drop(thread.run(Outer::update()).await.expect("it runs"));
+        }
+        assert_eq!(thread.head().await.expect("it ran").state().result, "4");
+        for (before, expected) in [("first", "4"), ("second", "4")] {
+            let past = thread.before_named(before).await.expect("it was next");
+            let fork = past.fork(before).await.expect("a new name");
+            let state = fork.resume().await.expect("it runs").finished().expect("it finishes");
+            assert_eq!(state.result, expected, "from before {before}");
+        }
+    })
+    .await;
+}
+
+/// So many levels, each of which keeps its state, over the counting graph.
+fn keeping_levels(levels: u32) -> Graph<Inner, Stage> {
+    if levels == 0 {
+        return counting_graph();
+    }
+    let mut g = StateGraph::<Inner, Stage>::new(format!("level {levels}"));
+    let lens = Lens::new().keep("below").take_with(|inner: &Inner| {
+        inner_said(format!("below {}", inner.answer)).answer(inner.answer.clone())
+    });
+    let below = g.subgraph("below", keeping_levels(levels - 1), lens);
+    g.edge(START, below);
+    g.edge(below, END);
+    g.compile().expect("sound")
+}
+
+#[tokio::test]
+async fn b70_every_level_keeps_its_own_state_and_a_branch_has_all_of_them() {
+    on_both_savers(|saver| async move {
+        let mut g = StateGraph::<Outer, Stage>::new("outer");
+        let lens =
+            Lens::new().keep("top").take_with(|inner: &Inner| Outer::update().result(inner.said.join(", ")));
+        let sub = g.subgraph("sub", keeping_levels(2), lens);
+        g.edge(START, sub);
+        g.edge(sub, END);
+        let graph = g.compile().expect("sound").with_context(Stage::default()).shared_checkpointer(saver);
+        let thread = graph.thread("t");
+        let first = thread.run(Outer::update()).await.expect("it runs");
+        assert_eq!(first.state.result, "below 1");
+        for expected in ["below 1, below 2", "below 1, below 2, below 3"] {
+            assert_eq!(thread.run(Outer::update()).await.expect("it runs").state.result, expected);
+        }
+        let past = thread.at(first.checkpoint.expect("it has a store")).await.expect("it is there");
+        let fork = past.fork("f").await.expect("a new name");
+        assert_eq!(fork.run(Outer::update()).await.expect("it runs").state.result, "below 1, below 2");
+    })
+    .await;
+}

@@ -221,3 +221,30 @@ async fn an_edit_inside_one_of_several_subgraphs_changes_only_that_one() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn b45_a_breakpoint_inside_keeps_what_runs_beside_it() {
+    on_both_savers(|saver| async move {
+        let stage = Stage::default();
+        let mut g = StateGraph::<Outer, Stage>::new("g");
+        let inner = g.subgraph("inner", stopping_graph(), lens());
+        let beside = g.node("outer_1", async |calls: Dep<Calls>| {
+            calls.note("outer_1");
+            outer_said("and parallel")
+        });
+        let last = g.node("outer_2", async || outer_said("and back again"));
+        g.edge(START, inner);
+        g.edge(START, beside);
+        g.join([inner, beside], last);
+        g.edge(last, END);
+        let graph = g.compile().expect("sound").with_context(stage.clone()).shared_checkpointer(saver);
+        let thread = graph.thread("1");
+        let run = thread.run(Outer::update().topic("here")).await.expect("it stops");
+        assert!(matches!(run.status, Status::Breakpoint { .. }), "{:?}", run.status);
+        assert_eq!(stage.calls.take_sorted(), ["outer_1", "read"]);
+        let state = thread.resume().await.expect("it goes on").finished().expect("it finishes");
+        assert_eq!(state.said, ["read here", "concluded", "and parallel", "and back again"]);
+        assert_eq!(stage.calls.take(), ["conclude"]);
+    })
+    .await;
+}
