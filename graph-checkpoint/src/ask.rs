@@ -39,8 +39,13 @@ impl AskRow {
 
     fn sum(&self, place: Place) -> i64 {
         let sum = place.sum("ask").bytes(self.interrupt.as_bytes()).text(&self.text);
+        let sum = sum.optional_text(self.answer.as_deref());
+        // As in format 1, which knew no deadlines.
+        if self.deadline.is_none() && self.fallback.is_none() && !self.by_deadline {
+            return sum.finish();
+        }
         let sum = sum.optional_int(self.deadline).optional_text(self.fallback.as_deref());
-        sum.optional_text(self.answer.as_deref()).int(i64::from(self.by_deadline)).finish()
+        sum.int(i64::from(self.by_deadline)).finish()
     }
 
     fn record(self) -> Result<AskRecord, StoreError> {

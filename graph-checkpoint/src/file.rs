@@ -19,7 +19,7 @@ const APPLICATION_ID: u32 = 0x5353_5450;
 
 /// One step of the format each; the file's `user_version` counts those that were taken. A released step is
 /// never changed.
-const MIGRATIONS: &[&str] = &[FORMAT_1];
+const MIGRATIONS: &[&str] = &[FORMAT_1, FORMAT_2];
 
 /// No text or blob may be longer, on the way in and on the way out.
 const LONGEST_VALUE: i32 = 256 << 20;
@@ -56,15 +56,24 @@ CREATE TABLE pending(
 ) STRICT;
 CREATE TABLE ask(
     id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, base INTEGER NOT NULL, interrupt BLOB NOT NULL,
-    text TEXT NOT NULL, deadline INTEGER, fallback TEXT, answer TEXT, by_deadline INTEGER NOT NULL,
-    sum INTEGER NOT NULL, UNIQUE(thread, base, interrupt)
+    text TEXT NOT NULL, answer TEXT, sum INTEGER NOT NULL, UNIQUE(thread, base, interrupt)
 ) STRICT;
-CREATE INDEX ask_open ON ask(deadline, thread, base) WHERE answer IS NULL;
 CREATE TABLE effect(
     id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, base INTEGER NOT NULL, task BLOB NOT NULL,
     name TEXT NOT NULL, key TEXT NOT NULL, occurrence INTEGER NOT NULL, attempt INTEGER NOT NULL,
-    starts INTEGER NOT NULL, token BLOB NOT NULL, outcome TEXT, sum INTEGER NOT NULL, UNIQUE(thread, base, task, name, key, occurrence)
+    outcome TEXT, sum INTEGER NOT NULL, UNIQUE(thread, base, task, name, key, occurrence)
 ) STRICT;
+";
+
+/// Deadlines of questions; starts and idempotency keys of effects. The checksums of rows that were there before
+/// do not cover the new columns, whose defaults say so.
+const FORMAT_2: &str = "
+ALTER TABLE ask ADD COLUMN deadline INTEGER;
+ALTER TABLE ask ADD COLUMN fallback TEXT;
+ALTER TABLE ask ADD COLUMN by_deadline INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX ask_open ON ask(deadline, thread, base) WHERE answer IS NULL;
+ALTER TABLE effect ADD COLUMN starts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE effect ADD COLUMN token BLOB NOT NULL DEFAULT x'00000000000000000000000000000000';
 ";
 
 /// Where the checkpoints are.

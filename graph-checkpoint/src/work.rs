@@ -86,6 +86,10 @@ fn effects(connection: &Connection, seen: Seen) -> Result<Vec<EffectRecord>, Sto
         }
         let outcome = outcome.map(|outcome| serde_json::from_str(&outcome)).transpose();
         let outcome = outcome.map_err(|error| corrupt(at, error))?;
+        let (starts, token) = match starts {
+            0 => (1, IdempotencyKey::derive(&"".into(), id.task, &id.name, &id.key, id.occurrence)),
+            starts => (starts, token),
+        };
         effects.push(EffectRecord { id, attempt, starts, token, outcome });
     }
     Ok(effects)
@@ -97,9 +101,12 @@ type Start = (u32, u32, IdempotencyKey);
 fn effect_sum(place: Place, id: &EffectId, start: Start, outcome: Option<&str>) -> i64 {
     let (attempt, starts, token) = start;
     let sum = place.sum("effect").bytes(id.task.as_bytes()).text(&id.name).text(&id.key);
-    let sum = sum.int(i64::from(id.occurrence)).int(i64::from(attempt));
-    let sum = sum.int(i64::from(starts)).bytes(token.as_bytes());
-    sum.optional_text(outcome).finish()
+    let sum = sum.int(i64::from(id.occurrence)).int(i64::from(attempt)).optional_text(outcome);
+    // A row of format 1, which counted no starts and knew no keys.
+    if starts == 0 {
+        return sum.finish();
+    }
+    sum.int(i64::from(starts)).bytes(token.as_bytes()).finish()
 }
 
 /// Stores that an effect starts, in the place of what an earlier attempt left.
