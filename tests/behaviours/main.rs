@@ -4,6 +4,7 @@
 
 mod blocking;
 mod breakpoints;
+mod cache;
 mod cancellation;
 mod concurrency;
 mod deadlines;

@@ -2,9 +2,10 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use superstep::node::node;
+use superstep::node::{Cache, node};
 use superstep::prelude::*;
 
 #[derive(State, Clone, Debug, Default)]
@@ -96,5 +97,21 @@ async fn closures_are_nodes() -> super::Result {
     g.edge(write, END);
     let essay = g.compile()?.run(Essay::update().topic("Rust")).await?.finished()?;
     assert_eq!(essay.draft, "About Rust");
+    Ok(())
+}
+
+#[tokio::test]
+async fn results_are_used_again() -> super::Result {
+    let mut g = StateGraph::<Essay, Deps>::new("essay");
+    let write = g.node("write", write);
+    g.policy(write)
+        .cache(Cache::new().key(|essay: &Essay| essay.topic.clone()).time_to_live(Duration::from_secs(60)));
+    g.edge(START, write);
+    g.edge(write, END);
+    let essays = g.compile()?.with_context(Deps { llm: Llm, names: Arc::default() });
+    for _ in 0..2 {
+        let essay = essays.run(Essay::update().topic("Rust")).await?.finished()?;
+        assert_eq!(essay.draft, "<Rust>");
+    }
     Ok(())
 }

@@ -41,6 +41,8 @@ pub(crate) use check::caught;
 pub(crate) use exit::ExitType;
 pub(crate) use handle::{Target, each_item, to_node};
 pub(crate) use program::NodeProgram;
+#[cfg(feature = "tokio")]
+pub(crate) use program::Router;
 pub(crate) use select::Selected;
 pub(crate) use topology::Join;
 #[cfg(test)]

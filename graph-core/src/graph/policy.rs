@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::time::Duration;
 
 use super::builder::StateGraph;
-use crate::node::{NoInput, OnMismatch, OnUnknown, Policy, Retry};
+use crate::node::{Cache, NoInput, OnMismatch, OnUnknown, Policy, Retry};
 use crate::state::State;
 
 /// The policies of one node, to be set. It knows what the node takes and decides.
@@ -48,6 +48,15 @@ impl<'g, S: State, C: Send + Sync + 'static, In, Out> PolicyOf<'g, S, C, In, Out
     /// that start or end, and [`TaskInfo::heartbeat`](crate::node::TaskInfo::heartbeat).
     pub fn idle_timeout(self, timeout: Duration) -> Self {
         self.set(|policy| policy.idle_timeout = Some(timeout))
+    }
+
+    /// Uses what the node returned again in the place of running it. Where that is kept is said by
+    /// `graph.cache(..)`: in memory, for the compiled graph, unless a store is given.
+    ///
+    /// A result that is used again is marked so in the events of the run. The errors of a node are not kept, and
+    /// neither are the results of its error handler. A cache that cannot be read or written is as good as none.
+    pub fn cache(self, cache: Cache<S>) -> Self {
+        self.set(|policy| policy.cache = Some(cache.into_policy()))
     }
 
     /// Runs the node when nothing else is left to run, and then once, whatever led to it meanwhile. Of several

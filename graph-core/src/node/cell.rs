@@ -42,6 +42,8 @@ pub(crate) struct RunCell {
     pub(crate) surroundings: Arc<dyn Any + Send + Sync>,
     /// The graph's store, told the time by the run.
     pub(crate) store: Option<Store>,
+    /// Where nodes' results are kept that are used again.
+    pub(crate) cache: Option<Store>,
     /// The caller's entries for the checkpoints of the run.
     pub(crate) metadata: BTreeMap<String, Json>,
     pub(crate) revoked: Revoked,

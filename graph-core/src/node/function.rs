@@ -84,6 +84,8 @@ pub struct Done {
     pub(crate) route: Option<Box<dyn Any + Send>>,
     /// Where a subgraph that keeps its state goes on.
     pub(crate) kept: Option<Box<Kept>>,
+    /// Whether it is what an earlier run of the node gave.
+    pub(crate) cached: bool,
 }
 
 pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Done, NodeError>> + Send>>;
@@ -116,6 +118,7 @@ pub(crate) fn done<S: State, R: Send + 'static>(output: Output<S, R>) -> Done {
         // A zero-sized route, `()` above all, costs no allocation.
         route: Some(Box::new(output.route)),
         kept: None,
+        cached: false,
     }
 }
 

@@ -11,6 +11,7 @@ mod ambient;
 mod ask;
 #[cfg(feature = "tokio")]
 mod blocking;
+mod cache;
 mod cell;
 mod context;
 mod describe;
@@ -35,6 +36,7 @@ pub use ambient::Ambient;
 pub use ask::Ask;
 #[cfg(feature = "tokio")]
 pub use blocking::{Blocking, ByThread, blocking};
+pub use cache::Cache;
 pub use context::{Dep, FromRef};
 pub(crate) use describe::AskDescription;
 pub use describe::NodeDescription;
@@ -99,6 +101,7 @@ pub use superstep_macros::FromRef;
 /// ```
 pub use superstep_macros::node;
 
+pub(crate) use cache::CachePolicy;
 pub(crate) use cell::{CustomSink, HANDLER, RunCell, TaskCell, TaskFacts};
 pub(crate) use describe::{InputDescription, effect_ask, short_type_name};
 pub(crate) use effect_question::EFFECT_ARGUMENT;

@@ -5,11 +5,14 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
+use super::cache::CachePolicy;
 use crate::error::{NodeError, NodeErrorKind};
 
 /// How a node is run.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
+    /// When what the node returned is used again.
+    pub(crate) cache: Option<CachePolicy>,
     /// The first one that covers an error decides about it.
     pub(crate) retries: Vec<Retry>,
     pub(crate) timeout: Option<Duration>,

@@ -10,6 +10,7 @@ use std::vec::Vec;
 
 use tokio::time::Sleep;
 
+use super::cached;
 use super::timers::Timers;
 use crate::checkpoint::{AskRecord, FailureRecord, Handled, Kept, RouteRecord};
 use crate::error::{EffectError, NodeError, NodeErrorKind};
@@ -58,9 +59,11 @@ pub(crate) struct Record {
     pub(crate) kept: Option<Box<Kept>>,
     /// The node's failure, where this is its error handler's.
     pub(crate) handled: Option<Box<Handled>>,
+    /// Whether it is what an earlier run of the node gave.
+    pub(crate) cached: bool,
 }
 
-static NOTHING: Record = Record { writes: Vec::new(), route: None, kept: None, handled: None };
+static NOTHING: Record = Record { writes: Vec::new(), route: None, kept: None, handled: None, cached: false };
 
 /// How an attempt ended.
 pub(crate) enum End {
@@ -136,7 +139,13 @@ impl Attempt {
                 Some(_) => code.handler.as_ref().map(|handler| &handler.code),
             };
             let start = start.expect("only nodes with code are run");
-            match caught(|| start.start(task)) {
+            let started = match (&code.policy.cache, &cell.run.cache, &self.failure) {
+                (Some(policy), Some(store), None) => {
+                    caught(|| cached::start(policy, store, program, self.node, task))
+                }
+                _ => caught(|| start.start(task)),
+            };
+            match started {
                 Ok(running) => {
                     // The time of an attempt begins when it does, not when it was planned.
                     if self.failure.is_none() {
@@ -213,15 +222,16 @@ impl Attempt {
     }
 
     fn output(&self, code: &NodeProgram, done: Done) -> Result<Output, CodecError> {
-        let Done { update, route: decision, kept } = done;
+        let Done { update, route: decision, kept, cached } = done;
         let mut output = Output { update, decision, record: None };
         if let Some(failure) = &self.failure {
             let handled =
                 Handled { error: failure.error.clone(), attempts: failure.attempts, instead: false };
             output.record.get_or_insert_default().handled = Some(Box::new(handled));
         }
-        if kept.is_some() {
-            output.record.get_or_insert_default().kept = kept;
+        if kept.is_some() || cached {
+            let record = output.record.get_or_insert_default();
+            (record.kept, record.cached) = (kept, cached);
         }
         if self.logged {
             let record = output.record.get_or_insert_default();

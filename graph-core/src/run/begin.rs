@@ -127,6 +127,7 @@ pub(super) fn driver(
         kept: Mutex::default(),
         surroundings: Arc::new(surroundings),
         store: runtime.store.as_ref().map(|store| store.told_by(AmbientClock(Arc::clone(&runtime.ambient)))),
+        cache: runtime.cache.as_ref().map(|store| store.told_by(AmbientClock(Arc::clone(&runtime.ambient)))),
         metadata,
         revoked: Revoked::default(),
     };
@@ -267,7 +268,7 @@ fn stored_output(
         reason,
     })?;
     let TaskResult { route, kept, handled, .. } = result.clone();
-    Ok(Output::stored(update, Record { writes, route, kept: kept.map(Box::new), handled }))
+    Ok(Output::stored(update, Record { writes, route, kept: kept.map(Box::new), handled, cached: false }))
 }
 
 fn stored_targets(

@@ -95,6 +95,9 @@ pub enum EventKind {
         route: Option<String>,
         /// Whether the result was recorded by an earlier run, so that the task did not run now.
         recorded: bool,
+        /// Whether the result is from the node's cache, so that the node did not run now.
+        #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+        cached: bool,
     },
     /// What a task that finished has written, by the names of the fields. Built for [`View::Updates`] only.
     Update {

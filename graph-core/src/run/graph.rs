@@ -22,7 +22,7 @@ use crate::graph::{BuildError, NodeRef, Program, StateGraph};
 use crate::id::{Fingerprint, NodeName, ThreadId};
 use crate::run::error::ThreadError;
 use crate::state::{Change, ErasedState, FieldId, IntoInput, State};
-use crate::store::Store;
+use crate::store::{MemoryStore, Store};
 
 /// A compiled graph over states `S` that still needs a context of type `C`; with `C = ()`, one that is ready
 /// to run.
@@ -42,6 +42,8 @@ pub(super) struct Runtime {
     pub(super) observers: Vec<Arc<dyn Observer>>,
     pub(super) ambient: Arc<dyn Ambient>,
     pub(super) store: Option<Store>,
+    /// Where nodes' results are kept that are used again; `None` where none are.
+    pub(super) cache: Option<Store>,
     pub(super) limits: Limits,
     pub(super) step_timeout: Option<Duration>,
     /// Those that nodes declare.
@@ -60,12 +62,14 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     /// Every problem that the graph has, at once.
     pub fn compile(self) -> Result<Graph<S, C>, BuildError> {
         let program = Arc::new(self.build()?);
+        let caches = program.nodes.iter().any(|node| node.policy.cache.is_some());
         let runtime = Runtime {
             context: Arc::new(()),
             saver: None,
             observers: Vec::new(),
             ambient: Arc::new(System),
             store: None,
+            cache: caches.then(|| Store::new(MemoryStore::new())),
             limits: Limits::default(),
             step_timeout: None,
             breakpoints: program.breakpoints(),
@@ -103,6 +107,17 @@ impl<S: State, C> Graph<S, C> {
             runtime.saver = Some(saver);
             runtime.registered = Arc::default();
         })
+    }
+
+    /// Keeps the results of nodes with a [`Cache`](crate::node::Cache) in `store`, so that other programs and
+    /// later ones use them, too. Without it they are kept in memory, for the compiled graph.
+    #[must_use]
+    pub fn cache(self, store: impl Into<Store>) -> Self {
+        self.with(|runtime| runtime.cache = Some(store.into()))
+    }
+
+    pub(super) fn runtime(&self) -> &Runtime {
+        &self.runtime
     }
 
     /// Gives the nodes a store of values that outlive threads: they take it as an argument of type

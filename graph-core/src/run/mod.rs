@@ -21,6 +21,7 @@ mod ambient;
 mod attempt;
 mod begin;
 mod breakpoints;
+mod cached;
 mod commit;
 mod described;
 mod driver;

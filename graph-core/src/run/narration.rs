@@ -31,6 +31,7 @@ impl Driver {
                     .and_then(|output| output.record().route.as_ref())
                     .map(|route| route.case.clone()),
                 recorded,
+                cached: output.is_some_and(|output| output.record().cached),
             }
         });
         self.update(task, recorded);

@@ -228,7 +228,13 @@ impl Driver {
             let writes = update.encode().map_err(codec)?;
             let output = Output::stored(
                 update,
-                Record { writes, route: task.route.clone(), kept: None, handled: task.handled.clone() },
+                Record {
+                    writes,
+                    route: task.route.clone(),
+                    kept: None,
+                    handled: task.handled.clone(),
+                    cached: false,
+                },
             );
             plays.push(self.play_of(node, Attempt::routed(program, node, Arc::clone(&self.state), output))?);
         }

@@ -162,7 +162,12 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
                 let update = self.lens.leave(&state, &ended.delta);
                 let update = update.map_err(|error| NodeError::new(NodeErrorKind::Codec, error))?;
                 let route = (self.lens.decide)(ended.exit.as_ref());
-                Ok(Done { update: Some(Box::new(update)), route: Some(Box::new(route)), kept: None })
+                Ok(Done {
+                    update: Some(Box::new(update)),
+                    route: Some(Box::new(route)),
+                    kept: None,
+                    cached: false,
+                })
             }
             Status::LimitReached { limit } => {
                 let graph = self.runtime.program.topology.name();

@@ -1,0 +1,96 @@
+//! When what a node returned may be used again.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+use core::fmt;
+use core::marker::PhantomData;
+use core::time::Duration;
+
+use serde::Serialize;
+
+use crate::state::{CodecError, ErasedState, Json, Lifetime, State};
+
+/// When what a node returned is used again in the place of running it: for the same key, within a time to live.
+///
+/// The key is the whole state that the node sees, unless [`key`](Self::key) says what of it counts; the item of
+/// `each` always counts. Fields that are not stored neither count nor come back.
+///
+/// ```
+/// # extern crate superstep_core as superstep;
+/// use std::time::Duration;
+/// use superstep::node::Cache;
+/// # use superstep::state::State;
+/// # #[derive(State, Clone, Default)]
+/// # struct Essay { topic: String }
+///
+/// let cache = Cache::new().key(|essay: &Essay| essay.topic.clone()).time_to_live(Duration::from_secs(60));
+/// # let _ = cache;
+/// ```
+pub struct Cache<S> {
+    policy: CachePolicy,
+    state: PhantomData<fn(S)>,
+}
+
+/// From the state to what counts of it.
+type KeyOf = Arc<dyn Fn(&dyn ErasedState) -> Result<Json, CodecError> + Send + Sync>;
+
+/// A [`Cache`] without its type.
+#[derive(Clone)]
+pub(crate) struct CachePolicy {
+    pub(crate) time_to_live: Option<Duration>,
+    pub(crate) key: KeyOf,
+}
+
+impl<S: State> Cache<S> {
+    /// For ever, by the whole state.
+    #[must_use]
+    pub fn new() -> Self {
+        let fields = S::schema();
+        let key = move |state: &dyn ErasedState| {
+            let stored = fields.ids().filter(|field| fields.field(*field).lifetime != Lifetime::Unstored);
+            let values = stored.map(|field| state.encode_field(field));
+            Json::encode(&values.collect::<Result<Vec<_>, _>>()?)
+        };
+        Self { policy: CachePolicy { time_to_live: None, key: Arc::new(key) }, state: PhantomData }
+    }
+
+    /// By what `key` makes of the state.
+    #[must_use]
+    pub fn key<K: Serialize>(mut self, key: impl Fn(&S) -> K + Send + Sync + 'static) -> Self {
+        self.policy.key = Arc::new(move |state| {
+            let state: &dyn Any = state;
+            Json::encode(&key(state.downcast_ref().expect("the driver owns the state of this graph")))
+        });
+        self
+    }
+
+    /// For so long.
+    #[must_use]
+    pub fn time_to_live(mut self, time: Duration) -> Self {
+        self.policy.time_to_live = Some(time);
+        self
+    }
+
+    pub(crate) fn into_policy(self) -> CachePolicy {
+        self.policy
+    }
+}
+
+impl<S: State> Default for Cache<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S> fmt::Debug for Cache<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").field("time_to_live", &self.policy.time_to_live).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for CachePolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CachePolicy").field("time_to_live", &self.time_to_live).finish_non_exhaustive()
+    }
+}
