@@ -6,19 +6,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+use superstep::checkpoint::{Checkpoint, Checkpointer};
 use superstep::error::NodeError;
 use superstep::graph::{END, NodeRef, PolicyOf, START, StateGraph, Targets, each, to};
 use superstep::node::{Ask, Dep, Effects, Input, NoInput, OnUnknown, Retry, Snapshot, Takes, TaskInfo};
 use superstep::route::Route;
-use superstep::run::{Ambient, CancellationToken, Graph, Interrupt, Run, RunError, Status, Thread};
+use superstep::run::{Ambient, CancellationToken, Graph, Interrupt, Lens, Run, RunError, Status, Thread};
 use superstep::state::{Json, Update};
 use uuid::Uuid;
 
 use crate::failing::{FAILURE, Failing};
-use crate::reference::{Ending, Told};
+use crate::reference::{Ending, INNER_LIMIT, Told, one_of};
 use crate::spec::{Kind, Said, Spec, Way, World, picks};
-use crate::stage::{Shared, Stage, Trouble};
+use crate::stage::{Shared, Stage, TOLD, Trouble};
+use superstep::id::{NodeName, ThreadId};
 
 #[derive(Route, Serialize, Deserialize)]
 enum Pick {
@@ -102,10 +105,33 @@ impl Handles {
     }
 }
 
+/// A subgraph shares what is collected, and sees the rest.
+fn shown<In>(lens: Lens<World, World, In>) -> Lens<World, World, In> {
+    lens.share(World::LOG, World::LOG)
+        .share(World::TOTAL, World::TOTAL)
+        .give(World::LAST, World::LAST)
+        .give(World::BELL, World::BELL)
+}
+
 fn register(g: &mut StateGraph<World, Stage>, spec: &Arc<Spec>) -> Handles {
     let mut handles = Handles { nodes: BTreeMap::new(), workers: BTreeMap::new() };
     for (position, node) in spec.nodes.iter().enumerate() {
         let acts = Arc::clone(spec);
+        if let Some(inner) = &node.inner {
+            let graph = compiled(inner).expect("it has been tried").recursion_limit(INNER_LIMIT);
+            match node.kind {
+                Kind::Worker { .. } => {
+                    let begin = |item: &u32| World::update().one(one_of(*item));
+                    let lens = shown(Lens::new().item(begin));
+                    handles.workers.insert(position, g.subgraph(node.name, graph, lens));
+                }
+                _ => {
+                    let lens = shown(Lens::new().give(World::ONE, World::ONE));
+                    handles.nodes.insert(position, Targetable::Plain(g.subgraph(node.name, graph, lens)));
+                }
+            }
+            continue;
+        }
         match node.kind {
             Kind::Plain { .. } => {
                 let act = move |world: Snapshot<World>,
@@ -115,7 +141,7 @@ fn register(g: &mut StateGraph<World, Stage>, spec: &Arc<Spec>) -> Handles {
                                 stage: Dep<Shared>| {
                     let acts = Arc::clone(&acts);
                     async move {
-                        stage.perform(&task, None, &ask, &fx).await?;
+                        stage.perform(&task, None, &world.one, &ask, &fx).await?;
                         Ok::<_, NodeError>(update(acts.nodes[position].says(None, &world)))
                     }
                 };
@@ -129,7 +155,7 @@ fn register(g: &mut StateGraph<World, Stage>, spec: &Arc<Spec>) -> Handles {
                                 stage: Dep<Shared>| {
                     let acts = Arc::clone(&acts);
                     async move {
-                        stage.perform(&task, None, &ask, &fx).await?;
+                        stage.perform(&task, None, &world.one, &ask, &fx).await?;
                         let said = update(acts.nodes[position].says(None, &world));
                         Ok::<_, NodeError>((said, Pick::of(picks(&world, 3))))
                     }
@@ -145,7 +171,7 @@ fn register(g: &mut StateGraph<World, Stage>, spec: &Arc<Spec>) -> Handles {
                                 stage: Dep<Shared>| {
                     let acts = Arc::clone(&acts);
                     async move {
-                        stage.perform(&task, Some(*item), &ask, &fx).await?;
+                        stage.perform(&task, Some(*item), &world.one, &ask, &fx).await?;
                         Ok::<_, NodeError>(update(acts.nodes[position].says(Some(*item), &world)))
                     }
                 };
@@ -157,19 +183,23 @@ fn register(g: &mut StateGraph<World, Stage>, spec: &Arc<Spec>) -> Handles {
 }
 
 /// Tries once more, also what may have happened.
-fn patient<In, Out>(policy: PolicyOf<'_, World, Stage, In, Out>) {
-    policy.retry(Retry::fixed(2, Duration::ZERO)).on_unknown(OnUnknown::Retry);
+fn patient<In, Out>(policy: PolicyOf<'_, World, Stage, In, Out>, deferred: bool) {
+    let policy = policy.retry(Retry::fixed(2, Duration::ZERO)).on_unknown(OnUnknown::Retry);
+    if deferred {
+        policy.defer();
+    }
 }
 
 fn wire(g: &mut StateGraph<World, Stage>, spec: &Spec, handles: &Arc<Handles>) {
-    for handle in handles.nodes.values() {
+    for (position, handle) in &handles.nodes {
+        let deferred = spec.nodes[*position].deferred;
         match *handle {
-            Targetable::Plain(node) => patient(g.policy(node)),
-            Targetable::Routed(node) => patient(g.policy(node)),
+            Targetable::Plain(node) => patient(g.policy(node), deferred),
+            Targetable::Routed(node) => patient(g.policy(node), deferred),
         }
     }
     for worker in handles.workers.values() {
-        patient(g.policy(*worker));
+        patient(g.policy(*worker), false);
     }
     for node in &spec.start {
         g.edge(START, handles.targets(&[Way::To(*node)]));
@@ -232,6 +262,9 @@ fn join(g: &mut StateGraph<World, Stage>, spec: &Spec, handles: &Handles) {
 
 /// The graph of a spec; one that no compiler would refuse.
 pub(crate) fn graph(spec: &mut Spec) -> Graph<World, Stage> {
+    for inner in spec.nodes.iter_mut().filter_map(|node| node.inner.as_deref_mut()) {
+        graph(inner);
+    }
     if let Ok(graph) = compiled(spec) {
         return graph;
     }
@@ -248,6 +281,9 @@ fn compiled(spec: &Spec) -> Result<Graph<World, Stage>, superstep::graph::BuildE
     join(&mut g, &spec, &handles);
     g.compile()
 }
+
+/// The thread of the graph at the top.
+const TOP: &str = "t";
 
 /// How a graph is to be run.
 pub(crate) struct Play {
@@ -283,10 +319,10 @@ impl Play {
             backstage.pace = self.pace;
             backstage.trouble = self.trouble.clone();
         }
-        let graph =
-            graph.clone().with_context(stage.clone()).checkpointer(Failing::new(stage.shared.clone()));
+        let saver: Arc<dyn Checkpointer> = Arc::new(Failing::new(stage.shared.clone()));
+        let graph = graph.clone().with_context(stage.clone()).shared_checkpointer(Arc::clone(&saver));
         let graph = graph.ambient(Counting::default()).max_concurrency(self.at_once);
-        let thread = graph.thread("t");
+        let thread = graph.thread(TOP);
         let mut troubled = false;
         let mut polls = match self.trouble {
             Trouble::Drop(polls) => polls,
@@ -308,8 +344,11 @@ impl Play {
                     break Ending::Conflict { field, first: first.to_string(), second: second.to_string() };
                 }
                 Some(Err(RunError::Node(failure))) => {
-                    let why = failure.error.to_string();
-                    assert!(why == "it was told to" || why.contains(FAILURE), "{why}");
+                    let why = whole(failure.error.source());
+                    if why.contains("supersteps and is not finished") || why.contains("in one superstep") {
+                        break Ending::Broken;
+                    }
+                    assert!(why.contains(TOLD) || why.contains(FAILURE), "{why}");
                 }
                 Some(Err(error)) if matches!(self.trouble, Trouble::Store(..)) => {
                     assert!(error.to_string().contains(FAILURE), "{error}");
@@ -320,7 +359,8 @@ impl Play {
             assert!(!troubled || matches!(self.trouble, Trouble::Ask(..)), "trouble comes once");
             troubled = true;
         };
-        let (told, texts) = checkpoints(&thread).await;
+        let mut texts = Vec::new();
+        let told = checkpoints(&graph, thread.id().clone(), &mut texts).await.expect("it ran");
         Played { told, texts, ending, stage: stage.shared, troubled }
     }
 
@@ -359,19 +399,58 @@ impl Play {
     }
 }
 
-async fn checkpoints(thread: &Thread<World>) -> (Vec<Told>, Vec<String>) {
-    let history = thread.history().expect("there is a saver").collect().await;
-    let (mut told, mut texts) = (Vec::new(), Vec::new());
-    for summary in history.expect("memory does not fail").iter().rev() {
-        let past = thread.at(summary.id).await.expect("it is in the history");
-        let names = |names: &[superstep::id::NodeName]| names.iter().map(ToString::to_string).collect();
-        texts.push(serde_json::to_string(&past.loaded().checkpoint).expect("it is stored as JSON"));
-        told.push(Told {
-            step: summary.step,
-            ran: names(&summary.ran),
-            next: names(&summary.next),
-            world: past.into_state(),
-        });
+/// The checkpoints of a thread and of those below it; `None` when there is no such thread.
+fn checkpoints<'a>(
+    graph: &'a Graph<World>,
+    thread: ThreadId,
+    texts: &'a mut Vec<String>,
+) -> BoxFuture<'a, Option<Vec<Told>>> {
+    Box::pin(async move {
+        let on = graph.thread(thread.clone());
+        let history = on.history().expect("there is a saver").collect().await.ok()?;
+        if history.is_empty() {
+            return None;
+        }
+        let (mut told, mut next) = (Vec::new(), Vec::new());
+        for summary in history.iter().rev() {
+            let past = on.at(summary.id).await.expect("it is in the history");
+            let names = |names: &[NodeName]| names.iter().map(ToString::to_string).collect();
+            let mut inside = Vec::new();
+            for task in std::mem::take(&mut next) {
+                inside.extend(checkpoints(graph, thread.below(task), texts).await);
+            }
+            let checkpoint = &past.loaded().checkpoint;
+            next = checkpoint
+                .frontier
+                .tasks
+                .iter()
+                .map(|task| task.id(checkpoint.id, checkpoint.step))
+                .collect();
+            texts.push(text_of(checkpoint, thread.as_str() == TOP));
+            told.push(Told {
+                step: summary.step,
+                ran: names(&summary.ran),
+                next: names(&summary.next),
+                world: past.into_state(),
+                inside,
+            });
+        }
+        Some(told)
+    })
+}
+
+/// A checkpoint as it is stored. Below the top ids come in the order in which subgraphs run, so they are left out.
+fn text_of(checkpoint: &Checkpoint, with_ids: bool) -> String {
+    let text = serde_json::to_string(checkpoint).expect("it is stored as JSON");
+    if with_ids {
+        return text;
     }
-    (told, texts)
+    let ids = [Some(checkpoint.id), checkpoint.parent];
+    ids.iter().flatten().fold(text, |text, id| text.replace(&id.to_string(), "#"))
+}
+
+/// An error with its causes.
+fn whole(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -64,6 +64,10 @@ pub(crate) struct Node {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     pub(crate) writes: Writes,
+    /// Waits until nothing else is left to run.
+    pub(crate) deferred: bool,
+    /// The subgraph that it is, instead of a function.
+    pub(crate) inner: Option<Box<Spec>>,
 }
 
 #[derive(Clone, Debug)]
@@ -74,8 +78,20 @@ pub(crate) struct Spec {
     pub(crate) joins: Vec<(Vec<usize>, usize)>,
 }
 
-/// Names whose order as strings is neither that of numbers nor that of registration.
-const NAMES: [&str; 9] = ["b", "a2", "a10", "A", "z", "Z", "é", "a", "w_"];
+/// Names whose order as strings is neither that of numbers nor that of registration, for each level.
+const NAMES: [[&str; 9]; 3] = [
+    ["b", "a2", "a10", "A", "z", "Z", "é", "a", "w_"],
+    ["q", "p2", "p10", "P", "y", "Y", "è", "p", "v_"],
+    ["h", "g2", "g10", "G", "x", "X", "ê", "g", "u_"],
+];
+
+/// Whether a node of this name is one of the graph at the top.
+pub(crate) fn is_top(name: &str) -> bool {
+    NAMES[0].contains(&name)
+}
+
+/// The deepest level: a subgraph of a subgraph.
+const DEEPEST: usize = 2;
 
 impl Node {
     /// What a task of the node writes, seeing `world`.
@@ -110,9 +126,9 @@ pub(crate) fn picks(world: &World, cases: usize) -> usize {
 /// What a strategy draws; indices are taken modulo what there is.
 #[derive(Clone, Debug)]
 struct Drawn {
-    plain: Vec<(Vec<usize>, Option<DrawnBranch>, DrawnWrites)>,
-    routed: Vec<([Vec<DrawnWay>; 3], DrawnWrites)>,
-    workers: Vec<(Vec<usize>, DrawnWrites)>,
+    plain: Vec<(Vec<usize>, Option<DrawnBranch>, DrawnNode)>,
+    routed: Vec<([Vec<DrawnWay>; 3], DrawnNode)>,
+    workers: Vec<(Vec<usize>, DrawnNode)>,
     joins: Vec<(Vec<usize>, usize)>,
     start: Vec<usize>,
 }
@@ -120,13 +136,19 @@ struct Drawn {
 type DrawnBranch = [Vec<DrawnWay>; 2];
 type DrawnWay = (bool, usize, u32);
 type DrawnWrites = (bool, u8, u8, u8);
+/// What it writes, whether it is deferred, and the subgraph that it is.
+type DrawnNode = (DrawnWrites, bool, Option<Box<Drawn>>);
 
 impl Drawn {
-    fn spec(self) -> Spec {
+    fn spec(self, level: usize) -> Spec {
         let (plain, routed, workers) = (self.plain.len(), self.routed.len(), self.workers.len());
         let nodes = plain + routed;
-        let edges = |drawn: &[usize]| {
-            let mut edges: Vec<usize> = drawn.iter().map(|edge| edge % nodes).collect();
+        // Below the top most edges lead onwards: a subgraph that goes round in circles is never finished.
+        let onwards = |from: usize, to: usize| level == 0 || from >= plain || to > from;
+        let edges = |drawn: &[usize], from: Option<usize>| {
+            let edges = drawn.iter().map(|edge| edge % nodes);
+            let mut edges: Vec<usize> =
+                edges.filter(|to| from.is_none_or(|from| onwards(from, *to))).collect();
             edges.dedup();
             edges
         };
@@ -135,23 +157,23 @@ impl Drawn {
             (_, node, _) => Way::To(node % nodes),
         };
         let ways = |drawn: &Vec<DrawnWay>| drawn.iter().map(way).collect::<Vec<_>>();
-        let mut kinds: Vec<(Kind, DrawnWrites)> = Vec::new();
-        for (to, branch, writes) in &self.plain {
-            let branch = branch.as_ref().map(|[a, b]| [ways(a), ways(b)]);
-            kinds.push((Kind::Plain { edges: edges(to), branch }, *writes));
+        let mut kinds: Vec<(Kind, DrawnNode)> = Vec::new();
+        for (position, (to, branch, node)) in self.plain.into_iter().enumerate() {
+            let branch = branch.map(|[a, b]| [ways(&a), ways(&b)]);
+            kinds.push((Kind::Plain { edges: edges(&to, Some(position)), branch }, node));
         }
-        for (position, ([a, b, c], writes)) in self.routed.iter().enumerate() {
-            let mut cases = [ways(a), ways(b), ways(c)];
+        for (position, ([a, b, c], node)) in self.routed.into_iter().enumerate() {
+            let mut cases = [ways(&a), ways(&b), ways(&c)];
             // Every worker is reached from somewhere.
             for worker in (0..workers).filter(|worker| worker % routed == position) {
                 cases[1].push(Way::Each(nodes + worker, 2));
             }
-            kinds.push((Kind::Routed { cases }, *writes));
+            kinds.push((Kind::Routed { cases }, node));
         }
         // Without a route nothing leads to a worker.
         if routed > 0 {
-            for (to, writes) in &self.workers {
-                kinds.push((Kind::Worker { edges: edges(to) }, *writes));
+            for (to, node) in self.workers {
+                kinds.push((Kind::Worker { edges: edges(&to, None) }, node));
             }
         }
         let unrouted: Vec<usize> = (0..plain).chain(nodes..kinds.len()).collect();
@@ -170,17 +192,23 @@ impl Drawn {
             }
             (sources.len() > 1).then_some((sources, target))
         });
-        let nodes = kinds.into_iter().zip(NAMES).map(|((kind, writes), name)| Node {
-            name,
-            kind,
-            writes: Writes {
-                total: writes.0,
-                one: writes.1 == 0,
-                overwrite: writes.2 == 0,
-                bell: writes.3 == 0,
-            },
-        });
-        let spec = Spec { joins: joins.collect(), start: edges(&self.start), nodes: nodes.collect() };
+        let nodes =
+            kinds.into_iter().zip(NAMES[level]).map(|((kind, (writes, deferred, inner)), name)| Node {
+                name,
+                // Who takes items cannot wait, and what a subgraph decides is not drawn.
+                deferred: deferred && !matches!(kind, Kind::Worker { .. }),
+                inner: inner
+                    .filter(|_| !matches!(kind, Kind::Routed { .. }))
+                    .map(|inner| Box::new(inner.spec(level + 1))),
+                kind,
+                writes: Writes {
+                    total: writes.0,
+                    one: writes.1 == 0,
+                    overwrite: writes.2 == 0,
+                    bell: writes.3 == 0,
+                },
+            });
+        let spec = Spec { joins: joins.collect(), start: edges(&self.start, None), nodes: nodes.collect() };
         spec.reachable(plain + routed)
     }
 }
@@ -206,7 +234,8 @@ impl Spec {
         }
     }
 
-    fn leads_to(&self, node: usize) -> Vec<usize> {
+    /// Where the edges and the decisions of a node may lead.
+    pub(crate) fn leads_to(&self, node: usize) -> Vec<usize> {
         let to = |way: &Way| match way {
             Way::To(node) | Way::Each(node, _) => *node,
         };
@@ -221,23 +250,36 @@ impl Spec {
     }
 }
 
-/// Random graphs of at most eight nodes.
+/// Random graphs of at most eight nodes, some of which are smaller graphs.
 pub(crate) fn specs() -> impl Strategy<Value = Spec> {
+    drawn(0).prop_map(|drawn| drawn.spec(0))
+}
+
+fn drawn(level: usize) -> BoxedStrategy<Drawn> {
     let way = || (any::<bool>(), 0..20usize, 0..8u32);
     let ways = move || vec(way(), 0..3);
     let edges = || vec(0..20usize, 0..3);
     let writes = || (any::<bool>(), 0..12u8, 0..10u8, 0..12u8);
     let branch = move || proptest::option::weighted(0.4, [ways(), ways()]);
+    let node = move || {
+        let inner = if level < DEEPEST {
+            proptest::option::weighted(0.15, drawn(level + 1).prop_map(Box::new)).boxed()
+        } else {
+            Just(None).boxed()
+        };
+        (writes(), proptest::bool::weighted(0.2), inner)
+    };
+    let (most, few) = if level == 0 { (5, 3) } else { (4, 2) };
     let drawn = (
-        vec((edges(), branch(), writes()), 1..5),
-        vec(([ways(), ways(), ways()], writes()), 0..3),
-        vec((edges(), writes()), 0..3),
-        vec((vec(0..20usize, 2..4), 0..20usize), 0..3),
+        vec((edges(), branch(), node()), 1..most),
+        vec(([ways(), ways(), ways()], node()), 0..few),
+        vec((edges(), node()), 0..few),
+        vec((vec(0..20usize, 2..4), 0..20usize), 0..few),
         vec(0..20usize, 1..3),
     );
-    drawn.prop_map(|(plain, routed, workers, joins, start)| {
+    let drawn = drawn.prop_map(|(plain, routed, workers, joins, start)| {
         let workers = if routed.is_empty() { Vec::new() } else { workers };
-        let drawn = Drawn { plain, routed, workers, joins, start };
-        drawn.spec()
-    })
+        Drawn { plain, routed, workers, joins, start }
+    });
+    drawn.boxed()
 }

@@ -10,6 +10,11 @@ use superstep::id::TaskId;
 use superstep::node::{Ask, Effects, FromRef, TaskInfo};
 use superstep::run::CancellationToken;
 
+use crate::spec::is_top;
+
+/// What a node that fails says.
+pub(crate) const TOLD: &str = "it was told to";
+
 /// What goes wrong in a run, counted from its beginning.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Trouble {
@@ -53,7 +58,8 @@ pub(crate) struct Backstage {
     pub(crate) token: CancellationToken,
     executions: usize,
     yields: usize,
-    finished: BTreeMap<TaskId, usize>,
+    /// How often each task came to its end, and whether it is one of the graph at the top.
+    finished: BTreeMap<TaskId, (usize, bool)>,
     /// How often each effect happened.
     effects: BTreeMap<(TaskId, usize), usize>,
     /// Calls to the store so far, while a run is under way.
@@ -71,6 +77,7 @@ impl Shared {
         &self,
         task: &TaskInfo,
         item: Option<u32>,
+        one: &str,
         ask: &Ask<String, u32>,
         fx: &Effects,
     ) -> Result<(), NodeError> {
@@ -80,7 +87,7 @@ impl Shared {
             stage.executions += 1;
             let asks = matches!(&stage.trouble, Trouble::Ask(node, step)
                 if *step == task.step() && node == task.node().as_str());
-            let dawdle = mix(stage.pace, task.node().as_str(), item) % 4;
+            let dawdle = mix(stage.pace, &[task.node().as_str(), one], item) % 4;
             let (fails, retries) = (Trouble::Fail(execution), Trouble::Retry(execution));
             (dawdle, stage.trouble == fails, stage.trouble == retries, asks)
         };
@@ -99,13 +106,16 @@ impl Shared {
             ask.ask("go on?".into()).await;
         }
         if fails {
-            return Err("it was told to".into());
+            return Err(TOLD.into());
         }
         if retries {
             return Err(NodeError::retryable("not this time"));
         }
         if let Some(id) = task.task_id() {
-            *self.lock().finished.entry(id).or_default() += 1;
+            let mut stage = self.lock();
+            let (times, top) = stage.finished.entry(id).or_default();
+            *times += 1;
+            *top = is_top(task.node().as_str());
         }
         Ok(())
     }
@@ -157,16 +167,16 @@ impl Shared {
         self.lock().yields
     }
 
-    /// Whether a task came to its end twice.
-    pub(crate) fn repeated(&self) -> bool {
-        self.lock().finished.values().any(|times| *times > 1)
+    /// Whether a task came to its end twice: one of the graph at the top, or of any.
+    pub(crate) fn repeated(&self, only_top: bool) -> bool {
+        self.lock().finished.values().any(|(times, top)| *times > 1 && (*top || !only_top))
     }
 }
 
-fn mix(pace: u64, node: &str, item: Option<u32>) -> u64 {
+fn mix(pace: u64, names: &[&str], item: Option<u32>) -> u64 {
     let mut hash = pace ^ 0x9e37_79b9_7f4a_7c15;
     let item = u64::from(item.unwrap_or(99));
-    for byte in node.bytes().map(u64::from).chain([item]) {
+    for byte in names.iter().flat_map(|name| name.bytes()).map(u64::from).chain([item]) {
         hash = (hash ^ byte).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
     }
     hash >> 7
