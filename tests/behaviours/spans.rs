@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use superstep::prelude::*;
 use tracing::field::{Field as FieldName, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::subscriber::DefaultGuard;
+use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 use crate::support::{Broken, Smashed, Stage};
 
@@ -104,6 +105,16 @@ impl Spans {
     }
 }
 
+/// A second subscriber, which nobody is told of. With only one, a span that another test's thread comes to first
+/// would ask that thread's subscriber, which is none, and stay off for all.
+static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Spans::default()));
+
+/// Tells `spans` what this thread does.
+fn listen(spans: &Spans) -> DefaultGuard {
+    LazyLock::force(&SECOND);
+    tracing::subscriber::set_default(spans.clone())
+}
+
 async fn work(task: TaskInfo, broken: Dep<Broken>) -> Result<Update<Log>, NodeError> {
     let inner = tracing::info_span!("inner");
     let _entered = inner.enter();
@@ -128,7 +139,7 @@ async fn a_run_is_told_as_spans_within_spans() {
     stage.broken.smash("a");
     let graph = g.compile().expect("sound").with_context(stage).checkpointer(MemorySaver::new());
     let spans = Spans::default();
-    let guard = tracing::subscriber::set_default(spans.clone());
+    let guard = listen(&spans);
     let run = graph.thread("t").run(Log::update()).await.expect("a recovers");
     drop(guard);
     run.interrupted().expect("it asks");
@@ -161,7 +172,7 @@ async fn parallel_tasks_are_beside_each_other_and_a_failed_run_says_why() {
     stage.broken.smash("b");
     let graph = g.compile().expect("sound").with_context(stage);
     let spans = Spans::default();
-    let guard = tracing::subscriber::set_default(spans.clone());
+    let guard = listen(&spans);
     graph.thread("t").run(Log::update()).await.expect_err("b is broken, and not tried again");
     drop(guard);
     let told = spans.lines();
