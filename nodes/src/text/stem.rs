@@ -66,7 +66,8 @@ struct Stem(String);
 
 impl Stem {
     fn plurals(&mut self) {
-        if self.0.ends_with("sses") || self.0.ends_with("ies") {
+        let rest = |suffix| self.0.strip_suffix(suffix).is_some_and(|rest: &str| !rest.is_empty());
+        if rest("sses") || rest("ies") {
             self.cut(2);
         } else if self.0.ends_with('s') && !self.0.ends_with("ss") {
             self.cut(1);
@@ -228,6 +229,11 @@ mod tests {
         for word in ["größen", "v2s", "123", "as"] {
             assert_eq!(stem(word), word);
         }
+    }
+
+    #[test]
+    fn a_word_that_is_nothing_but_an_ending_loses_its_s() {
+        assert_eq!([stem("ies"), stem("sses"), stem("ties")], ["ie", "sse", "ti"]);
     }
 
     proptest! {
