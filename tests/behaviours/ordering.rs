@@ -425,3 +425,25 @@ async fn o06_a_task_of_each_has_its_item_apart_from_the_state() {
     g.edge(w, END);
     assert_eq!(ran(g, &["i"]).await, ["i", "1 of 1"]);
 }
+
+#[tokio::test]
+async fn b1_10_a_join_is_reset_when_a_branch_behind_it_leads_back() {
+    let mut g = StateGraph::<Log>::new("rounds");
+    let [rewrite, one, two, decider, qa] = marks(&mut g, ["rewrite", "r1", "r2", "decider", "qa"]);
+    g.edge(START, rewrite);
+    for retriever in [one, two] {
+        g.edge(rewrite, retriever);
+    }
+    g.join([one, two], decider);
+    let decide = |log: &Log| {
+        let rounds = log.v.iter().filter(|name| *name == "decider").count();
+        if rounds < 2 { Round::Again } else { Round::Done }
+    };
+    g.branch(decider, decide, move |round| match round {
+        Round::Again => to(rewrite),
+        Round::Done => to(qa),
+    });
+    g.edge(qa, END);
+    let round = ["rewrite", "r1", "r2", "decider"];
+    assert_eq!(ran(g, &[]).await, [&round[..], &round, &["qa"]].concat());
+}

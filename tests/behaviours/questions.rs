@@ -392,3 +392,67 @@ async fn b61_a_branch_between_two_questions_asks_the_second_only() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn b26_a_question_does_not_cancel_what_runs_beside_it() {
+    on_both_savers(|saver| async move {
+        let stage = Stage::default();
+        let mut g = StateGraph::<Log, Stage>::new("g");
+        let agent = g.node("agent", async |calls: Dep<Calls>| {
+            calls.note("began");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            calls.note("ended");
+            v("again")
+        });
+        let bad = g.node("bad", async |ask: Text| v(ask.ask("q".into()).await));
+        for node in [agent, bad] {
+            g.edge(START, node);
+            g.edge(node, END);
+        }
+        let graph = g.compile().expect("sound").with_context(stage.clone()).shared_checkpointer(saver);
+        let thread = graph.thread("t");
+        let first = open(thread.run(v("world")).await);
+        assert_eq!(thread.state().await.expect("it ran").values.v.join(" "), "world again");
+        assert_eq!(open(thread.resume().await), first);
+        assert_eq!(end(thread.answer("okay").await), "world again okay");
+        assert_eq!(stage.calls.take(), ["began", "ended"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn b39_an_edit_between_two_questions_of_one_node_counts() {
+    on_both_savers(|saver| async move {
+        let ask = async |first: Text, second: Text| {
+            first.ask("1".into()).await;
+            v(second.ask("2".into()).await)
+        };
+        let thread = only(ask, &Stage::default(), &saver).thread("t");
+        assert_eq!(asked(&open(thread.run(v("DE")).await)), ["1"]);
+        thread.edit(v("foofoo")).await.expect("nobody else writes");
+        let second = open(thread.answer("answer 1").await);
+        assert_eq!(asked(&second), ["2"]);
+        assert_eq!(thread.state().await.expect("it ran").values.v.join(" "), "DE foofoo");
+        assert_eq!(end(thread.answer_to(second[0].id, "answer 2").await), "DE foofoo answer 2");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn b62_a_copy_from_before_a_node_with_two_questions_asks_the_first_again() {
+    on_both_savers(|saver| async move {
+        let ask = async |ask: Text| {
+            let first = ask.ask("1".into()).await;
+            v(format!("{first}{}", ask.ask("2".into()).await))
+        };
+        let thread = only(ask, &Stage::default(), &saver).thread("t");
+        open(thread.run(Log::update()).await);
+        let second = open(thread.answer("A").await);
+        assert_eq!(end(thread.answer_to(second[0].id, "B").await), "AB");
+        thread.before_named("a").await.expect("it ran").copy().await.expect("nobody else writes");
+        assert_eq!(asked(&open(thread.resume().await)), ["1"]);
+        assert_eq!(asked(&open(thread.answer("C").await)), ["2"]);
+        assert_eq!(end(thread.answer("D").await), "CD");
+    })
+    .await;
+}

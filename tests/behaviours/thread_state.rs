@@ -354,3 +354,33 @@ async fn k04_a_copy_drops_what_siblings_finished_on_the_original() {
     })
     .await;
 }
+
+/// LangGraph's `test_invoke_checkpoint_two`.
+#[tokio::test]
+async fn b21_a_total_survives_a_retry_and_a_failure_and_belongs_to_its_thread() {
+    on_both_savers(|saver| async move {
+        let mut g = StateGraph::<Log>::new("total");
+        let one = g.node("one", async |task: TaskInfo, log: Snapshot<Log>| {
+            match (log.ran.last().map(String::as_str), task.attempt()) {
+                (Some("2"), _) => Ok(Log::update().value(2)),
+                (Some("3"), 2) => Ok(Log::update().value(5)),
+                (Some(input), _) => Err(Smashed(input.to_owned())),
+                (None, _) => Ok(Log::update()),
+            }
+        });
+        g.policy(one).retry(Retry::fixed(2, std::time::Duration::ZERO).on::<Smashed>());
+        g.edge(START, one);
+        g.edge(one, END);
+        let graph = g.compile().expect("sound").shared_checkpointer(saver);
+        let thread = graph.thread("t");
+        assert_eq!(thread.run(ran("2")).await.expect("no node fails").state.value, 2);
+        assert_eq!(thread.run(ran("3")).await.expect("the second attempt works").state.value, 7);
+        thread.run(ran("4")).await.expect_err("no attempt works");
+        let live = thread.state().await.expect("it ran");
+        assert_eq!(live.values.value, 7);
+        let failure = live.tasks[0].failure.as_ref().expect("it failed");
+        assert_eq!((failure.attempts, failure.error.message.as_str()), (2, "4 is broken"));
+        assert_eq!(graph.thread("other").run(ran("3")).await.expect("it is new").state.value, 5);
+    })
+    .await;
+}
