@@ -427,7 +427,7 @@ async fn o06_a_task_of_each_has_its_item_apart_from_the_state() {
 }
 
 #[tokio::test]
-async fn b1_10_a_join_is_reset_when_a_branch_behind_it_leads_back() {
+async fn a_join_is_reset_when_a_branch_behind_it_leads_back() {
     let mut g = StateGraph::<Log>::new("rounds");
     let [rewrite, one, two, decider, qa] = marks(&mut g, ["rewrite", "r1", "r2", "decider", "qa"]);
     g.edge(START, rewrite);
