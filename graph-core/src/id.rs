@@ -95,10 +95,19 @@ impl ThreadId {
     }
 }
 
+/// The stored name of START.
+pub(crate) const START_NAME: &str = "__start__";
+
 /// The stored name of END.
 pub(crate) const END_NAME: &str = "__end__";
 
 impl NodeName {
+    /// Whether it is START's, whose task merges the input of a run.
+    #[must_use]
+    pub fn is_start(&self) -> bool {
+        self.as_str() == START_NAME
+    }
+
     /// Whether it is END's. A subgraph that was left has END as its next task, with the decision as the input.
     #[must_use]
     pub fn is_end(&self) -> bool {

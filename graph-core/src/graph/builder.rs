@@ -21,7 +21,7 @@ use super::program::{Branch, NodeProgram, Program, Router};
 use super::topology::{CaseTargets, Decision, Join, NodeId, Topology, TopologyNode};
 use crate::checkpoint::GraphDescription;
 use crate::error::BoxError;
-use crate::id::{END_NAME, NodeName};
+use crate::id::{END_NAME, NodeName, START_NAME};
 use crate::node::{IntoNode, short_type_name};
 use crate::route::Route;
 use crate::state::{Schema, State};
@@ -428,9 +428,6 @@ impl<S: State, C: Send + Sync + 'static> Wiring<'_, S, C> {
         self
     }
 }
-
-/// The stored name of START.
-pub(crate) const START_NAME: &str = "__start__";
 
 fn index(position: usize) -> u32 {
     u32::try_from(position).expect("a graph has fewer than 2^32 nodes")

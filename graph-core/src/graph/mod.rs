@@ -34,7 +34,6 @@ pub use program::Program;
 pub use select::{EveryNode, SelectNodes};
 pub use topology::{NodeId, Topology};
 
-pub(crate) use builder::START_NAME;
 #[cfg(feature = "std")]
 pub(crate) use check::caught;
 #[cfg(feature = "tokio")]

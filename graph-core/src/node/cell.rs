@@ -46,7 +46,32 @@ pub(crate) struct RunCell {
     pub(crate) cache: Option<Store>,
     /// The caller's entries for the checkpoints of the run.
     pub(crate) metadata: BTreeMap<String, Json>,
+    /// The attempt that runs this, a subgraph.
+    pub(crate) around: Option<Around>,
     pub(crate) revoked: Revoked,
+}
+
+/// The attempt of a task inside which a subgraph runs.
+#[derive(Clone)]
+pub(crate) struct Around {
+    cell: Arc<TaskCell>,
+    attempt: u32,
+}
+
+impl Around {
+    pub(crate) fn new(cell: Arc<TaskCell>) -> Self {
+        Self { attempt: cell.attempt(), cell }
+    }
+
+    fn is_over(&self) -> bool {
+        !self.cell.is_current(self.attempt)
+    }
+
+    /// Waits until the attempt is over, though it goes on: what it runs is to stop.
+    #[cfg(feature = "tokio")]
+    pub(crate) async fn over(&self) {
+        self.cell.run.revoked.until(|| self.is_over()).await;
+    }
 }
 
 /// Receives what nodes emit.
@@ -64,8 +89,9 @@ impl RunCell {
         self.revoked.set();
     }
 
+    /// Whether the run has ended, or what it is a part of.
     pub(crate) fn is_revoked(&self) -> bool {
-        self.revoked.is_set()
+        self.revoked.is_set() || self.around.as_ref().is_some_and(Around::is_over)
     }
 }
 
@@ -99,6 +125,10 @@ pub(crate) struct TaskFacts {
     /// Whether signs of life count.
     pub(crate) has_pulse: bool,
 }
+
+/// The number of a task's attempt while none may act. The first is 1.
+#[cfg(feature = "tokio")]
+const NO_ATTEMPT: u32 = 0;
 
 /// What storage knows of a task's questions and effects.
 pub(crate) type Known = Option<(Vec<AskRecord>, Vec<EffectRecord>)>;
@@ -223,6 +253,13 @@ impl TaskCell {
 
     pub(crate) fn attempt(&self) -> u32 {
         self.attempt.load(Ordering::Acquire)
+    }
+
+    /// Ends the attempt before it has come to its end: no effect of it starts any more.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn retire(&self) {
+        self.attempt.store(NO_ATTEMPT, Ordering::Release);
+        self.run.revoked.wake();
     }
 
     /// Starts another attempt: what the one before left behind no longer counts, except the journal.

@@ -102,7 +102,7 @@ pub use superstep_macros::FromRef;
 pub use superstep_macros::node;
 
 pub(crate) use cache::CachePolicy;
-pub(crate) use cell::{CustomSink, HANDLER, RunCell, TaskCell, TaskFacts};
+pub(crate) use cell::{Around, CustomSink, HANDLER, RunCell, TaskCell, TaskFacts};
 pub(crate) use describe::{InputDescription, effect_ask, short_type_name};
 pub(crate) use effect_question::EFFECT_ARGUMENT;
 pub(crate) use function::{Running, done};

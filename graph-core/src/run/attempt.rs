@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::boxed::Box;
+use std::mem::replace;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -13,7 +14,7 @@ use tokio::time::Sleep;
 use super::cached;
 use super::timers::Timers;
 use crate::checkpoint::{AskRecord, FailureRecord, Handled, Kept, RouteRecord};
-use crate::error::{EffectError, NodeError, NodeErrorKind};
+use crate::error::{EffectError, NodeError, NodeErrorKind, Timeout};
 use crate::graph::{NodeId, NodeProgram, Program, Target, Targets, caught};
 use crate::node::{Done, ErasedTask, Running, TaskCell};
 use crate::state::{CodecError, ErasedState, ErasedUpdate, LoggedWrite};
@@ -36,6 +37,8 @@ enum Phase {
     /// Not begun: a retry waits.
     Ready(Option<ErasedTask>),
     Running(Running),
+    /// A subgraph whose time is over takes in what its tasks have come to.
+    Stopping(Running, Option<Timeout>),
     /// The node finished in an earlier attempt, and only the routing is left.
     Routing(Option<Box<Output>>),
 }
@@ -56,7 +59,7 @@ pub(crate) struct Record {
     pub(crate) writes: Vec<LoggedWrite>,
     pub(crate) route: Option<RouteRecord>,
     /// Where its subgraph goes on, if that keeps its state.
-    pub(crate) kept: Option<Box<Kept>>,
+    pub(crate) kept: Option<Kept>,
     /// The node's failure, where this is its error handler's.
     pub(crate) handled: Option<Box<Handled>>,
     /// Whether it is what an earlier run of the node gave.
@@ -124,12 +127,16 @@ impl Attempt {
         cell: &TaskCell,
         context: &mut Context<'_>,
     ) -> Poll<End> {
+        if cell.run.is_revoked() && !self.stops_by_itself(program) {
+            // Nothing goes on that its run has given up, until whoever has it drops it.
+            return Poll::Pending;
+        }
         let code = program.node(self.node);
         if let Some(wait) = &mut self.wait {
             ready!(wait.as_mut().poll(context));
             self.wait = None;
         }
-        if let Some(sink) = &cell.run.sink {
+        if let Some(sink) = cell.run.sink.as_ref().filter(|_| !cell.run.is_revoked()) {
             ready!(sink.poll_room(context));
         }
         if let Phase::Ready(task) = &mut self.phase {
@@ -164,6 +171,13 @@ impl Attempt {
                 let output = output.take().expect("a future is not polled after it ended");
                 return Poll::Ready(self.map(program, *output));
             }
+            Phase::Stopping(running, timeout) => {
+                let polled = caught(|| running.as_mut().poll(context));
+                if matches!(polled, Ok(Poll::Pending)) && cell.take_open().is_none() {
+                    return Poll::Pending;
+                }
+                return Poll::Ready(timed_out(timeout.take().expect("its time was over")));
+            }
             Phase::Ready(_) => unreachable!("started above"),
         };
         if let Some(timers) = &self.timers {
@@ -196,7 +210,24 @@ impl Attempt {
             return Poll::Pending;
         };
         let timeout = ready!(timers.poll(cell, context));
-        Poll::Ready(End::Failed(NodeError::new(NodeErrorKind::TimedOut, timeout)))
+        if !self.stops_by_itself(program) {
+            return Poll::Ready(timed_out(timeout));
+        }
+        cell.retire();
+        if let Phase::Running(running) = replace(&mut self.phase, Phase::Ready(None)) {
+            self.phase = Phase::Stopping(running, Some(timeout));
+        }
+        self.poll(program, cell, context)
+    }
+
+    /// Whether a subgraph is under way. It is told when its attempt is over, and comes to its end then, with what
+    /// its own tasks have come to; whatever else is under way is dropped.
+    pub(crate) fn stops_by_itself(&self, program: &Program) -> bool {
+        matches!(self.phase, Phase::Running(_) | Phase::Stopping(..)) && self.is_subgraph(program)
+    }
+
+    pub(crate) fn is_subgraph(&self, program: &Program) -> bool {
+        program.node(self.node).subgraph.is_some() && self.failure.is_none()
     }
 
     /// How an attempt ends whose node gave `done`, without running it.
@@ -231,7 +262,7 @@ impl Attempt {
         }
         if kept.is_some() || cached {
             let record = output.record.get_or_insert_default();
-            (record.kept, record.cached) = (kept, cached);
+            (record.kept, record.cached) = (kept.map(|kept| *kept), cached);
         }
         if self.logged {
             let record = output.record.get_or_insert_default();
@@ -286,6 +317,10 @@ impl Attempt {
         program.own(&targets)?;
         Ok(targets)
     }
+}
+
+fn timed_out(timeout: Timeout) -> End {
+    End::Failed(NodeError::new(NodeErrorKind::TimedOut, timeout))
 }
 
 /// The snapshot plus a node's own writes: what its branches decide on.

@@ -1,6 +1,5 @@
 //! Where a run begins: from a verb and the thread's head to the machine's first event.
 
-use std::boxed::Box;
 use std::collections::HashMap;
 use std::mem::take;
 use std::sync::Arc;
@@ -26,8 +25,9 @@ use crate::engine::restore::{RestoreError, find, restore};
 use crate::engine::{Begin, Machine, Restored};
 use crate::graph::{END, NodeId, Program, Targets, each_item, to_node};
 use crate::id::{InterruptId, RunId, TaskId, ThreadId};
-use crate::node::{Revoked, RunCell};
+use crate::node::{Around, Revoked, RunCell};
 use crate::state::{ErasedState, FieldId, Json, LoggedWrite};
+use crate::store::Store;
 
 /// Carries out a caller's order, from its first look at the thread to the end of the run.
 pub(super) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result<Ended, RunError> {
@@ -49,7 +49,7 @@ pub(super) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result
     if let Verb::Answer(answers) = verb {
         loaded = Some(answer(&runtime, thread, loaded, answers).await?);
     }
-    perform(runtime, order, Beginning { run, log, loaded, delta: None }).await
+    perform(runtime, order, Beginning { run, log, loaded, delta: None, around: None }).await
 }
 
 /// What a run begins with, beside its order.
@@ -60,6 +60,8 @@ pub(super) struct Beginning {
     pub(super) loaded: Option<Loaded>,
     /// Where the writes are collected that a subgraph gives back.
     pub(super) delta: Option<Delta>,
+    /// The attempt that runs it, where it is a subgraph.
+    pub(super) around: Option<Around>,
 }
 
 /// Carries out an order on a thread that was read. Subgraphs begin here.
@@ -68,8 +70,8 @@ pub(super) async fn perform(
     order: Order,
     beginning: Beginning,
 ) -> Result<Ended, RunError> {
-    let Beginning { run, log, loaded, delta } = beginning;
-    let (mut driver, verb) = driver(&runtime, order, run, log)?;
+    let Beginning { run, log, loaded, delta, around } = beginning;
+    let (mut driver, verb) = driver(&runtime, order, run, log, around)?;
     let thread = driver.cell.thread.clone();
     driver.delta = delta;
     let begin = match (verb, loaded) {
@@ -105,6 +107,7 @@ pub(super) fn driver(
     order: Order,
     run: RunId,
     log: Option<Arc<EventLog>>,
+    around: Option<Around>,
 ) -> Result<(Driver, Verb), ThreadError> {
     let Order { verb, thread, limits, stops, breakpoints, metadata, .. } = order;
     let breakpoints = runtime.breakpoints(&breakpoints)?;
@@ -116,6 +119,7 @@ pub(super) fn driver(
         stopped: Mutex::default(),
     };
     let sink = log.clone().map(|log| log as Arc<dyn crate::node::CustomSink>);
+    let told_by_run = |store: &Store| store.told_by(AmbientClock(Arc::clone(&runtime.ambient)));
     let cell = RunCell {
         thread: thread.clone(),
         run,
@@ -126,9 +130,10 @@ pub(super) fn driver(
         context: Arc::clone(&runtime.context),
         kept: Mutex::default(),
         surroundings: Arc::new(surroundings),
-        store: runtime.store.as_ref().map(|store| store.told_by(AmbientClock(Arc::clone(&runtime.ambient)))),
-        cache: runtime.cache.as_ref().map(|store| store.told_by(AmbientClock(Arc::clone(&runtime.ambient)))),
+        store: runtime.store.as_ref().map(told_by_run),
+        cache: runtime.cache.as_ref().map(told_by_run),
         metadata,
+        around,
         revoked: Revoked::default(),
     };
     let state = Arc::clone(&runtime.program.initial);
@@ -268,7 +273,7 @@ fn stored_output(
         reason,
     })?;
     let TaskResult { route, kept, handled, .. } = result.clone();
-    Ok(Output::stored(update, Record { writes, route, kept: kept.map(Box::new), handled, cached: false }))
+    Ok(Output::stored(update, Record { writes, route, kept, handled, cached: false }))
 }
 
 fn stored_targets(

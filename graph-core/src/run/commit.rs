@@ -38,7 +38,7 @@ impl Driver {
     /// Notes where subgraphs that keep their state go on. One of them runs once in a superstep: two runs would
     /// begin at the same place.
     fn keep_subgraphs(&mut self) -> Result<(), RunError> {
-        let all = self.slots.iter().filter_map(|slot| slot.output()?.record().kept.as_deref());
+        let all = self.slots.iter().filter_map(|slot| slot.output.as_ref()?.record().kept.as_ref());
         let mut latest: Vec<Kept> = Vec::new();
         for kept in all {
             if latest.iter().any(|other| other.key == kept.key) {
@@ -62,8 +62,7 @@ impl Driver {
         if let Some(delta) = &mut self.delta
             && barrier.ran().all(|node| node != NodeId::START)
         {
-            let writes = |slot| Slot::output(slot).map_or(&[][..], |output| &output.record().writes);
-            delta.add(self.slots.iter().map(writes));
+            delta.add(self.slots.iter().map(Slot::writes));
         }
     }
 
@@ -119,8 +118,7 @@ impl Driver {
         if self.older.is_some() {
             return whole(&*self.state, &self.runtime.program.schema);
         }
-        let writes =
-            self.slots.iter().map(|slot| slot.output().map_or(&[][..], |output| &output.record().writes));
+        let writes = self.slots.iter().map(Slot::writes);
         let mut changes = barrier::changes(&*self.state, (0u32..).zip(writes), overwrites)?;
         if self.base.is_none() {
             let unwritten = |seed: &&Change| changes.iter().all(|change| change.field != seed.field);
@@ -172,7 +170,7 @@ impl Driver {
 
     fn store_input(&self, frontier: &mut Frontier) -> Result<(), RunError> {
         let input = self.input.as_ref().expect("a run that begins with an input has one");
-        let start = frontier.tasks.iter_mut().find(|task| task.node.as_str() == crate::graph::START_NAME);
+        let start = frontier.tasks.iter_mut().find(|task| task.node.is_start());
         let start = start.expect("an input checkpoint leads to START");
         let encoded = Json::encode(&input.writes);
         start.input = Some(encoded.map_err(|reason| RunError::Encode { what: "the input".into(), reason })?);

@@ -22,7 +22,7 @@ use super::request::Stops;
 use super::results::Recording;
 use super::spans::Span;
 use super::step_clock::StepClock;
-use super::subgraph::{Delta, Surroundings, is_start};
+use super::subgraph::{Delta, Surroundings};
 use super::tasks::{Attempted, Running, Tasks};
 use crate::checkpoint::{AskRecord, EffectRecord, FailureRecord, Loaded, TargetRecord};
 use crate::engine::{Begin, Command, Ending, Event, Machine};
@@ -103,8 +103,9 @@ pub(super) struct Rare {
 }
 
 impl Slot {
-    pub(super) fn output(&self) -> Option<&Output> {
-        self.output.as_ref()
+    /// What the task wrote, in its logged form.
+    pub(super) fn writes(&self) -> &[LoggedWrite] {
+        self.output.as_ref().map_or(&[], |output| &output.record().writes)
     }
 
     pub(super) fn rare(&mut self) -> &mut Rare {
@@ -267,12 +268,8 @@ impl Driver {
     fn adopt(&mut self, loaded: Loaded) -> Result<(), RunError> {
         if let Some(delta) = &mut self.delta
             && self.base != Some(loaded.checkpoint.id)
-            && !is_start(&loaded)
         {
-            let fields = FieldMap::new(&loaded.schema, &self.runtime.program.schema);
-            let tasks = loaded.checkpoint.tasks.iter().map(|task| fields.own_writes(&task.writes));
-            let tasks: Vec<_> = tasks.collect();
-            delta.add(tasks.iter().map(Vec::as_slice));
+            delta.add_checkpoint(&loaded, &self.runtime.program.schema);
         }
         let begin = self.restore(loaded)?;
         self.machine.handle(Event::Begin(begin));

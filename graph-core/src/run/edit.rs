@@ -143,8 +143,7 @@ fn changes(
 /// What was next stays next. An input that waits for START names fields, so it follows the schema.
 fn frontier(old: &Frontier, fields: &FieldMap) -> Result<Frontier, CodecError> {
     let mut frontier = old.clone();
-    let starts = |node: &str| node == crate::graph::START_NAME;
-    for task in frontier.tasks.iter_mut().filter(|task| starts(task.node.as_str())) {
+    for task in frontier.tasks.iter_mut().filter(|task| task.node.is_start()) {
         if let Some(input) = &mut task.input {
             let writes: Vec<LoggedWrite> = input.decode()?;
             *input = Json::encode(&fields.own_writes(&writes))?;

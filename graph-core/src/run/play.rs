@@ -150,7 +150,7 @@ async fn play(runtime: Arc<Runtime>, thread: ThreadId, plays: Plays) -> Result<C
         queue: None,
         metadata: BTreeMap::new(),
     };
-    let (mut driver, _) = driver(&runtime, order, RunId(runtime.ambient.id()), None)?;
+    let (mut driver, _) = driver(&runtime, order, RunId(runtime.ambient.id()), None, None)?;
     let mut restored = Restored {
         step: -1,
         tasks: Vec::new(),

@@ -174,7 +174,7 @@ impl Driver {
             writes,
             route: record.route.clone(),
             targets: slot.targets.clone(),
-            kept: record.kept.as_deref().cloned(),
+            kept: record.kept.clone(),
             handled: record.handled.clone(),
         };
         let thread = self.cell.thread.clone();

@@ -8,7 +8,7 @@ use std::vec::Vec;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use super::attempt::{Attempt, End};
 use super::spans::Span;
@@ -22,7 +22,8 @@ const BUNDLES: usize = 64;
 /// The attempts that are under way.
 ///
 /// An attempt that is alone runs inline, without a spawn. Several are spawned, and aborted when this is
-/// dropped: no detached task outlives its run.
+/// dropped: no detached task outlives its run. Subgraphs are not aborted with the rest but waited for: they know
+/// what their own tasks have come to.
 pub(super) struct Tasks {
     program: Arc<Program>,
     /// The one attempt, while it is alone.
@@ -32,6 +33,7 @@ pub(super) struct Tasks {
     /// How many attempts are in bundles.
     spawned: usize,
     bundles: JoinSet<()>,
+    subgraphs: JoinSet<()>,
     sender: mpsc::UnboundedSender<Attempted>,
     ended: mpsc::UnboundedReceiver<Attempted>,
 }
@@ -72,7 +74,16 @@ pub(super) struct Attempted {
 impl Tasks {
     pub(super) fn new(program: Arc<Program>) -> Self {
         let (sender, ended) = mpsc::unbounded_channel();
-        Self { program, inline: None, ready: Vec::new(), spawned: 0, bundles: JoinSet::new(), sender, ended }
+        Self {
+            program,
+            inline: None,
+            ready: Vec::new(),
+            spawned: 0,
+            bundles: JoinSet::new(),
+            subgraphs: JoinSet::new(),
+            sender,
+            ended,
+        }
     }
 
     pub(super) fn start(&mut self, started: Running) {
@@ -105,23 +116,23 @@ impl Tasks {
                     self.spawned -= 1;
                     return ended;
                 }
-                Some(bundle) = self.bundles.join_next() => {
-                    // Attempts catch the panics of nodes: one that gets here is ours.
-                    if let Err(error) = bundle
-                        && let Ok(panic) = error.try_into_panic()
-                    {
-                        std::panic::resume_unwind(panic);
-                    }
-                }
+                Some(joined) = self.bundles.join_next() => pass_on_panic(joined),
+                Some(joined) = self.subgraphs.join_next() => pass_on_panic(joined),
             }
         }
     }
 
     /// Cancels what still runs, and waits until it has stopped. Returns what had ended before.
+    ///
+    /// The run must have been revoked.
     pub(super) async fn abort(&mut self) -> Vec<Attempted> {
-        self.ready.clear();
-        self.inline = None;
+        self.ready.extend(self.inline.take());
+        self.ready.retain(|running| running.run.stops_by_itself(&self.program));
+        self.launch();
         self.bundles.shutdown().await;
+        while let Some(joined) = self.subgraphs.join_next().await {
+            pass_on_panic(joined);
+        }
         self.spawned = 0;
         std::iter::from_fn(|| self.ended.try_recv().ok()).collect()
     }
@@ -129,6 +140,9 @@ impl Tasks {
     /// Spawns what was started and is not alone.
     fn launch(&mut self) {
         self.spawned += self.ready.len();
+        for subgraph in self.ready.extract_if(.., |running| running.run.is_subgraph(&self.program)) {
+            self.subgraphs.spawn(run_subgraph(Arc::clone(&self.program), subgraph, self.sender.clone()));
+        }
         let size = self.ready.len().div_ceil(BUNDLES).max(1);
         let mut ready = self.ready.drain(..);
         loop {
@@ -151,5 +165,33 @@ async fn run_all(program: Arc<Program>, bundle: Vec<Running>, sender: mpsc::Unbo
         if sender.send(ended).is_err() {
             return;
         }
+    }
+}
+
+/// Runs a subgraph, and says how it ended: where its run is revoked, with what it has come to until then.
+async fn run_subgraph(program: Arc<Program>, mut running: Running, sender: mpsc::UnboundedSender<Attempted>) {
+    let cell = Arc::clone(running.cell.as_ref().expect("it has not ended"));
+    let revoked = &cell.run.revoked;
+    let ended = tokio::select! {
+        biased;
+        ended = poll_fn(|context| running.poll(&program, context)) => Some(ended),
+        () = revoked.until(|| revoked.is_set()) => None,
+    };
+    let ended = match ended {
+        None if running.run.stops_by_itself(&program) => {
+            Some(poll_fn(|context| running.poll(&program, context)).await)
+        }
+        ended => ended,
+    };
+    // A driver that is gone waits for nothing.
+    ended.map(|ended| sender.send(ended).ok());
+}
+
+/// Attempts catch the panics of nodes: one that gets here is ours.
+fn pass_on_panic(joined: Result<(), JoinError>) {
+    if let Err(error) = joined
+        && let Ok(panic) = error.try_into_panic()
+    {
+        std::panic::resume_unwind(panic);
     }
 }

@@ -79,7 +79,7 @@ impl Observer for TraceLog {
                 started_at: event.at_ms,
                 ended_at: None,
             }),
-            EventKind::TaskStarted { step, task, node, attempt } if !is_start(node) => {
+            EventKind::TaskStarted { step, task, node, attempt } if !node.is_start() => {
                 records.push(TraceRecord {
                     id: above.clone() + &call_id(*step, *task, *attempt),
                     op_name: std::format!("{node}_node"),
@@ -134,10 +134,6 @@ fn path_id(path: &[PathSegment]) -> String {
 
 fn call_id(step: i64, task: u32, attempt: u32) -> String {
     std::format!("{step}.{task}.{attempt}")
-}
-
-fn is_start(node: &crate::id::NodeName) -> bool {
-    node.as_str() == crate::graph::START_NAME
 }
 
 /// Ends the latest call whose id begins with `id`.

@@ -85,11 +85,6 @@ const NAMES: [[&str; 9]; 3] = [
     ["h", "g2", "g10", "G", "x", "X", "ê", "g", "u_"],
 ];
 
-/// Whether a node of this name is one of the graph at the top.
-pub(crate) fn is_top(name: &str) -> bool {
-    NAMES[0].contains(&name)
-}
-
 /// The deepest level: a subgraph of a subgraph.
 const DEEPEST: usize = 2;
 

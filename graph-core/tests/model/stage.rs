@@ -10,8 +10,6 @@ use superstep::id::TaskId;
 use superstep::node::{Ask, Effects, FromRef, TaskInfo};
 use superstep::run::CancellationToken;
 
-use crate::spec::is_top;
-
 /// What a node that fails says.
 pub(crate) const TOLD: &str = "it was told to";
 
@@ -58,8 +56,8 @@ pub(crate) struct Backstage {
     pub(crate) token: CancellationToken,
     executions: usize,
     yields: usize,
-    /// How often each task came to its end, and whether it is one of the graph at the top.
-    finished: BTreeMap<TaskId, (usize, bool)>,
+    /// How often each task came to its end.
+    finished: BTreeMap<TaskId, usize>,
     /// How often each effect happened.
     effects: BTreeMap<(TaskId, usize), usize>,
     /// Calls to the store so far, while a run is under way.
@@ -112,10 +110,7 @@ impl Shared {
             return Err(NodeError::retryable("not this time"));
         }
         if let Some(id) = task.task_id() {
-            let mut stage = self.lock();
-            let (times, top) = stage.finished.entry(id).or_default();
-            *times += 1;
-            *top = is_top(task.node().as_str());
+            *self.lock().finished.entry(id).or_default() += 1;
         }
         Ok(())
     }
@@ -167,9 +162,9 @@ impl Shared {
         self.lock().yields
     }
 
-    /// Whether a task came to its end twice: one of the graph at the top, or of any.
-    pub(crate) fn repeated(&self, only_top: bool) -> bool {
-        self.lock().finished.values().any(|(times, top)| *times > 1 && (*top || !only_top))
+    /// Whether a task came to its end twice.
+    pub(crate) fn repeated(&self) -> bool {
+        self.lock().finished.values().any(|times| *times > 1)
     }
 }
 

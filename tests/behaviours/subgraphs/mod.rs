@@ -5,6 +5,7 @@ mod exits;
 mod kept;
 mod levels;
 mod programs;
+mod stopping;
 
 use crate::support::{Calls, Smashed, Stage, on_both_savers};
 use superstep::prelude::*;

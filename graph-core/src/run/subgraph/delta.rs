@@ -47,14 +47,11 @@ impl Delta {
         let mut next = None;
         loop {
             let loaded = next.as_ref().unwrap_or(head);
-            let (checkpoint, fields) = (&loaded.checkpoint, FieldMap::new(&loaded.schema, schema));
-            // The superstep after an input merges that input, which is no write of the subgraph's own.
-            if checkpoint.source == Source::Input || is_start(loaded) {
+            if loaded.checkpoint.source == Source::Input || merges_input(loaded) {
                 break;
             }
-            let tasks = checkpoint.tasks.iter().map(|task| fields.own_writes(&task.writes));
-            steps.push(tasks.collect::<Vec<_>>());
-            let Some(parent) = checkpoint.parent else { break };
+            steps.push(own_writes(loaded, schema));
+            let Some(parent) = loaded.checkpoint.parent else { break };
             next = saver.load(thread, At::Id(parent)).await?;
             if next.is_none() {
                 break;
@@ -65,11 +62,24 @@ impl Delta {
         }
         Ok(())
     }
+
+    /// Adds the superstep of a checkpoint that another driver of the run wrote.
+    pub(in crate::run) fn add_checkpoint(&mut self, loaded: &Loaded, schema: &Schema) {
+        if !merges_input(loaded) {
+            self.add(own_writes(loaded, schema).iter().map(Vec::as_slice));
+        }
+    }
 }
 
-/// Whether the superstep of a checkpoint was START's.
-pub(in crate::run) fn is_start(loaded: &Loaded) -> bool {
-    loaded.checkpoint.tasks.iter().any(|task| task.node.as_str() == crate::graph::START_NAME)
+/// What each task of a checkpoint's superstep wrote, in the fields of `schema`.
+fn own_writes(loaded: &Loaded, schema: &Schema) -> Vec<Vec<LoggedWrite>> {
+    let fields = FieldMap::new(&loaded.schema, schema);
+    loaded.checkpoint.tasks.iter().map(|task| fields.own_writes(&task.writes)).collect()
+}
+
+/// Whether the superstep of a checkpoint was START's: the input is no write of the subgraph's own.
+fn merges_input(loaded: &Loaded) -> bool {
+    loaded.checkpoint.tasks.iter().any(|task| task.node.is_start())
 }
 
 fn is_overwrite(write: &LoggedWrite) -> bool {

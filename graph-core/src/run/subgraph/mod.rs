@@ -25,7 +25,7 @@ use std::sync::Arc;
 use spin::Mutex;
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::delta::{Delta, is_start};
+pub(super) use self::delta::Delta;
 pub use self::lens::Lens;
 pub use self::levels::SubgraphView;
 use self::nested::Nested;

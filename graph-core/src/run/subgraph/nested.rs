@@ -3,8 +3,11 @@
 use std::any::Any;
 use std::boxed::Box;
 use std::future::pending;
+use std::pin::pin;
 use std::sync::Arc;
 use std::vec::Vec;
+
+use tokio_util::sync::CancellationToken;
 
 use super::Surroundings;
 use super::below;
@@ -13,7 +16,7 @@ use super::lens::Lens;
 use crate::checkpoint::{AnsweredBy, AskRecord, At, Kept, Loaded, StoreError};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::id::ThreadId;
-use crate::node::{Code, Done, ErasedTask, IntoNode, NodeDescription, RunCell, TaskCell};
+use crate::node::{Around, Code, Done, ErasedTask, IntoNode, NodeDescription, RunCell, TaskCell};
 use crate::run::begin::{Beginning, perform};
 use crate::run::breakpoints::Wanted;
 use crate::run::driver::Ended;
@@ -61,46 +64,27 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
         let ErasedTask { state, input, cell } = task;
         let state: Arc<dyn Any + Send + Sync> = state;
         let state: Arc<P> = state.downcast().expect("the driver owns the state of this graph");
-        let around = Surroundings::of(&cell.run);
-        let runtime = Arc::new(self.runtime_in(&cell.run, around));
+        let surroundings = Surroundings::of(&cell.run);
+        let runtime = Arc::new(self.runtime_in(&cell.run, surroundings));
         let thread = match cell.task_id() {
             Some(task) => below::thread(&cell.journal(), &cell.run.thread, task),
             None => cell.run.thread.clone(),
         };
         let key = self.lens.key(&state, input.as_ref());
-        let kept =
-            key.as_ref().and_then(|key| cell.run.kept.lock().iter().find(|kept| kept.key == *key).cloned());
-        let mut loaded = match &runtime.saver {
-            Some(_) => runtime.load(&thread, At::Head).await?,
-            None if key.is_some() => {
-                return Err(NodeError::terminal("a subgraph that keeps its state needs a checkpointer"));
-            }
-            None => None,
-        };
-        if let (Some(kept), Some(saver)) = (kept, &runtime.saver) {
-            if loaded.is_none() {
-                saver.fork(&kept.thread, kept.checkpoint, &thread).await?;
-            }
-            // It stands where the last run ended, and has had no input yet.
-            loaded = loaded.filter(|head| head.checkpoint.id != kept.checkpoint);
-        }
+        let Standing { head, begun } = standing(&runtime, &thread, &cell, key.as_deref()).await?;
         let mut delta = Delta::new(self.lens.shared.iter().map(|(inner, _)| *inner).collect());
-        let (verb, loaded) = match loaded {
-            None => {
-                let update = Box::new(self.lens.enter(&state, input.as_ref()));
-                let head = match &runtime.saver {
-                    Some(_) if key.is_some() => runtime.load(&thread, At::Head).await?,
-                    _ => None,
-                };
-                (Verb::Input { update, whole: false }, head)
-            }
-            Some(head) => {
+        let (verb, loaded) = match head {
+            Some(head) if begun => {
                 let head = answered(&runtime, &thread, &cell, head).await?;
                 if let (Some(saver), false) = (&runtime.saver, self.lens.shared.is_empty()) {
                     let schema = &runtime.program.schema;
                     delta.read_back(&**saver, &thread, &head, schema).await?;
                 }
                 (Verb::Resume, Some(head))
+            }
+            head => {
+                let update = Box::new(self.lens.enter(&state, input.as_ref()));
+                (Verb::Input { update, whole: false }, head)
             }
         };
         // The state around is merged into while nobody else holds it.
@@ -111,28 +95,40 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
             task: cell.facts.task,
             attempt: cell.attempt(),
         };
+        let stop = CancellationToken::new();
         let order = Order {
             verb,
-            thread,
+            thread: thread.clone(),
             limits: runtime.limits,
             stops: Stops {
-                drain: around.drain.clone(),
+                cancel: Some(stop.clone()),
+                drain: surroundings.drain.clone(),
                 step_timeout: runtime.step_timeout,
-                ..Stops::default()
             },
             breakpoints: Wanted::default(),
             observers: Vec::new(),
             queue: None,
-            metadata: around.metadata.clone(),
+            metadata: surroundings.metadata.clone(),
         };
+        let around = Around::new(Arc::clone(&cell));
         let beginning = Beginning {
             run: cell.run.run,
-            log: around.log.as_ref().map(|log| log.below(segment)),
+            log: surroundings.log.as_ref().map(|log| log.below(segment)),
             loaded,
             delta: (!self.lens.shared.is_empty()).then_some(delta),
+            around: Some(around.clone()),
         };
-        let thread = order.thread.clone();
-        match perform(runtime, order, beginning).await {
+        let mut run = pin!(perform(runtime, order, beginning));
+        let ended = tokio::select! {
+            biased;
+            ended = &mut run => ended,
+            () = around.over() => {
+                // It stops as any run does that is cancelled: what its tasks have come to is kept.
+                stop.cancel();
+                run.await
+            }
+        };
+        match ended {
             Ok(ended) => {
                 let kept = key.zip(ended.checkpoint);
                 let kept = kept.map(|(key, checkpoint)| Box::new(Kept { key, thread, checkpoint }));
@@ -189,6 +185,40 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
             }
         }
     }
+}
+
+/// Where the thread of a subgraph stands.
+struct Standing {
+    head: Option<Loaded>,
+    /// Whether this task's run has begun there. A kept state is where an earlier one ended.
+    begun: bool,
+}
+
+/// Finds the head of a subgraph's thread. The thread of one that keeps its state under `key` begins where the last
+/// run with that key ended.
+async fn standing(
+    runtime: &Runtime,
+    thread: &ThreadId,
+    cell: &TaskCell,
+    key: Option<&str>,
+) -> Result<Standing, NodeError> {
+    let Some(saver) = &runtime.saver else {
+        return match key {
+            None => Ok(Standing { head: None, begun: false }),
+            Some(_) => Err(NodeError::terminal("a subgraph that keeps its state needs a checkpointer")),
+        };
+    };
+    let mut head = runtime.load(thread, At::Head).await?;
+    let kept = key.and_then(|key| cell.run.kept.lock().iter().find(|kept| kept.key == key).cloned());
+    if let Some(kept) = &kept
+        && head.is_none()
+    {
+        saver.fork(&kept.thread, kept.checkpoint, thread).await?;
+        head = runtime.load(thread, At::Head).await?;
+    }
+    let kept = kept.map(|kept| kept.checkpoint);
+    let begun = head.as_ref().is_some_and(|head| Some(head.checkpoint.id) != kept);
+    Ok(Standing { head, begun })
 }
 
 /// Passes the answers of the graph above on to the questions of the subgraph's thread. Returns its head as it
