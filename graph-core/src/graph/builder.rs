@@ -279,6 +279,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             names: topology.nodes.iter().map(|node| node.name.clone()).collect(),
             topology: Arc::new(topology),
             nodes,
+            schema_fingerprint: self.schema.fingerprint(),
             schema: self.schema,
             initial: Arc::new(self.initial),
             description,

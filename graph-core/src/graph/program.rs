@@ -12,7 +12,7 @@ use super::handle::{ANY_GRAPH, IntoTargets, Targets};
 use super::topology::Topology;
 use crate::checkpoint::{GraphDescription, RouteRecord};
 use crate::error::BoxError;
-use crate::id::NodeName;
+use crate::id::{Fingerprint, NodeName};
 use crate::node::{Code, NodeDescription, Policy};
 use crate::route::Route;
 use crate::state::{CodecError, ErasedState, Json, Schema, State};
@@ -27,6 +27,7 @@ pub struct Program {
     pub(crate) names: Arc<[NodeName]>,
     pub(crate) nodes: Vec<NodeProgram>,
     pub(crate) schema: Schema,
+    pub(crate) schema_fingerprint: Fingerprint,
     pub(crate) initial: Arc<dyn ErasedState>,
     pub(crate) description: GraphDescription,
     /// What it leaves with, where it runs as a subgraph.

@@ -11,13 +11,15 @@ use spin::Mutex;
 
 use super::ambient::AmbientClock;
 use super::attempt::{Output, Record};
-use super::driver::{Driver, Ended, Input, Slot};
+use super::driver::{Driver, Input};
+use super::ending::Ended;
 use super::error::{RunError, ThreadError};
 use super::event::EventLog;
 use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::questions::answered_by_deadline;
 use super::request::{Answers, Order, Verb};
+use super::slot::Slot;
 use super::spans::Span;
 use super::subgraph::{Delta, Surroundings};
 use crate::checkpoint::{AskRecord, At, Loaded, StoreError, TaskResult};

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ThreadError;
 use super::graph::Graph;
-use crate::checkpoint::RouteRecord;
+use crate::checkpoint::{RouteRecord, StoreError};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, Program, Router};
-use crate::id::Fingerprint;
+use crate::id::{Fingerprint, NodeName};
 use crate::node::{CachePolicy, Done, ErasedTask, Running};
 use crate::state::{CodecError, ErasedState, LoggedWrite, State};
 use crate::store::{AccessError, Store};
@@ -39,7 +39,7 @@ pub(super) fn start(
     let router = program.node(node).router.clone();
     let names =
         [ROOT.to_string(), program.topology.name.to_string(), program.topology.node_name(node).to_string()];
-    let schema = program.schema.fingerprint();
+    let schema = program.schema_fingerprint;
     Box::pin(async move {
         let codec = |error| NodeError::new(NodeErrorKind::Codec, error);
         let key = key(&policy, schema, &task).map_err(codec)?;
@@ -98,7 +98,7 @@ impl<S: State, C> Graph<S, C> {
     ///
     /// # Errors
     /// When the cache cannot be read or written.
-    pub async fn clear_cache(&self) -> Result<(), AccessError> {
+    pub async fn clear_cache(&self) -> Result<(), ThreadError> {
         self.clear(&[ROOT, self.name().as_str()]).await
     }
 
@@ -106,23 +106,28 @@ impl<S: State, C> Graph<S, C> {
     ///
     /// # Errors
     /// When the graph has no such node, or the cache cannot be read or written.
-    pub async fn clear_cache_of(&self, node: impl Into<crate::id::NodeName>) -> Result<(), ThreadError> {
+    pub async fn clear_cache_of(&self, node: impl Into<NodeName>) -> Result<(), ThreadError> {
         let node = node.into();
         if self.nodes().all(|known| *known != node) {
             return Err(ThreadError::NoSuchNode { graph: self.name().clone(), node: node.to_string() });
         }
-        let cleared = self.clear(&[ROOT, self.name().as_str(), node.as_str()]).await;
-        cleared.map_err(|error| ThreadError::Store(crate::checkpoint::StoreError::Io(Box::new(error))))
+        self.clear(&[ROOT, self.name().as_str(), node.as_str()]).await
     }
 
-    async fn clear(&self, namespace: &[&str]) -> Result<(), AccessError> {
-        let Some(cache) = &self.runtime().cache else {
-            return Ok(());
-        };
-        for entry in cache.list(namespace).await? {
-            let namespace: Vec<&str> = entry.namespace.names().iter().map(String::as_str).collect();
-            cache.delete(&namespace, &entry.key).await?;
+    async fn clear(&self, namespace: &[&str]) -> Result<(), ThreadError> {
+        match &self.runtime().cache {
+            Some(cache) => {
+                clear(cache, namespace).await.map_err(|error| StoreError::Io(Box::new(error)).into())
+            }
+            None => Ok(()),
         }
-        Ok(())
     }
+}
+
+async fn clear(cache: &Store, namespace: &[&str]) -> Result<(), AccessError> {
+    for entry in cache.list(namespace).await? {
+        let namespace: Vec<&str> = entry.namespace.names().iter().map(String::as_str).collect();
+        cache.delete(&namespace, &entry.key).await?;
+    }
+    Ok(())
 }

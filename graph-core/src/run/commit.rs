@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use super::attempt::Record;
-use super::driver::{AtBarrier, Driver, Slot};
+use super::driver::{AtBarrier, Driver};
 use super::error::RunError;
 use super::event::EventKind;
+use super::slot::Slot;
 use crate::checkpoint::{Carried, Checkpoint, Commit, Committed, Frontier, Kept, Source, TaskRecord};
 use crate::engine::barrier::{self, Conflict, Overwrites};
 use crate::engine::restore;
@@ -159,7 +160,7 @@ impl Driver {
             run: self.cell.run,
             step: barrier.step,
             source: if self.played.is_some() { Source::Update } else { barrier.source },
-            schema: self.runtime.schema_fingerprint,
+            schema: program.schema_fingerprint,
             topology: program.description.topology_fingerprint,
             changes,
             tasks: tasks.collect(),

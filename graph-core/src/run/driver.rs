@@ -11,25 +11,25 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{Attempt, End, Output, Record};
+use super::attempt::{Attempt, Output, Record};
+use super::ending::Ended;
 use super::error::RunError;
 use super::event::{EventKind, EventLog};
 use super::field_map::FieldMap;
 use super::graph::Runtime;
-use super::outcome::{Interrupt, Status};
 use super::play::Played;
 use super::request::Stops;
 use super::results::Recording;
+use super::slot::Slot;
 use super::spans::Span;
 use super::step_clock::StepClock;
-use super::subgraph::{Delta, Surroundings};
-use super::tasks::{Attempted, Running, Tasks};
-use crate::checkpoint::{AskRecord, EffectRecord, FailureRecord, Loaded, TargetRecord};
-use crate::engine::{Begin, Command, Ending, Event, Machine};
-use crate::error::NodeError;
+use super::subgraph::Delta;
+use super::tasks::{Running, Tasks};
+use crate::checkpoint::Loaded;
+use crate::engine::{Begin, Command, Event, Machine};
 use crate::graph::NodeId;
-use crate::id::{CheckpointId, NodeName, RunId};
-use crate::node::{ErasedTask, Item, RunCell, TaskCell, TaskFacts};
+use crate::id::CheckpointId;
+use crate::node::{ErasedTask, RunCell, TaskCell, TaskFacts};
 use crate::state::{ErasedState, ErasedUpdate, FieldId, LoggedWrite};
 
 /// Drives one run.
@@ -38,7 +38,7 @@ pub(super) struct Driver {
     pub(super) machine: Machine,
     pub(super) cell: Arc<RunCell>,
     pub(super) log: Option<Arc<EventLog>>,
-    stops: Stops,
+    pub(super) stops: Stops,
     clock: Option<Box<StepClock>>,
     /// The running superstep's.
     span: Span,
@@ -58,7 +58,7 @@ pub(super) struct Driver {
     pub(super) slots: Vec<Slot>,
     /// A cell of the last superstep, to be used again.
     spare: Option<Arc<TaskCell>>,
-    tasks: Tasks,
+    pub(super) tasks: Tasks,
     /// Results and failures on their way to the saver.
     pub(super) records: FuturesUnordered<Recording>,
     /// Whether another driver recorded a result of the running superstep before this one did.
@@ -76,54 +76,6 @@ pub(super) struct Input {
     pub(super) update: Box<dyn ErasedUpdate>,
     /// Its logged form; empty without a saver or an observer.
     pub(super) writes: Vec<LoggedWrite>,
-}
-
-/// One task of the running superstep, as the driver sees it.
-#[derive(Default)]
-pub(super) struct Slot {
-    pub(super) cell: Option<Arc<TaskCell>>,
-    pub(super) output: Option<Output>,
-    /// Its targets as they are recorded; `None` while it has none.
-    pub(super) targets: Option<Vec<TargetRecord>>,
-    rare: Option<Box<Rare>>,
-}
-
-/// What few tasks have, kept out of the way of the many.
-#[derive(Default)]
-pub(super) struct Rare {
-    /// What storage knows of its questions and effects.
-    pub(super) asks: Vec<AskRecord>,
-    pub(super) effects: Vec<EffectRecord>,
-    /// The questions that it waits for.
-    pub(super) open: Vec<AskRecord>,
-    /// Why it failed, and in which attempt.
-    pub(super) error: Option<(NodeError, u32)>,
-    /// What the node failed with, once its error handler has the task.
-    pub(super) failure: Option<Arc<FailureRecord>>,
-}
-
-impl Slot {
-    /// What the task wrote, in its logged form.
-    pub(super) fn writes(&self) -> &[LoggedWrite] {
-        self.output.as_ref().map_or(&[], |output| &output.record().writes)
-    }
-
-    pub(super) fn rare(&mut self) -> &mut Rare {
-        self.rare.get_or_insert_default()
-    }
-}
-
-/// How a run ended, as the machine and the driver see it.
-pub(super) struct Ended {
-    pub(super) run: RunId,
-    pub(super) checkpoint: Option<CheckpointId>,
-    pub(super) step: i64,
-    pub(super) status: Status,
-    pub(super) state: Arc<dyn ErasedState>,
-    /// The decision with which a subgraph was left.
-    pub(super) exit: Option<Item>,
-    /// The writes that a subgraph gives back.
-    pub(super) delta: Vec<LoggedWrite>,
 }
 
 /// What became of a barrier.
@@ -345,7 +297,8 @@ impl Driver {
         self.tasks.start(Running { task, attempt, cell: Some(cell), run, span });
     }
 
-    /// Waits until a task ends, the caller cancels or the superstep's time is up, and takes in what the saver says of results meanwhile.
+    /// Waits until a task ends, the caller cancels or the superstep's time is up, and takes in what the saver says
+    /// of results meanwhile.
     async fn next_event(&mut self) -> Result<Event, RunError> {
         loop {
             let cancelled = async {
@@ -371,86 +324,6 @@ impl Driver {
                 ended = self.tasks.next() => return Ok(self.ended(ended)),
             }
         }
-    }
-
-    /// Cancels what still runs, and waits until it has stopped. What came to its end before it could be
-    /// cancelled counts: results are recorded, questions are asked.
-    async fn abort(&mut self) {
-        self.cell.revoke();
-        for Attempted { task, cell, end, .. } in self.tasks.abort().await {
-            self.slots[task as usize].cell = Some(cell);
-            match end {
-                End::Finished { output, targets } => self.keep(task, output, targets.ok()),
-                End::Paused(asks) => self.slots[task as usize].rare().open = asks,
-                // The first failure is the caller's.
-                End::Failed(_) => {}
-            }
-        }
-    }
-
-    /// The nodes of the tasks that have neither finished nor asked, in merge order.
-    fn unfinished(&self) -> Vec<NodeName> {
-        let asks = |slot: &Slot| slot.rare.as_ref().is_some_and(|rare| !rare.open.is_empty());
-        let open = (0u32..).zip(&self.slots).filter(|(_, slot)| slot.output.is_none() && !asks(slot));
-        open.map(|(task, _)| self.place(task).0).collect()
-    }
-
-    async fn stopped(&mut self, ending: Ending) -> Result<Ended, RunError> {
-        // Results of another driver count as much as ours here: both are of finished tasks.
-        while let Some(counts) = self.records.next().await {
-            counts?;
-        }
-        let unfinished = if ending == Ending::TimedOut { self.unfinished() } else { Vec::new() };
-        let open: Vec<AskRecord> = self
-            .slots
-            .iter_mut()
-            .filter_map(|slot| slot.rare.as_mut())
-            .flat_map(|rare| take(&mut rare.open))
-            .collect();
-        let interrupts: Vec<Interrupt> = self.runtime.program.open_questions(&open);
-        if let Some(saver) = self.cell.saver.clone()
-            && let Some(base) = self.base
-            && ending != Ending::Superseded
-        {
-            if !open.is_empty() {
-                saver.ask(&self.cell.thread, base, open).await?;
-            }
-            saver.flush(&self.cell.thread).await?;
-        }
-        let status = match ending {
-            Ending::Finished => {
-                self.unfinished_joins();
-                Status::Finished
-            }
-            // Nobody asks: a subgraph stopped.
-            Ending::Interrupted if interrupts.is_empty() => {
-                let stopped = Surroundings::of(&self.cell).stopped.lock().take();
-                stopped.expect("a task that pauses asks, or says why its subgraph stopped")
-            }
-            Ending::Interrupted => {
-                self.emit(|_| EventKind::Interrupted { interrupts: interrupts.clone() });
-                Status::Interrupted { interrupts }
-            }
-            Ending::Breakpoint => self.stopped_at_breakpoint(),
-            Ending::LimitReached => Status::LimitReached { limit: self.machine.limits().recursion },
-            Ending::Cancelled => Status::Cancelled,
-            Ending::Drained => Status::Drained,
-            Ending::Superseded => {
-                return Err(RunError::Superseded { thread: self.cell.thread.clone() });
-            }
-            Ending::TimedOut => {
-                let timeout =
-                    self.stops.step_timeout.expect("only a superstep with a timeout takes too long");
-                return Err(RunError::StepTimedOut { step: self.step + 1, timeout, unfinished });
-            }
-            Ending::Failed { task } => return Err(self.failure(task).into()),
-            Ending::Unmergeable => return Err(self.unmergeable.take().expect("the barrier left its error")),
-        };
-        let state = Arc::clone(&self.state);
-        let delta = self.delta.take().map(|delta| delta.writes).unwrap_or_default();
-        let exit = self.machine.task(0).filter(|task| task.node == NodeId::END);
-        let exit = exit.and_then(|task| task.input.clone());
-        Ok(Ended { run: self.cell.run, checkpoint: self.base, step: self.step, status, state, exit, delta })
     }
 }
 

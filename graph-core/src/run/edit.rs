@@ -88,7 +88,7 @@ pub(super) async fn put_on_top(
         run: RunId(runtime.ambient.id()),
         step: old.step + 1,
         source: Source::Update,
-        schema: runtime.schema_fingerprint,
+        schema: runtime.program.schema_fingerprint,
         topology: runtime.program.description.topology_fingerprint,
         changes: changes(runtime, loaded, update, &writes)?,
         tasks: std::vec![TaskRecord {

@@ -19,7 +19,7 @@ use crate::checkpoint::{AskRecord, At, Checkpointer, Loaded, StoreError, ThreadS
 use crate::engine::barrier::{one_step_fields, seeds};
 use crate::engine::{Breakpoints, Limits};
 use crate::graph::{BuildError, NodeRef, Program, StateGraph};
-use crate::id::{Fingerprint, NodeName, ThreadId};
+use crate::id::{NodeName, ThreadId};
 use crate::run::error::ThreadError;
 use crate::state::{Change, ErasedState, FieldId, IntoInput, State};
 use crate::store::{MemoryStore, Store};
@@ -51,7 +51,6 @@ pub(super) struct Runtime {
     pub(super) one_step_fields: Vec<FieldId>,
     /// What the first checkpoint of a thread says of fields that do not begin empty.
     pub(super) seeds: Vec<Change>,
-    pub(super) schema_fingerprint: Fingerprint,
     registered: Arc<OnceCell<()>>,
 }
 
@@ -75,7 +74,6 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             breakpoints: program.breakpoints(),
             one_step_fields: one_step_fields(&program.schema),
             seeds: seeds(&program.schema, &*program.initial),
-            schema_fingerprint: program.schema.fingerprint(),
             registered: Arc::default(),
             program,
         };

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::begin::carry_out;
 use super::breakpoints::Wanted;
-use super::driver::Ended;
+use super::ending::Ended;
 use super::error::RunError;
 use super::event::Observer;
 use super::graph::Runtime;

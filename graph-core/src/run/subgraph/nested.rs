@@ -19,7 +19,7 @@ use crate::id::ThreadId;
 use crate::node::{Around, Code, Done, ErasedTask, IntoNode, NodeDescription, RunCell, TaskCell};
 use crate::run::begin::{Beginning, perform};
 use crate::run::breakpoints::Wanted;
-use crate::run::driver::Ended;
+use crate::run::ending::Ended;
 use crate::run::error::{RunError, ThreadError};
 use crate::run::event::PathSegment;
 use crate::run::graph::Runtime;

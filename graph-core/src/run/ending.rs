@@ -1,0 +1,117 @@
+//! How a run ends: what was under way is taken in, what is left is stored, and the caller is told.
+
+use std::mem::take;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use futures_util::StreamExt;
+
+use super::attempt::End;
+use super::driver::Driver;
+use super::error::RunError;
+use super::event::EventKind;
+use super::outcome::{Interrupt, Status};
+use super::slot::Slot;
+use super::subgraph::Surroundings;
+use super::tasks::Attempted;
+use crate::checkpoint::AskRecord;
+use crate::engine::Ending;
+use crate::graph::NodeId;
+use crate::id::{CheckpointId, NodeName, RunId};
+use crate::node::Item;
+use crate::state::{ErasedState, LoggedWrite};
+
+/// How a run ended, as the machine and the driver see it.
+pub(super) struct Ended {
+    pub(super) run: RunId,
+    pub(super) checkpoint: Option<CheckpointId>,
+    pub(super) step: i64,
+    pub(super) status: Status,
+    pub(super) state: Arc<dyn ErasedState>,
+    /// The decision with which a subgraph was left.
+    pub(super) exit: Option<Item>,
+    /// The writes that a subgraph gives back.
+    pub(super) delta: Vec<LoggedWrite>,
+}
+
+impl Driver {
+    /// Cancels what still runs, and waits until it has stopped. What came to its end before it could be
+    /// cancelled counts: results are recorded, questions are asked.
+    pub(super) async fn abort(&mut self) {
+        self.cell.revoke();
+        for Attempted { task, cell, end, .. } in self.tasks.abort().await {
+            self.slots[task as usize].cell = Some(cell);
+            match end {
+                End::Finished { output, targets } => self.keep(task, output, targets.ok()),
+                End::Paused(asks) => self.slots[task as usize].rare().open = asks,
+                // The first failure is the caller's.
+                End::Failed(_) => {}
+            }
+        }
+    }
+
+    /// The nodes of the tasks that have neither finished nor asked, in merge order.
+    fn unfinished(&self) -> Vec<NodeName> {
+        let asks = |slot: &Slot| slot.rare.as_ref().is_some_and(|rare| !rare.open.is_empty());
+        let open = (0u32..).zip(&self.slots).filter(|(_, slot)| slot.output.is_none() && !asks(slot));
+        open.map(|(task, _)| self.place(task).0).collect()
+    }
+
+    pub(super) async fn stopped(&mut self, ending: Ending) -> Result<Ended, RunError> {
+        // Results of another driver count as much as ours here: both are of finished tasks.
+        while let Some(counts) = self.records.next().await {
+            counts?;
+        }
+        let unfinished = if ending == Ending::TimedOut { self.unfinished() } else { Vec::new() };
+        let open: Vec<AskRecord> = self
+            .slots
+            .iter_mut()
+            .filter_map(|slot| slot.rare.as_mut())
+            .flat_map(|rare| take(&mut rare.open))
+            .collect();
+        let interrupts: Vec<Interrupt> = self.runtime.program.open_questions(&open);
+        if let Some(saver) = self.cell.saver.clone()
+            && let Some(base) = self.base
+            && ending != Ending::Superseded
+        {
+            if !open.is_empty() {
+                saver.ask(&self.cell.thread, base, open).await?;
+            }
+            saver.flush(&self.cell.thread).await?;
+        }
+        let status = match ending {
+            Ending::Finished => {
+                self.unfinished_joins();
+                Status::Finished
+            }
+            // Nobody asks: a subgraph stopped.
+            Ending::Interrupted if interrupts.is_empty() => {
+                let stopped = Surroundings::of(&self.cell).stopped.lock().take();
+                stopped.expect("a task that pauses asks, or says why its subgraph stopped")
+            }
+            Ending::Interrupted => {
+                self.emit(|_| EventKind::Interrupted { interrupts: interrupts.clone() });
+                Status::Interrupted { interrupts }
+            }
+            Ending::Breakpoint => self.stopped_at_breakpoint(),
+            Ending::LimitReached => Status::LimitReached { limit: self.machine.limits().recursion },
+            Ending::Cancelled => Status::Cancelled,
+            Ending::Drained => Status::Drained,
+            Ending::Superseded => {
+                return Err(RunError::Superseded { thread: self.cell.thread.clone() });
+            }
+            Ending::TimedOut => {
+                let timeout =
+                    self.stops.step_timeout.expect("only a superstep with a timeout takes too long");
+                return Err(RunError::StepTimedOut { step: self.step + 1, timeout, unfinished });
+            }
+            Ending::Failed { task } => return Err(self.failure(task).into()),
+            Ending::Unmergeable => return Err(self.unmergeable.take().expect("the barrier left its error")),
+        };
+        let state = Arc::clone(&self.state);
+        let delta = self.delta.take().map(|delta| delta.writes).unwrap_or_default();
+        let exit = self.machine.task(0).filter(|task| task.node == NodeId::END);
+        let exit = exit.and_then(|task| task.input.clone());
+        Ok(Ended { run: self.cell.run, checkpoint: self.base, step: self.step, status, state, exit, delta })
+    }
+}

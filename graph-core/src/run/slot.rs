@@ -1,0 +1,46 @@
+//! What the driver has of each task of the running superstep.
+
+use std::boxed::Box;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use super::attempt::Output;
+use crate::checkpoint::{AskRecord, EffectRecord, FailureRecord, TargetRecord};
+use crate::error::NodeError;
+use crate::node::TaskCell;
+use crate::state::LoggedWrite;
+
+/// One task of the running superstep, as the driver sees it.
+#[derive(Default)]
+pub(super) struct Slot {
+    pub(super) cell: Option<Arc<TaskCell>>,
+    pub(super) output: Option<Output>,
+    /// Its targets as they are recorded; `None` while it has none.
+    pub(super) targets: Option<Vec<TargetRecord>>,
+    pub(super) rare: Option<Box<Rare>>,
+}
+
+/// What few tasks have, kept out of the way of the many.
+#[derive(Default)]
+pub(super) struct Rare {
+    /// What storage knows of its questions and effects.
+    pub(super) asks: Vec<AskRecord>,
+    pub(super) effects: Vec<EffectRecord>,
+    /// The questions that it waits for.
+    pub(super) open: Vec<AskRecord>,
+    /// Why it failed, and in which attempt.
+    pub(super) error: Option<(NodeError, u32)>,
+    /// What the node failed with, once its error handler has the task.
+    pub(super) failure: Option<Arc<FailureRecord>>,
+}
+
+impl Slot {
+    /// What the task wrote, in its logged form.
+    pub(super) fn writes(&self) -> &[LoggedWrite] {
+        self.output.as_ref().map_or(&[], |output| &output.record().writes)
+    }
+
+    pub(super) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+}
