@@ -119,15 +119,16 @@ impl Live {
     /// Where work on `base` belongs; an error unless `base` is the head of `thread`.
     pub(crate) fn place(&mut self, thread: &ThreadId, base: CheckpointId) -> Result<Place, StoreError> {
         self.know(thread)?;
-        let missing = || StoreError::NoCheckpoint { thread: thread.clone(), checkpoint: base.to_string() };
-        let known = self.threads.get_mut(thread).ok_or_else(missing)?;
+        let superseded = || StoreError::Superseded { thread: thread.clone(), base };
+        // A thread that is not there has been deleted.
+        let known = self.threads.get_mut(thread).ok_or_else(superseded)?;
         if known.head_id == base {
             known.work = true;
             return Ok(Place { thread: known.row, base: known.head });
         }
         match CheckpointRow::seq_of(&self.connection, base)? {
-            None => Err(missing()),
-            Some(_) => Err(StoreError::Superseded { thread: thread.clone(), base }),
+            None => Err(StoreError::NoCheckpoint { thread: thread.clone(), checkpoint: base.to_string() }),
+            Some(_) => Err(superseded()),
         }
     }
 

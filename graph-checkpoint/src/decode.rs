@@ -195,6 +195,17 @@ pub(crate) fn parse_fields(text: &str) -> Result<Fields, StoreError> {
     Ok(stored.into_iter().zip(ids).map(|(stored, field)| stored.map(|stored| stored.of(field))).collect())
 }
 
+/// Where the subgraphs go on that a checkpoint keeps.
+pub(crate) fn kept(manifest: &str) -> Result<Vec<Kept>, StoreError> {
+    #[derive(Deserialize)]
+    struct Keeping {
+        #[serde(default)]
+        kept: Vec<Kept>,
+    }
+    let keeping: Keeping = serde_json::from_str(manifest).map_err(bad)?;
+    Ok(keeping.kept)
+}
+
 /// The parts of a checkpoint that are in its texts.
 pub(crate) struct Decoded {
     pub(crate) changes: Vec<Change>,

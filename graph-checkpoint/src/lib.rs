@@ -50,6 +50,7 @@ mod bodies;
 mod checksum;
 mod commit;
 mod decode;
+mod delete;
 mod described;
 mod durability;
 mod encode;

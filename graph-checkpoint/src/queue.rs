@@ -27,6 +27,7 @@ pub(crate) enum Request {
     EndEffect(ThreadId, CheckpointId, EffectId, EffectOutcome),
     NoteEffect(ThreadId, CheckpointId, EffectRecord),
     Fork(ThreadId, CheckpointId, ThreadId),
+    Delete(NodeName, ThreadId),
     /// Make everything on the thread as durable as was promised, and say what went wrong.
     Flush(ThreadId),
     /// Write what is waiting; nothing else.

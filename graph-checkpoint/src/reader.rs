@@ -351,7 +351,7 @@ fn name(connection: &Connection, names: &mut Names, id: i64) -> Result<ThreadId,
     if let Some(name) = names.get(&id) {
         return Ok(name.clone());
     }
-    let name = ThreadRow::get(connection, id)?.name;
+    let name = ThreadRow::get(connection, id)?.name.before_deletion();
     names.insert(id, name.clone());
     Ok(name)
 }
@@ -363,7 +363,7 @@ pub(crate) fn threads(
     wanted: impl Fn(&str, &Outline) -> bool,
 ) -> Result<Vec<ThreadSummary>, StoreError> {
     let rows = ThreadRow::all(connection)?;
-    let mut names: Names = rows.iter().map(|row| (row.id, row.name.clone())).collect();
+    let mut names: Names = rows.iter().map(|row| (row.id, row.name.before_deletion())).collect();
     let mut threads = Vec::new();
     for thread in rows.into_iter().filter(|thread| !thread.name.is_below()) {
         let read = |row: CheckpointRow, manifest: &str| Ok((row, Outline::parse(manifest)?));

@@ -119,8 +119,9 @@ impl SqliteSaver {
                 }
                 _ => shared.writer.queue.push(job),
             },
-            // The save syncs, and the writer thread is there to wait for that.
+            // The save syncs, and a deletion reads much: the writer thread is there to wait for that.
             Durability::Exit if matches!(job.request, Request::Flush(_)) => shared.writer.queue.push(job),
+            _ if matches!(job.request, Request::Delete(..)) => shared.writer.queue.push(job),
             Durability::Process | Durability::Exit => shared.writer.write_here(job),
         }
         let mut waiting = Waiting { queue: &shared.writer.queue, answered: false };
@@ -182,9 +183,10 @@ impl Shared {
     /// Opens the superstep on `base`; whether that is still the thread's head.
     fn begin_superstep(&self, thread: &ThreadId, base: CheckpointId) -> Result<bool, StoreError> {
         let stored = self.read(|connection| {
+            // A thread that is not there has been deleted.
+            let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(None) };
             let missing =
                 || StoreError::NoCheckpoint { thread: thread.clone(), checkpoint: base.to_string() };
-            let row = ThreadRow::find(connection, thread)?.ok_or_else(missing)?;
             let seq = CheckpointRow::seq_of(connection, base)?.ok_or_else(missing)?;
             let head = row.head == seq;
             let (results, _) = pending(connection, Seen { seq, worker: row.id, head })?;
@@ -360,6 +362,12 @@ impl Checkpointer for SqliteSaver {
 
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {
         self.tell_writer(Request::Fork(from.clone(), at, to.clone())).await
+    }
+
+    async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
+        let deleted = self.tell_writer(Request::Delete(graph.clone(), thread.clone())).await;
+        self.shared().sessions.end_on_or_below(thread);
+        deleted
     }
 
     async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {

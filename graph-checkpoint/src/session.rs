@@ -83,6 +83,11 @@ impl Sessions {
     pub(crate) fn end(&self, thread: &ThreadId) {
         self.open().remove(thread);
     }
+
+    /// Forgets the supersteps of a thread and of those below it: they are deleted.
+    pub(crate) fn end_on_or_below(&self, thread: &ThreadId) {
+        self.open().retain(|name, _| !name.is_on_or_below(thread));
+    }
 }
 
 #[cfg(test)]

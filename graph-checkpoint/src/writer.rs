@@ -346,6 +346,9 @@ impl Ledger {
                 Ok(Done::Nothing)
             }),
             Request::Fork(from, at, to) => live.fork(from, *at, to).map(|()| Done::Nothing),
+            Request::Delete(graph, thread) => {
+                live.delete(graph, thread).map(|()| faults.take(thread)).map(|_| Done::Nothing)
+            }
             Request::Settle => Ok(Done::Nothing),
             Request::Flush(thread) => match faults.take(thread) {
                 Some(fault) => return Ok(Err(fault)),

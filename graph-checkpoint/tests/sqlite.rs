@@ -7,6 +7,8 @@ mod material;
 
 #[path = "sqlite/damage.rs"]
 mod damage;
+#[path = "sqlite/deletion.rs"]
+mod deletion;
 #[path = "sqlite/file.rs"]
 mod file;
 #[path = "sqlite/full.rs"]

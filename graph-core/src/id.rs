@@ -66,6 +66,9 @@ text_id! {
 /// Between a thread's name and the task whose subgraph has the thread below it.
 const BELOW: char = '\u{1f}';
 
+/// What begins the last part of the name of a thread that was deleted. Tasks are named by hexadecimal digits.
+const REMNANT: &str = "deleted ";
+
 impl ThreadId {
     /// The thread of the subgraph that `task` runs on this thread.
     #[must_use]
@@ -83,9 +86,36 @@ impl ThreadId {
     }
 
     /// Whether it is `other`, or a thread of one of its subgraphs.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn is_on_or_below(&self, other: &Self) -> bool {
+    #[must_use]
+    pub fn is_on_or_below(&self, other: &Self) -> bool {
         self.0.strip_prefix(other.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(BELOW))
+    }
+
+    /// The name under which a deleted thread stays for those that share its past; `number` tells it from other
+    /// threads of this name. It counts as one that [`is_below`](Self::is_below).
+    #[must_use]
+    pub fn remnant(&self, number: u64) -> Self {
+        alloc::format!("{self}{BELOW}{REMNANT}{number}").into()
+    }
+
+    /// The name that the thread had before it was deleted, if it is a [`remnant`](Self::remnant); otherwise its
+    /// name.
+    #[must_use]
+    pub fn before_deletion(&self) -> Self {
+        match self.0.rsplit_once(BELOW) {
+            Some((name, last)) if last.starts_with(REMNANT) => name.into(),
+            _ => self.clone(),
+        }
+    }
+
+    /// Whether a store removes it together with `deleted`, unless others need it: it is on or below that thread, or
+    /// an earlier deletion has left it. `is_there` tells whether there is a thread of a name.
+    pub fn goes_with(&self, deleted: &Self, is_there: impl Fn(&Self) -> bool) -> bool {
+        let left_over = || match self.0.split_once(BELOW) {
+            Some((root, _)) => self.before_deletion() != *self || !is_there(&root.into()),
+            None => false,
+        };
+        self.is_on_or_below(deleted) || left_over()
     }
 
     /// Whether it is a subgraph's thread. Such threads are not listed, and are run by the thread above them.

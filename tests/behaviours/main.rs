@@ -9,6 +9,7 @@ mod cancellation;
 mod concurrency;
 mod deadlines;
 mod defer;
+mod deletion;
 mod described;
 mod edit;
 mod edit_as;

@@ -25,5 +25,7 @@ async fn a_thread_continues_in_another_process() -> super::Result {
     }
     assert_eq!(stories.threads().await?.len(), 1);
     assert_eq!(stories.interrupts().await?.len(), 1);
+    stories.thread("rust").delete().await?;
+    assert_eq!(stories.threads().await?.len(), 0);
     Ok(())
 }

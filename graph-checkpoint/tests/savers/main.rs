@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
 mod deadlines;
+mod deletion;
 mod folding;
 mod heads;
 mod material;

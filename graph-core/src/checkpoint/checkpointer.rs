@@ -50,8 +50,8 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// Stores the result of a finished task as a pending write of `base`. The first writer wins: the result
     /// that counts is the one returned. A result without targets is completed by a later one with targets.
     ///
-    /// When `base` is no longer the head, nothing is stored and the result is returned as it is: the commit
-    /// that follows says what became of the superstep.
+    /// When `base` is no longer the head, or the thread was deleted, nothing is stored and the result is returned as
+    /// it is: the commit that follows says what became of the superstep.
     ///
     /// It need not be durable on return, but it is before the next [`commit`](Self::commit),
     /// [`ask`](Self::ask) or [`flush`](Self::flush) of this thread returns.
@@ -146,6 +146,17 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// # Errors
     /// [`StoreError::ThreadExists`] when `to` has a checkpoint.
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError>;
+
+    /// Deletes a thread of `graph` with the threads of its subgraphs: checkpoints, unfinished work, answers and
+    /// journals. Deleting a thread that does not exist does nothing, and the name is free again.
+    ///
+    /// What other threads share with it stays for them: the past of their checkpoints with its journal, and
+    /// subgraphs that go on from a kept state there. It goes when the last of them is deleted. A run that is going
+    /// on the thread stores nothing more; its next commit finds another head.
+    ///
+    /// # Errors
+    /// [`StoreError::WrongGraph`].
+    async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError>;
 
     /// Lists all threads, by name.
     async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError>;

@@ -1,5 +1,6 @@
 //! The in-memory saver.
 
+mod delete;
 mod store;
 
 use alloc::boxed::Box;
@@ -24,8 +25,8 @@ use crate::state::Json;
 /// Keeps checkpoints in memory, for tests and for programs that need no durability.
 ///
 /// A commit stores the checkpoint as it is: no value is encoded, copied or folded. Values are folded when a
-/// checkpoint is loaded, which walks back until every field was found. Nothing is ever dropped, so memory
-/// grows with the steps.
+/// checkpoint is loaded, which walks back until every field was found. Nothing is dropped but threads that are
+/// deleted, so memory grows with the steps.
 #[derive(Default)]
 pub struct MemorySaver {
     store: Mutex<Store>,
@@ -49,7 +50,7 @@ impl fmt::Debug for MemorySaver {
         let store = self.store();
         f.debug_struct("MemorySaver")
             .field("threads", &store.threads.len())
-            .field("checkpoints", &store.checkpoints.len())
+            .field("checkpoints", &store.checkpoints.iter().count())
             .finish()
     }
 }
@@ -262,6 +263,10 @@ impl Checkpointer for MemorySaver {
         let thread = Thread { graph, head, work: Work::default(), past: HashMap::new() };
         store.threads.insert(to.clone(), thread);
         Ok(())
+    }
+
+    async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
+        self.store().delete(graph, thread)
     }
 
     async fn unfinished(&self, graph: &NodeName) -> Result<Vec<ThreadSummary>, StoreError> {

@@ -18,12 +18,14 @@
 
 mod checkpointer;
 mod codec;
+mod deletion;
 #[cfg(feature = "std")]
 mod memory;
 mod model;
 
 pub use checkpointer::{At, Carried, Checkpointer, Commit, Committed, Page, StoreError};
 pub use codec::{Fold, digest};
+pub use deletion::still_needed;
 #[cfg(feature = "std")]
 pub use memory::MemorySaver;
 pub use model::{

@@ -189,6 +189,9 @@ pub enum ThreadError {
         /// The checkpoint.
         checkpoint: CheckpointId,
     },
+    /// The thread is a subgraph's: it goes with the thread above it.
+    #[error("thread {0:?} belongs to a subgraph; delete the thread above it")]
+    Subgraph(ThreadId),
     /// Another run or edit was faster.
     #[error("another run moved thread {0} on")]
     Superseded(ThreadId),

@@ -217,6 +217,24 @@ impl<S: State> Thread<S> {
         super::state::state(&self.runtime, &loaded)
     }
 
+    /// Deletes the thread with the threads of its subgraphs: its checkpoints, its unfinished work, its answers and
+    /// its journal. The name is free again. A thread that never ran is deleted, too.
+    ///
+    /// Threads that were forked from it, or that it was forked from, stay as they are: the past that they share with
+    /// it goes when the last of them is deleted. A run that is going on the thread fails with
+    /// [`RunError::Superseded`], and stores nothing more. What nodes have put into a [`Store`](crate::store::Store)
+    /// stays.
+    ///
+    /// # Errors
+    /// When the thread is a subgraph's or another graph's, or the store fails.
+    pub async fn delete(&self) -> Result<(), ThreadError> {
+        if self.id.is_below() {
+            return Err(ThreadError::Subgraph(self.id.clone()));
+        }
+        let graph = self.runtime.program.topology.name();
+        Ok(self.saver()?.delete(graph, &self.id).await?)
+    }
+
     async fn past(&self, at: At) -> Result<Past<S>, ThreadError> {
         let loaded = self.runtime.load(&self.id, at).await?;
         let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(self.id.clone()))?;

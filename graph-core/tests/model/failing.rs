@@ -132,6 +132,10 @@ impl Checkpointer for Failing {
         self.call(self.inner.fork(from, at, to)).await
     }
 
+    async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
+        self.call(self.inner.delete(graph, thread)).await
+    }
+
     async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
         self.call(self.inner.threads()).await
     }

@@ -3,6 +3,7 @@
 use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Index;
 
 use foldhash::{HashMap, HashMapExt};
 
@@ -19,11 +20,48 @@ pub(super) struct Store {
     pub(super) schemas: HashMap<Fingerprint, Arc<Schema>>,
     pub(super) topologies: HashMap<Fingerprint, Json>,
     /// In the store's order: the sequence number is the index plus one.
-    pub(super) checkpoints: Vec<Stored>,
+    pub(super) checkpoints: Checkpoints,
     pub(super) by_id: HashMap<CheckpointId, usize>,
     /// The greatest id.
     newest: Option<CheckpointId>,
     pub(super) threads: HashMap<ThreadId, Thread>,
+}
+
+/// The checkpoints; those that were deleted leave a gap.
+#[derive(Default)]
+pub(super) struct Checkpoints(Vec<Option<Stored>>);
+
+impl Checkpoints {
+    /// How many places of the store's order are taken.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn push(&mut self, stored: Stored) {
+        self.0.push(Some(stored));
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &Stored)> {
+        self.0.iter().enumerate().filter_map(|(index, stored)| stored.as_ref().map(|stored| (index, stored)))
+    }
+
+    pub(super) fn remove(&mut self, index: usize) -> Option<Stored> {
+        self.0[index].take()
+    }
+
+    pub(super) fn write_as(&mut self, index: usize, thread: &ThreadId) {
+        if let Some(stored) = &mut self.0[index] {
+            stored.thread = thread.clone();
+        }
+    }
+}
+
+impl Index<usize> for Checkpoints {
+    type Output = Stored;
+
+    fn index(&self, index: usize) -> &Stored {
+        self.0[index].as_ref().expect("what is referred to is not deleted")
+    }
 }
 
 pub(super) struct Stored {
@@ -186,13 +224,14 @@ impl Store {
 
     /// The work on top of `base`, when that is the head of `thread`.
     pub(super) fn work(&mut self, thread: &ThreadId, base: CheckpointId) -> Result<&mut Work, StoreError> {
-        let held = self.threads.get_mut(thread);
-        let held = held.ok_or_else(|| Self::missing(thread, base))?;
+        let superseded = || StoreError::Superseded { thread: thread.clone(), base };
+        // A thread that is not there has been deleted.
+        let held = self.threads.get_mut(thread).ok_or_else(superseded)?;
         if self.checkpoints[held.head].checkpoint.id == base {
             return Ok(&mut held.work);
         }
         if self.by_id.contains_key(&base) {
-            return Err(StoreError::Superseded { thread: thread.clone(), base });
+            return Err(superseded());
         }
         Err(Self::missing(thread, base))
     }
@@ -297,7 +336,7 @@ impl Store {
 
     pub(super) fn summary(&self, index: usize) -> Summary {
         let stored = &self.checkpoints[index];
-        Summary::of(seq(index), &stored.thread, &stored.checkpoint)
+        Summary::of(seq(index), &stored.thread.before_deletion(), &stored.checkpoint)
     }
 }
 

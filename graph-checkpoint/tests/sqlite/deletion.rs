@@ -1,0 +1,75 @@
+//! What a deletion leaves in the file, and what other users of the file see of it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use superstep_checkpoint::SqliteSaver;
+use superstep_core::checkpoint::{At, Committed, StoreError};
+
+use crate::material::*;
+
+async fn open(path: &Path) -> Saver {
+    registered(Arc::new(SqliteSaver::open(path).await.unwrap())).await
+}
+
+async fn delete(saver: &Saver, name: &str) {
+    saver.delete(&"graph".into(), &thread(name)).await.unwrap();
+}
+
+/// How many rows the tables have that hold what threads wrote, but for the row that takes the deletion's place.
+fn rows(path: &Path) -> [i64; 6] {
+    let file = Connection::open(path).unwrap();
+    ["thread", "checkpoint WHERE thread > 0", "locator", "body", "pending", "ask"].map(|table| {
+        let sql = format!("SELECT count(*) FROM {table}");
+        file.query_row(&sql, [], |row| row.get(0)).unwrap()
+    })
+}
+
+#[test]
+fn long_texts_go_with_the_last_checkpoint_that_holds_them() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.db");
+        let saver = open(&path).await;
+        let long = |letter: &str| format!("\"{}\"", letter.repeat(5000));
+        let first = advance(&saver, "t", None, [set(0, &long("a")), set(1, &long("b"))]).await;
+        let mut last = first.clone();
+        for _ in 0..130 {
+            last = advance(&saver, "t", Some(&last), [set(1, "1")]).await;
+        }
+        saver.record(&thread("t"), last.id, result(1, "1")).await.unwrap();
+        advance(&saver, "u", None, [set(0, &long("b"))]).await;
+        saver.flush(&thread("t")).await.unwrap();
+        assert_eq!(rows(&path), [2, 132, 128, 2, 1, 0]);
+        delete(&saver, "t").await;
+        assert_eq!(rows(&path), [1, 1, 0, 1, 0, 0]);
+        assert_eq!(values(&head(&saver, "u").await), [(0, long("b"))]);
+        delete(&saver, "u").await;
+        assert_eq!(rows(&path), [0; 6]);
+    });
+}
+
+/// Sequence numbers tell whether somebody else has written: a deletion that gave some back would be overlooked.
+#[test]
+fn a_deletion_is_noticed_by_other_users_of_the_file() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.db");
+        let (one, two) = (open(&path).await, open(&path).await);
+        let other = advance(&two, "u", None, [set(0, "[1]")]).await;
+        let first = advance(&two, "t", None, [set(0, "[1]")]).await;
+        let before = head(&one, "t").await.seq;
+        delete(&one, "t").await;
+        advance(&one, "v", None, []).await;
+        // Both are of what `two` remembers.
+        let lost = two.commit(commit_of("t", &step(Some(&first), []))).await.unwrap();
+        assert!(matches!(lost, Committed::Conflict { head: None }), "{lost:?}");
+        let late = two.ask(&thread("t"), first.id, Vec::new()).await;
+        assert!(matches!(late, Err(StoreError::Superseded { .. })), "{late:?}");
+        advance(&two, "u", Some(&other), [extend(0, "[2]")]).await;
+        assert_eq!(values(&head(&one, "u").await), [(0, "[1,2]".into())]);
+        assert!(head(&one, "v").await.seq.0 > before.0 + 1);
+        assert!(two.load(&thread("t"), At::Head).await.unwrap().is_none());
+    });
+}

@@ -1,0 +1,53 @@
+//! What stays of a thread that is deleted.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use super::model::Seq;
+
+/// Which checkpoints of deleted threads stay, for a store that deletes some.
+///
+/// `doomed` holds the checkpoints of those threads, each with its parent, and `needed` those that the others build on.
+/// With a checkpoint its past stays, and what `also` names: where the subgraphs that it keeps go on from.
+///
+/// # Errors
+/// Those of `also`.
+pub fn still_needed<E>(
+    doomed: &BTreeMap<Seq, Option<Seq>>,
+    needed: impl IntoIterator<Item = Seq>,
+    mut also: impl FnMut(Seq) -> Result<Vec<Seq>, E>,
+) -> Result<BTreeSet<Seq>, E> {
+    let mut staying = BTreeSet::new();
+    let mut open: Vec<Seq> = needed.into_iter().collect();
+    while let Some(seq) = open.pop() {
+        let Some(parent) = doomed.get(&seq) else { continue };
+        if staying.insert(seq) {
+            open.extend(parent);
+            open.extend(also(seq)?);
+        }
+    }
+    Ok(staying)
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+    use core::convert::Infallible;
+
+    use super::*;
+
+    #[test]
+    fn the_past_of_what_is_needed_stays_with_what_it_names() {
+        // 1 ◄─ 2 ◄─ 3, 2 ◄─ 4, and 5 ◄─ 6 of a subgraph, at which 2 goes on.
+        let parents = [(1, None), (2, Some(1)), (3, Some(2)), (4, Some(2)), (5, None), (6, Some(5))];
+        let doomed = parents.map(|(seq, parent)| (Seq(seq), parent.map(Seq))).into();
+        let also = |seq| Ok::<_, Infallible>(if seq == Seq(2) { vec![Seq(5)] } else { Vec::new() });
+        let staying = |needed: &[u64]| {
+            let staying = still_needed(&doomed, needed.iter().copied().map(Seq), also).unwrap();
+            staying.into_iter().map(|seq| seq.0).collect::<Vec<_>>()
+        };
+        assert_eq!(staying(&[]), [] as [u64; 0]);
+        assert_eq!(staying(&[1]), [1]);
+        assert_eq!(staying(&[4, 9]), [1, 2, 4, 5], "9 is none of them");
+    }
+}
