@@ -221,3 +221,28 @@ async fn a_breakpoint_after_a_source_of_a_join_and_before_its_target() {
     })
     .await;
 }
+
+/// LangGraph runs what a caller's `Command(goto=..)` names, beside what is next: `abc node-1 node-2 node-2`.
+#[tokio::test]
+async fn b42_a_node_that_is_next_is_played_not_joined_by_another() {
+    on_both_savers(|saver| async move {
+        let mut g = StateGraph::<Log, Stage>::new("g");
+        let [one, two] = ["node-1", "node-2"].map(|name| g.node(name, mark));
+        g.edge(START, one);
+        g.edge(one, two);
+        g.edge(two, END);
+        g.policy(one).interrupt_before();
+        let graph = g.compile().expect("sound").with_context(Stage::default()).shared_checkpointer(saver);
+        let at_breakpoint = async |name: &str| {
+            let thread = graph.thread(name);
+            assert_eq!(stop(thread.run(input("abc")).await), r#"abc | before ["node-1"] after []"#);
+            thread
+        };
+        let thread = at_breakpoint("as it is").await;
+        assert_eq!(stop(thread.resume().await), "abc node-1 node-2 | Finished");
+        let thread = at_breakpoint("played").await;
+        thread.edit_as(one, input("by hand")).await.expect("nobody else writes");
+        assert_eq!(stop(thread.resume().await), "abc by hand node-2 | Finished");
+    })
+    .await;
+}

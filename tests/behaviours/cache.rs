@@ -1,5 +1,6 @@
 //! The cache of nodes: what they returned is used again.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use superstep::prelude::*;
 use superstep::run::{EventKind, RunEvent};
 use superstep::store::{Clock, MemoryStore, Store};
 
-use crate::support::{Calls, Stage};
+use crate::support::{Calls, Stage, on_both_savers};
 
 #[derive(State, Clone, Debug, Default, PartialEq)]
 struct Log {
@@ -189,4 +190,34 @@ async fn items_of_each_are_told_apart() {
         assert_eq!(graph.run(Log::update()).await.expect("it runs").state.said, ["1", "2", "1"]);
     }
     assert_eq!(stage.calls.of("work 2"), 1);
+}
+
+/// A copy runs what is next anew, effects and all, unless its node has a cache.
+#[tokio::test]
+async fn m11_a_copy_uses_what_a_node_with_a_cache_returned() {
+    for (cached, calls) in [(false, 2), (true, 1)] {
+        on_both_savers(async |saver| {
+            let stage = Stage::default();
+            let mut g = StateGraph::<Log, Stage>::new("g");
+            let node = g.node("node", async |fx: Effects, calls: Dep<Calls>| {
+                let effect = || async {
+                    calls.note("t");
+                    Ok::<_, Infallible>("done".to_owned())
+                };
+                fx.run("t", effect).await.map(said)
+            });
+            if cached {
+                g.policy(node).cache(Cache::new());
+            }
+            g.edge(START, node);
+            g.edge(node, END);
+            let graph = g.compile().expect("sound").with_context(stage.clone()).shared_checkpointer(saver);
+            let thread = graph.thread("t");
+            thread.run(Log::update()).await.map(drop).expect("it runs");
+            thread.before_named("node").await.expect("it ran").copy().await.expect("nobody else writes");
+            assert_eq!(thread.resume().await.expect("it runs").state.said, ["done"]);
+            assert_eq!(stage.calls.of("t"), calls);
+        })
+        .await;
+    }
 }

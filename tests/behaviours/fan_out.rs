@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
 
+use crate::support::{Calls, Stage, on_both_savers};
+
 #[derive(State, Clone, Debug, Default, PartialEq)]
 struct Log {
     #[reducer(Append)]
@@ -190,6 +192,65 @@ async fn items_are_stored_and_survive_a_stop() {
         assert_eq!(inputs, [Some(1.into()), Some(2.into())]);
         let log = thread.resume().await.expect("no node fails").state;
         assert_eq!(log.ran, ["w1", "w2"]);
+    })
+    .await;
+}
+
+/// What an item of `2` leads to.
+#[derive(Route, Clone, Debug, Serialize, Deserialize)]
+enum Onward {
+    Two(u32),
+    Flaky(u32),
+    Nowhere,
+}
+
+#[tokio::test]
+async fn b51_items_that_finished_before_a_pause_do_not_run_again() {
+    on_both_savers(|saver| async move {
+        let stage = Stage::default();
+        let mut g = StateGraph::<Log, Stage>::new("g");
+        let [one, three, three_one] = ["1", "3", "3.1"].map(|name| g.node(name, mark));
+        let two = g.node("2", async |given: Input<(u32, Onward)>, calls: Dep<Calls>| {
+            calls.note("2");
+            let (number, onward) = given.clone();
+            let said = match &onward {
+                Onward::Nowhere => format!("2|{number}"),
+                onward => format!("2|{onward:?}"),
+            };
+            (Log::update().ran([said]), onward)
+        });
+        let flaky = g.node("flaky", async |item: Input<u32>, ask: Ask<String, ()>, calls: Dep<Calls>| {
+            calls.note("flaky");
+            ask.ask("again?".into()).await;
+            Log::update().ran([format!("flaky|{}", *item)])
+        });
+        g.edge(START, one);
+        let items = || [(0, Onward::Two(3)), (0, Onward::Flaky(4))];
+        g.branch(one, |_| Send::Done, move |_| each(two, items()).and(to(three_one)));
+        g.route(two, move |onward| match onward {
+            Onward::Two(item) => each(two, [(item, Onward::Nowhere)]).and(to(three)),
+            Onward::Flaky(item) => each(flaky, [item]).and(to(three)),
+            Onward::Nowhere => to(three),
+        });
+        g.edge(flaky, three);
+        g.edge(three, END);
+        g.edge(three_one, END);
+        let graph = g.compile().expect("sound").with_context(stage.clone()).shared_checkpointer(saver);
+        let thread = graph.thread("t");
+        let run = thread.run(Log::update().ran(["0"])).await.expect("no node fails");
+        assert_eq!(run.interrupted().expect("it asks").len(), 1);
+        let before = ["0", "1", "3.1", "2|Two(3)", "2|Flaky(4)", "3", "2|3"];
+        let live = thread.state().await.expect("it ran");
+        assert_eq!(
+            (&live.values.ran[..], &live.next[..]),
+            (&before.map(String::from)[..], &["flaky".into()][..])
+        );
+        assert_eq!((stage.calls.of("2"), stage.calls.of("flaky")), (3, 1));
+        assert_eq!(thread.history().expect("a store").collect().await.expect("it reads").len(), 4);
+        let log = thread.answer(&()).await.expect("no node fails").finished().expect("it finishes");
+        assert_eq!(log.ran, [&before[..], &["flaky|4", "3"]].concat());
+        assert_eq!((stage.calls.of("2"), stage.calls.of("flaky")), (3, 2));
+        assert_eq!(thread.history().expect("a store").collect().await.expect("it reads").len(), 6);
     })
     .await;
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::{join_all, try_join};
+use superstep::checkpoint::Source;
 use superstep::error::{NodeError, NodeErrorKind};
 use superstep::prelude::*;
 use superstep::run::EventKind;
@@ -373,6 +374,31 @@ async fn l06_an_effect_in_a_node_of_a_graph_runs_once_though_a_question_follows(
         assert_eq!(thread.run(Said::update()).await.unwrap().interrupted().unwrap().len(), 1);
         assert_eq!(thread.answer("R").await.unwrap().finished().unwrap().v, ["2", "R"]);
         assert_eq!(calls.of("t"), 1);
+    })
+    .await;
+}
+
+/// In LangGraph, too; a node with a cache is not run again (`m11_a_copy_uses_what_a_node_with_a_cache_returned`).
+#[tokio::test]
+async fn m11_a_copy_runs_the_effects_of_what_had_finished_again() {
+    on_both_savers(async |saver| {
+        let calls = Calls::default();
+        let noting = calls.clone();
+        let once = flow("once", move |cx: Cx<u32>| {
+            let calls = noting.clone();
+            async move { Returned::Ok(cx.run("t", || noted(&calls, "t", *cx.input())).await?) }
+        });
+        let thread = once.shared_checkpointer(saver).thread("t");
+        assert_eq!(thread.run(&1).await.unwrap().finished().unwrap(), 1);
+        let graph = thread.as_thread();
+        let history = graph.history().unwrap().collect().await.unwrap();
+        let before = history.iter().find(|line| !line.next.is_empty()).unwrap();
+        graph.at(before.id).await.unwrap().copy().await.unwrap();
+        assert_eq!(thread.resume().await.unwrap().finished().unwrap(), 1);
+        assert_eq!(calls.of("t"), 2);
+        let history = graph.history().unwrap().collect().await.unwrap();
+        let lines: Vec<_> = history.iter().map(|line| (line.source, line.step)).collect();
+        assert_eq!(lines, [(Source::Loop, 1), (Source::Fork, 0), (Source::Input, -1)]);
     })
     .await;
 }

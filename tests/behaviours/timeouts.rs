@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use crate::support::{Calls, Stage};
+use serde::{Deserialize, Serialize};
 use superstep::error::{NodeErrorKind, Timeout};
 use superstep::graph::PolicyOf;
 use superstep::node::{IntoNode, NoInput};
@@ -222,4 +223,32 @@ async fn what_a_timed_out_attempt_did_is_discarded() {
     let run = run.finish().await.expect("the second attempt is fast");
     assert_eq!((run.state.v, customs), (vec!["2".to_owned()], 0));
     assert_eq!(stage.calls.take(), ["cancelled true"]);
+}
+
+/// In LangGraph an item may have a timeout of its own, in the place of its node's.
+#[tokio::test(start_paused = true)]
+async fn b37_items_that_need_another_timeout_go_to_a_node_of_their_own() {
+    #[derive(Route, Serialize, Deserialize)]
+    enum Always {
+        Here,
+    }
+    async fn work(task: TaskInfo, item: Input<u64>) -> Update<Log> {
+        sleep(secs(*item)).await;
+        Log::update().v([format!("{} {}", task.node(), *item)])
+    }
+    let graph = |long: u64| {
+        let mut g = StateGraph::<Log>::new("g");
+        let quick = g.node("quick", work);
+        let patient = g.node("patient", work);
+        g.policy(quick).timeout(secs(2));
+        g.policy(patient).timeout(secs(20));
+        g.branch(START, |_| Always::Here, move |_| each(quick, [1]).and(each(patient, [long])));
+        g.edge(quick, END);
+        g.edge(patient, END);
+        g.compile().expect("sound")
+    };
+    let run = graph(10).run(Log::update()).await.expect("each has the time that it needs");
+    assert_eq!(run.state.v, ["quick 1", "patient 10"]);
+    let failure = failure(graph(30).run(Log::update()).await);
+    assert_eq!((failure.node.as_str(), timeout(&failure)), ("patient", Timeout::Run(secs(20))));
 }
