@@ -224,7 +224,7 @@ async fn a_breakpoint_after_a_source_of_a_join_and_before_its_target() {
 
 /// LangGraph runs what a caller's `Command(goto=..)` names, beside what is next: `abc node-1 node-2 node-2`.
 #[tokio::test]
-async fn b42_a_node_that_is_next_is_played_not_joined_by_another() {
+async fn b41_b42_a_node_that_is_next_is_played_not_joined_by_another() {
     on_both_savers(|saver| async move {
         let mut g = StateGraph::<Log, Stage>::new("g");
         let [one, two] = ["node-1", "node-2"].map(|name| g.node(name, mark));

@@ -59,7 +59,7 @@ async fn run(graph: &Graph<Log>, topic: &str, turn: u32) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn e12_b09_a_result_is_used_again_with_its_writes_and_its_decision() {
+async fn e12_a_result_is_used_again_with_its_writes_and_its_decision() {
     let stage = Stage::default();
     let cached = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&cached);

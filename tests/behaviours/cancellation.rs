@@ -52,7 +52,7 @@ async fn cancel_when_slow(stage: Stage, token: CancellationToken) {
 }
 
 #[tokio::test]
-async fn a_cancelled_run_is_resumed_where_it_was() {
+async fn n03_a_cancelled_run_is_resumed_where_it_was() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let thread = graph(&stage).shared_checkpointer(saver).thread("t");
@@ -232,7 +232,7 @@ fn draining(token: &CancellationToken, second: bool) -> Graph<Log> {
 }
 
 #[tokio::test]
-async fn a_drain_in_the_last_superstep_lets_the_run_finish() {
+async fn b38_a_drain_in_the_last_superstep_lets_the_run_finish() {
     let token = CancellationToken::new();
     let graph = draining(&token, false);
     let run = graph.run(Log::update()).drain_on(token).await.expect("a drain is no error");
@@ -241,7 +241,7 @@ async fn a_drain_in_the_last_superstep_lets_the_run_finish() {
 
 /// With the durability that saves at the end, a drain is an end.
 #[tokio::test]
-async fn a_drained_run_is_saved_also_when_only_the_end_is() {
+async fn b38_a_drained_run_is_saved_also_when_only_the_end_is() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("test.db");
     let saver = SqliteSaver::options().durability(Durability::Exit).open(&path).await.expect("it opens");

@@ -59,7 +59,7 @@ async fn two_runs_of_a_superstep_store_it_once() {
 }
 
 #[tokio::test]
-async fn two_inputs_at_once_lose_no_turn() {
+async fn m02_two_inputs_at_once_lose_no_turn() {
     on_both_savers(|saver| async move {
         let mut g = StateGraph::<Log>::new("g");
         let node = g.node("node", || async {

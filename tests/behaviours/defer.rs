@@ -144,7 +144,7 @@ fn late(stage: &Stage, joined: bool) -> Graph<Log> {
 }
 
 #[tokio::test]
-async fn a_deferred_join_waits_for_its_sources_and_then_for_the_rest() {
+async fn b11_a_deferred_join_waits_for_its_sources_and_then_for_the_rest() {
     for joined in [false, true] {
         let run = late(&Stage::default(), joined).run(Log::update()).await.expect("no node fails");
         assert_eq!(run.state.ran, ["a", "b", "c", "z"]);

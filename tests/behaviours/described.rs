@@ -159,7 +159,7 @@ fn returning(outcome: JsonOutcome, cases: Value) -> Graph<JsonState> {
 }
 
 #[tokio::test]
-async fn m08_an_unknown_field_is_an_error_that_names_node_field_and_reason() {
+async fn a15_m08_an_unknown_field_is_an_error_that_names_node_field_and_reason() {
     let graph = returning(JsonOutcome::update(json!({ "w": ["x"] })), Value::Null);
     let failure = failure(&graph).await;
     assert_eq!(

@@ -95,7 +95,7 @@ async fn o12_an_edit_as_one_of_two_pending_nodes_leaves_the_other_pending() {
 }
 
 #[tokio::test]
-async fn o13_an_edit_as_both_pending_nodes_ends_the_superstep() {
+async fn o13_b74_an_edit_as_both_pending_nodes_ends_the_superstep() {
     on_both_savers(|saver| async move {
         let (graph, [a, b, _]) = pair(&saver);
         let thread = graph.thread("t");
@@ -361,7 +361,7 @@ async fn an_edit_as_a_source_of_a_join_completes_it_again() {
 }
 
 #[tokio::test]
-async fn results_of_siblings_survive_an_edit_as_the_node_before_them() {
+async fn b54_results_of_siblings_survive_an_edit_as_the_node_before_them() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let mut g = StateGraph::<Log, Stage>::new("g");
@@ -406,7 +406,7 @@ async fn edits_that_cannot_be_merged_store_nothing() {
 }
 
 #[tokio::test]
-async fn each_task_of_a_node_is_played_by_itself() {
+async fn b73_each_task_of_a_node_is_played_by_itself() {
     #[derive(Route, Serialize, Deserialize)]
     enum Fan {
         Out(Vec<u32>),

@@ -137,7 +137,7 @@ async fn a_handler_decides_as_its_node_would() {
 }
 
 #[tokio::test]
-async fn a_handler_may_lead_elsewhere() {
+async fn b29_a_handler_may_lead_elsewhere() {
     let run = routed(&smashed(&["work"]), true).run(Log::update()).await;
     assert_eq!(run.expect("the error is handled").state.v, ["work", "other"]);
 }
@@ -192,7 +192,7 @@ async fn where_a_handler_led_is_kept_over_a_resume() {
 }
 
 #[tokio::test]
-async fn a_handler_that_fails_fails_the_run_and_a_resume_runs_it_alone() {
+async fn b29_b34_a_handler_that_fails_fails_the_run_and_a_resume_runs_it_alone() {
     on_both_savers(|saver| async move {
         let stage = smashed(&["b", "rescue"]);
         let thread = trio(&stage).shared_checkpointer(saver).thread("t");
@@ -213,7 +213,7 @@ async fn a_handler_that_fails_fails_the_run_and_a_resume_runs_it_alone() {
 }
 
 #[tokio::test]
-async fn a_handler_may_ask_and_still_knows_the_error_afterwards() {
+async fn b31_a_handler_may_ask_and_still_knows_the_error_afterwards() {
     on_both_savers(|saver| async move {
         let graph = |stage: &Stage| {
             let mut g = StateGraph::<Log, Stage>::new("g");
@@ -304,7 +304,7 @@ fn defaults(stage: &Stage, own: bool, default: bool) -> Graph<Log> {
 }
 
 #[tokio::test]
-async fn a_default_handler_is_that_of_the_nodes_without_one() {
+async fn b33_a_default_handler_is_that_of_the_nodes_without_one() {
     let stage = smashed(&["a", "b"]);
     let run = defaults(&stage, true, true).run(Log::update()).await.expect("all is handled");
     assert_eq!(run.state.v, ["own", "b after 1: b is broken"]);
@@ -430,7 +430,7 @@ fn mistakes_with_handlers_are_found_at_compile() {
 }
 
 #[tokio::test]
-async fn a_handler_catches_what_fails_inside_its_subgraph() {
+async fn b30_a_handler_catches_what_fails_inside_its_subgraph() {
     on_both_savers(|saver| async move {
         let mut inner = StateGraph::<Log, Stage>::new("inner");
         let [first, second] = ["first", "second"].map(|name| inner.node(name, step));

@@ -271,7 +271,7 @@ async fn the_source_of_an_error_can_be_downcast() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_task_to_fail_is_the_callers_error_and_its_siblings_are_cancelled() {
+async fn e02_b25_the_first_task_to_fail_is_the_callers_error_and_its_siblings_are_cancelled() {
     let calls = Calls::default();
     let mut g = StateGraph::<Log, Stage>::new("g");
     for (name, seconds) in [("a", 3), ("b", 1), ("c", 2)] {
@@ -307,7 +307,7 @@ fn trio(stage: &Stage) -> Graph<Log> {
 /// All three tasks end in one poll of the runtime. What had finished when the failure was seen, but had not
 /// been looked at, used to be thrown away and to run again.
 #[tokio::test]
-async fn what_siblings_finished_is_kept_and_only_the_rest_runs_again() {
+async fn e01_what_siblings_finished_is_kept_and_only_the_rest_runs_again() {
     for broken in ["a", "b", "c"] {
         on_both_savers(|saver| async move {
             let stage = Stage::default();
@@ -351,7 +351,7 @@ fn routed(stage: &Stage) -> Graph<Log> {
 }
 
 #[tokio::test]
-async fn a_failed_routing_runs_again_without_its_node() {
+async fn l09_a_failed_routing_runs_again_without_its_node() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let graph = routed(&stage).shared_checkpointer(saver);
@@ -371,7 +371,7 @@ async fn a_failed_routing_runs_again_without_its_node() {
 }
 
 #[tokio::test]
-async fn a_failed_routing_of_start_runs_again() {
+async fn m01_a_failed_routing_of_start_runs_again() {
     let mut g = StateGraph::<Log, Stage>::new("g");
     let a = g.node("a", step);
     let stage = Stage::default();
@@ -404,7 +404,7 @@ async fn a_panic_in_a_map_is_a_failed_routing() {
 }
 
 #[tokio::test]
-async fn e01_n08_a_failure_is_stored_as_data_beside_what_its_sibling_wrote() {
+async fn n08_a_failure_is_stored_as_data_beside_what_its_sibling_wrote() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         stage.broken.smash("bad");

@@ -66,7 +66,7 @@ async fn i03_the_error_of_an_effect_ends_the_run_and_the_one_before_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn effects_at_once_are_told_apart_by_their_keys_and_not_repeated() {
+async fn b78_effects_at_once_are_told_apart_by_their_keys_and_not_repeated() {
     on_both_savers(async |saver| {
         let calls = Calls::default();
         let noting = calls.clone();
@@ -97,7 +97,7 @@ async fn effects_at_once_are_told_apart_by_their_keys_and_not_repeated() {
 }
 
 #[tokio::test]
-async fn an_effect_may_use_effects_itself() {
+async fn b78_an_effect_may_use_effects_itself() {
     on_both_savers(async |saver| {
         let calls = Calls::default();
         let noting = calls.clone();
@@ -126,7 +126,7 @@ async fn an_effect_may_use_effects_itself() {
 }
 
 #[tokio::test]
-async fn the_code_may_catch_the_error_of_an_effect() {
+async fn b78_the_code_may_catch_the_error_of_an_effect() {
     let calls = Calls::default();
     let noting = calls.clone();
     let careful = flow("careful", move |cx: Cx<u32>| {
@@ -149,7 +149,7 @@ async fn the_code_may_catch_the_error_of_an_effect() {
 }
 
 #[tokio::test]
-async fn several_questions_alternate_with_effects() {
+async fn b78_several_questions_alternate_with_effects() {
     on_both_savers(async |saver| {
         let calls = Calls::default();
         let noting = calls.clone();
@@ -206,7 +206,7 @@ async fn an_answer_that_does_not_fit_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_run_knows_what_the_one_before_returned() {
+async fn b78_a_run_knows_what_the_one_before_returned() {
     on_both_savers(async |saver| {
         let chain = flow("chain", |cx: Cx<i64>| async move {
             Returned::Ok(cx.input() + cx.previous::<i64>()?.unwrap_or(0))
@@ -222,7 +222,7 @@ async fn a_run_knows_what_the_one_before_returned() {
 }
 
 #[tokio::test]
-async fn what_is_saved_may_differ_from_what_is_returned() {
+async fn b78_what_is_saved_may_differ_from_what_is_returned() {
     on_both_savers(async |saver| {
         let count = flow("count", |cx: Cx<()>| async move {
             let before = cx.previous::<u32>()?.unwrap_or(0);

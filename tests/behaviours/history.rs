@@ -240,7 +240,7 @@ fn half_done(stage: &Stage, saver: Arc<dyn Checkpointer>) -> Graph<Log> {
 }
 
 #[tokio::test]
-async fn an_edit_keeps_what_is_pending_and_what_siblings_finished() {
+async fn l11_an_edit_keeps_what_is_pending_and_what_siblings_finished() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let thread = half_done(&stage, saver).thread("t");

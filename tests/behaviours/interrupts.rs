@@ -95,7 +95,7 @@ async fn an_answer_of_another_type_is_refused_and_the_question_stays_open() {
 }
 
 #[tokio::test]
-async fn an_answer_is_used_once() {
+async fn k09_an_answer_is_used_once() {
     on_both_savers(|saver| async move {
         let graph = only(
             |first: Ask<String, u32>, second: Ask<String, u32>| async move {
@@ -132,7 +132,7 @@ async fn ask_both(left: Ask<String, u32>, right: Ask<String, String>) -> Update<
 }
 
 #[tokio::test]
-async fn questions_of_one_node_are_answered_by_id_in_any_order() {
+async fn k10_questions_of_one_node_are_answered_by_id_in_any_order() {
     on_both_savers(|saver| async move {
         let graph = only(ask_both, &Stage::default()).shared_checkpointer(saver);
         for order in [[0, 1], [1, 0]] {
@@ -172,7 +172,7 @@ async fn several_answers_count_all_or_none() {
 }
 
 #[tokio::test]
-async fn an_answer_to_nothing_is_an_error() {
+async fn d09_d13_an_answer_to_nothing_is_an_error() {
     on_both_savers(|saver| async move {
         let graph = only(ask_age, &Stage::default()).shared_checkpointer(saver);
         let never = graph.thread("never").answer(&1).await.expect_err("it never ran");
@@ -205,7 +205,7 @@ async fn an_answer_to_nothing_is_an_error() {
 }
 
 #[tokio::test]
-async fn every_json_value_is_an_answer() {
+async fn d08_every_json_value_is_an_answer() {
     on_both_savers(|saver| async move {
         let graph = only(
             |ask: Ask<String, Option<u32>>| async move {
@@ -381,7 +381,7 @@ async fn a_task_pauses_only_when_its_effects_have_ended() {
 }
 
 #[tokio::test]
-async fn a_question_needs_a_checkpointer() {
+async fn d07_a_question_needs_a_checkpointer() {
     let error = only(ask_age, &Stage::default()).run(said("in")).await;
     let error = error.expect_err("nobody keeps the question");
     assert_eq!(

@@ -55,7 +55,7 @@ async fn what_ran_before_a_failed_merge_does_not_run_again() {
 
 /// It was stored as `null`, and the thread could not be read any more.
 #[tokio::test]
-async fn a_number_that_json_cannot_hold_is_refused_before_it_is_stored() {
+async fn m06_a_number_that_json_cannot_hold_is_refused_before_it_is_stored() {
     on_both_savers(|saver| async move {
         let mut g = StateGraph::<Meter>::new("meter");
         let node = g.node("node", || async { Meter::update().level(f64::NAN) });

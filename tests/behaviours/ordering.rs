@@ -121,7 +121,7 @@ async fn a04_items_of_two_producers_come_by_producer_then_by_index() {
 }
 
 #[tokio::test]
-async fn a06_tasks_of_a_superstep_see_the_state_before_it() {
+async fn a06_k12_tasks_of_a_superstep_see_the_state_before_it() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let mut g = StateGraph::<Log>::new("isolated");
     let [a, b, c] = ["a", "b", "c"].map(|name| {
@@ -312,7 +312,7 @@ async fn c03_a_decision_may_lead_to_items_a_node_and_end_together() {
 }
 
 #[tokio::test]
-async fn b1_01_items_that_all_lead_to_one_node_run_it_once() {
+async fn b01_items_that_all_lead_to_one_node_run_it_once() {
     let mut g = StateGraph::<Log>::new("together");
     let [one, three] = marks(&mut g, ["1", "3"]);
     let two = g.node("2", async |_item: Input<u32>| (Log::update().v(["2"]), Always::Here));
@@ -324,7 +324,7 @@ async fn b1_01_items_that_all_lead_to_one_node_run_it_once() {
 }
 
 #[tokio::test]
-async fn b1_02_a_node_beside_items_of_two_producers_comes_first() {
+async fn b02_a_node_beside_items_of_two_producers_comes_first() {
     let mut g = StateGraph::<Log>::new("concurrent");
     let [one, one_one, three, three_one] = marks(&mut g, ["1", "1.1", "3", "3.1"]);
     let two = g.node("2", async |item: Input<u32>| (Log::update().v([format!("2|{}", *item)]), Always::Here));
@@ -340,7 +340,7 @@ async fn b1_02_a_node_beside_items_of_two_producers_comes_first() {
 }
 
 #[tokio::test]
-async fn b1_03_items_that_send_items_go_on_beside_the_node_they_lead_to() {
+async fn b03_items_that_send_items_go_on_beside_the_node_they_lead_to() {
     #[derive(Route, Serialize, Deserialize)]
     enum Sent {
         On(u32),
@@ -366,7 +366,7 @@ async fn b1_03_items_that_send_items_go_on_beside_the_node_they_lead_to() {
 }
 
 #[tokio::test]
-async fn b1_17_an_overwrite_replaces_what_was_there_and_what_a_sibling_adds() {
+async fn b17_o03_an_overwrite_replaces_what_was_there_and_what_a_sibling_adds() {
     let mut g = StateGraph::<Log>::new("sequential");
     let [a] = marks(&mut g, ["a"]);
     let b = g.node("b", async || Log::update().set_v(["b"].map(String::from)));

@@ -227,7 +227,7 @@ async fn l01_an_answer_before_a_failure_is_not_given_to_the_next_question() {
 }
 
 #[tokio::test]
-async fn l03_d09_unknown_ids_and_no_answers_are_errors() {
+async fn l03_unknown_ids_and_no_answers_are_errors() {
     on_both_savers(|saver| async move {
         let thread =
             only(async |ask: Text| v(ask.ask("q".into()).await), &Stage::default(), &saver).thread("t");

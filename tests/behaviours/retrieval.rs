@@ -55,7 +55,7 @@ fn search(by_branch: bool) -> Graph<Found> {
 }
 
 #[tokio::test]
-async fn b1_06_and_07_a_join_of_a_long_and_a_short_way_answers_once() {
+async fn b06_b07_a_join_of_a_long_and_a_short_way_answers_once() {
     for by_branch in [false, true] {
         on_both_savers(async |saver| {
             let thread = search(by_branch).shared_checkpointer(saver).thread("1");
@@ -78,7 +78,7 @@ struct Weather {
 }
 
 #[tokio::test]
-async fn b1_14_a_branch_of_start_sends_an_item_per_entry_of_the_input() {
+async fn b14_a_branch_of_start_sends_an_item_per_entry_of_the_input() {
     #[derive(Route, Serialize, Deserialize)]
     enum Places {
         Each(Vec<String>),

@@ -39,7 +39,7 @@ fn graph(stage: &Stage, long: Duration) -> Graph<Log> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_superstep_that_takes_too_long_names_what_is_not_finished_and_keeps_the_rest() {
+async fn b27_a_superstep_that_takes_too_long_names_what_is_not_finished_and_keeps_the_rest() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let graph = graph(&stage, SECOND * 9).shared_checkpointer(saver).step_timeout(SECOND);
@@ -81,7 +81,7 @@ async fn every_superstep_has_the_time_for_itself() {
 
 /// The time also passes while nobody asks the handle of a streamed run for events.
 #[tokio::test(start_paused = true)]
-async fn a_superstep_whose_consumer_hangs_takes_too_long_as_well() {
+async fn b27_a_superstep_whose_consumer_hangs_takes_too_long_as_well() {
     let stage = Stage::default();
     let graph = graph(&stage, SECOND * 9).checkpointer(MemorySaver::new()).step_timeout(SECOND);
     let mut run = graph.thread("t").run(Log::update()).stream();

@@ -77,7 +77,7 @@ enum Fan {
 
 /// Behaviour 79: 51 nodes at once, each of which counts and writes the same key.
 #[tokio::test]
-async fn many_nodes_at_once_write_one_entry() {
+async fn b79_many_nodes_at_once_write_one_entry() {
     on_both_stores(|store, _| async move {
         let mut g = StateGraph::<Counter>::new("g");
         let split = g.node("split", || async { Fan::Out((0..51).collect()) });

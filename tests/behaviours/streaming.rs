@@ -76,7 +76,7 @@ fn asking() -> Graph<Log> {
 }
 
 #[tokio::test]
-async fn updates_and_values_come_by_step_and_a_question_ends_both() {
+async fn b47_updates_and_values_come_by_step_and_a_question_ends_both() {
     on_both_savers(|saver| async move {
         let thread = asking().shared_checkpointer(saver).thread("t");
         let views = View::Updates | View::Values;
@@ -278,7 +278,7 @@ async fn values_are_built_only_for_those_who_want_them() {
 }
 
 #[tokio::test]
-async fn a_pause_is_told_once_and_so_is_each_resume() {
+async fn b55_a_pause_is_told_once_and_so_is_each_resume() {
     on_both_savers(|saver| async move {
         let calls = Calls::default();
         let noted = calls.clone();

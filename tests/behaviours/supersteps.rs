@@ -120,7 +120,7 @@ async fn a_join_in_a_loop_fires_once_per_round() {
 }
 
 #[tokio::test]
-async fn the_input_goes_through_the_reducers() {
+async fn b13_the_input_goes_through_the_reducers() {
     let mut g = StateGraph::<Log>::new("g");
     let a = g.node("a", look);
     g.edge(START, a);

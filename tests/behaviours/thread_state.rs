@@ -130,7 +130,7 @@ fn asking(stage: &Stage, saver: Arc<dyn Checkpointer>) -> Graph<Log> {
 }
 
 #[tokio::test]
-async fn n09_a_live_state_has_the_results_of_siblings_and_a_pinned_one_has_not() {
+async fn d03_n09_a_live_state_has_the_results_of_siblings_and_a_pinned_one_has_not() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let thread = asking(&stage, saver).thread("t");
@@ -223,7 +223,7 @@ async fn lines(thread: &Thread<Log>) -> Vec<String> {
 
 /// LangGraph lists both branches in one history. Here a history is one branch, and the other is found by id.
 #[tokio::test]
-async fn f01_a_thread_goes_on_from_an_earlier_checkpoint_on_a_branch_of_its_own() {
+async fn f01_b58_b63_a_thread_goes_on_from_an_earlier_checkpoint_on_a_branch_of_its_own() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let thread = abc(&stage, saver).thread("t");
@@ -257,7 +257,7 @@ async fn f01_a_thread_goes_on_from_an_earlier_checkpoint_on_a_branch_of_its_own(
 }
 
 #[tokio::test]
-async fn f02_a_copy_of_a_finished_checkpoint_has_nothing_to_run() {
+async fn f02_b57_a_copy_of_a_finished_checkpoint_has_nothing_to_run() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let thread = abc(&stage, saver).thread("t");

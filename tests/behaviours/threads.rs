@@ -90,7 +90,7 @@ async fn a_thread_belongs_to_the_graph_that_first_ran_it() {
 }
 
 #[tokio::test]
-async fn a_pending_node_that_was_removed_is_named() {
+async fn k11_a_pending_node_that_was_removed_is_named() {
     on_both_savers(|saver| async move {
         let graph = abc(Arc::clone(&saver));
         let run = graph.thread("t").run(input("in")).recursion_limit(1).await;

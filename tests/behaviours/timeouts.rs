@@ -178,7 +178,7 @@ async fn a_dead_attempt_gives_no_sign_of_life() {
 /// A node that used up the budget of tokio's cooperative scheduling in each of its polls kept its timeout from
 /// being looked at, and ran for ever.
 #[tokio::test(start_paused = true)]
-async fn a_busy_node_cannot_keep_its_timeout_away() {
+async fn b35_a_busy_node_cannot_keep_its_timeout_away() {
     async fn busy() {
         loop {
             tokio::time::advance(secs(1)).await;
@@ -197,7 +197,7 @@ async fn a_busy_node_cannot_keep_its_timeout_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_timed_out_attempt_did_is_discarded() {
+async fn b35_what_a_timed_out_attempt_did_is_discarded() {
     let node = |task: TaskInfo, calls: Dep<Calls>, emit: Emit| async move {
         let attempt = task.attempt();
         if attempt == 1 {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn a_question_inside_pauses_the_graph_around_and_is_answered_there() {
+async fn b50_b66_a_question_inside_pauses_the_graph_around_and_is_answered_there() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let graph = around(asking_graph(), &stage).shared_checkpointer(saver);
@@ -40,7 +40,7 @@ async fn a_wrong_answer_is_refused_before_the_subgraph_sees_it() {
 }
 
 #[tokio::test]
-async fn each_item_has_a_subgraph_of_its_own_and_all_may_ask() {
+async fn b43_each_item_has_a_subgraph_of_its_own_and_all_may_ask() {
     on_both_savers(|saver| async move {
         let mut g = StateGraph::<Outer, Stage>::new("outer");
         let fan = g.node("fan", async || Fan::Out(vec!["a".into(), "b".into()]));

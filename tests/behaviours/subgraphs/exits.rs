@@ -59,7 +59,7 @@ fn around_leaving(broken: &'static str) -> Graph<Outer, Stage> {
 }
 
 #[tokio::test]
-async fn n04_a_route_of_a_subgraph_may_decide_for_the_graph_around_and_its_own_delta_counts() {
+async fn n04_b77_a_route_of_a_subgraph_may_decide_for_the_graph_around_and_its_own_delta_counts() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let graph = around_leaving("beside").with_context(stage.clone()).shared_checkpointer(saver);
@@ -88,7 +88,7 @@ async fn the_decision_with_which_it_was_left_survives_a_failure_beside_it() {
 }
 
 #[tokio::test]
-async fn a_graph_with_an_exit_also_runs_by_itself() {
+async fn c06_a_graph_with_an_exit_also_runs_by_itself() {
     on_both_savers(|saver| async move {
         let graph = leaving_graph().with_context(Stage::default()).shared_checkpointer(saver);
         let thread = graph.thread("t");

@@ -43,7 +43,7 @@ async fn events_inside_have_a_path_in_one_log() {
 }
 
 #[tokio::test]
-async fn the_state_of_every_level_is_visible_from_one_checkpoint() {
+async fn b49_the_state_of_every_level_is_visible_from_one_checkpoint() {
     on_both_savers(|saver| async move {
         let graph = around(nested(1), &Stage::default()).shared_checkpointer(saver);
         let thread = graph.thread("t");

@@ -181,7 +181,7 @@ fn nested(levels: u32) -> Graph<Inner, Stage> {
 }
 
 #[tokio::test]
-async fn a_drain_reaches_the_subgraph_and_is_resumed_there() {
+async fn b38_a_drain_reaches_the_subgraph_and_is_resumed_there() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let token = CancellationToken::new();

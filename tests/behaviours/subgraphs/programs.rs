@@ -113,7 +113,7 @@ async fn n07_a_breakpoint_inside_is_seen_from_outside() {
 }
 
 #[tokio::test]
-async fn a_breakpoint_two_levels_down_stops_every_level() {
+async fn b46_a_breakpoint_two_levels_down_stops_every_level() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let mut g = StateGraph::<Inner, Stage>::new("middle");
@@ -166,7 +166,7 @@ fn two_questions() -> Graph<Inner, Stage> {
 }
 
 #[tokio::test]
-async fn a_branch_may_begin_in_the_middle_of_a_subgraph() {
+async fn b67_a_branch_may_begin_in_the_middle_of_a_subgraph() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         let inner = two_questions();
@@ -195,7 +195,7 @@ async fn a_branch_may_begin_in_the_middle_of_a_subgraph() {
 }
 
 #[tokio::test]
-async fn an_edit_inside_one_of_several_subgraphs_changes_only_that_one() {
+async fn b75_an_edit_inside_one_of_several_subgraphs_changes_only_that_one() {
     on_both_savers(|saver| async move {
         let inner = stopping_graph();
         let mut g = StateGraph::<Outer, Stage>::new("g");
