@@ -243,7 +243,10 @@ impl Live {
             self.newest = Some(checkpoint.id);
         }
         self.move_head(commit, thread, seq)?;
-        let work = work::carry(&self.connection, Place { thread, base: seq }, &commit.carried)?;
+        let work = match &commit.carried {
+            Some(carried) => work::carry(&self.connection, Place { thread, base: seq }, carried)?,
+            None => false,
+        };
         CheckpointRow::locate(&self.connection, seq)?;
         let since_map = if whole_map { 0 } else { since_map + 1 };
         self.remember(commit, thread, seq, fields, since_map);

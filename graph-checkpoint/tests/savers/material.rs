@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use superstep_checkpoint::SqliteSaver;
 use superstep_core::checkpoint::{
-    At, Carried, Cause, Checkpoint, Checkpointer, Commit, Committed, FailureRecord, Frontier,
-    GraphDescription, Loaded, MemorySaver, NextTask, Source, TaskRecord, TaskResult,
+    At, Cause, Checkpoint, Checkpointer, Commit, Committed, FailureRecord, Frontier, GraphDescription,
+    Loaded, MemorySaver, NextTask, Source, TaskRecord, TaskResult,
 };
 use superstep_core::error::{ErrorReport, NodeErrorKind};
 use superstep_core::id::{CheckpointId, Fingerprint, RunId, TaskId, ThreadId};
@@ -128,7 +128,7 @@ pub(crate) fn commit_of(name: &str, checkpoint: &Checkpoint) -> Commit {
         graph: "graph".into(),
         expected: checkpoint.parent,
         checkpoint: Arc::new(checkpoint.clone()),
-        carried: Carried::default(),
+        carried: None,
     }
 }
 

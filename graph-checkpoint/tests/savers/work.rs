@@ -185,7 +185,7 @@ fn a_commit_carries_work_of_the_superstep_that_follows() {
             asks: vec![answered, ask(2)],
             effects: vec![ended, effect(2)],
         };
-        let commit = || Commit { carried: carried.clone(), ..commit_of("t", &next) };
+        let commit = || Commit { carried: Some(Box::new(carried.clone())), ..commit_of("t", &next) };
         assert!(matches!(saver.commit(commit()).await.unwrap(), Committed::New));
         let loaded = head(&saver, "t").await;
         let Carried { results, failures, asks, effects } = carried.clone();
@@ -193,7 +193,7 @@ fn a_commit_carries_work_of_the_superstep_that_follows() {
         assert_eq!((loaded.asks, loaded.effects), (asks, effects));
         assert!(matches!(saver.commit(commit()).await.unwrap(), Committed::Already));
         // A commit that lost carries nothing.
-        let lost = Commit { carried, ..commit_of("t", &step(Some(&first), [])) };
+        let lost = Commit { carried: Some(Box::new(carried)), ..commit_of("t", &step(Some(&first), [])) };
         assert!(!matches!(saver.commit(lost).await.unwrap(), Committed::New));
         assert_eq!(head(&saver, "t").await.results.len(), 1);
         // The barrier takes it like any other.

@@ -192,8 +192,8 @@ pub struct Commit {
     /// The checkpoint. Shared, so that a store that keeps it as it is copies nothing.
     pub checkpoint: Arc<Checkpoint>,
     /// What is finished already of the superstep that follows, stored in the same transaction as the
-    /// checkpoint that it is on top of: an edit takes it along.
-    pub carried: Carried,
+    /// checkpoint that it is on top of: an edit takes it along. A run has none.
+    pub carried: Option<Box<Carried>>,
 }
 
 /// Work that a commit stores on top of its own checkpoint.

@@ -72,13 +72,12 @@ impl Checkpointer for MemorySaver {
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
-        let thread = commit.thread.clone();
         let mut store = self.store();
         Ok(match store.commit(commit)? {
             Outcome::New => Committed::New,
             Outcome::Already => Committed::Already,
             Outcome::Conflict(head) => Committed::Conflict { head },
-            Outcome::Adopt(index) => {
+            Outcome::Adopt(index, thread) => {
                 let found = store.gather(index, &thread)?;
                 drop(store);
                 Committed::Adopt(Box::new(found.load()?))

@@ -246,17 +246,20 @@ impl Machine {
                 let passed = self.phase == Phase::Barrier && self.superstep.step == step;
                 let ran = core::mem::replace(&mut self.superstep, Superstep::ahead(step, Source::Loop)).tasks;
                 self.superstep.tasks.extend(tasks.into_iter().map(Entry::waiting));
+                for (task, targets) in finished {
+                    self.superstep.tasks[task as usize].status = Status::Finished(targets);
+                }
                 if passed && self.breaks(&ran) {
                     return;
                 }
-                self.run_superstep(finished);
+                self.run_superstep();
             }
         }
     }
 
     /// Begins the superstep after the last one with the tasks that are there, of which some may have finished
     /// in an earlier run.
-    fn run_superstep(&mut self, finished: Vec<(u32, Targets)>) {
+    fn run_superstep(&mut self) {
         let superstep = &mut self.superstep;
         let Some(first) = superstep.tasks.first().filter(|first| first.planned.node != NodeId::END) else {
             return self.stop(Ending::Finished);
@@ -272,12 +275,9 @@ impl Machine {
         }
         superstep.step += 1;
         superstep.source = Source::Loop;
-        superstep.open = superstep.tasks.len();
+        let waits = |entry: &&Entry| matches!(entry.status, Status::Waiting);
+        superstep.open = superstep.tasks.iter().filter(waits).count();
         (superstep.running, superstep.turn, superstep.paused) = (0, 0, false);
-        for (task, targets) in finished {
-            superstep.tasks[task as usize].status = Status::Finished(targets);
-            superstep.open -= 1;
-        }
         self.phase = Phase::Running;
         self.fill();
         self.settle();
@@ -365,7 +365,7 @@ impl Machine {
             }
         }
         self.superstep.next.clear();
-        self.run_superstep(Vec::new());
+        self.run_superstep();
     }
 
     /// Stops if there is a breakpoint between what ran and what is next. Where nothing is next there is nothing

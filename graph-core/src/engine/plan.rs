@@ -128,10 +128,10 @@ impl Planner {
             }
         }
         // Only now: a source that ran as several tasks has arrived once, not once more after the join fired.
-        for (join, tasks) in arrivals {
-            let Join { sources, target } = &topology.joins[join];
-            if joins.complete(join, sources.len()) {
-                for by in tasks {
+        for (join, tasks) in &arrivals {
+            let Join { sources, target } = &topology.joins[*join];
+            if joins.complete(*join, sources.len()) {
+                for &by in tasks {
                     self.add(nodes, *target, by, Cause::Join);
                 }
             }

@@ -65,6 +65,11 @@ pub(crate) struct Handler {
 }
 
 impl NodeProgram {
+    /// Whether the node, or a branch of it, decides where to go.
+    pub(crate) fn decides(&self) -> bool {
+        self.router.is_some() || !self.branches.is_empty()
+    }
+
     /// The map of the decision that the node took, or its error handler.
     pub(crate) fn router(&self, by_handler: bool) -> Option<&Router> {
         let own = self.handler.as_ref().filter(|_| by_handler).and_then(|handler| handler.router.as_ref());

@@ -463,6 +463,7 @@ impl TaskCell {
     }
 
     /// An effect that an earlier run did, and that the code of the attempt that has just finished never came to.
+    #[inline]
     pub(crate) fn gone_effect(&self) -> Option<String> {
         if !self.facts.is_resumed || self.facts.on_mismatch == OnMismatch::RunAgain {
             return None;

@@ -1,6 +1,5 @@
 //! One attempt of a task: the node's future, polled with everything that may end it.
 
-use std::any::Any;
 use std::boxed::Box;
 use std::mem::replace;
 use std::pin::Pin;
@@ -12,12 +11,13 @@ use std::vec::Vec;
 use tokio::time::Sleep;
 
 use super::cached;
+use super::output::Output;
 use super::timers::Timers;
-use crate::checkpoint::{AskRecord, FailureRecord, Handled, Kept, RouteRecord};
+use crate::checkpoint::{AskRecord, FailureRecord, Handled};
 use crate::error::{EffectError, NodeError, NodeErrorKind, Timeout};
-use crate::graph::{NodeId, NodeProgram, Program, Target, Targets, caught};
+use crate::graph::{END, NodeId, NodeProgram, Program, Target, Targets, caught};
 use crate::node::{Done, ErasedTask, Running, TaskCell};
-use crate::state::{CodecError, ErasedState, ErasedUpdate, LoggedWrite};
+use crate::state::{CodecError, ErasedState};
 
 /// A task's attempt. Like a future, but it borrows what it shares with others at each poll.
 pub(crate) struct Attempt {
@@ -43,31 +43,6 @@ enum Phase {
     Routing(Option<Box<Output>>),
 }
 
-/// What a node gave, before its route is mapped.
-#[derive(Default)]
-pub(crate) struct Output {
-    pub(crate) update: Option<Box<dyn ErasedUpdate>>,
-    decision: Option<Box<dyn Any + Send>>,
-    /// `None` while there is nothing in it: an output is passed on from hand to hand.
-    record: Option<Box<Record>>,
-}
-
-/// What is stored of an output, or told to observers.
-#[derive(Default)]
-pub(crate) struct Record {
-    /// The logged form of the update; empty when nobody stores or observes it.
-    pub(crate) writes: Vec<LoggedWrite>,
-    pub(crate) route: Option<RouteRecord>,
-    /// Where its subgraph goes on, if that keeps its state.
-    pub(crate) kept: Option<Kept>,
-    /// The node's failure, where this is its error handler's.
-    pub(crate) handled: Option<Box<Handled>>,
-    /// Whether it is what an earlier run of the node gave.
-    pub(crate) cached: bool,
-}
-
-static NOTHING: Record = Record { writes: Vec::new(), route: None, kept: None, handled: None, cached: false };
-
 /// How an attempt ended.
 pub(crate) enum End {
     /// The node finished; the targets, unless the routing failed.
@@ -76,21 +51,6 @@ pub(crate) enum End {
     Paused(Vec<AskRecord>),
     /// It failed.
     Failed(NodeError),
-}
-
-impl Output {
-    /// A result read back from storage.
-    pub(crate) fn stored(update: Box<dyn ErasedUpdate>, record: Record) -> Self {
-        Self { update: Some(update), decision: None, record: Some(Box::new(record)) }
-    }
-
-    pub(crate) fn record(&self) -> &Record {
-        self.record.as_deref().unwrap_or(&NOTHING)
-    }
-
-    pub(crate) fn into_record(self) -> Record {
-        self.record.map(|record| *record).unwrap_or_default()
-    }
 }
 
 impl Attempt {
@@ -254,24 +214,24 @@ impl Attempt {
 
     fn output(&self, code: &NodeProgram, done: Done) -> Result<Output, CodecError> {
         let Done { update, route: decision, kept, cached } = done;
-        let mut output = Output { update, decision, record: None };
+        let mut output = Output { update, decision, ..Output::default() };
         if let Some(failure) = &self.failure {
             let handled =
                 Handled { error: failure.error.clone(), attempts: failure.attempts, instead: false };
-            output.record.get_or_insert_default().handled = Some(Box::new(handled));
+            output.record_mut().handled = Some(Box::new(handled));
         }
         if kept.is_some() || cached {
-            let record = output.record.get_or_insert_default();
+            let record = output.record_mut();
             (record.kept, record.cached) = (kept.map(|kept| *kept), cached);
         }
         if self.logged {
-            let record = output.record.get_or_insert_default();
             if let Some(update) = &output.update {
-                record.writes = update.encode()?;
+                output.writes = update.encode()?;
             }
-            if let (Some(router), Some(decision)) = (code.router(record.handled.is_some()), &output.decision)
-            {
-                record.route = Some((router.encode)(&**decision)?);
+            let router = code.router(output.record().handled.is_some());
+            if let (Some(router), Some(decision)) = (router, &output.decision) {
+                let route = (router.encode)(&**decision)?;
+                output.record_mut().route = Some(route);
             }
         }
         Ok(output)
@@ -279,6 +239,10 @@ impl Attempt {
 
     /// Maps the decision and the branches to targets.
     fn map(&self, program: &Program, mut output: Output) -> End {
+        // Most nodes decide nothing.
+        if !program.node(self.node).decides() && output.record().handled.is_none() {
+            return End::Finished { output, targets: Ok(END) };
+        }
         let targets = caught(|| self.targets(program, &mut output)).unwrap_or_else(|panic| Err(panic.into()));
         let targets = targets.map_err(|error| NodeError::new(NodeErrorKind::Routing, error.into_source()));
         End::Finished { output, targets }
@@ -298,7 +262,7 @@ impl Attempt {
         let handled = output.record.as_mut().and_then(|record| record.handled.as_mut());
         if let Some(handled) = handled.filter(|_| code.handler_leads_elsewhere()) {
             handled.instead = true;
-            let targets = all.unwrap_or(crate::graph::END).instead();
+            let targets = all.unwrap_or(END).instead();
             program.own(&targets)?;
             return Ok(targets);
         }
@@ -313,7 +277,7 @@ impl Attempt {
                 });
             }
         }
-        let targets = all.unwrap_or(crate::graph::END);
+        let targets = all.unwrap_or(END);
         program.own(&targets)?;
         Ok(targets)
     }

@@ -10,13 +10,13 @@ use alloc::string::ToString;
 use spin::Mutex;
 
 use super::ambient::AmbientClock;
-use super::attempt::{Output, Record};
 use super::driver::{Driver, Input};
 use super::ending::Ended;
 use super::error::{RunError, ThreadError};
 use super::event::EventLog;
 use super::field_map::FieldMap;
 use super::graph::Runtime;
+use super::output::{Output, Record};
 use super::questions::answered_by_deadline;
 use super::request::{Answers, Order, Verb};
 use super::slot::Slot;
@@ -275,7 +275,7 @@ fn stored_output(
         reason,
     })?;
     let TaskResult { route, kept, handled, .. } = result.clone();
-    Ok(Output::stored(update, Record { writes, route, kept, handled, cached: false }))
+    Ok(Output::stored(update, writes, Record { route, kept, handled, cached: false }))
 }
 
 fn stored_targets(

@@ -1,16 +1,17 @@
 //! The barrier as the driver does it: merge, log, store.
 
+use std::boxed::Box;
 use std::cell::Cell;
 use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use super::attempt::Record;
 use super::driver::{AtBarrier, Driver};
 use super::error::RunError;
 use super::event::EventKind;
+use super::output::Record;
 use super::slot::Slot;
-use crate::checkpoint::{Carried, Checkpoint, Commit, Committed, Frontier, Kept, Source, TaskRecord};
+use crate::checkpoint::{Checkpoint, Commit, Committed, Frontier, Kept, Source, TaskRecord};
 use crate::engine::barrier::{self, Conflict, Overwrites};
 use crate::engine::restore;
 use crate::graph::{NodeId, caught};
@@ -39,16 +40,17 @@ impl Driver {
     /// Notes where subgraphs that keep their state go on. One of them runs once in a superstep: two runs would
     /// begin at the same place.
     fn keep_subgraphs(&mut self) -> Result<(), RunError> {
-        let all = self.slots.iter().filter_map(|slot| slot.output.as_ref()?.record().kept.as_ref());
+        let mut all =
+            self.slots.iter().filter_map(|slot| slot.output.as_ref()?.record().kept.as_ref()).peekable();
+        if all.peek().is_none() {
+            return Ok(());
+        }
         let mut latest: Vec<Kept> = Vec::new();
         for kept in all {
             if latest.iter().any(|other| other.key == kept.key) {
                 return Err(RunError::KeptTwice { step: self.step + 1, key: kept.key.clone() });
             }
             latest.push(kept.clone());
-        }
-        if latest.is_empty() {
-            return Ok(());
         }
         let mut held = self.cell.kept.lock();
         held.retain(|old| latest.iter().all(|new| new.key != old.key));
@@ -106,7 +108,9 @@ impl Driver {
             return Err(self.reducer_panicked(merging.get(), panic));
         }
         // An input checkpoint changes nothing, so what was lit before it stays so until START has merged it.
-        if self.machine.barrier().is_some_and(|barrier| barrier.source == Source::Input) {
+        if one_step.is_empty()
+            || self.machine.barrier().is_some_and(|barrier| barrier.source == Source::Input)
+        {
             return Ok(Vec::new());
         }
         let dimmed = barrier::dim(state, &self.lit, &written);
@@ -151,7 +155,8 @@ impl Driver {
                     targets.push(target.node.clone());
                 }
             }
-            let Record { writes, route, handled, .. } = slot.output.take().unwrap_or_default().into_record();
+            let (writes, record) = slot.output.take().unwrap_or_default().into_stored();
+            let Record { route, handled, .. } = record;
             TaskRecord { node: program.topology.node_name(node).clone(), writes, route, targets, handled }
         });
         Ok(Arc::new(Checkpoint {
@@ -180,18 +185,17 @@ impl Driver {
 
     /// Stores the checkpoint of the superstep, durably.
     pub(super) async fn store(&mut self, checkpoint: Arc<Checkpoint>) -> Result<AtBarrier, RunError> {
-        let saver = self.cell.saver.clone().expect("a checkpoint is built for a saver");
         let (id, step, source) = (checkpoint.id, checkpoint.step, checkpoint.source);
         let commit = Commit {
             thread: self.cell.thread.clone(),
             graph: self.runtime.program.topology.name.clone(),
             expected: self.base,
-            carried: match &self.played {
-                Some(played) => played.carried(&self.runtime.program, &self.cell.thread, &checkpoint),
-                None => Carried::default(),
-            },
+            carried: self.played.as_ref().map(|played| {
+                Box::new(played.carried(&self.runtime.program, &self.cell.thread, &checkpoint))
+            }),
             checkpoint,
         };
+        let saver = self.cell.saver.as_ref().expect("a checkpoint is built for a saver");
         match saver.commit(commit).await? {
             Committed::New | Committed::Already => {}
             Committed::Adopt(loaded) => return Ok(AtBarrier::Adopted(loaded)),

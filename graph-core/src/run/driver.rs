@@ -11,12 +11,13 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{Attempt, Output, Record};
+use super::attempt::Attempt;
 use super::ending::Ended;
 use super::error::RunError;
 use super::event::{EventKind, EventLog};
 use super::field_map::FieldMap;
 use super::graph::Runtime;
+use super::output::Output;
 use super::play::Played;
 use super::request::Stops;
 use super::results::Recording;
@@ -280,7 +281,7 @@ impl Driver {
         let state = Arc::clone(&self.state);
         let run = if node == NodeId::START {
             let Input { update, writes } = self.input.take().expect("a run that starts has an input");
-            Attempt::route(node, state, Output::stored(update, Record { writes, ..Record::default() }))
+            Attempt::route(node, state, Output { update: Some(update), writes, ..Output::default() })
         } else if let Some(output) = slot.output.take() {
             Attempt::route(node, state, output)
         } else {

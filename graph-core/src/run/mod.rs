@@ -35,6 +35,7 @@ mod graph;
 mod history;
 mod narration;
 mod outcome;
+mod output;
 mod play;
 mod questions;
 mod request;

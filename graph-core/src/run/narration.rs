@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::driver::Driver;
-use super::event::{EventKind, NamedWrite};
+use super::event::{EventKind, EventLog, NamedWrite};
 use super::stream::View;
 use crate::checkpoint::Source;
 use crate::graph::NodeId;
@@ -18,37 +18,39 @@ impl Driver {
         }
     }
 
+    /// Tells that a task finished, if anybody reads the log.
     pub(super) fn task_finished(&self, task: u32, recorded: bool) {
-        self.emit(|driver| {
-            let (node, step) = driver.place(task);
-            let output = driver.slots[task as usize].output.as_ref();
-            EventKind::TaskFinished {
-                step,
-                task,
-                node,
-                writes: output.map(|output| output.record().writes.clone()).unwrap_or_default(),
-                route: output
-                    .and_then(|output| output.record().route.as_ref())
-                    .map(|route| route.case.clone()),
-                recorded,
-                cached: output.is_some_and(|output| output.record().cached),
-            }
-        });
-        self.update(task, recorded);
+        if let Some(log) = &self.log {
+            self.finish_in(log, task, recorded);
+        }
     }
 
-    /// Tells what a task wrote by the names of its fields, if somebody wants to know.
-    fn update(&self, task: u32, recorded: bool) {
-        let Some(log) = self.log.as_ref().filter(|log| log.wants(View::Updates)) else {
-            return;
-        };
+    fn finish_in(&self, log: &EventLog, task: u32, recorded: bool) {
+        let (node, step) = self.place(task);
+        let output = self.slots[task as usize].output.as_ref();
+        log.write(EventKind::TaskFinished {
+            step,
+            task,
+            node,
+            writes: output.map(|output| output.writes.clone()).unwrap_or_default(),
+            route: output.and_then(|output| output.record().route.as_ref()).map(|route| route.case.clone()),
+            recorded,
+            cached: output.is_some_and(|output| output.record().cached),
+        });
+        if log.wants(View::Updates) {
+            self.update_in(log, task, recorded);
+        }
+    }
+
+    /// Tells what a task wrote by the names of its fields.
+    fn update_in(&self, log: &EventLog, task: u32, recorded: bool) {
         let planned = self.machine.task(task).expect("a task of the running superstep");
         if planned.node == NodeId::START {
             return;
         }
         let (node, step) = self.place(task);
         let output = self.slots[task as usize].output.as_ref();
-        let writes = output.map_or(&[][..], |output| &output.record().writes).iter().map(|write| {
+        let writes = output.map_or(&[][..], |output| &output.writes).iter().map(|write| {
             let field = self.runtime.program.schema.field(write.field).name.clone();
             let (op, value) = match &write.write {
                 Logged::Op(op) => (op.name(), op.operand()),

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use super::attempt::{Attempt, End, Output, Record};
+use super::attempt::{Attempt, End};
 use super::begin::driver;
 use super::breakpoints::Wanted;
 use super::driver::Driver;
@@ -17,6 +17,7 @@ use super::edit::{Carrier, EDIT, put_on_top};
 use super::error::{NodeFailure, RunError, ThreadError};
 use super::field_map::FieldMap;
 use super::graph::Runtime;
+use super::output::{Output, Record};
 use super::request::{Order, Stops, Verb};
 use super::slot::Slot;
 use crate::checkpoint::{At, Carried, Cause, Checkpoint, Loaded, NextTask, Page, TaskRecord, TaskResult};
@@ -227,16 +228,9 @@ impl Driver {
                 None => program.initial.decode_update(&[]).map_err(codec)?,
             };
             let writes = update.encode().map_err(codec)?;
-            let output = Output::stored(
-                update,
-                Record {
-                    writes,
-                    route: task.route.clone(),
-                    kept: None,
-                    handled: task.handled.clone(),
-                    cached: false,
-                },
-            );
+            let record =
+                Record { route: task.route.clone(), handled: task.handled.clone(), ..Record::default() };
+            let output = Output::stored(update, writes, record);
             plays.push(self.play_of(node, Attempt::routed(program, node, Arc::clone(&self.state), output))?);
         }
         Ok(plays)
@@ -308,12 +302,12 @@ impl Driver {
                 continue;
             }
             let slot = &mut self.slots[position as usize];
-            let Record { writes, route, .. } = slot.output.take().unwrap_or_default().into_record();
+            let (writes, record) = slot.output.take().unwrap_or_default().into_stored();
             carrier.carried.results.push(TaskResult {
                 task,
                 node: next.node.clone(),
                 writes,
-                route,
+                route: record.route,
                 targets: slot.targets.take(),
                 handled: None,
                 kept: None,

@@ -8,10 +8,11 @@ use std::vec::Vec;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 
-use super::attempt::{End, Output};
+use super::attempt::End;
 use super::driver::Driver;
 use super::error::{NodeFailure, RunError, ThreadError};
 use super::event::EventKind;
+use super::output::Output;
 use super::tasks::Attempted;
 use crate::checkpoint::{At, FailureRecord, Loaded, StoreError, TargetRecord, TaskResult};
 use crate::engine::Event;
@@ -164,8 +165,8 @@ impl Driver {
         // What the checkpoint's schema has no name for cannot be stored on top of it. The task is then not
         // recorded, and runs again should this superstep be resumed.
         let writes = match &self.older {
-            Some(fields) => fields.stored_writes(&record.writes),
-            None => Some(record.writes.clone()),
+            Some(fields) => fields.stored_writes(&output.writes),
+            None => Some(output.writes.clone()),
         };
         let Some(writes) = writes else { return };
         let result = TaskResult {

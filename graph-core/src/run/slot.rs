@@ -4,7 +4,7 @@ use std::boxed::Box;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use super::attempt::Output;
+use super::output::Output;
 use crate::checkpoint::{AskRecord, EffectRecord, FailureRecord, TargetRecord};
 use crate::error::NodeError;
 use crate::node::TaskCell;
@@ -37,7 +37,7 @@ pub(super) struct Rare {
 impl Slot {
     /// What the task wrote, in its logged form.
     pub(super) fn writes(&self) -> &[LoggedWrite] {
-        self.output.as_ref().map_or(&[], |output| &output.record().writes)
+        self.output.as_ref().map_or(&[], |output| &output.writes)
     }
 
     pub(super) fn rare(&mut self) -> &mut Rare {

@@ -266,8 +266,10 @@ impl Store {
         let index = self.checkpoints.len();
         self.by_id.insert(id, index);
         self.newest = self.newest.max(Some(id));
-        let Carried { results, failures, asks, effects } = commit.carried;
-        let carried = Work { results, failures, asks, effects };
+        let carried = commit.carried.map(|carried| {
+            let Carried { results, failures, asks, effects } = *carried;
+            Work { results, failures, asks, effects }
+        });
         match self.threads.get_mut(&commit.thread) {
             Some(held) => {
                 if !held.work.is_empty() {
@@ -280,10 +282,13 @@ impl Store {
                     }
                 }
                 held.head = index;
-                held.work = carried;
+                if let Some(carried) = carried {
+                    held.work = carried;
+                }
             }
             None => {
-                let thread = Thread { graph: commit.graph, head: index, work: carried, past: HashMap::new() };
+                let work = carried.unwrap_or_default();
+                let thread = Thread { graph: commit.graph, head: index, work, past: HashMap::new() };
                 self.threads.insert(commit.thread.clone(), thread);
             }
         }
@@ -307,7 +312,7 @@ impl Store {
         });
         match winner {
             Some(winner) if self.checkpoints[winner].checkpoint.run == commit.checkpoint.run => {
-                Outcome::Adopt(winner)
+                Outcome::Adopt(winner, commit.thread.clone())
             }
             _ => conflict,
         }
@@ -344,7 +349,8 @@ impl Store {
 pub(super) enum Outcome {
     New,
     Already,
-    Adopt(usize),
+    /// Of this thread.
+    Adopt(usize, ThreadId),
     Conflict(Option<CheckpointId>),
 }
 

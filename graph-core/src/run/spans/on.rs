@@ -6,6 +6,7 @@ use std::future::Future;
 
 use tracing::field::Empty;
 use tracing::instrument::Instrumented;
+use tracing::level_filters::LevelFilter;
 use tracing::{Instrument, info_span};
 
 use crate::id::{NodeName, RunId, ThreadId};
@@ -15,7 +16,12 @@ use crate::id::{NodeName, RunId, ThreadId};
 pub(in crate::run) struct Span(Option<Box<tracing::Span>>);
 
 impl Span {
-    fn of(span: tracing::Span) -> Self {
+    /// A span that somebody may subscribe to. Nobody subscribes most of the time, which is known at once.
+    fn new(span: impl FnOnce() -> tracing::Span) -> Self {
+        if LevelFilter::current() < LevelFilter::INFO {
+            return Self::none();
+        }
+        let span = span();
         Self((!span.is_disabled()).then(|| Box::new(span)))
     }
 
@@ -25,22 +31,21 @@ impl Span {
 
     pub(in crate::run) fn run(graph: &NodeName, thread: &ThreadId, run: RunId) -> Self {
         let (graph, thread) = (graph.as_str(), thread.as_str());
-        Self::of(info_span!(target: "superstep", "run", graph, thread, %run, outcome = Empty))
+        Self::new(|| info_span!(target: "superstep", "run", graph, thread, %run, outcome = Empty))
     }
 
     /// A superstep of the run whose span is entered.
     pub(in crate::run) fn superstep(step: i64, tasks: usize) -> Self {
-        Self::of(info_span!(target: "superstep", "superstep", step, tasks))
+        Self::new(|| info_span!(target: "superstep", "superstep", step, tasks))
     }
 
     /// An attempt of a task of this superstep.
     pub(in crate::run) fn task(&self, node: &NodeName, step: i64, task: u32, attempt: u32) -> Self {
-        let node = node.as_str();
-        let superstep = self.0.as_ref().and_then(|superstep| superstep.id());
-        let span = info_span!(
-            target: "superstep", parent: superstep, "task", node, step, task, attempt, outcome = Empty
-        );
-        Self::of(span)
+        Self::new(|| {
+            let node = node.as_str();
+            let superstep = self.0.as_ref().and_then(|superstep| superstep.id());
+            info_span!(target: "superstep", parent: superstep, "task", node, step, task, attempt, outcome = Empty)
+        })
     }
 
     pub(in crate::run) fn outcome(&self, outcome: &dyn Display) {
