@@ -62,6 +62,22 @@ fn every_test_that_a_row_names_exists() {
     }
 }
 
+/// The ids with which the name of a test begins: `e02_b25_the_first_task_to_fail` is for two rows.
+fn ids(test: &str) -> impl Iterator<Item = &str> {
+    let name = test.rsplit("::").next().unwrap_or_default();
+    let is_id = |part: &&str| matches!(part.as_bytes(), [b'a'..=b'z', b'0'..=b'9', b'0'..=b'9']);
+    name.split('_').take_while(is_id)
+}
+
+#[test]
+fn every_row_has_a_test_that_is_named_after_it() {
+    for Row { id, tests, .. } in rows() {
+        let id = id.to_lowercase();
+        let named = tests.iter().any(|test| ids(test).any(|of| of == id));
+        assert!(named || tests.is_empty(), "none of the tests of {id} begins with its id");
+    }
+}
+
 #[test]
 fn every_row_says_whether_it_is_the_same_and_which_test_shows_it() {
     let mut ids = BTreeSet::new();

@@ -70,6 +70,25 @@ async fn d04_static_before_after() {
     .await;
 }
 
+/// The last node may have both, too: behind it nothing is next.
+#[tokio::test]
+async fn d04_static_before_and_after_the_last_node() {
+    on_both_savers(|saver| async move {
+        let both = |g: &mut StateGraph<Log, Stage>, [_, _, c]: [Node; 3]| {
+            g.policy(c).interrupt_before().interrupt_after();
+        };
+        let thread = abc(saver, both).thread("t");
+        let next = async || thread.head().await.expect("it ran").next().len();
+        assert_eq!(stop(thread.run(Log::update()).await), r#"a b | before ["c"] after []"#);
+        assert_eq!(next().await, 1);
+        for _ in 0..2 {
+            assert!(stop(thread.resume().await).starts_with("a b c | "));
+            assert_eq!(next().await, 0);
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn f02_a_breakpoint_is_passed_once_and_by_another_program() {
     on_both_savers(|saver| async move {
@@ -239,6 +258,8 @@ async fn b41_b42_a_node_that_is_next_is_played_not_joined_by_another() {
             thread
         };
         let thread = at_breakpoint("as it is").await;
+        let nothing = thread.answer("node-1").await.expect_err("a breakpoint asks nothing");
+        assert!(matches!(nothing, RunError::NothingAsked { .. }));
         assert_eq!(stop(thread.resume().await), "abc node-1 node-2 | Finished");
         let thread = at_breakpoint("played").await;
         thread.edit_as(one, input("by hand")).await.expect("nobody else writes");

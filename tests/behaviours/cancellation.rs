@@ -62,6 +62,12 @@ async fn n03_a_cancelled_run_is_resumed_where_it_was() {
         let run = run.expect("a cancellation is no error");
         assert_eq!((run.status, run.step), (Status::Cancelled, 1));
         assert_eq!(run.state.ran, ["first"]);
+        let live = thread.state().await.expect("it ran");
+        assert_eq!(
+            (live.values.ran.join(" ").as_str(), &live.next[..]),
+            ("first quick", &["slow".into()][..])
+        );
+        assert!(live.tasks.iter().all(|task| task.failure.is_none()), "a cancellation is no failure");
 
         let log = thread.resume().await.expect("no node fails").state;
         assert_eq!(log.ran, ["first", "quick", "slow", "last"]);

@@ -1,4 +1,4 @@
-//! Runs that are saved once, when they end: what another user of the file then finds.
+//! When a superstep is saved, and what becomes of a run that cannot be saved.
 
 use std::path::Path;
 
@@ -95,4 +95,66 @@ async fn f18_a_question_is_saved_at_the_exit_and_answered_by_another_program() {
     assert_eq!(log.v, ["a", "R"]);
     let [before @ .., _, _, _] = &seen(&path, &graph).await[..] else { panic!("the past stays") };
     assert_eq!(before, ["Loop 2 []"]);
+}
+
+/// How many checkpoints another user of the file sees; none while it is not yet made.
+fn saved(path: &Path) -> u32 {
+    let file = rusqlite::Connection::open(path).expect("a file opens");
+    file.query_row("SELECT count(*) FROM checkpoint", [], |row| row.get(0)).unwrap_or_default()
+}
+
+/// In LangGraph `async` saves when it comes to it, which may be after the run.
+#[tokio::test]
+async fn k13_a_superstep_is_saved_before_the_next_or_at_the_exit() {
+    for (durability, seen) in
+        [(Durability::Power, [2_u32, 3]), (Durability::Process, [2, 3]), (Durability::Exit, [0, 0])]
+    {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("t.db");
+        let mut g = StateGraph::<Log>::new("g");
+        let [a, b] = ["a", "b"].map(|name| {
+            let path = path.clone();
+            g.node(name, move || {
+                let seen = saved(&path);
+                async move { Log::update().v([seen.to_string()]) }
+            })
+        });
+        g.edge(START, a);
+        g.edge(a, b);
+        g.edge(b, END);
+        let saver = SqliteSaver::options().durability(durability).open(&path).await.expect("it opens");
+        let graph = g.compile().expect("sound").checkpointer(saver);
+        let run = graph.thread("t").run(Log::update()).await.expect("no node fails");
+        assert_eq!(run.state.v, seen.map(|count| count.to_string()), "{durability:?}");
+        assert_eq!(saved(&path), 4, "{durability:?}");
+    }
+}
+
+/// In LangGraph `async` tells of it when all nodes have run.
+#[tokio::test]
+async fn k14_what_cannot_be_saved_ends_the_run_before_the_next_superstep() {
+    for durability in [Durability::Power, Durability::Process] {
+        let stage = Stage::default();
+        let mut g = StateGraph::<Log, Stage>::new("g");
+        let a = g.node("a", async |calls: Dep<Calls>| {
+            calls.note("a");
+            // More than the disk has room for.
+            Log::update().v(["x".repeat(1 << 20)])
+        });
+        let [b, c] = ["b", "c"].map(|name| g.node(name, mark));
+        g.edge(START, a);
+        g.edge(a, b);
+        g.edge(b, c);
+        g.edge(c, END);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let options = SqliteSaver::options().durability(durability).max_pages(80);
+        let saver = options.open(folder.path().join("t.db")).await.expect("it opens");
+        let graph = g.compile().expect("sound").with_context(stage.clone()).checkpointer(saver);
+        let thread = graph.thread("t");
+        let error = thread.run(Log::update()).await.expect_err("the disk is full");
+        assert_eq!(error.to_string(), "the store failed: database or disk is full");
+        assert_eq!(stage.calls.take(), ["a"], "{durability:?}");
+        let history = thread.history().expect("a store").collect().await.expect("it reads");
+        assert_eq!(history.iter().map(|line| line.step).collect::<Vec<_>>(), [0, -1], "{durability:?}");
+    }
 }

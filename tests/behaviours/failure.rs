@@ -317,12 +317,20 @@ async fn e01_what_siblings_finished_is_kept_and_only_the_rest_runs_again() {
             assert_eq!(failure.node.as_str(), broken);
             let head = thread.head().await.expect("the start is stored");
             assert_eq!(head.state().ran, ["in"], "no barrier, no write");
+            let live = thread.state().await.expect("it ran");
+            let finished = ["a", "b", "c"].into_iter().filter(|node| *node != broken);
+            assert_eq!(live.values.ran, ["in"].into_iter().chain(finished).collect::<Vec<_>>());
+            assert_eq!(live.next, [broken.into()]);
+            let failed = live.tasks.iter().filter(|task| task.failure.is_some());
+            assert_eq!(failed.map(|task| task.node.as_str()).collect::<Vec<_>>(), [broken]);
             assert_eq!(stage.calls.take_sorted(), ["a", "b", "c"]);
 
             stage.broken.mend(broken);
             let log = thread.resume().await.expect("all is mended").state;
             assert_eq!(log.ran, ["in", "a", "b", "c", "end"]);
             assert_eq!(stage.calls.take(), [broken, "end"]);
+            let history = thread.history().expect("a store").collect().await.expect("it reads");
+            assert_eq!(history.iter().map(|line| line.step).collect::<Vec<_>>(), [2, 1, 0, -1]);
         })
         .await;
     }
@@ -453,6 +461,8 @@ async fn o05_a_failure_in_one_of_several_items_keeps_the_others() {
         assert_eq!(stage.calls.take_sorted(), ["1", "2", "3"]);
         let head = thread.head().await.expect("the start is stored");
         assert_eq!((head.loaded().results.len(), head.loaded().failures.len()), (2, 1));
+        let live = thread.state().await.expect("it ran");
+        assert_eq!((live.values.ran, live.next), (vec!["1".to_owned(), "3".into()], vec!["w".into()]));
         stage.broken.mend("2");
         assert_eq!(thread.resume().await.expect("all is mended").state.ran, ["1", "2", "3"]);
         assert_eq!(stage.calls.take(), ["2"]);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use superstep::checkpoint::{Checkpointer, Source, StoreError};
+use superstep::checkpoint::{Checkpointer, Page, Source, StoreError};
 use superstep::prelude::*;
 use superstep::run::ThreadError;
 
@@ -106,6 +106,26 @@ async fn every_checkpoint_holds_the_state_of_its_moment() {
         let parents: Vec<_> = history.iter().map(|summary| summary.parent).collect();
         let ids: Vec<_> = history.iter().skip(1).map(|summary| Some(summary.id)).chain([None]).collect();
         assert_eq!(parents, ids);
+    })
+    .await;
+}
+
+/// LangGraph's history takes a filter, a limit and a checkpoint to begin before.
+#[tokio::test]
+async fn f13_a_history_is_read_page_by_page_and_filtered_by_its_reader() {
+    on_both_savers(|saver| async move {
+        let (graph, _) = chain(&Stage::default(), Arc::clone(&saver));
+        let thread = graph.thread("t");
+        thread.run(input("in")).await.map(drop).expect("no node fails");
+        let all = thread.history().expect("a store").collect().await.expect("it reads");
+        let loops = all.iter().filter(|line| line.source == Source::Loop);
+        assert_eq!(loops.map(|line| line.step).collect::<Vec<_>>(), [3, 2, 1, 0]);
+        let page = async |page: Page| -> Vec<i64> {
+            let lines = saver.history(thread.id(), page).await.expect("it reads");
+            lines.iter().map(|line| line.step).collect()
+        };
+        assert_eq!(page(Page::newest(2)).await, [3, 2]);
+        assert_eq!(page(Page { before: Some(all[2].seq), limit: 9 }).await, [0, -1]);
     })
     .await;
 }

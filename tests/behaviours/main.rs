@@ -11,6 +11,7 @@ mod deadlines;
 mod defer;
 mod deletion;
 mod described;
+mod drawing;
 mod durability;
 mod edit;
 mod edit_as;

@@ -38,6 +38,41 @@ async fn a_reducer_that_panics_is_an_error_that_names_the_node() {
     assert!(text.contains("does not fit into `u8`"), "{text}");
 }
 
+/// Takes nothing.
+struct Boom;
+
+impl superstep::reducer::Reducer<Vec<u32>> for Boom {
+    type Write = Vec<u32>;
+
+    fn reduce(_: &mut Vec<u32>, _: Vec<u32>) {
+        panic!("reducer boom");
+    }
+}
+
+#[tokio::test]
+async fn l08_a_reducer_that_fails_on_the_input_leaves_the_input_stored() {
+    #[derive(State, Clone, Debug, Default, PartialEq)]
+    struct Bad {
+        #[reducer(Boom)]
+        v: Vec<u32>,
+    }
+    on_both_savers(|saver| async move {
+        let mut g = StateGraph::<Bad>::new("bad");
+        let a = g.node("a", async || Bad::update().v([1]));
+        g.edge(START, a);
+        g.edge(a, END);
+        let thread = g.compile().expect("sound").shared_checkpointer(saver).thread("t");
+        let error = thread.run(Bad::update().v([0])).await.expect_err("nothing can be reduced");
+        let text = error.to_string();
+        assert!(matches!(error, RunError::Reducer { step: 0, .. }), "{text}");
+        assert!(text.ends_with("panicked: reducer boom"), "{text}");
+        let history = thread.history().expect("a store").collect().await.expect("it reads");
+        assert_eq!(history.iter().map(|line| line.step).collect::<Vec<_>>(), [-1]);
+        assert_eq!(thread.head().await.expect("it is stored").next(), ["__start__".into()]);
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn what_ran_before_a_failed_merge_does_not_run_again() {
     on_both_savers(|saver| async move {
@@ -57,11 +92,14 @@ async fn what_ran_before_a_failed_merge_does_not_run_again() {
 #[tokio::test]
 async fn m06_a_number_that_json_cannot_hold_is_refused_before_it_is_stored() {
     on_both_savers(|saver| async move {
-        let mut g = StateGraph::<Meter>::new("meter");
+        let stage = Stage::default();
+        let mut g = StateGraph::<Meter, Stage>::new("meter");
         let node = g.node("node", || async { Meter::update().level(f64::NAN) });
+        let next = g.node("next", async |calls: Dep<Calls>| calls.note("next"));
         g.edge(START, node);
-        g.edge(node, END);
-        let graph = g.compile().expect("sound").shared_checkpointer(saver);
+        g.edge(node, next);
+        g.edge(next, END);
+        let graph = g.compile().expect("sound").with_context(stage.clone()).shared_checkpointer(saver);
         let thread = graph.thread("t");
         match thread.run(Meter::update()).await {
             Err(RunError::Node(failure)) => {
@@ -70,6 +108,7 @@ async fn m06_a_number_that_json_cannot_hold_is_refused_before_it_is_stored() {
             }
             other => panic!("the node was to fail: {other:?}"),
         }
+        assert_eq!(stage.calls.of("next"), 0);
         assert_eq!(thread.head().await.expect("the thread is readable").step(), 0);
         let input = thread.run(Meter::update().level(f64::INFINITY)).await;
         assert!(matches!(input, Err(RunError::Encode { .. })), "{input:?}");

@@ -93,3 +93,28 @@ async fn l04_a_checkpoint_costs_the_same_however_many_nodes_there_are() {
     assert!(many <= few + 32, "{few} bytes with 10 nodes, {many} with 100");
     assert!(many < 400, "{many} bytes");
 }
+
+/// LangGraph's Postgres saver stores texts and numbers in every checkpoint.
+#[tokio::test]
+async fn n05_a_value_that_did_not_change_is_stored_once() {
+    on_both_savers(async |saver| {
+        let mut g = StateGraph::<Log>::new("g");
+        let [a, b] = ["a", "b"].map(|name| g.node(name, move || async move { Log::update().v([name]) }));
+        g.edge(START, a);
+        g.edge(a, b);
+        g.edge(b, END);
+        let thread = g.compile().unwrap().shared_checkpointer(saver).thread("1");
+        thread.run(Log::update().n(7)).await.unwrap().finished().unwrap();
+        let mut stored = Vec::new();
+        for summary in thread.history().unwrap().collect().await.unwrap() {
+            let past = thread.at(summary.id).await.unwrap();
+            let changes = &past.loaded().checkpoint.changes;
+            let changed: Vec<_> =
+                changes.iter().map(|change| past.loaded().schema.field(change.field).name.clone()).collect();
+            stored.push((past.step(), past.state().n, changed.join(" ")));
+        }
+        let line = |step, n, changed: &str| (step, n, changed.to_owned());
+        assert_eq!(stored, [line(2, 7, "v"), line(1, 7, "v"), line(0, 7, "n"), line(-1, 0, "")]);
+    })
+    .await;
+}

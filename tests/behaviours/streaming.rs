@@ -134,20 +134,23 @@ async fn l12_a_resume_shows_the_values_it_continues_and_what_was_finished_before
 #[tokio::test]
 async fn h03_every_superstep_shows_its_values_whatever_it_wrote() {
     let mut g = StateGraph::<Log>::new("g");
-    let a = g.node("a", || async { Log::update().hidden(1) });
+    let a = g.node("a", || async { Log::update().total(1).hidden(1) });
     let b = g.node("b", || async { Log::update().v(["b"]) });
     g.edge(START, a);
     g.edge(a, b);
     g.edge(b, END);
     let graph = g.compile().expect("sound");
     let values = seen(graph.run(Log::update().v(["i"])), View::Values).await;
-    let same = r#"values {"total":0,"v":["i"]}"#;
     assert_eq!(
         values,
-        [format!("0 {same}"), format!("1 {same}"), r#"2 values {"total":0,"v":["i","b"]}"#.into()]
+        [
+            r#"0 values {"total":0,"v":["i"]}"#,
+            r#"1 values {"total":1,"v":["i"]}"#,
+            r#"2 values {"total":1,"v":["i","b"]}"#
+        ]
     );
     let updates = seen(graph.run(Log::update().v(["i"])), View::Updates).await;
-    assert_eq!(updates, ["a updated ", r#"b updated extend v ["b"]"#]);
+    assert_eq!(updates, ["a updated reduce total 1", r#"b updated extend v ["b"]"#]);
 }
 
 #[tokio::test]
@@ -342,6 +345,7 @@ async fn tasks_are_held_up_while_nobody_asks_for_events_and_nothing_is_lost() {
     assert_eq!(stream.finish().await.expect("no node fails").state.v, ["a", "b"]);
 }
 
+/// In LangGraph what ran on meanwhile is lost, and runs again.
 #[tokio::test]
 async fn n02_a_stream_that_is_dropped_leaves_a_thread_that_can_be_resumed() {
     on_both_savers(|saver| async move {

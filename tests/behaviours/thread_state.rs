@@ -120,7 +120,10 @@ async fn b23_a_failed_checkpoint_still_shows_its_failure_until_the_thread_goes_o
 /// `a` asks, and beside it `b` works.
 fn asking(stage: &Stage, saver: Arc<dyn Checkpointer>) -> Graph<Log> {
     let mut g = StateGraph::<Log, Stage>::new("asking");
-    let a = g.node("a", async |ask: Ask<String, String>| ran(&ask.ask("q".into()).await));
+    let a = g.node("a", async |ask: Ask<String, String>, calls: Dep<Calls>| {
+        calls.note("a");
+        ran(&ask.ask("q".into()).await)
+    });
     let b = g.node("b", mark);
     for node in [a, b] {
         g.edge(START, node);
@@ -139,6 +142,9 @@ async fn d03_n09_a_live_state_has_the_results_of_siblings_and_a_pinned_one_has_n
         assert_eq!((live.values.ran.join(" ").as_str(), &live.next[..]), ("b", &["a".into()][..]));
         let pinned = thread.at(live.checkpoint).await.expect("it is there");
         assert_eq!((pinned.state().ran.len(), pinned.next()), (0, vec!["a".into(), "b".into()]));
+        assert_eq!(stage.calls.take_sorted(), ["a", "b"]);
+        assert_eq!(thread.answer("A").await.expect("no node fails").state.ran, ["A", "b"]);
+        assert_eq!(stage.calls.take(), ["a"]);
     })
     .await;
 }
@@ -167,10 +173,12 @@ async fn d12_the_state_of_a_pause_shows_the_questions() {
 #[tokio::test]
 async fn l02_a_resume_without_an_answer_asks_again_and_stores_nothing() {
     on_both_savers(|saver| async move {
-        let thread = asking(&Stage::default(), saver).thread("t");
+        let stage = Stage::default();
+        let thread = asking(&stage, saver).thread("t");
         let open = thread.run(Log::update()).await.expect("no node fails").interrupted().expect("it asks");
         let again = thread.resume().await.expect("no node fails").interrupted().expect("it asks");
         assert_eq!(again, open);
+        assert_eq!((stage.calls.of("a"), stage.calls.of("b")), (2, 1));
         assert_eq!(thread.history().expect("a store").collect().await.expect("it reads").len(), 2);
     })
     .await;
@@ -287,22 +295,50 @@ fn questioned(saver: Arc<dyn Checkpointer>) -> Graph<Log> {
     g.compile().expect("sound").with_context(Stage::default()).shared_checkpointer(saver)
 }
 
-/// LangGraph gives the old answer to the new branch, and which one depends on the saver.
 #[tokio::test]
-async fn f11_f12_n01_a_branch_asks_anew_and_uses_its_own_answer() {
+async fn f11_b59_b65_a_branch_asks_anew_and_the_old_one_stays() {
     on_both_savers(|saver| async move {
         let thread = questioned(saver).thread("t");
         let old = thread.run(Log::update()).await.expect("no node fails").interrupted().expect("it asks");
         let old_end = thread.answer("old").await.expect("no node fails").checkpoint.expect("a store");
         thread.before_named("q").await.expect("it ran").copy().await.expect("nobody else writes");
-        let early = thread.answer("new").await.expect_err("the branch has not asked");
+        let new = thread.resume().await.expect("no node fails").interrupted().expect("it asks");
+        assert_ne!(new[0].id, old[0].id);
+        assert_eq!(thread.answer("new").await.expect("no node fails").state.ran, ["a", "new"]);
+        assert_eq!(
+            lines(&thread).await,
+            ["Loop 2 [] a new", r#"Fork 1 ["q"] a"#, r#"Loop 0 ["a"] "#, r#"Input -1 ["__start__"] "#]
+        );
+        let old_end = thread.at(old_end).await.expect("it is there");
+        assert_eq!((old_end.state().ran.join(" "), old_end.step()), ("a old".to_owned(), 2));
+    })
+    .await;
+}
+
+/// LangGraph gives the old answer to the new branch, and which one depends on the saver.
+#[tokio::test]
+async fn f12_n01_an_old_checkpoint_takes_a_new_answer_once_it_has_asked_again() {
+    on_both_savers(|saver| async move {
+        let mut g = StateGraph::<Log>::new("g");
+        let a = g.node("a", async |ask: Ask<String, String>| {
+            let first = ask.ask("1".into()).await;
+            Log::update().ran([first, ask.ask("2".into()).await])
+        });
+        g.edge(START, a);
+        g.edge(a, END);
+        let thread = g.compile().expect("sound").shared_checkpointer(saver).thread("t");
+        let old = thread.run(Log::update()).await.expect("no node fails").interrupted().expect("it asks");
+        thread.answer("A").await.map(drop).expect("no node fails");
+        assert_eq!(thread.answer("B").await.expect("no node fails").state.ran, ["A", "B"]);
+        thread.before_named("a").await.expect("it ran").copy().await.expect("nobody else writes");
+        let early = thread.answer("NEW").await.expect_err("the branch has not asked");
         assert!(matches!(early, RunError::NothingAsked { .. }));
         let new = thread.resume().await.expect("no node fails").interrupted().expect("it asks");
         assert_ne!(new[0].id, old[0].id);
-        let stale = thread.answer_to(old[0].id, "new").await.expect_err("that was the other branch's");
+        let stale = thread.answer_to(old[0].id, "NEW").await.expect_err("that was the other branch's");
         assert!(matches!(stale, RunError::Thread(ThreadError::Store(StoreError::NoInterrupt { .. }))));
-        assert_eq!(thread.answer("new").await.expect("no node fails").state.ran, ["a", "new"]);
-        assert_eq!(thread.at(old_end).await.expect("it is there").state().ran, ["a", "old"]);
+        thread.answer("NEW").await.expect("no node fails").interrupted().expect("it asks the second");
+        assert_eq!(thread.answer("B").await.expect("no node fails").state.ran, ["NEW", "B"]);
     })
     .await;
 }

@@ -1,5 +1,7 @@
 //! Questions of subgraphs, and their answers.
 
+use superstep::run::{EventKind, RunEvent};
+
 use super::*;
 
 #[tokio::test]
@@ -128,6 +130,35 @@ async fn an_edit_around_a_paused_subgraph_leaves_it_where_it_is() {
         let state = state.expect("it finishes");
         assert_eq!(state.said, ["begun", "edited", "twice", "read rust", "one two", "ended"]);
         assert_eq!(stage.calls.of("read"), 1, "what the subgraph had done is done");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn b55_a_pause_of_a_subgraph_is_told_at_every_level_and_so_is_each_resume() {
+    on_both_savers(|saver| async move {
+        let told = Calls::default();
+        let noting = told.clone();
+        let graph = around(asking_graph(), &Stage::default()).shared_checkpointer(saver);
+        let graph = graph.observe(move |event: &RunEvent| {
+            let level = event.path.len();
+            match &event.kind {
+                EventKind::Interrupted { interrupts } => {
+                    noting.note(format!("{level}: {} asked", interrupts.len()));
+                }
+                EventKind::RunStarted { resumes: Some(_), .. } => noting.note(format!("{level}: resumed")),
+                _ => {}
+            }
+        });
+        let thread = graph.thread("t");
+        drop(open(thread.run(Outer::update()).await));
+        let asked = ["1: 1 asked", "0: 1 asked"];
+        assert_eq!(told.take(), asked);
+        drop(open(thread.answer("one").await));
+        let resumed = ["0: resumed", "1: resumed"];
+        assert_eq!(told.take(), [resumed, asked].concat());
+        thread.answer("two").await.expect("it goes on").finished().expect("it finishes");
+        assert_eq!(told.take(), resumed);
     })
     .await;
 }
