@@ -13,6 +13,7 @@ use superstep_core::state::{Json, Schema};
 use crate::ask;
 use crate::bodies::BodyTable;
 use crate::described::{Described, Key, schema, topology};
+use crate::emitted;
 use crate::encode::Encoder;
 use crate::fault::{Trouble, sqlite};
 use crate::manifest::{Fields, MAP_EVERY, Version};
@@ -243,6 +244,7 @@ impl Live {
             self.newest = Some(checkpoint.id);
         }
         self.move_head(commit, thread, seq)?;
+        emitted::keep(&self.connection, seq, &commit.emitted)?;
         let work = match &commit.carried {
             Some(carried) => work::carry(&self.connection, Place { thread, base: seq }, carried)?,
             None => false,

@@ -180,6 +180,7 @@ fn take_out(connection: &Connection, seq: i64, bodies: &mut BTreeSet<i64>) -> Re
         let id: [u8; 16] = row.get(0).map_err(sqlite)?;
         execute(connection, &["DELETE FROM locator WHERE id = ?"], [id])?;
     }
+    execute(connection, &["DELETE FROM emitted WHERE checkpoint = ?"], [seq])?;
     Ok(())
 }
 

@@ -19,7 +19,7 @@ const APPLICATION_ID: u32 = 0x5353_5450;
 
 /// One step of the format each; the file's `user_version` counts those that were taken. A released step is
 /// never changed.
-const MIGRATIONS: &[&str] = &[FORMAT_1, FORMAT_2];
+const MIGRATIONS: &[&str] = &[FORMAT_1, FORMAT_2, FORMAT_3];
 
 /// No text or blob may be longer, on the way in and on the way out.
 const LONGEST_VALUE: i32 = 256 << 20;
@@ -74,6 +74,14 @@ ALTER TABLE ask ADD COLUMN by_deadline INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX ask_open ON ask(deadline, thread, base) WHERE answer IS NULL;
 ALTER TABLE effect ADD COLUMN starts INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE effect ADD COLUMN token BLOB NOT NULL DEFAULT x'00000000000000000000000000000000';
+";
+
+/// What tasks emitted, for runs that keep it.
+const FORMAT_3: &str = "
+CREATE TABLE emitted(
+    id INTEGER PRIMARY KEY, checkpoint INTEGER NOT NULL, task INTEGER NOT NULL, text TEXT NOT NULL,
+    sum INTEGER NOT NULL, UNIQUE(checkpoint, task)
+) STRICT;
 ";
 
 /// Where the checkpoints are.

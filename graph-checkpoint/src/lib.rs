@@ -29,6 +29,8 @@
 //!                    └─► schema, topology     once per fingerprint
 //!                    └─► body                 texts from 4 KiB, once per content
 //!
+//!                    ◄── emitted              what its tasks emitted, for runs that keep it
+//!
 //! pending, ask, effect                        work on top of a checkpoint, per thread
 //! ```
 //!
@@ -53,6 +55,7 @@ mod decode;
 mod delete;
 mod described;
 mod durability;
+mod emitted;
 mod encode;
 mod fault;
 mod faults;
@@ -67,6 +70,7 @@ mod reader;
 mod rows;
 mod saver;
 mod session;
+mod steps;
 mod store;
 mod work;
 mod writer;

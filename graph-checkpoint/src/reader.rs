@@ -145,9 +145,15 @@ pub(crate) fn load(
     let Some(row) = ThreadRow::find(connection, thread)? else {
         return Ok(None);
     };
-    let place = match at {
+    let place = place(connection, &row, at)?;
+    load_at(connection, &row.graph, place).map(Some)
+}
+
+/// The checkpoint of a thread that is meant.
+pub(crate) fn place(connection: &Connection, row: &ThreadRow, at: &At) -> Result<Seen, StoreError> {
+    Ok(match at {
         At::Head => Seen { seq: row.head, worker: row.id, head: true },
-        At::Id(id) => seen(connection, &row, *id)?,
+        At::Id(id) => seen(connection, row, *id)?,
         At::Before(node) => {
             let mut worker = row.id;
             let found = walk(connection, row.head, |at, manifest| {
@@ -157,11 +163,10 @@ pub(crate) fn load(
                 }
                 Ok(stop)
             })?;
-            let found = found.ok_or_else(|| missing(thread, format_args!("before node {node}")))?;
+            let found = found.ok_or_else(|| missing(&row.name, format_args!("before node {node}")))?;
             Seen { seq: found.seq, worker, head: found.seq == row.head }
         }
-    };
-    load_at(connection, &row.graph, place).map(Some)
+    })
 }
 
 /// The checkpoint of a thread of `graph` at `place` with its values and the work on top of it.
@@ -345,9 +350,11 @@ pub(crate) fn history(
     Ok(lines)
 }
 
-type Names = HashMap<i64, ThreadId>;
+/// The names of threads by their rows, as far as they were read.
+pub(crate) type Names = HashMap<i64, ThreadId>;
 
-fn name(connection: &Connection, names: &mut Names, id: i64) -> Result<ThreadId, StoreError> {
+/// The name of the thread in the row `id`.
+pub(crate) fn name(connection: &Connection, names: &mut Names, id: i64) -> Result<ThreadId, StoreError> {
     if let Some(name) = names.get(&id) {
         return Ok(name.clone());
     }

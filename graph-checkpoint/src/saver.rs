@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use rusqlite::Connection;
 use superstep_core::checkpoint::{
     AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
-    GraphDescription, Loaded, Page, StoreError, Summary, TaskResult, ThreadSummary,
+    GraphDescription, Loaded, Page, StepRecord, StoreError, Summary, TaskResult, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::Json;
@@ -26,6 +26,7 @@ use crate::queue::{Done, Job, Queue, Request};
 use crate::reader::{self, Readers, Seen};
 use crate::rows::{CheckpointRow, ThreadRow};
 use crate::session::{Counted, Sessions};
+use crate::steps;
 use crate::writer::{Ledger, Writer};
 
 /// Keeps checkpoints in an SQLite file.
@@ -358,6 +359,11 @@ impl Checkpointer for SqliteSaver {
     async fn history(&self, thread: &ThreadId, page: Page) -> Result<Vec<Summary>, StoreError> {
         let name = thread.clone();
         self.read(move |connection| reader::history(connection, &name, page)).await
+    }
+
+    async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
+        let name = thread.clone();
+        self.read(move |connection| steps::steps(connection, &name, &from, limit)).await
     }
 
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {

@@ -4,7 +4,7 @@ use std::future::IntoFuture;
 
 use superstep::run::{EventKind, Received, RunEvent, TraceLog, View};
 
-use super::story::{stories, topic};
+use super::story::{Verdict, stories, topic};
 
 #[tokio::test]
 async fn a_run_is_seen_through_views() -> super::Result {
@@ -35,6 +35,30 @@ async fn a_run_has_subscribers() -> super::Result {
         }
     }
     run.await??.interrupted()?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_past_is_told_and_followed() -> super::Result {
+    let (stories, _) = stories();
+    let stories = stories.record_events();
+    stories.thread("a").run(topic("Rust")).await?.interrupted()?;
+    let mut events = stories.thread("a").events()?;
+    let mut last = None;
+    while let Some(past) = events.next().await? {
+        println!("{}", serde_json::to_string(&past.event)?);
+        last = Some(past.position);
+    }
+    let last = last.expect("something happened");
+
+    let mut request = stories.thread("a").answer(&Verdict::Accept);
+    let feed = request.feed(64);
+    let mut followed = stories.thread("a").events()?.after(last).follow(&feed);
+    let run = tokio::spawn(request.into_future());
+    while let Some(told) = followed.next().await? {
+        println!("{:?}", told.event.kind);
+    }
+    run.await??.finished()?;
     Ok(())
 }
 

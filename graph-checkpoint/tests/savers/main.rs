@@ -7,4 +7,5 @@ mod folding;
 mod heads;
 mod material;
 mod round_trip;
+mod steps;
 mod work;

@@ -129,6 +129,7 @@ pub(crate) fn commit_of(name: &str, checkpoint: &Checkpoint) -> Commit {
         expected: checkpoint.parent,
         checkpoint: Arc::new(checkpoint.clone()),
         carried: None,
+        emitted: Vec::new(),
     }
 }
 
@@ -188,5 +189,6 @@ pub(crate) fn result(number: u8, writes: &str) -> TaskResult {
         targets: Some(Vec::new()),
         kept: None,
         handled: None,
+        emitted: None,
     }
 }

@@ -6,8 +6,8 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 use superstep_checkpoint::SqliteSaver;
 use superstep_core::checkpoint::{
-    AnsweredBy, AskRecord, At, Deadline, EffectId, EffectRecord, Loaded, Page, StoreError, Summary,
-    ThreadSummary,
+    AnsweredBy, AskRecord, At, Commit, Committed, Deadline, EffectId, EffectRecord, Emitted, EmittedEvent,
+    Loaded, Page, StepRecord, StoreError, Summary, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, InterruptId};
 
@@ -19,6 +19,7 @@ struct All {
     loaded: Vec<Loaded>,
     history: Vec<Summary>,
     threads: Vec<ThreadSummary>,
+    steps: Vec<StepRecord>,
 }
 
 async fn read(path: &std::path::Path, ids: &[CheckpointId]) -> Result<All, StoreError> {
@@ -33,6 +34,7 @@ async fn read(path: &std::path::Path, ids: &[CheckpointId]) -> Result<All, Store
         loaded,
         history: saver.history(&name, Page::newest(99)).await?,
         threads: saver.threads().await?,
+        steps: saver.steps(&name, At::Head, 99).await?,
     })
 }
 
@@ -41,7 +43,10 @@ async fn write(path: &std::path::Path) -> Vec<CheckpointId> {
     let long = format!("[\"{}\"]", "x".repeat(5000));
     let first = advance(&saver, "t", None, [set(0, "[1]"), set(1, "\"one\"")]).await;
     let second = advance(&saver, "t", Some(&first), [extend(0, &long), set(2, "2")]).await;
-    let third = advance(&saver, "t", Some(&second), [extend(0, "[3]"), set(1, "\"two\"")]).await;
+    let third = step(Some(&second), [extend(0, "[3]"), set(1, "\"two\"")]);
+    let said = Emitted { dropped: 1, events: vec![EmittedEvent::Message { at_ms: 7, chunk: json("\"a\"") }] };
+    let commit = Commit { emitted: vec![(0, said.clone()), (5, said)], ..commit_of("t", &third) };
+    assert!(matches!(saver.commit(commit).await.unwrap(), Committed::New));
     let name = thread("t");
     for number in 1..3 {
         saver.record(&name, third.id, result(number, "1")).await.unwrap();
@@ -83,6 +88,7 @@ const LOOKED_UP_BY: &[(&str, &str)] = &[
     ("ask", "base"),
     ("effect", "thread"),
     ("effect", "base"),
+    ("emitted", "checkpoint"),
 ];
 
 fn altered(value: &Value) -> Vec<Value> {
@@ -121,7 +127,9 @@ fn every_column_of_every_row_is_guarded() {
         let whole = read(&path, &ids).await.unwrap();
         let connection = Connection::open(&path).unwrap();
         let mut damages = 0;
-        for table in ["thread", "checkpoint", "body", "schema", "topology", "pending", "ask", "effect"] {
+        for table in
+            ["thread", "checkpoint", "body", "schema", "topology", "pending", "ask", "effect", "emitted"]
+        {
             let columns: Vec<String> = connection
                 .prepare("SELECT name FROM pragma_table_info(?) WHERE pk = 0")
                 .unwrap()

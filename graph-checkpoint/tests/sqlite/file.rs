@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use superstep_checkpoint::{Durability, SqliteSaver};
-use superstep_core::checkpoint::{AnsweredBy, AskRecord, At, Checkpointer, Page, StoreError};
+use superstep_core::checkpoint::{
+    AnsweredBy, AskRecord, At, Checkpointer, Commit, Committed, Emitted, Page, StoreError,
+};
 use superstep_core::id::InterruptId;
 
 use crate::material::*;
@@ -66,6 +68,12 @@ fn exit_saves_at_a_flush_and_not_before() {
     });
 }
 
+/// Takes back what format 3 added.
+const BACK_TO_2: &str = "
+DROP TABLE emitted;
+PRAGMA user_version = 2;
+";
+
 /// Takes back what format 2 added. The checksums of rows that do not use it are those of format 1.
 const BACK_TO_1: &str = "
 DROP INDEX ask_open;
@@ -78,7 +86,13 @@ PRAGMA user_version = 1;
 ";
 
 #[test]
-fn a_file_of_format_1_is_upgraded_with_everything_in_it() {
+fn a_file_of_an_older_format_is_upgraded_with_everything_in_it() {
+    for back in [&[BACK_TO_2][..], &[BACK_TO_2, BACK_TO_1]] {
+        upgrade(back);
+    }
+}
+
+fn upgrade(back: &[&str]) {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.db");
@@ -98,7 +112,7 @@ fn a_file_of_format_1_is_upgraded_with_everything_in_it() {
         };
         saver.ask(&thread("t"), first.id, vec![asked.clone()]).await.unwrap();
         drop(saver);
-        Connection::open(&path).unwrap().execute_batch(BACK_TO_1).unwrap();
+        Connection::open(&path).unwrap().execute_batch(&back.concat()).unwrap();
 
         let saver = SqliteSaver::open(&path).await.unwrap();
         let loaded = saver.load(&thread("t"), At::Head).await.unwrap().unwrap();
@@ -106,6 +120,12 @@ fn a_file_of_format_1_is_upgraded_with_everything_in_it() {
         saver.answer(&thread("t"), vec![(asked.id, json("2"))]).await.unwrap();
         let answered = saver.load(&thread("t"), At::Head).await.unwrap().unwrap().asks;
         assert_eq!(answered[0].answer, Some(json("2")));
+        let said = Emitted { dropped: 1, events: Vec::new() };
+        let next = step(Some(&first), []);
+        let commit = Commit { emitted: vec![(0, said.clone())], ..commit_of("t", &next) };
+        assert!(matches!(saver.commit(commit).await.unwrap(), Committed::New));
+        let steps = saver.steps(&thread("t"), At::Head, 2).await.unwrap();
+        assert_eq!((&steps[0].emitted, &steps[1].emitted), (&vec![(0, said)], &Vec::new()));
     });
 }
 
@@ -117,7 +137,7 @@ fn a_newer_format_is_refused() {
         drop(SqliteSaver::open(&path).await.unwrap());
         Connection::open(&path).unwrap().pragma_update(None, "user_version", 9).unwrap();
         let error = SqliteSaver::open(&path).await.unwrap_err();
-        assert!(matches!(error, StoreError::NewerFormat { found: 9, supported: 2 }), "{error}");
+        assert!(matches!(error, StoreError::NewerFormat { found: 9, supported: 3 }), "{error}");
     });
 }
 

@@ -7,10 +7,12 @@ use alloc::vec::Vec;
 
 use async_trait::async_trait;
 
+use super::emitted::Emitted;
 use super::model::{
     AskRecord, Checkpoint, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription, Loaded,
     Seq, Summary, TaskResult, ThreadSummary,
 };
+use super::step_record::StepRecord;
 use crate::error::BoxError;
 use crate::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
 use crate::state::Json;
@@ -141,6 +143,13 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// Reads a page of a thread's past, newest first: the head, its parent, and so on.
     async fn history(&self, thread: &ThreadId, page: Page) -> Result<Vec<Summary>, StoreError>;
 
+    /// Reads what happened: the checkpoint at `from` and those it continues, newest first and at most `limit` of
+    /// them, each with its superstep and what is left on top of it. None when the thread has no checkpoint.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load).
+    async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError>;
+
     /// Makes a new thread whose head is `at`, an existing checkpoint of `from`. Copies nothing.
     ///
     /// # Errors
@@ -194,6 +203,9 @@ pub struct Commit {
     /// What is finished already of the superstep that follows, stored in the same transaction as the
     /// checkpoint that it is on top of: an edit takes it along. A run has none.
     pub carried: Option<Box<Carried>>,
+    /// What the tasks of the superstep emitted, by their positions, where its run keeps that. Stored with the
+    /// checkpoint or not at all.
+    pub emitted: Vec<(u32, Emitted)>,
 }
 
 /// Work that a commit stores on top of its own checkpoint.

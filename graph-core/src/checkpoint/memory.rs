@@ -19,6 +19,7 @@ use super::model::{
     AnsweredBy, AskRecord, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription, Loaded,
     Summary, TaskResult, ThreadSummary,
 };
+use super::step_record::StepRecord;
 use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use crate::state::Json;
 
@@ -250,6 +251,10 @@ impl Checkpointer for MemorySaver {
         let wanted = |index: &usize| page.before.is_none_or(|before| seq(*index) < before);
         let path = store.path(held.head).filter(wanted).take(page.limit);
         Ok(path.map(|index| store.summary(index)).collect())
+    }
+
+    async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
+        self.store().steps(thread, &from, limit)
     }
 
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {

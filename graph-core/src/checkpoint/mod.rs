@@ -19,13 +19,16 @@
 mod checkpointer;
 mod codec;
 mod deletion;
+mod emitted;
 #[cfg(feature = "std")]
 mod memory;
 mod model;
+mod step_record;
 
 pub use checkpointer::{At, Carried, Checkpointer, Commit, Committed, Page, StoreError};
 pub use codec::{Fold, digest};
 pub use deletion::still_needed;
+pub use emitted::{Emitted, EmittedEvent};
 #[cfg(feature = "std")]
 pub use memory::MemorySaver;
 pub use model::{
@@ -33,3 +36,4 @@ pub use model::{
     FailureRecord, Frontier, GraphDescription, Handled, JoinProgress, Kept, Loaded, NextTask, Positions,
     RouteRecord, Seq, Source, Summary, TargetRecord, TaskRecord, TaskResult, ThreadSummary,
 };
+pub use step_record::StepRecord;

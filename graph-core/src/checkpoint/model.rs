@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Deserializer, Serialize};
 use smallvec::SmallVec;
 
+use super::emitted::Emitted;
 use crate::error::ErrorReport;
 use crate::id::{CheckpointId, Fingerprint, IdempotencyKey, InterruptId, NodeName, RunId, TaskId, ThreadId};
 use crate::state::{Change, FieldValue, Json, LoggedWrite, Schema};
@@ -233,6 +234,9 @@ pub struct TaskResult {
     /// The node's failure, where the result is its error handler's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handled: Option<Box<Handled>>,
+    /// What the task emitted, where its run keeps that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emitted: Option<Box<Emitted>>,
 }
 
 /// Why a task of an unfinished superstep failed, after its retries.

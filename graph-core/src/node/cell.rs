@@ -29,7 +29,7 @@ pub(crate) struct RunCell {
     pub(crate) thread: ThreadId,
     pub(crate) run: RunId,
     pub(crate) saver: Option<Arc<dyn Checkpointer>>,
-    /// Receives custom events; `None` when nobody observes the run.
+    /// Receives custom events; `None` when nobody observes the run or keeps them.
     pub(crate) sink: Option<Arc<dyn CustomSink>>,
     pub(crate) ambient: Arc<dyn Ambient>,
     /// The names of the graph's nodes, by position.
@@ -76,9 +76,9 @@ impl Around {
 
 /// Receives what nodes emit.
 pub(crate) trait CustomSink: Send + Sync {
-    fn custom(&self, node: &NodeName, step: i64, name: &str, data: Json);
+    fn custom(&self, task: &TaskCell, attempt: u32, name: &str, data: Json);
 
-    fn message(&self, node: &NodeName, step: i64, chunk: Json);
+    fn message(&self, task: &TaskCell, attempt: u32, chunk: Json);
 
     /// Waits until whoever drives the run has kept up with what was emitted.
     fn poll_room(&self, context: &Context<'_>) -> Poll<()>;

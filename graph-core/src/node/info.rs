@@ -125,7 +125,7 @@ pub struct Emit {
 }
 
 impl Emit {
-    /// Whether anybody observes the run; without, nothing is encoded.
+    /// Whether anybody observes the run, or keeps its events; without, nothing is encoded.
     #[must_use]
     pub fn is_observed(&self) -> bool {
         self.cell.run.sink.is_some()
@@ -138,18 +138,18 @@ impl Emit {
     /// at its next await.
     pub fn emit<T: Serialize + ?Sized>(&self, name: &str, data: &T) {
         if let Some(sink) = self.sink() {
-            sink.custom(self.cell.node(), self.cell.facts.step, name, encoded(data));
+            sink.custom(&self.cell, self.attempt, name, encoded(data));
         }
     }
 
     /// Emits a piece of a message: what a model says, as it says it. Like [`emit`](Self::emit) otherwise.
     pub fn message<T: Serialize + ?Sized>(&self, chunk: &T) {
         if let Some(sink) = self.sink() {
-            sink.message(self.cell.node(), self.cell.facts.step, encoded(chunk));
+            sink.message(&self.cell, self.attempt, encoded(chunk));
         }
     }
 
-    /// Where events go, while the attempt counts and somebody observes the run.
+    /// Where events go, while the attempt counts and somebody wants them.
     fn sink(&self) -> Option<&Arc<dyn CustomSink>> {
         self.cell.beat(self.attempt);
         let sink = self.cell.run.sink.as_ref()?;

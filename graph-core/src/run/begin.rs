@@ -18,6 +18,7 @@ use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::output::{Output, Record};
 use super::questions::answered_by_deadline;
+use super::recorder::{Recorder, restore_emitted};
 use super::request::{Answers, Order, Verb};
 use super::slot::Slot;
 use super::spans::Span;
@@ -27,7 +28,7 @@ use crate::engine::restore::{RestoreError, find, restore};
 use crate::engine::{Begin, Machine, Restored};
 use crate::graph::{END, NodeId, Program, Targets, each_item, to_node};
 use crate::id::{InterruptId, RunId, TaskId, ThreadId};
-use crate::node::{Around, Revoked, RunCell};
+use crate::node::{Around, CustomSink, Revoked, RunCell};
 use crate::state::{ErasedState, FieldId, Json, LoggedWrite};
 use crate::store::Store;
 
@@ -111,16 +112,21 @@ pub(super) fn driver(
     log: Option<Arc<EventLog>>,
     around: Option<Around>,
 ) -> Result<(Driver, Verb), ThreadError> {
-    let Order { verb, thread, limits, stops, breakpoints, metadata, .. } = order;
+    let Order { verb, thread, limits, stops, breakpoints, metadata, kept_bytes, .. } = order;
     let breakpoints = runtime.breakpoints(&breakpoints)?;
     let surroundings = Surroundings {
         ambient: Arc::clone(&runtime.ambient),
         log: log.clone(),
         drain: stops.drain.clone(),
         metadata: metadata.clone(),
+        kept_bytes,
         stopped: Mutex::default(),
     };
-    let sink = log.clone().map(|log| log as Arc<dyn crate::node::CustomSink>);
+    let recorder = Recorder::of(runtime, log.as_ref(), kept_bytes);
+    let sink = match &recorder {
+        Some(recorder) => Some(Arc::clone(recorder) as Arc<dyn CustomSink>),
+        None => log.clone().map(|log| log as Arc<dyn CustomSink>),
+    };
     let told_by_run = |store: &Store| store.told_by(AmbientClock(Arc::clone(&runtime.ambient)));
     let cell = RunCell {
         thread: thread.clone(),
@@ -140,7 +146,9 @@ pub(super) fn driver(
     };
     let state = Arc::clone(&runtime.program.initial);
     let machine = Machine::new(Arc::clone(&runtime.program.topology), limits).with_breakpoints(breakpoints);
-    Ok((Driver::new(Arc::clone(runtime), Arc::new(cell), log, stops, machine, state), verb))
+    let mut driver = Driver::new(Arc::clone(runtime), Arc::new(cell), log, stops, machine, state);
+    driver.recorder = recorder;
+    Ok((driver, verb))
 }
 
 impl Driver {
@@ -197,6 +205,7 @@ impl Driver {
             if let Some(result) = results.get(&task) {
                 slot.output = Some(stored_output(&program, &loaded, &fields, result)?);
                 slot.targets.clone_from(&result.targets);
+                restore_emitted(&mut self.recorder, &self.runtime, self.step + 1, position, result);
             } else if let Some(slot_of_ours) = ours.get_mut(position as usize) {
                 slot.output = slot_of_ours.output.take();
                 slot.targets = slot_of_ours.targets.take();

@@ -194,6 +194,7 @@ impl Driver {
                 Box::new(played.carried(&self.runtime.program, &self.cell.thread, &checkpoint))
             }),
             checkpoint,
+            emitted: self.recorder.as_ref().map_or_else(Vec::new, |recorder| recorder.take(step)),
         };
         let saver = self.cell.saver.as_ref().expect("a checkpoint is built for a saver");
         match saver.commit(commit).await? {

@@ -19,6 +19,7 @@ use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::output::Output;
 use super::play::Played;
+use super::recorder::Recorder;
 use super::request::Stops;
 use super::results::Recording;
 use super::slot::Slot;
@@ -39,6 +40,8 @@ pub(super) struct Driver {
     pub(super) machine: Machine,
     pub(super) cell: Arc<RunCell>,
     pub(super) log: Option<Arc<EventLog>>,
+    /// Keeps what nodes emit, where that is stored.
+    pub(super) recorder: Option<Arc<Recorder>>,
     pub(super) stops: Stops,
     clock: Option<Box<StepClock>>,
     /// The running superstep's.
@@ -102,6 +105,7 @@ impl Driver {
             machine,
             cell,
             log,
+            recorder: None,
             clock: stops.step_timeout.map(StepClock::new),
             span: Span::none(),
             stops,

@@ -116,7 +116,8 @@ async fn store(
     let graph = runtime.program.topology.name().clone();
     let (thread, expected, checkpoint) = (thread.clone(), Some(expected), Arc::new(checkpoint));
     let carried = Some(Box::new(carried));
-    match saver.commit(Commit { thread: thread.clone(), graph, expected, checkpoint, carried }).await? {
+    let commit = Commit { thread: thread.clone(), graph, expected, checkpoint, carried, emitted: Vec::new() };
+    match saver.commit(commit).await? {
         Committed::New | Committed::Already => {}
         Committed::Adopt(_) | Committed::Conflict { .. } => return Err(ThreadError::Superseded(thread)),
     }

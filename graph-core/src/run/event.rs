@@ -15,13 +15,14 @@ use super::stream::{EventQueue, View, Views};
 use crate::checkpoint::Source;
 use crate::error::ErrorReport;
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
-use crate::node::CustomSink;
+use crate::node::{CustomSink, TaskCell};
 use crate::state::{Json, LoggedWrite};
 
 /// One event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunEvent {
-    /// Its place in the run's log: 0, 1, 2, … without a gap.
+    /// Its place in the run's log: 0, 1, 2, … without a gap. In a log that is rebuilt, its place among what is
+    /// read there: see [`PastEvents`](super::PastEvents).
     pub seq: u64,
     /// When it happened, in milliseconds since the Unix epoch.
     pub at_ms: u64,
@@ -89,7 +90,7 @@ pub enum EventKind {
         task: u32,
         /// The node.
         node: NodeName,
-        /// What it wrote.
+        /// What it wrote; `"<secret>"` to secret fields.
         writes: Vec<LoggedWrite>,
         /// The case it decided for.
         route: Option<String>,
@@ -107,7 +108,7 @@ pub enum EventKind {
         task: u32,
         /// The node.
         node: NodeName,
-        /// What it wrote, in order.
+        /// What it wrote, in order; `"<secret>"` to secret fields.
         writes: Vec<NamedWrite>,
         /// Whether the result was recorded by an earlier run, so that the task did not run now.
         recorded: bool,
@@ -116,7 +117,8 @@ pub enum EventKind {
     Values {
         /// The step of the checkpoint that has this state.
         step: i64,
-        /// The state, as an object by the names of the fields; those that are never stored are left out.
+        /// The state, as an object by the names of the fields; those that are never stored are left out, and
+        /// secret ones are `"<secret>"`.
         values: Json,
     },
     /// A task asked and waits for answers.
@@ -165,6 +167,18 @@ pub enum EventKind {
         node: NodeName,
         /// The piece.
         chunk: Json,
+    },
+    /// Events that the task emitted here are not known any more: they took more room than is kept of a superstep.
+    /// Only in a log that is rebuilt from a store.
+    EmittedDropped {
+        /// The superstep.
+        step: i64,
+        /// The task's position in it.
+        task: u32,
+        /// The node.
+        node: NodeName,
+        /// How many, custom events and pieces of messages together.
+        count: u64,
     },
     /// A checkpoint was stored.
     CheckpointSaved {
@@ -302,12 +316,13 @@ impl EventLog {
 }
 
 impl CustomSink for EventLog {
-    fn custom(&self, node: &NodeName, step: i64, name: &str, data: Json) {
-        self.write(EventKind::Custom { step, node: node.clone(), name: name.into(), data });
+    fn custom(&self, task: &TaskCell, _attempt: u32, name: &str, data: Json) {
+        let (step, node) = (task.facts.step, task.node().clone());
+        self.write(EventKind::Custom { step, node, name: name.into(), data });
     }
 
-    fn message(&self, node: &NodeName, step: i64, chunk: Json) {
-        self.write(EventKind::MessageChunk { step, node: node.clone(), chunk });
+    fn message(&self, task: &TaskCell, _attempt: u32, chunk: Json) {
+        self.write(EventKind::MessageChunk { step: task.facts.step, node: task.node().clone(), chunk });
     }
 
     fn poll_room(&self, context: &Context<'_>) -> Poll<()> {

@@ -141,6 +141,12 @@ impl<I, O> Flow<I, O> {
         Self::of(self.graph.observe(observer))
     }
 
+    /// Keeps what the code emits. See [`Graph::record_events`].
+    #[must_use]
+    pub fn record_events(self) -> Self {
+        Self::of(self.graph.record_events())
+    }
+
     /// Gives the code a store of values that outlive threads. See [`Graph::store`].
     #[must_use]
     pub fn store(self, store: impl Into<Store>) -> Self {

@@ -13,6 +13,7 @@ use tokio::sync::OnceCell;
 
 use super::ambient::{Ambient, System};
 use super::event::Observer;
+use super::recorder::EMITTED_BYTES;
 use super::request::RunRequest;
 use super::thread::Thread;
 use crate::checkpoint::{AskRecord, At, Checkpointer, Loaded, StoreError, ThreadSummary};
@@ -46,6 +47,8 @@ pub(super) struct Runtime {
     pub(super) cache: Option<Store>,
     pub(super) limits: Limits,
     pub(super) step_timeout: Option<Duration>,
+    /// How many bytes are kept of what nodes emit in a superstep; `None` where nothing is kept.
+    pub(super) kept_bytes: Option<usize>,
     /// Those that nodes declare.
     pub(super) breakpoints: Breakpoints,
     pub(super) one_step_fields: Vec<FieldId>,
@@ -71,6 +74,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             cache: caches.then(|| Store::new(MemoryStore::new())),
             limits: Limits::default(),
             step_timeout: None,
+            kept_bytes: None,
             breakpoints: program.breakpoints(),
             one_step_fields: one_step_fields(&program.schema),
             seeds: seeds(&program.schema, &*program.initial),
@@ -158,6 +162,28 @@ impl<S: State, C> Graph<S, C> {
     #[must_use]
     pub fn observe(self, observer: impl Observer) -> Self {
         self.with(|runtime| runtime.observers.push(Arc::new(observer)))
+    }
+
+    /// Keeps what nodes emit: custom events and pieces of messages are stored with the checkpoint that their
+    /// superstep comes to, in one transaction, and [`Thread::events`](super::Thread::events) tells them again. Of
+    /// subgraphs, too: what counts is what the graph around them says. Without a checkpointer it does nothing.
+    ///
+    /// What counts is what the attempt that finished a task has emitted. What an attempt emitted that failed or
+    /// paused is not kept: the task runs again, and emits again. So nothing that is kept was lost or is there twice,
+    /// whatever happened on the way. What a task has emitted that finished before its siblings is kept with its
+    /// result.
+    ///
+    /// Of one superstep 1 MiB is kept, or what [`record_events_up_to`](Self::record_events_up_to) says; the oldest
+    /// events go first, and an [`EmittedDropped`](super::EventKind::EmittedDropped) says how many.
+    #[must_use]
+    pub fn record_events(self) -> Self {
+        self.record_events_up_to(EMITTED_BYTES)
+    }
+
+    /// Like [`record_events`](Self::record_events), with so many bytes for what is kept of one superstep.
+    #[must_use]
+    pub fn record_events_up_to(self, bytes: usize) -> Self {
+        self.with(|runtime| runtime.kept_bytes = Some(bytes))
     }
 
     /// Replaces the clock and the source of ids and chance.

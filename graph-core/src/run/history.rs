@@ -9,11 +9,12 @@ use super::begin::state_of;
 use super::error::ThreadError;
 use super::graph::Runtime;
 use super::outcome::Interrupt;
+use super::past_events::PastEvents;
 use super::request::typed;
 use super::state::{TaskState, tasks_of};
 use super::thread::Thread;
 use super::view::CheckpointView;
-use crate::checkpoint::{Checkpointer, Loaded, Page, Seq, Source, Summary, TaskRecord};
+use crate::checkpoint::{At, Checkpointer, Loaded, Page, Seq, Source, Summary, TaskRecord};
 use crate::id::{CheckpointId, NodeName, ThreadId};
 use crate::state::State;
 
@@ -127,6 +128,14 @@ impl<S: State> Past<S> {
     /// The checkpoint as a JSON document of a stable shape, for tools and for people.
     pub fn view(&self) -> CheckpointView {
         CheckpointView::of(&self.thread, &self.loaded)
+    }
+
+    /// The events that led here, oldest first. What happened after it is not among them.
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer.
+    pub fn events(&self) -> Result<PastEvents, ThreadError> {
+        self.runtime.past_events(&self.thread, At::Id(self.id()))
     }
 
     /// Goes on from here on the same thread: makes a copy of this checkpoint, with the source `fork`, the thread's

@@ -4,6 +4,7 @@
 //! Graph ─ thread(id) ─► Thread ─ run, resume, answer ─► RunRequest ─ .await ───► Run { status, state }
 //!                          │                                       └ .stream() ─► RunStream: events, then Run
 //!                          ├─ history, head, at, before ─► Past ─ fork ─► Thread
+//!                          ├─ events ─► PastEvents ─ follow(feed) ─► Followed
 //!                          └─ state, edit, edit_as, input, discard_pending
 //!
 //! flow(name, code) ─► Flow: the same for plain async code, as a graph of one node
@@ -14,6 +15,7 @@
 //!               attempt  polls a node, maps its route
 //!               results  keeps, records or reports what a task ended with
 //!               commit   merges, logs and stores a superstep
+//!               recorder keeps what nodes emit, for the checkpoint
 //!               subgraph runs a graph inside a task of another
 //! ```
 
@@ -36,8 +38,11 @@ mod history;
 mod narration;
 mod outcome;
 mod output;
+mod past_events;
 mod play;
 mod questions;
+mod recorder;
+mod redact;
 mod request;
 mod results;
 mod slot;
@@ -59,6 +64,7 @@ pub use flow::{Cx, Flow, FlowRequest, FlowRun, FlowState, FlowStream, FlowThread
 pub use graph::Graph;
 pub use history::{History, Past};
 pub use outcome::{Interrupt, Run, Status, Unfinished};
+pub use past_events::{EventPosition, Followed, PastEvent, PastEvents, ThreadEvent};
 pub use play::EditRequest;
 pub use request::RunRequest;
 pub use state::{TaskOutput, TaskState, ThreadState};

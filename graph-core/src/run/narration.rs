@@ -1,14 +1,12 @@
 //! What the driver tells its observers.
 
-use std::collections::BTreeMap;
-
 use super::driver::Driver;
-use super::event::{EventKind, EventLog, NamedWrite};
+use super::event::{EventKind, EventLog};
+use super::redact;
 use super::stream::View;
 use crate::checkpoint::Source;
 use crate::graph::NodeId;
 use crate::id::NodeName;
-use crate::state::{Json, Lifetime, Logged};
 
 impl Driver {
     /// Builds and logs an event, if anybody reads the log.
@@ -32,7 +30,7 @@ impl Driver {
             step,
             task,
             node,
-            writes: output.map(|output| output.writes.clone()).unwrap_or_default(),
+            writes: redact::writes(self.slots[task as usize].writes(), &self.runtime.program.schema),
             route: output.and_then(|output| output.record().route.as_ref()).map(|route| route.case.clone()),
             recorded,
             cached: output.is_some_and(|output| output.record().cached),
@@ -49,15 +47,8 @@ impl Driver {
             return;
         }
         let (node, step) = self.place(task);
-        let output = self.slots[task as usize].output.as_ref();
-        let writes = output.map_or(&[][..], |output| &output.writes).iter().map(|write| {
-            let field = self.runtime.program.schema.field(write.field).name.clone();
-            let (op, value) = match &write.write {
-                Logged::Op(op) => (op.name(), op.operand()),
-                Logged::Reduce(argument) => ("reduce", argument),
-            };
-            NamedWrite { field, op: op.into(), value: value.clone() }
-        });
+        let schema = &self.runtime.program.schema;
+        let writes = self.slots[task as usize].writes().iter().map(|write| redact::named(write, schema));
         log.write(EventKind::Update { step, task, node, writes: writes.collect(), recorded });
     }
 
@@ -66,19 +57,7 @@ impl Driver {
         let Some(log) = self.log.as_ref().filter(|log| log.wants(View::Values)) else {
             return;
         };
-        let schema = &self.runtime.program.schema;
-        let stored = schema.ids().filter(|field| schema.field(*field).lifetime != Lifetime::Unstored);
-        let values: BTreeMap<&str, Json> = stored
-            .map(|field| {
-                let value = self.state.encode_field(field).unwrap_or_else(|error| {
-                    // Only without a checkpointer: it would have refused the state.
-                    let text = std::format!("cannot be encoded: {error}");
-                    Json::encode(&text).expect("a text has a JSON form")
-                });
-                (schema.field(field).name.as_str(), value)
-            })
-            .collect();
-        let values = Json::encode(&values).expect("an object of JSON values has a JSON form");
+        let values = redact::state(&*self.state, &self.runtime.program.schema);
         log.write(EventKind::Values { step: self.step, values });
     }
 

@@ -143,6 +143,7 @@ async fn play(runtime: Arc<Runtime>, thread: ThreadId, plays: Plays) -> Result<C
     runtime.register().await?;
     let loaded = runtime.load(&thread, At::Head).await?;
     let order = Order {
+        kept_bytes: None,
         verb: Verb::Resume,
         thread: thread.clone(),
         limits: Limits::default(),
@@ -311,6 +312,7 @@ impl Driver {
                 targets: slot.targets.take(),
                 handled: None,
                 kept: None,
+                emitted: None,
             });
         }
         let carried = carrier.carried;

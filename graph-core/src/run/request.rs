@@ -21,6 +21,7 @@ use super::error::RunError;
 use super::event::Observer;
 use super::graph::Runtime;
 use super::outcome::Run;
+use super::recorder::EMITTED_BYTES;
 use super::stream::{EventQueue, Feed, RunStream, Views, Wants};
 use crate::engine::Limits;
 use crate::graph::SelectNodes;
@@ -57,6 +58,8 @@ pub(super) struct Order {
     /// The way to the handle that drives the run, where there is one.
     pub(super) queue: Option<Arc<EventQueue>>,
     pub(super) metadata: BTreeMap<String, Json>,
+    /// How many bytes of what nodes emit in a superstep are kept with its checkpoint; `None` for no such thing.
+    pub(super) kept_bytes: Option<usize>,
 }
 
 /// How the caller may stop a run.
@@ -103,6 +106,7 @@ impl<S: State> RunRequest<S> {
             observers: Vec::new(),
             queue: None,
             metadata: BTreeMap::new(),
+            kept_bytes: runtime.kept_bytes,
         };
         Self { runtime, order, state: PhantomData }
     }
@@ -161,6 +165,13 @@ impl<S: State> RunRequest<S> {
             Json::encode(&std::format!("cannot be encoded: {error}")).expect("a text has a JSON form")
         });
         self.order.metadata.insert(name.into(), value);
+        self
+    }
+
+    /// Keeps what the nodes of this run emit, as [`Graph::record_events`](super::Graph::record_events) does for all
+    /// runs of a graph.
+    pub fn record_events(mut self) -> Self {
+        self.order.kept_bytes.get_or_insert(EMITTED_BYTES);
         self
     }
 

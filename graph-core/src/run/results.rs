@@ -48,6 +48,7 @@ impl Driver {
                 }
             }
             End::Paused(asks) => {
+                self.forget_emitted(task);
                 self.slots[task as usize].rare().open = asks;
                 self.emit(|driver| {
                     let (node, step) = driver.place(task);
@@ -55,7 +56,10 @@ impl Driver {
                 });
                 Event::TaskPaused { task }
             }
-            End::Failed(error) => self.failed(task, attempt, error),
+            End::Failed(error) => {
+                self.forget_emitted(task);
+                self.failed(task, attempt, error)
+            }
         }
     }
 
@@ -158,6 +162,7 @@ impl Driver {
         let (Some(cell), Some(output)) = (&slot.cell, &slot.output) else {
             return;
         };
+        let emitted = self.recorder.as_ref().and_then(|recorder| recorder.of_task(task)).map(Box::new);
         let Some(task) = cell.task_id() else {
             return;
         };
@@ -177,6 +182,7 @@ impl Driver {
             targets: slot.targets.clone(),
             kept: record.kept.clone(),
             handled: record.handled.clone(),
+            emitted,
         };
         let thread = self.cell.thread.clone();
         self.records.push(Box::pin(async move {

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::error::{RunError, ThreadError};
 use super::graph::Runtime;
 use super::history::{History, Past};
+use super::past_events::PastEvents;
 use super::play::{EditRequest, Plays, played};
 use super::request::{Answers, RunRequest, Verb};
 use super::state::ThreadState;
@@ -131,6 +132,46 @@ impl<S: State> Thread<S> {
     /// When the graph has no checkpointer.
     pub fn history(&self) -> Result<History, ThreadError> {
         Ok(History::new(Arc::clone(self.saver()?), self.id.clone()))
+    }
+
+    /// The events of the past, oldest first, up to the thread as it stands: rebuilt from what is stored, whether or
+    /// not anybody watched. They are read page by page.
+    ///
+    /// ```
+    /// # extern crate superstep_core as superstep;
+    /// # use serde::{Deserialize, Serialize};
+    /// # use superstep::checkpoint::MemorySaver;
+    /// # use superstep::graph::{END, START, StateGraph};
+    /// # use superstep::state::{State, Update};
+    /// # #[derive(State, Clone, Default, Serialize, Deserialize)]
+    /// # struct Essay { draft: String }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let mut g = StateGraph::<Essay>::new("essay");
+    /// # let write = g.node("write", || async { Essay::update().draft("…") });
+    /// # g.edge(START, write);
+    /// # g.edge(write, END);
+    /// # let essays = g.compile()?.checkpointer(MemorySaver::new());
+    /// let thread = essays.thread("rust");
+    /// thread.run(Essay::update()).await?.finished()?;
+    ///
+    /// let mut events = thread.events()?;
+    /// let mut last = None;
+    /// while let Some(past) = events.next().await? {
+    ///     println!("{:?}", past.event.kind);
+    ///     last = Some(past.position);
+    /// }
+    /// thread.run(Essay::update()).await?.finished()?;
+    /// let news = thread.events()?.after(last.expect("it ran")).collect().await?;
+    /// # assert_eq!(news.len(), 11);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer.
+    pub fn events(&self) -> Result<PastEvents, ThreadError> {
+        self.runtime.past_events(&self.id, At::Head)
     }
 
     /// Writes `update` on top of the latest checkpoint as a new one. What is next stays next, and what its tasks

@@ -7,10 +7,13 @@ use std::vec::Vec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::redact;
 use crate::checkpoint::{Loaded, Source};
 use crate::id::{CheckpointId, ThreadId};
+use crate::state::{Json, LoggedWrite, Schema};
 
-/// A checkpoint for tools and people: LangGraph's checkpoint document, whose names its users know.
+/// A checkpoint for tools and people: LangGraph's checkpoint document, whose names its users know. In the place of
+/// values of secret fields it has `"<secret>"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointView {
     /// Which checkpoint.
@@ -96,8 +99,11 @@ impl CheckpointView {
         let field = |id| loaded.schema.field(id).name.clone();
         let mut writes: BTreeMap<String, Vec<serde_json::Value>> = BTreeMap::new();
         for task in &checkpoint.tasks {
-            let wrote: serde_json::Map<_, _> =
-                task.writes.iter().map(|write| (field(write.field), value(&written(&write.write)))).collect();
+            let wrote: serde_json::Map<_, _> = task
+                .writes
+                .iter()
+                .map(|write| (field(write.field), written(write, &loaded.schema)))
+                .collect();
             writes.entry(task.node.to_string()).or_default().push(wrote.into());
         }
         let writes = writes.into_iter().map(|(node, mut wrote)| match wrote.len() {
@@ -118,7 +124,10 @@ impl CheckpointView {
             TaskView {
                 id: id.to_string(),
                 name: next.node.to_string(),
-                input: next.input.as_ref().map(value),
+                input: next.input.as_ref().map(|input| match next.node.is_start() {
+                    true => run_input(input, &loaded.schema),
+                    false => value(input),
+                }),
                 interrupts: open
                     .map(|ask| InterruptView { id: ask.id.to_string(), value: value(&ask.question) })
                     .collect(),
@@ -130,14 +139,21 @@ impl CheckpointView {
                     result
                         .writes
                         .iter()
-                        .map(|write| (field(write.field), value(&written(&write.write))))
+                        .map(|write| (field(write.field), written(write, &loaded.schema)))
                         .collect()
                 }),
             }
         });
         Self {
             config: config(checkpoint.id),
-            values: loaded.values.iter().map(|held| (field(held.field), value(&held.value))).collect(),
+            values: loaded
+                .values
+                .iter()
+                .map(|held| {
+                    let shown = redact::value(&held.value, held.field, &loaded.schema);
+                    (field(held.field), value(&shown))
+                })
+                .collect(),
             next: checkpoint.frontier.nodes().map(ToString::to_string).collect(),
             metadata: MetadataView {
                 source: source.to_string(),
@@ -153,14 +169,17 @@ impl CheckpointView {
     }
 }
 
-fn written(write: &crate::state::Logged) -> crate::state::Json {
-    match write {
-        crate::state::Logged::Op(op) => op.operand().clone(),
-        crate::state::Logged::Reduce(json) => json.clone(),
-    }
+fn written(write: &LoggedWrite, schema: &Schema) -> serde_json::Value {
+    value(&redact::named(write, schema).value)
 }
 
-fn value(json: &crate::state::Json) -> serde_json::Value {
+/// The input of a run, which is stored as the writes that START makes of it.
+fn run_input(input: &Json, schema: &Schema) -> serde_json::Value {
+    let writes: Vec<LoggedWrite> = input.decode().expect("an input is stored as writes");
+    serde_json::to_value(redact::writes(&writes, schema)).expect("writes have a JSON form")
+}
+
+fn value(json: &Json) -> serde_json::Value {
     json.decode().expect("stored text is JSON")
 }
 

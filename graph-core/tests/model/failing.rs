@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use superstep::checkpoint::{
     AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
-    GraphDescription, Loaded, MemorySaver, Page, StoreError, Summary, TaskResult, ThreadSummary,
+    GraphDescription, Loaded, MemorySaver, Page, StepRecord, StoreError, Summary, TaskResult, ThreadSummary,
 };
 use superstep::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep::state::Json;
@@ -126,6 +126,10 @@ impl Checkpointer for Failing {
 
     async fn history(&self, thread: &ThreadId, page: Page) -> Result<Vec<Summary>, StoreError> {
         self.call(self.inner.history(thread, page)).await
+    }
+
+    async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
+        self.call(self.inner.steps(thread, from, limit)).await
     }
 
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {

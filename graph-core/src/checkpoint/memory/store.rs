@@ -12,6 +12,7 @@ use crate::checkpoint::codec::{Fold, same_content};
 use crate::checkpoint::model::{
     AskRecord, Checkpoint, EffectRecord, FailureRecord, Loaded, Seq, Summary, TaskResult,
 };
+use crate::checkpoint::{Emitted, StepRecord};
 use crate::id::{CheckpointId, Fingerprint, NodeName, ThreadId};
 use crate::state::{Change, FieldId, FieldValue, Json, Lifetime, Schema};
 
@@ -68,6 +69,7 @@ pub(super) struct Stored {
     pub(super) checkpoint: Arc<Checkpoint>,
     pub(super) thread: ThreadId,
     pub(super) parent: Option<usize>,
+    pub(super) emitted: Vec<(u32, Emitted)>,
 }
 
 pub(super) struct Thread {
@@ -144,11 +146,12 @@ impl Store {
         Err(missing())
     }
 
-    pub(super) fn find(&self, thread: &ThreadId, at: &At) -> Result<Option<Found>, StoreError> {
+    /// The checkpoint of a thread that is meant, with the thread that continued it there.
+    fn place(&self, thread: &ThreadId, at: &At) -> Result<Option<(usize, ThreadId)>, StoreError> {
         let Some(held) = self.threads.get(thread) else {
             return Ok(None);
         };
-        let (index, continued_by) = match at {
+        Ok(Some(match at {
             At::Head => (held.head, thread.clone()),
             At::Id(id) => self.seen(thread, *id)?,
             At::Before(node) => {
@@ -163,8 +166,46 @@ impl Store {
                 });
                 found.ok_or_else(|| Self::missing(thread, alloc::format!("before node {node}")))?
             }
+        }))
+    }
+
+    pub(super) fn find(&self, thread: &ThreadId, at: &At) -> Result<Option<Found>, StoreError> {
+        let place = self.place(thread, at)?;
+        place.map(|(index, continued_by)| self.gather(index, &continued_by)).transpose()
+    }
+
+    /// The checkpoint that is meant and those it continues, with what is left on top of each.
+    pub(super) fn steps(
+        &self,
+        thread: &ThreadId,
+        from: &At,
+        limit: usize,
+    ) -> Result<Vec<StepRecord>, StoreError> {
+        let Some((from, mut continued_by)) = self.place(thread, from)? else {
+            return Ok(Vec::new());
         };
-        self.gather(index, &continued_by).map(Some)
+        let steps = self.path(from).take(limit).map(|index| {
+            let Stored { checkpoint, thread, emitted, .. } = &self.checkpoints[index];
+            let after = core::mem::replace(&mut continued_by, thread.clone());
+            let Work { results, failures, asks, effects } = self.left_on(index, &after);
+            Ok(StepRecord {
+                seq: seq(index),
+                graph: self.threads[&after].graph.clone(),
+                thread: thread.before_deletion(),
+                checkpoint: Checkpoint::clone(checkpoint),
+                schema: self.schema(checkpoint)?,
+                work: Carried { results, failures, asks, effects },
+                emitted: emitted.clone(),
+            })
+        });
+        steps.collect()
+    }
+
+    /// What `thread` has left on top of a checkpoint that it continued, or that is its head.
+    fn left_on(&self, index: usize, thread: &ThreadId) -> Work {
+        let thread = &self.threads[thread];
+        let work = if thread.head == index { Some(&thread.work) } else { thread.past.get(&index) };
+        work.cloned().unwrap_or_default()
     }
 
     /// Walks back from `index` until every field was found, through changes of the schema.
@@ -205,16 +246,8 @@ impl Store {
                 }
             }
         }
-        let thread = &self.threads[continued_by];
-        let work = if thread.head == index { Some(&thread.work) } else { thread.past.get(&index) };
-        Ok(Found {
-            at: index,
-            graph: thread.graph.clone(),
-            checkpoint,
-            schema,
-            chains,
-            work: work.cloned().unwrap_or_default(),
-        })
+        let graph = self.threads[continued_by].graph.clone();
+        Ok(Found { at: index, graph, checkpoint, schema, chains, work: self.left_on(index, continued_by) })
     }
 
     pub(super) fn schema(&self, checkpoint: &Checkpoint) -> Result<Arc<Schema>, StoreError> {
@@ -292,7 +325,8 @@ impl Store {
                 self.threads.insert(commit.thread.clone(), thread);
             }
         }
-        self.checkpoints.push(Stored { checkpoint: commit.checkpoint, thread: commit.thread, parent });
+        let Commit { thread, checkpoint, emitted, .. } = commit;
+        self.checkpoints.push(Stored { checkpoint, thread, parent, emitted });
         Ok(Outcome::New)
     }
 

@@ -78,6 +78,7 @@ impl Views {
             }
             EventKind::MessageChunk { .. } => View::Messages.into(),
             EventKind::Custom { .. } => View::Custom.into(),
+            EventKind::EmittedDropped { .. } => View::Custom | View::Messages,
             EventKind::TaskStarted { .. }
             | EventKind::TaskFinished { .. }
             | EventKind::TaskPaused { .. }

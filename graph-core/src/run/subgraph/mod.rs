@@ -44,6 +44,8 @@ pub(super) struct Surroundings {
     pub(super) log: Option<Arc<EventLog>>,
     pub(super) drain: Option<CancellationToken>,
     pub(super) metadata: BTreeMap<String, Json>,
+    /// How many bytes of what nodes emit in a superstep are kept.
+    pub(super) kept_bytes: Option<usize>,
     /// How a subgraph stopped that waits for nothing but a resume.
     pub(super) stopped: Mutex<Option<Status>>,
 }

@@ -109,6 +109,7 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
             observers: Vec::new(),
             queue: None,
             metadata: surroundings.metadata.clone(),
+            kept_bytes: surroundings.kept_bytes,
         };
         let around = Around::new(Arc::clone(&cell));
         let beginning = Beginning {

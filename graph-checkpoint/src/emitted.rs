@@ -1,0 +1,46 @@
+//! What the tasks of a superstep emitted: the table `emitted`, one row a task, beside the row of the checkpoint.
+//!
+//! Runs that do not ask for it write none.
+
+use rusqlite::{Connection, params};
+use superstep_core::checkpoint::{Emitted, StoreError};
+
+use crate::checksum::Checksum;
+use crate::fault::{corrupt, sqlite};
+use crate::rows::{mismatch, text};
+use crate::work::encode;
+
+fn sum_of(seq: i64, task: u32, stored: &str) -> i64 {
+    Checksum::of("emitted").int(seq).int(i64::from(task)).text(stored).finish()
+}
+
+/// Stores what the tasks of the checkpoint at `seq` emitted.
+pub(crate) fn keep(connection: &Connection, seq: i64, emitted: &[(u32, Emitted)]) -> Result<(), StoreError> {
+    emitted.iter().try_for_each(|(task, emitted)| {
+        let stored = encode(emitted)?;
+        connection
+            .prepare_cached("INSERT INTO emitted(checkpoint, task, text, sum) VALUES(?, ?, ?, ?)")
+            .and_then(|mut insert| insert.execute(params![seq, task, stored, sum_of(seq, *task, &stored)]))
+            .map(drop)
+            .map_err(sqlite)
+    })
+}
+
+/// What the tasks of the checkpoint at `seq` emitted, by their positions.
+pub(crate) fn of(connection: &Connection, seq: i64) -> Result<Vec<(u32, Emitted)>, StoreError> {
+    let mut find = connection
+        .prepare_cached("SELECT task, text, sum FROM emitted WHERE checkpoint = ? ORDER BY task")
+        .map_err(sqlite)?;
+    let mut rows = find.query([seq]).map_err(sqlite)?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let task: u32 = row.get(0).map_err(sqlite)?;
+        let stored = text(row, 1)?;
+        let place = format_args!("what task {task} of checkpoint row {seq} emitted");
+        if row.get::<_, i64>(2).map_err(sqlite)? != sum_of(seq, task, stored) {
+            return Err(mismatch(place));
+        }
+        all.push((task, serde_json::from_str(stored).map_err(|error| corrupt(place, error))?));
+    }
+    Ok(all)
+}

@@ -1,0 +1,83 @@
+//! What is told of secret fields: that they are there and are written, and not with what.
+//!
+//! Events, traces and documents show `"<secret>"` where a value of theirs would be.
+
+use std::collections::BTreeMap;
+use std::string::String;
+use std::vec::Vec;
+
+use super::event::NamedWrite;
+use crate::state::{ErasedState, FieldId, Json, Lifetime, Logged, LoggedWrite, Op, Schema};
+
+/// What is shown in the place of a secret.
+const SECRET: &str = "<secret>";
+
+/// What is shown in the place of a secret value.
+pub(super) fn hidden() -> Json {
+    Json::encode(SECRET).expect("a text has a JSON form")
+}
+
+/// A value of a field, as it may be shown.
+pub(super) fn value(value: &Json, field: FieldId, schema: &Schema) -> Json {
+    if schema.field(field).secret { hidden() } else { value.clone() }
+}
+
+/// A write, as it may be shown.
+pub(super) fn write(write: &LoggedWrite, schema: &Schema) -> LoggedWrite {
+    if !schema.field(write.field).secret {
+        return write.clone();
+    }
+    LoggedWrite { field: write.field, write: without_value(&write.write) }
+}
+
+/// Writes, as they may be shown.
+pub(super) fn writes(all: &[LoggedWrite], schema: &Schema) -> Vec<LoggedWrite> {
+    all.iter().map(|one| write(one, schema)).collect()
+}
+
+/// What was done, without the operand.
+pub(super) fn without_value(write: &Logged) -> Logged {
+    let hidden = hidden();
+    match write {
+        Logged::Reduce(_) => Logged::Reduce(hidden),
+        Logged::Op(op) => Logged::Op(match op {
+            Op::Set(_) => Op::Set(hidden),
+            Op::Extend(_) => Op::Extend(hidden),
+            Op::MapPut(_) => Op::MapPut(hidden),
+            Op::MapRemove(_) => Op::MapRemove(hidden),
+            Op::SetAdd(_) => Op::SetAdd(hidden),
+            Op::SetRemove(_) => Op::SetRemove(hidden),
+            Op::Keyed(_) => Op::Keyed(hidden),
+        }),
+    }
+}
+
+/// A write by the name of its field, as it may be shown.
+pub(super) fn named(one: &LoggedWrite, schema: &Schema) -> NamedWrite {
+    let shown = write(one, schema);
+    let (op, value) = match shown.write {
+        Logged::Op(op) => (op.name(), op.operand().clone()),
+        Logged::Reduce(argument) => ("reduce", argument),
+    };
+    NamedWrite { field: schema.field(one.field).name.clone(), op: op.into(), value }
+}
+
+/// A state by the names of its fields, as it may be shown. Those that are never stored are left out.
+pub(super) fn state(state: &dyn ErasedState, schema: &Schema) -> Json {
+    let stored = schema.ids().filter(|field| schema.field(*field).lifetime != Lifetime::Unstored);
+    let values: BTreeMap<&str, Json> = stored
+        .map(|id| {
+            let field = schema.field(id);
+            if field.secret {
+                return (field.name.as_str(), hidden());
+            }
+            let value = state.encode_field(id).unwrap_or_else(|error| {
+                // Only without a checkpointer: it would have refused the state.
+                let text: String = std::format!("cannot be encoded: {error}");
+                Json::encode(&text).expect("a text has a JSON form")
+            });
+            (field.name.as_str(), value)
+        })
+        .collect();
+    Json::encode(&values).expect("an object of JSON values has a JSON form")
+}
