@@ -197,6 +197,9 @@ impl Live {
         if known.map(|known| known.head_id) != commit.expected {
             return Ok(false);
         }
+        if known.is_none() && is_orphan(&self.connection, &commit.thread)? {
+            return Ok(false);
+        }
         // Ids sort by time: nearly always a new one is greater than all others, and need not be looked for.
         let is_newest = self.newest.is_none_or(|newest| checkpoint.id > newest);
         if !is_newest && CheckpointRow::seq_of(&self.connection, checkpoint.id)?.is_some() {
@@ -428,8 +431,17 @@ impl Live {
         if ThreadRow::find(&self.connection, to)?.is_some() {
             return Err(StoreError::ThreadExists(to.clone()));
         }
+        if is_orphan(&self.connection, to)? {
+            return Err(StoreError::Superseded { thread: to.clone(), base: at });
+        }
         insert_thread(&self.connection, self.next_thread()?, to, &source.graph, seen.seq)
     }
+}
+
+/// Whether it is the thread of a subgraph, and the thread above it was deleted.
+fn is_orphan(connection: &Connection, thread: &ThreadId) -> Result<bool, StoreError> {
+    let Some(above) = thread.above() else { return Ok(false) };
+    Ok(ThreadRow::find(connection, &above)?.is_none())
 }
 
 /// A time as SQLite compares it.

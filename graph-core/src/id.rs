@@ -91,6 +91,12 @@ impl ThreadId {
         self.0.strip_prefix(other.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(BELOW))
     }
 
+    /// The thread whose task runs this one, if it is a subgraph's.
+    #[must_use]
+    pub fn above(&self) -> Option<Self> {
+        self.0.rsplit_once(BELOW).map(|(above, _)| above.into())
+    }
+
     /// The name under which a deleted thread stays for those that share its past; `number` tells it from other
     /// threads of this name. It counts as one that [`is_below`](Self::is_below).
     #[must_use]

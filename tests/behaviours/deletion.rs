@@ -102,33 +102,42 @@ async fn a_fork_goes_on_with_a_subgraph_that_its_deleted_origin_kept() {
 /// Whoever deletes a thread must not get it back from a run that had begun before.
 #[tokio::test]
 async fn a_run_on_a_thread_that_is_deleted_stores_nothing_more() {
-    on_both_savers(|saver| async move {
-        let mut g = StateGraph::<Log>::new("deleted");
-        let (go, gate) = tokio::sync::oneshot::channel::<()>();
-        let gate = Arc::new(tokio::sync::Mutex::new(Some(gate)));
-        let wait = g.node("wait", move || {
-            let gate = Arc::clone(&gate);
-            async move {
-                let gate = gate.lock().await.take().expect("it runs once");
-                gate.await.expect("the test opens it");
-                Log::update().v(["waited"])
+    for with_subgraph in [false, true] {
+        on_both_savers(|saver| async move {
+            let mut g = StateGraph::<Log>::new("deleted");
+            let (go, gate) = tokio::sync::oneshot::channel::<()>();
+            let gate = Arc::new(tokio::sync::Mutex::new(Some(gate)));
+            let wait = g.node("wait", move || {
+                let gate = Arc::clone(&gate);
+                async move {
+                    let gate = gate.lock().await.take().expect("it runs once");
+                    gate.await.expect("the test opens it");
+                    Log::update().v(["waited"])
+                }
+            });
+            g.edge(START, wait);
+            g.edge(wait, END);
+            if with_subgraph {
+                // It begins when `wait` has ended.
+                let inner = abc(Arc::clone(&saver));
+                let after = g.subgraph("x", inner, Lens::new().share(Log::V, Log::V));
+                g.edge(START, after);
+                g.edge(after, END);
             }
-        });
-        g.edge(START, wait);
-        g.edge(wait, END);
-        let graph = g.compile().expect("sound").shared_checkpointer(saver);
-        let thread = graph.thread("t");
-        let run = tokio::spawn(thread.run(Log::update()).into_future());
-        while thread.head().await.map_or(true, |head| head.step() < 0) {
-            tokio::task::yield_now().await;
-        }
-        thread.delete().await.expect("it is this graph's");
-        go.send(()).expect("the node waits");
-        let lost = run.await.expect("it does not panic").expect_err("its thread is gone");
-        assert!(matches!(lost, RunError::Superseded { .. }), "{lost}");
-        assert_eq!(graph.threads().await.expect("it reads"), []);
-    })
-    .await;
+            let graph = g.compile().expect("sound").shared_checkpointer(saver).max_concurrency(1);
+            let thread = graph.thread("t");
+            let run = tokio::spawn(thread.run(Log::update()).into_future());
+            while thread.head().await.map_or(true, |head| head.step() < 0) {
+                tokio::task::yield_now().await;
+            }
+            thread.delete().await.expect("it is this graph's");
+            go.send(()).expect("the node waits");
+            let lost = run.await.expect("it does not panic").expect_err("its thread is gone");
+            assert!(matches!(lost, RunError::Superseded { .. }), "{lost}");
+            assert_eq!(graph.threads().await.expect("it reads"), []);
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,11 @@
 //! Deleting threads: what goes, and what others still see.
 
-use superstep_core::checkpoint::{At, Checkpoint, Commit, Committed, EffectOutcome, Kept, Page, StoreError};
+use std::collections::BTreeMap;
+
+use superstep_core::checkpoint::{
+    At, Checkpoint, Commit, Committed, EffectOutcome, EffectRecord, Kept, Loaded, Page, StoreError, Summary,
+};
+use superstep_core::id::ThreadId;
 
 use crate::material::*;
 use crate::work::{ask, effect};
@@ -125,10 +130,11 @@ fn a_fork_of_an_old_branch_keeps_that_branch_only() {
 #[test]
 fn a_kept_subgraph_stays_for_those_who_go_on_with_it() {
     on_every_saver(|saver| async move {
+        let begun = advance(&saver, "t", None, []).await;
         let below = thread("t").below(task(1));
         let inner = advance(&saver, below.as_str(), None, [set(0, "[7]")]).await;
         let side = advance(&saver, thread("t").below(task(2)).as_str(), None, []).await;
-        let mut first = step(None, [set(0, "[1]")]);
+        let mut first = step(Some(&begun), [set(0, "[1]")]);
         first.frontier.kept = vec![Kept { key: "k".into(), thread: below.clone(), checkpoint: inner.id }];
         put(&saver, "t", &first).await;
         saver.fork(&thread("t"), first.id, &thread("u")).await.unwrap();
@@ -161,9 +167,105 @@ fn a_run_on_a_deleted_thread_stores_nothing_more() {
         ] {
             assert!(matches!(late, Err(StoreError::Superseded { .. })), "{late:?}");
         }
-        let lost = saver.commit(commit_of("t", &step(Some(&first), []))).await.unwrap();
-        assert!(matches!(lost, Committed::Conflict { head: None }), "{lost:?}");
+        let below = name.below(task(1));
+        for lost in [commit_of("t", &step(Some(&first), [])), commit_of(below.as_str(), &step(None, []))] {
+            let lost = saver.commit(lost).await.unwrap();
+            assert!(matches!(lost, Committed::Conflict { head: None }), "{lost:?}");
+        }
+        let other = advance(&saver, "other", None, []).await;
+        let lost = saver.fork(&thread("other"), other.id, &below).await;
+        assert!(matches!(lost, Err(StoreError::Superseded { .. })), "{lost:?}");
         saver.flush(&name).await.unwrap();
-        assert!(!exists(&saver, "t").await);
+        assert!(!exists(&saver, "t").await && !exists(&saver, below.as_str()).await);
+    });
+}
+
+/// Numbers that look random and are the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % sides
+    }
+}
+
+/// All that a thread shows: its history, and every checkpoint of it with its values and work.
+async fn shown(saver: &Saver, name: &ThreadId) -> Vec<(Summary, Loaded)> {
+    let mut shown = Vec::new();
+    for line in saver.history(name, Page::newest(usize::MAX)).await.unwrap() {
+        let loaded = saver.load(name, At::Id(line.id)).await.unwrap().unwrap();
+        shown.push((line, loaded));
+    }
+    shown
+}
+
+/// Threads that grow, branch, fork from anywhere in their pasts and are deleted: nothing that is deleted is missed by
+/// the others, and when all are gone, so is everything.
+#[test]
+fn whatever_is_deleted_the_others_show_what_they_showed() {
+    on_every_saver(|saver| async move {
+        for seed in 0..2 {
+            let mut dice = Dice(seed);
+            let mut heads: BTreeMap<ThreadId, Checkpoint> = BTreeMap::new();
+            let mut written = Vec::new();
+            for turn in 0..80 {
+                let names: Vec<ThreadId> = heads.keys().cloned().collect();
+                let name = match names.len() {
+                    0 => thread(&format!("t{seed}")),
+                    len => names[dice.roll(len)].clone(),
+                };
+                let past = shown(&saver, &name).await;
+                match dice.roll(10) {
+                    // A step on, or, from somewhere in the past, a branch on the same thread.
+                    0..6 => {
+                        let parent = match (past.len(), dice.roll(4)) {
+                            (0, _) => None,
+                            (len, 0) => Some(past[dice.roll(len)].1.checkpoint.clone()),
+                            _ => Some(past[0].1.checkpoint.clone()),
+                        };
+                        let long = "x".repeat(if dice.roll(5) == 0 { 4096 } else { 1 });
+                        let next = step(parent.as_ref(), [extend(0, &format!("[\"{turn}{long}\"]"))]);
+                        let expected = heads.get(&name).map(|head| head.id);
+                        let commit = Commit { expected, ..commit_of(name.as_str(), &next) };
+                        assert!(matches!(saver.commit(commit).await.unwrap(), Committed::New));
+                        if dice.roll(2) == 0 {
+                            let noted = saver.note_effect(
+                                &name,
+                                next.id,
+                                EffectRecord { outcome: Some(EffectOutcome::Ok(json("1"))), ..effect(1) },
+                            );
+                            noted.await.unwrap();
+                        }
+                        written.push(next.clone());
+                        heads.insert(name, next);
+                    }
+                    6..8 if !past.is_empty() => {
+                        let at = past[dice.roll(past.len())].1.checkpoint.clone();
+                        let fork = thread(&format!("f{seed} {turn}"));
+                        saver.fork(&name, at.id, &fork).await.unwrap();
+                        heads.insert(fork, at);
+                    }
+                    _ => {
+                        let mut before = Vec::new();
+                        for other in names.iter().filter(|other| **other != name) {
+                            before.push((other, shown(&saver, other).await));
+                        }
+                        delete(&saver, name.as_str()).await;
+                        heads.remove(&name);
+                        for (other, before) in before {
+                            assert_eq!(shown(&saver, other).await, before, "{other} in {seed} at {turn}");
+                        }
+                    }
+                }
+            }
+            for name in heads.keys() {
+                delete(&saver, name.as_str()).await;
+            }
+            for gone in written {
+                let alone = Checkpoint { parent: None, ..gone };
+                put(&saver, &format!("{seed} {}", alone.id), &alone).await;
+            }
+        }
     });
 }

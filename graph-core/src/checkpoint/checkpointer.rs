@@ -44,6 +44,9 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// outcome that this thread holds on the parent go; answers and outcomes stay, for replay. The work that
     /// the commit carries is stored on top of the new checkpoint, with it or not at all.
     ///
+    /// A subgraph's thread begins only while the thread [above](ThreadId::above) it is there: otherwise that was
+    /// deleted, and the commit is a [conflict](Committed::Conflict).
+    ///
     /// # Errors
     /// [`StoreError::WrongGraph`], [`StoreError::NotRegistered`], and [`StoreError::NoCheckpoint`] when the
     /// parent is not in the store.
@@ -153,7 +156,8 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// Makes a new thread whose head is `at`, an existing checkpoint of `from`. Copies nothing.
     ///
     /// # Errors
-    /// [`StoreError::ThreadExists`] when `to` has a checkpoint.
+    /// [`StoreError::ThreadExists`] when `to` has a checkpoint, and [`StoreError::Superseded`] when it is a
+    /// subgraph's and the thread above it was deleted.
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError>;
 
     /// Deletes a thread of `graph` with the threads of its subgraphs: checkpoints, unfinished work, answers and
@@ -161,7 +165,7 @@ pub trait Checkpointer: Send + Sync + 'static {
     ///
     /// What other threads share with it stays for them: the past of their checkpoints with its journal, and
     /// subgraphs that go on from a kept state there. It goes when the last of them is deleted. A run that is going
-    /// on the thread stores nothing more; its next commit finds another head.
+    /// on the thread stores nothing more: its next commit finds another head, and its subgraphs cannot begin.
     ///
     /// # Errors
     /// [`StoreError::WrongGraph`].

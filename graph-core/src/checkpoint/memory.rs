@@ -263,6 +263,9 @@ impl Checkpointer for MemorySaver {
         if store.threads.contains_key(to) {
             return Err(StoreError::ThreadExists(to.clone()));
         }
+        if store.is_orphan(to) {
+            return Err(StoreError::Superseded { thread: to.clone(), base: at });
+        }
         let graph = store.threads[from].graph.clone();
         let thread = Thread { graph, head, work: Work::default(), past: HashMap::new() };
         store.threads.insert(to.clone(), thread);

@@ -282,6 +282,9 @@ impl Store {
         if head.map(|head| self.checkpoints[head].checkpoint.id) != commit.expected {
             return Ok(self.lost(&commit, head));
         }
+        if head.is_none() && self.is_orphan(&commit.thread) {
+            return Ok(Outcome::Conflict(None));
+        }
         // Ids sort by time: nearly always a new one is greater than all others, and need not be looked for.
         let id = commit.checkpoint.id;
         if self.newest >= Some(id) && self.by_id.contains_key(&id) {
@@ -328,6 +331,11 @@ impl Store {
         let Commit { thread, checkpoint, emitted, .. } = commit;
         self.checkpoints.push(Stored { checkpoint, thread, parent, emitted });
         Ok(Outcome::New)
+    }
+
+    /// Whether it is the thread of a subgraph, and the thread above it was deleted.
+    pub(super) fn is_orphan(&self, thread: &ThreadId) -> bool {
+        thread.above().is_some_and(|above| !self.threads.contains_key(&above))
     }
 
     /// Why a commit that does not fit the head does not.
