@@ -242,7 +242,9 @@ async fn b31_a_handler_may_ask_and_still_knows_the_error_afterwards() {
         let thread = graph(&stage).shared_checkpointer(saver.clone()).thread("t");
         thread.run(Log::update()).await.expect("it asks").interrupted().expect("it asks");
         let asked = thread.answer(&3).await.expect("the handler asks").interrupted().expect("it asks");
-        assert_eq!(asked.len(), 1);
+        let [asked] = &asked[..] else { panic!("{asked:?}") };
+        let answers = asked.answer_schema.as_ref().expect("the handler is there");
+        assert_eq!(answers.decode::<serde_json::Value>().expect("a schema")["type"], "string");
         // In another process, as it were.
         let thread = graph(&stage).shared_checkpointer(saver).thread("t");
         let wrong = thread.answer(&7).await.expect_err("the handler wants a text");

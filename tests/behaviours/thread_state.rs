@@ -165,7 +165,10 @@ async fn d12_the_state_of_a_pause_shows_the_questions() {
         // The same ids in every process, at every look.
         assert_eq!(thread.state().await.expect("it ran"), live);
         let view = thread.head().await.expect("it ran").view();
-        assert_eq!(view.tasks[0].interrupts[0].value, "q");
+        let asked = &view.tasks[0].interrupts[0];
+        assert_eq!(asked.value, "q");
+        assert_eq!(asked.answer_schema, Some(schema));
+        assert_eq!(asked.question_schema.as_ref().expect("the node is there")["type"], "string");
     })
     .await;
 }

@@ -24,6 +24,7 @@ impl Wires {
             decisions: Vec::new(),
             takes: None,
             asks: Vec::new(),
+            handler_asks: Vec::new(),
             subgraph: None,
         };
         let mut wires = Self(Topology {

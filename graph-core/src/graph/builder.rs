@@ -309,13 +309,12 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             decisions: draft.decisions.clone(),
             takes: draft.program.description.input.map(|input| short_type_name(input.type_name)),
             subgraph: draft.program.subgraph.as_ref().map(|program| Arc::clone(&program.topology)),
-            asks: draft
+            asks: draft.program.description.schemas(),
+            handler_asks: draft
                 .program
-                .description
-                .asks
-                .iter()
-                .map(|ask| (ask.question.clone(), ask.answer.clone()))
-                .collect(),
+                .handler
+                .as_ref()
+                .map_or_else(Vec::new, |handler| handler.description.schemas()),
         });
         let mut topology = Topology {
             name: self.name.clone(),

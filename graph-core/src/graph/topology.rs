@@ -64,6 +64,8 @@ pub(crate) struct TopologyNode {
     pub(crate) takes: Option<String>,
     /// The JSON Schemas of its asks: question and answer.
     pub(crate) asks: Vec<(Json, Json)>,
+    /// Those of its error handler.
+    pub(crate) handler_asks: Vec<(Json, Json)>,
     /// The graph that it runs, where it is a subgraph.
     pub(crate) subgraph: Option<Arc<Topology>>,
 }
@@ -227,7 +229,8 @@ impl Topology {
             defer: self.is_deferred(id),
             takes: node.takes.clone(),
             subgraph: node.subgraph.as_deref().map(Self::text),
-            asks: node.asks.iter().cloned().map(|(question, answer)| AskText { question, answer }).collect(),
+            asks: AskText::all(&node.asks),
+            handler_asks: AskText::all(&node.handler_asks),
             edges: node.edges.iter().copied().map(name).chain(node.ends.then(|| name(NodeId::END))).collect(),
             decisions: node
                 .decisions
@@ -309,6 +312,8 @@ struct NodeText {
     takes: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     asks: Vec<AskText>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    handler_asks: Vec<AskText>,
     #[serde(skip_serializing_if = "Option::is_none")]
     subgraph: Option<TopologyText>,
 }
@@ -317,6 +322,12 @@ struct NodeText {
 struct AskText {
     question: Json,
     answer: Json,
+}
+
+impl AskText {
+    fn all(asks: &[(Json, Json)]) -> Vec<Self> {
+        asks.iter().cloned().map(|(question, answer)| Self { question, answer }).collect()
+    }
 }
 
 #[derive(Serialize)]
@@ -341,4 +352,54 @@ struct CaseText {
 struct JoinText {
     sources: Vec<NodeName>,
     target: NodeName,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{END, NodeRef, START, StateGraph};
+    use crate::node::{Ask, NoInput};
+    use crate::state::State;
+
+    #[derive(State, Clone, Debug, Default)]
+    struct Nothing {}
+
+    async fn asks(_: Ask<String, u32>) {}
+
+    async fn quiet() {}
+
+    /// The graph of one node, with an error handler or without.
+    fn one(handled: impl FnOnce(&mut StateGraph<Nothing>, NodeRef<NoInput, ()>)) -> Topology {
+        let mut g = StateGraph::<Nothing>::new("g");
+        let node = g.node("node", quiet);
+        g.edge(START, node);
+        g.edge(node, END);
+        handled(&mut g, node);
+        (*g.build().expect("the graph is sound").topology).clone()
+    }
+
+    #[test]
+    fn what_an_error_handler_asks_is_stored_with_its_node() {
+        let own = one(|g, node| {
+            g.policy(node).on_error(asks);
+        });
+        let text: serde_json::Value = own.describe().decode().expect("it is JSON");
+        let asks_of_handler = &text["nodes"][2]["handler_asks"];
+        assert_eq!(asks_of_handler[0]["question"]["type"], "string");
+        assert_eq!(asks_of_handler[0]["answer"]["type"], "integer");
+        assert_eq!(text["nodes"][2].get("asks"), None, "the node itself asks nothing");
+        let of_all = one(|g, _| g.on_error(asks));
+        assert_eq!(of_all.fingerprint(), own.fingerprint());
+    }
+
+    /// Stored topologies of graphs without such handlers keep their fingerprints.
+    #[test]
+    fn a_handler_that_asks_nothing_leaves_the_topology_as_it_is() {
+        let without = one(|_, _| {});
+        let quiet = one(|g, node| {
+            g.policy(node).on_error(quiet);
+        });
+        assert_eq!(without.fingerprint(), quiet.fingerprint());
+        assert!(!without.describe().as_str().contains("handler_asks"), "{:?}", without.describe());
+    }
 }

@@ -69,6 +69,11 @@ impl NodeDescription {
         });
     }
 
+    /// The JSON Schemas of its asks: question and answer.
+    pub(crate) fn schemas(&self) -> Vec<(Json, Json)> {
+        self.asks.iter().map(|ask| (ask.question.clone(), ask.answer.clone())).collect()
+    }
+
     /// Declares that it blocks its thread.
     #[cfg(feature = "tokio")]
     pub(crate) fn blocks(&mut self) {

@@ -127,7 +127,7 @@ impl<S: State> Past<S> {
 
     /// The checkpoint as a JSON document of a stable shape, for tools and for people.
     pub fn view(&self) -> CheckpointView {
-        CheckpointView::of(&self.thread, &self.loaded)
+        CheckpointView::of(&self.runtime.program, &self.thread, &self.loaded)
     }
 
     /// The events that led here, oldest first. What happened after it is not among them.

@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::redact;
-use crate::checkpoint::{Loaded, Source};
+use crate::checkpoint::{AskRecord, Loaded, Source};
+use crate::graph::Program;
 use crate::id::{CheckpointId, ThreadId};
 use crate::state::{Json, LoggedWrite, Schema};
 
@@ -85,10 +86,29 @@ pub struct InterruptView {
     pub id: String,
     /// The question.
     pub value: serde_json::Value,
+    /// The JSON Schema of the question; missing when the graph has no such node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question_schema: Option<serde_json::Value>,
+    /// The JSON Schema of its answers; missing when the graph has no such node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_schema: Option<serde_json::Value>,
+}
+
+impl InterruptView {
+    fn of(program: &Program, ask: &AskRecord) -> Self {
+        let described = program.ask_of(ask);
+        Self {
+            id: ask.id.to_string(),
+            value: value(&ask.question),
+            question_schema: described.as_ref().map(|described| value(&described.question)),
+            answer_schema: described.as_ref().map(|described| value(&described.answer)),
+        }
+    }
 }
 
 impl CheckpointView {
-    pub(super) fn of(thread: &ThreadId, loaded: &Loaded) -> Self {
+    /// The checkpoint of a thread of `program`.
+    pub(super) fn of(program: &Program, thread: &ThreadId, loaded: &Loaded) -> Self {
         let checkpoint = &loaded.checkpoint;
         let (root, below) = thread.levels();
         let config = |id: CheckpointId| ConfigView {
@@ -128,9 +148,7 @@ impl CheckpointView {
                     true => run_input(input, &loaded.schema),
                     false => value(input),
                 }),
-                interrupts: open
-                    .map(|ask| InterruptView { id: ask.id.to_string(), value: value(&ask.question) })
-                    .collect(),
+                interrupts: open.map(|ask| InterruptView::of(program, ask)).collect(),
                 finished: result.is_some(),
                 error: failure
                     .filter(|_| result.is_none())

@@ -108,7 +108,7 @@ fn collect<'a>(
             };
             let mut path = path.to_vec();
             path.push(next.node.clone());
-            let view = CheckpointView::of(&thread, &head);
+            let view = CheckpointView::of(inner, &thread, &head);
             found.push(SubgraphView { path: path.clone(), task, thread: thread.clone(), view });
             collect(saver, inner, &thread, &head, &path, found).await?;
         }
