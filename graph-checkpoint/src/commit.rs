@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, ErrorCode, params};
 use superstep_core::checkpoint::{
-    AnsweredBy, AskRecord, Checkpoint, Commit, Committed, GraphDescription, StoreError,
+    AnsweredBy, AskRecord, Checkpoint, Commit, Committed, GraphDescription, Source, StoreError,
 };
 use superstep_core::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
 use superstep_core::state::{Json, Schema};
@@ -330,9 +330,16 @@ impl Live {
         if moved != 1 {
             return Err(Trouble::Raced.into());
         }
-        if known.work && commit.checkpoint.parent == commit.expected {
+        if known.work {
             let place = Place { thread, base: known.head };
-            work::settle(&self.connection, place)?;
+            // An input discards the superstep, and so does a branch from elsewhere.
+            let is_barrier =
+                commit.checkpoint.source != Source::Input && commit.checkpoint.parent == commit.expected;
+            if is_barrier {
+                work::settle(&self.connection, place)?;
+            } else {
+                work::discard(&self.connection, place)?;
+            }
         }
         Ok(())
     }

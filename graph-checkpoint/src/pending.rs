@@ -30,9 +30,6 @@ pub(crate) fn pending(
     seen: Seen,
 ) -> Result<(Vec<TaskResult>, Vec<FailureRecord>), StoreError> {
     let (mut results, mut failures) = (Vec::new(), Vec::new());
-    if !seen.head {
-        return Ok((results, failures));
-    }
     let place = place_of(seen);
     let mut find = connection
         .prepare_cached("SELECT task, text, sum FROM pending WHERE thread = ? AND base = ? ORDER BY id")

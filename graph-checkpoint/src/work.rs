@@ -175,16 +175,20 @@ pub(crate) fn end_effect(
 
 /// The barrier: what goes when a checkpoint continues `place`.
 pub(crate) fn settle(connection: &Connection, place: Place) -> Result<(), StoreError> {
-    let statements = [
-        "DELETE FROM pending WHERE thread = ? AND base = ?",
-        "DELETE FROM ask WHERE thread = ? AND base = ? AND answer IS NULL",
-        "DELETE FROM effect WHERE thread = ? AND base = ? AND outcome IS NULL",
-    ];
-    statements.iter().try_for_each(|sql| {
-        connection
-            .prepare_cached(sql)
-            .and_then(|mut delete| delete.execute([place.thread, place.base]))
-            .map(drop)
-            .map_err(sqlite)
-    })
+    execute(connection, "DELETE FROM pending WHERE thread = ? AND base = ?", place)?;
+    discard(connection, place)
+}
+
+/// What goes when the superstep on `place` is given up. What it has come to stays, to be looked at.
+pub(crate) fn discard(connection: &Connection, place: Place) -> Result<(), StoreError> {
+    execute(connection, "DELETE FROM ask WHERE thread = ? AND base = ? AND answer IS NULL", place)?;
+    execute(connection, "DELETE FROM effect WHERE thread = ? AND base = ? AND outcome IS NULL", place)
+}
+
+fn execute(connection: &Connection, sql: &str, place: Place) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(sql)
+        .and_then(|mut delete| delete.execute([place.thread, place.base]))
+        .map(drop)
+        .map_err(sqlite)
 }

@@ -94,7 +94,7 @@ async fn b22_a_failed_superstep_shows_what_finished_and_what_failed() {
 
 /// LangGraph's `test_checkpoint_recovery`.
 #[tokio::test]
-async fn b23_a_failed_checkpoint_still_shows_its_failure_until_the_thread_goes_on() {
+async fn b23_a_failed_checkpoint_still_shows_its_failure_when_a_new_input_has_discarded_it() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         stage.broken.smash("node1");
@@ -112,7 +112,12 @@ async fn b23_a_failed_checkpoint_still_shows_its_failure_until_the_thread_goes_o
         stage.broken.mend("node1");
         let log = thread.run(ran("again")).await.expect("it is mended").finished().expect("it finishes");
         assert_eq!(log.ran, ["start", "again", "node1", "node2"]);
-        assert_eq!(thread.history().expect("a store").collect().await.expect("it reads").len(), 6);
+        let history = thread.history().expect("a store").collect().await.expect("it reads");
+        assert_eq!(history.iter().map(|line| line.step).collect::<Vec<_>>(), [4, 3, 2, 1, 0, -1]);
+        let failed = thread.at(live.checkpoint).await.expect("it is there");
+        assert_eq!(failed.pending(), live.tasks);
+        thread.delete().await.expect("it is this graph's");
+        assert!(thread.history().expect("a store").collect().await.expect("it reads").is_empty());
     })
     .await;
 }

@@ -1,8 +1,8 @@
 //! Work on top of a checkpoint: results, questions and answers, effects.
 
 use superstep_core::checkpoint::{
-    AnsweredBy, AskRecord, Carried, Commit, Committed, EffectId, EffectOutcome, EffectRecord, StoreError,
-    TargetRecord,
+    AnsweredBy, AskRecord, Carried, Commit, Committed, EffectId, EffectOutcome, EffectRecord, Source,
+    StoreError, TargetRecord,
 };
 use superstep_core::id::{CheckpointId, IdempotencyKey, InterruptId};
 
@@ -50,6 +50,32 @@ fn results_come_back_in_order_until_the_barrier() {
         let late = saver.record(&"t".into(), first.id, result(9, "1")).await.unwrap();
         assert_eq!(late, result(9, "1"));
         assert_eq!(at(&saver, "t", first.id).await.results, []);
+    });
+}
+
+/// An input deleted what the superstep that it discards had come to, and the two savers disagreed about that of a
+/// superstep from which a branch goes another way.
+#[test]
+fn a_superstep_that_is_given_up_still_shows_what_it_has_come_to() {
+    on_every_saver(|saver| async move {
+        let name = thread("t");
+        let first = advance(&saver, "t", None, [set(0, "1")]).await;
+        let second = advance(&saver, "t", Some(&first), [set(0, "2")]).await;
+        let mut input = step(Some(&second), [set(0, "3")]);
+        input.source = Source::Input;
+        let branch = Commit { expected: Some(input.id), ..commit_of("t", &step(Some(&second), [])) };
+        for (given_up, by) in [(&second, commit_of("t", &input)), (&input, branch)] {
+            saver.record(&name, given_up.id, result(1, "1")).await.unwrap();
+            saver.fail(&name, given_up.id, failure(2, "boom")).await.unwrap();
+            saver.ask(&name, given_up.id, vec![ask(1)]).await.unwrap();
+            saver.begin_effect(&name, given_up.id, effect(1)).await.unwrap();
+            assert!(matches!(saver.commit(by).await.unwrap(), Committed::New));
+            let loaded = at(&saver, "t", given_up.id).await;
+            assert_eq!((loaded.results, loaded.failures), (vec![result(1, "1")], vec![failure(2, "boom")]));
+            assert_eq!((loaded.asks, loaded.effects), (vec![], vec![]), "nobody waits for those");
+            let head = head(&saver, "t").await;
+            assert!(head.results.is_empty() && head.failures.is_empty());
+        }
     });
 }
 

@@ -41,7 +41,8 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// Stores a checkpoint and moves the head to it. On success it is as durable as the saver promises.
     ///
     /// The commit is the barrier of its parent's superstep: results, failures, open questions and effects without an
-    /// outcome that this thread holds on the parent go; answers and outcomes stay, for replay. The work that
+    /// outcome that this thread holds on the parent go; answers and outcomes stay, for replay. A superstep that is
+    /// given up instead, by an input or by a commit on another parent, keeps its results and failures, too. The work that
     /// the commit carries is stored on top of the new checkpoint, with it or not at all.
     ///
     /// A subgraph's thread begins only while the thread [above](ThreadId::above) it is there: otherwise that was

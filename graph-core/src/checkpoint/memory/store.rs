@@ -10,7 +10,7 @@ use foldhash::{HashMap, HashMapExt};
 use crate::checkpoint::checkpointer::{At, Carried, Commit, StoreError};
 use crate::checkpoint::codec::{Fold, same_content};
 use crate::checkpoint::model::{
-    AskRecord, Checkpoint, EffectRecord, FailureRecord, Loaded, Seq, Summary, TaskResult,
+    AskRecord, Checkpoint, EffectRecord, FailureRecord, Loaded, Seq, Source, Summary, TaskResult,
 };
 use crate::checkpoint::{Emitted, StepRecord};
 use crate::id::{CheckpointId, Fingerprint, NodeName, ThreadId};
@@ -99,6 +99,11 @@ impl Work {
     pub(super) fn settle(&mut self) {
         self.results.clear();
         self.failures.clear();
+        self.discard();
+    }
+
+    /// A superstep that is given up: what it has come to stays, to be looked at.
+    fn discard(&mut self) {
         self.asks.retain(|ask| ask.answer.is_some());
         self.effects.retain(|effect| effect.outcome.is_some());
     }
@@ -310,8 +315,10 @@ impl Store {
             Some(held) => {
                 if !held.work.is_empty() {
                     let mut work = core::mem::take(&mut held.work);
-                    if parent == Some(held.head) {
+                    if parent == Some(held.head) && commit.checkpoint.source != Source::Input {
                         work.settle();
+                    } else {
+                        work.discard();
                     }
                     if !work.is_empty() {
                         held.past.insert(held.head, work);
