@@ -12,6 +12,8 @@ use superstep::state::{JsonError, JsonFields, JsonState, JsonUpdate};
 
 use crate::support::{Broken, Calls, Smashed, Stage, on_both_savers};
 
+mod nodes;
+
 /// Writes the node's name into `v`.
 async fn mark(task: TaskInfo) -> Value {
     json!({ "v": [task.node().as_str()] })

@@ -51,6 +51,9 @@ async fn a_description_over_registered_functions_is_a_graph() -> super::Result {
     let input = essays.update(&json!({ "topic": "Rust" }))?;
     let essay = essays.thread("rust").run(input).await?.finished()?;
     assert_eq!(essay["draft"], "types are checked; graphs are checked");
+
+    essays.thread("rust").edit_as_named("plan", JsonOutcome::routed("write")).await?;
+    assert_eq!(essays.thread("rust").head().await?.next(), ["write".into()]);
     Ok(())
 }
 

@@ -33,7 +33,7 @@ use crate::state::{Schema, State};
 pub struct StateGraph<S: State, C = ()> {
     graph: u32,
     name: NodeName,
-    schema: Schema,
+    pub(super) schema: Schema,
     initial: S,
     nodes: Vec<Draft>,
     joins: Vec<Join>,

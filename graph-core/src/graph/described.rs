@@ -12,6 +12,7 @@
 mod cases;
 mod code;
 mod description;
+mod policies;
 mod reader;
 mod registry;
 

@@ -130,7 +130,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         self.default_handler = Some(DefaultHandler { handler, cases: Some(cases) });
     }
 
-    fn decide_on_error(&mut self, node: u32, cases: Vec<CaseTargets>) {
+    pub(super) fn decide_on_error(&mut self, node: u32, cases: Vec<CaseTargets>) {
         let decisions = self.decisions(node);
         decisions.retain(|decision| !decision.on_error);
         decisions.push(Decision { cases, may_reach: Vec::new(), on_error: true });

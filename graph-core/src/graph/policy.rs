@@ -56,7 +56,8 @@ impl<'g, S: State, C: Send + Sync + 'static, In, Out> PolicyOf<'g, S, C, In, Out
     /// A result that is used again is marked so in the events of the run. The errors of a node are not kept, and
     /// neither are the results of its error handler. A cache that cannot be read or written is as good as none.
     pub fn cache(self, cache: Cache<S>) -> Self {
-        self.set(|policy| policy.cache = Some(cache.into_policy()))
+        let cache = cache.into_policy(&self.graph.schema);
+        self.set(|policy| policy.cache = Some(cache))
     }
 
     /// Runs the node when nothing else is left to run, and then once, whatever led to it meanwhile. Of several

@@ -13,7 +13,7 @@ use super::topology::Topology;
 use crate::checkpoint::{GraphDescription, RouteRecord};
 use crate::error::BoxError;
 use crate::id::{Fingerprint, NodeName};
-use crate::node::{Code, NodeDescription, Policy};
+use crate::node::{Code, Done, NodeDescription, Policy};
 use crate::route::Route;
 use crate::state::{CodecError, ErasedState, Json, Schema, State};
 
@@ -52,6 +52,16 @@ pub(crate) struct NodeProgram {
     /// The graph that the node runs, where it is a subgraph.
     pub(crate) subgraph: Option<Arc<Program>>,
     pub(crate) handler: Option<Handler>,
+    /// How an outcome is taken that is given in the place of a run, where the node is described by data.
+    pub(crate) played: Option<Played>,
+}
+
+/// Makes of a given outcome what the code of the node would have made of it.
+#[derive(Clone)]
+pub(crate) struct Played {
+    /// Whether the decision is of a type that the code could return.
+    pub(crate) fits: fn(&(dyn Any + Send)) -> bool,
+    pub(crate) check: Arc<Check>,
 }
 
 /// What goes on with a task whose node has failed for good.
@@ -84,6 +94,9 @@ impl NodeProgram {
 
 /// From a decision without its type to targets.
 type Map<R> = Arc<dyn Fn(R) -> Result<Targets, BoxError> + Send + Sync>;
+
+/// From an outcome, and the state that it was given on, to one that is checked.
+type Check = dyn Fn(Done, &Arc<dyn ErasedState>) -> Result<Done, BoxError> + Send + Sync;
 
 /// From a state without its type to targets.
 type Decide = dyn Fn(&dyn ErasedState) -> Result<Targets, BoxError> + Send + Sync;

@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use serde::Serialize;
 
-use crate::state::{CodecError, ErasedState, Json, Lifetime, State};
+use crate::state::{CodecError, ErasedState, FieldId, Json, Lifetime, Schema, State};
 
 /// When what a node returned is used again in the place of running it: for the same key, within a time to live.
 ///
@@ -28,7 +28,9 @@ use crate::state::{CodecError, ErasedState, Json, Lifetime, State};
 /// # let _ = cache;
 /// ```
 pub struct Cache<S> {
-    policy: CachePolicy,
+    time_to_live: Option<Duration>,
+    /// `None` for the whole state.
+    key: Option<KeyOf>,
     state: PhantomData<fn(S)>,
 }
 
@@ -46,35 +48,42 @@ impl<S: State> Cache<S> {
     /// For ever, by the whole state.
     #[must_use]
     pub fn new() -> Self {
-        let fields = S::schema();
-        let key = move |state: &dyn ErasedState| {
-            let stored = fields.ids().filter(|field| fields.field(*field).lifetime != Lifetime::Unstored);
-            let values = stored.map(|field| state.encode_field(field));
-            Json::encode(&values.collect::<Result<Vec<_>, _>>()?)
-        };
-        Self { policy: CachePolicy { time_to_live: None, key: Arc::new(key) }, state: PhantomData }
+        Self { time_to_live: None, key: None, state: PhantomData }
     }
 
     /// By what `key` makes of the state.
     #[must_use]
     pub fn key<K: Serialize>(mut self, key: impl Fn(&S) -> K + Send + Sync + 'static) -> Self {
-        self.policy.key = Arc::new(move |state| {
+        self.key = Some(Arc::new(move |state| {
             let state: &dyn Any = state;
             Json::encode(&key(state.downcast_ref().expect("the driver owns the state of this graph")))
-        });
+        }));
         self
     }
 
     /// For so long.
     #[must_use]
     pub fn time_to_live(mut self, time: Duration) -> Self {
-        self.policy.time_to_live = Some(time);
+        self.time_to_live = Some(time);
         self
     }
 
-    pub(crate) fn into_policy(self) -> CachePolicy {
-        self.policy
+    /// The policy in a graph over a state of this schema, which is the type's own but for states that are
+    /// described by data.
+    pub(crate) fn into_policy(self, schema: &Schema) -> CachePolicy {
+        let key = self.key.unwrap_or_else(|| whole_state(schema));
+        CachePolicy { time_to_live: self.time_to_live, key }
     }
+}
+
+/// All fields that are stored.
+fn whole_state(schema: &Schema) -> KeyOf {
+    let stored = schema.ids().filter(|field| schema.field(*field).lifetime != Lifetime::Unstored);
+    let stored: Vec<FieldId> = stored.collect();
+    Arc::new(move |state| {
+        let values = stored.iter().map(|field| state.encode_field(*field));
+        Json::encode(&values.collect::<Result<Vec<_>, _>>()?)
+    })
 }
 
 impl<S: State> Default for Cache<S> {
@@ -85,7 +94,7 @@ impl<S: State> Default for Cache<S> {
 
 impl<S> fmt::Debug for Cache<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cache").field("time_to_live", &self.policy.time_to_live).finish_non_exhaustive()
+        f.debug_struct("Cache").field("time_to_live", &self.time_to_live).finish_non_exhaustive()
     }
 }
 

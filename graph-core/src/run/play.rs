@@ -22,7 +22,7 @@ use super::request::{Order, Stops, Verb};
 use super::slot::Slot;
 use crate::checkpoint::{At, Carried, Cause, Checkpoint, Loaded, NextTask, Page, TaskRecord, TaskResult};
 use crate::engine::{Arrivals, Begin, Command, Ending, Event, Limits, PlannedTask, Restored};
-use crate::error::NodeError;
+use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, NodeProgram, NodeRef, Program, SelectNodes, Selected, Targets};
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
 use crate::node::{Done, IntoOutcome, done};
@@ -200,9 +200,15 @@ impl Driver {
         let program = &self.runtime.program;
         let node = self.runtime.selected(node)?.expect("an edit names one node");
         let outcome = outcome.map_err(|error| self.fails(node, error))?;
-        if !fits(program.node(node), &outcome) {
+        let code = program.node(node);
+        if !fits(code, &outcome) {
             return Err(ThreadError::WrongDecision { node: self.name(node) }.into());
         }
+        let outcome = match &code.played {
+            Some(played) => (played.check)(outcome, &self.state)
+                .map_err(|error| self.fails(node, NodeError::new(NodeErrorKind::Failed, error)))?,
+            None => outcome,
+        };
         self.play_of(node, Attempt::played(program, node, Arc::clone(&self.state), outcome))
     }
 
@@ -431,6 +437,9 @@ async fn last_ran(
 
 /// Whether an outcome has the decision that a node makes.
 fn fits(code: &NodeProgram, outcome: &Done) -> bool {
+    if let Some(played) = &code.played {
+        return outcome.route.as_ref().is_none_or(|route| (played.fits)(&**route));
+    }
     match (&code.router, &outcome.route) {
         (Some(router), Some(route)) => (**route).type_id() == router.decides,
         (Some(_), None) => false,

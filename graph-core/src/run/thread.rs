@@ -207,8 +207,11 @@ impl<S: State> Thread<S> {
 
     /// Like [`edit_as`](Self::edit_as), for a node that is known by its stored name.
     ///
+    /// A node of a [described](crate::graph::Description) graph is played with what its function may return: a
+    /// [`JsonOutcome`](crate::node::JsonOutcome) names the case that it chooses, and is checked as the node's own.
+    ///
     /// # Errors
-    /// Also when the graph has no such node, or the node decides by another type.
+    /// Also when the graph has no such node, the node decides by another type, or its description has no such case.
     pub fn edit_as_named<O: IntoOutcome<S>>(&self, node: impl Into<NodeName>, outcome: O) -> EditRequest<S> {
         self.playing(Plays::Given(std::vec![played(node.into(), outcome)]))
     }

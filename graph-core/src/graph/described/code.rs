@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::cases::{CaseError, Cases, Chosen};
 use crate::checkpoint::RouteRecord;
 use crate::error::BoxError;
-use crate::graph::program::{Branch, Router};
+use crate::graph::program::{Branch, Played, Router};
 use crate::node::{Code, Done, JsonOutcome};
 use crate::state::{ErasedState, FieldId, FieldWrite, Json, JsonFields, JsonState, JsonUpdate, StateUpdate};
 
@@ -31,44 +31,57 @@ mod sealed {
     impl Sealed for super::JsonOutcome {}
 }
 
+/// What a function may return here: the fields that it may write, and the cases that it chooses from.
+#[derive(Clone)]
+pub(super) struct Outcome {
+    pub(super) fields: Arc<JsonFields>,
+    pub(super) cases: Option<Arc<Cases>>,
+}
+
 /// A function with a check of what it returns.
-pub(super) fn checked(code: Code, fields: Arc<JsonFields>, cases: Option<Arc<Cases>>) -> Code {
+pub(super) fn checked(code: Code, outcome: Outcome) -> Code {
     Code::new(move |task| {
         let state = Arc::clone(&task.state);
         let running = code.start(task);
-        let (fields, cases) = (Arc::clone(&fields), cases.clone());
+        let outcome = outcome.clone();
         Box::pin(async move {
             let done = running.await?;
-            Ok(check(done, &state, &fields, cases.as_deref())?)
+            Ok(outcome.check(done, &state)?)
         })
     })
 }
 
-fn check(
-    mut done: Done,
-    state: &Arc<dyn ErasedState>,
-    fields: &JsonFields,
-    cases: Option<&Cases>,
-) -> Result<Done, BoxError> {
-    let outcome = done.route.take().and_then(|route| route.downcast::<JsonOutcome>().ok());
-    let (case, gave) = match outcome {
-        None => (None, None),
-        Some(outcome) => {
-            let update = fields.update(&outcome.update)?.and(fields.overwrite(&outcome.overwrite)?);
-            done.update = (!update.writes().is_empty()).then(|| Box::new(update) as Box<_>);
-            (outcome.route, outcome.items)
-        }
-    };
-    match (case, cases) {
-        (None, None) => {}
-        (None, Some(cases)) => return Err(CaseError::NoneChosen { cases: cases.names() }.into()),
-        (Some(case), None) => return Err(CaseError::NoCases { case }.into()),
-        (Some(case), Some(cases)) => {
-            let seen = || with_own_writes(state, &done);
-            done.route = Some(Box::new(cases.choose(case, gave, &seen)?));
-        }
+/// The check of an outcome that is given in the place of a run.
+pub(super) fn played(outcome: Outcome) -> Played {
+    Played {
+        fits: |route| route.is::<()>() || route.is::<JsonOutcome>(),
+        check: Arc::new(move |done, state| outcome.check(done, state)),
     }
-    Ok(done)
+}
+
+impl Outcome {
+    fn check(&self, mut done: Done, state: &Arc<dyn ErasedState>) -> Result<Done, BoxError> {
+        let outcome = done.route.take().and_then(|route| route.downcast::<JsonOutcome>().ok());
+        let (case, gave) = match outcome {
+            None => (None, None),
+            Some(outcome) => {
+                let overwrite = self.fields.overwrite(&outcome.overwrite)?;
+                let update = self.fields.update(&outcome.update)?.and(overwrite);
+                done.update = (!update.writes().is_empty()).then(|| Box::new(update) as Box<_>);
+                (outcome.route, outcome.items)
+            }
+        };
+        match (case, &self.cases) {
+            (None, None) => {}
+            (None, Some(cases)) => return Err(CaseError::NoneChosen { cases: cases.names() }.into()),
+            (Some(case), None) => return Err(CaseError::NoCases { case }.into()),
+            (Some(case), Some(cases)) => {
+                let seen = || with_own_writes(state, &done);
+                done.route = Some(Box::new(cases.choose(case, gave, &seen)?));
+            }
+        }
+        Ok(done)
+    }
 }
 
 /// The snapshot plus the node's own writes, as branches see it.

@@ -27,6 +27,8 @@ use serde_json::Value;
 /// | `timeout_ms`, `idle_timeout_ms` | as the policies of the same names |
 /// | `defer` | whether it runs when nothing else is left to run |
 /// | `on_unknown` | `"fail"` or `"retry"` |
+/// | `cache` | whether what it returned is used again: `true`, or `{"time_to_live_ms": ..}` |
+/// | `on_error` | the registered function that handles its failure and leads on as it would, or `{"run": function, "cases": ..}` to lead elsewhere |
 ///
 /// A case leads to a node, to several, to `"END"`, or to one task per item: `{"each": node, "items": field}`, where
 /// without `items` the node that chooses the case gives them.

@@ -5,20 +5,21 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::time::Duration;
 
 use super::cases::{Cases, Way};
-use super::code::{Basis, branch, checked, router};
+use super::code::{Basis, Outcome, branch, checked, played, router};
 use super::description::Description;
+use super::policies;
 use super::registry::{Registered, Registry};
 use crate::graph::check::Problem;
 use crate::graph::handle::{END, END_INDEX, NodeRef, START_INDEX};
+use crate::graph::program::Handler;
 use crate::graph::{NodeProgram, StateGraph};
-use crate::node::{NoInput, OnUnknown, Retry};
+use crate::node::{NoInput, short_type_name};
 use crate::state::{FieldId, JsonFields, JsonState, Place, Problems, suggestion};
 
 const GRAPH: [&str; 6] = ["graph", "description", "state", "nodes", "start", "joins"];
-const NODE: [&str; 10] = [
+const NODE: [&str; 12] = [
     "run",
     "description",
     "to",
@@ -29,6 +30,8 @@ const NODE: [&str; 10] = [
     "idle_timeout_ms",
     "defer",
     "on_unknown",
+    "cache",
+    "on_error",
 ];
 /// The target that ends a run.
 const END_NAME: &str = "END";
@@ -105,16 +108,10 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         }
         place.known(&NODE, &mut self.problems);
         let run = place.member("run");
-        let function = match &run {
-            Some(run) => run.text(&mut self.problems),
-            None => Some(name),
+        let registered = match &run {
+            Some(run) => self.function(run),
+            None => self.registered(name, &place),
         };
-        let registered = function.and_then(|function| self.registry.nodes.get(function));
-        if let (Some(function), None) = (function, registered) {
-            let meant = suggestion(function, self.registry.nodes.keys().map(String::as_str));
-            let at = run.as_ref().unwrap_or(&place);
-            self.problems.add(at, format!("no function {function:?} is registered{meant}"));
-        }
         let decides = place.member("cases").is_some();
         let description = registered.map(|registered| registered.description.clone()).unwrap_or_default();
         let program = NodeProgram { description, ..NodeProgram::default() };
@@ -131,9 +128,13 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         } else if let Some(to) = place.member("to") {
             self.edges(*index, &to);
         }
-        if let Some(function) = function {
-            let code = checked(function.code.clone(), Arc::clone(&self.fields), cases.clone());
-            self.graph.program(*index).code = Some(code);
+        let outcome = Outcome { fields: Arc::clone(&self.fields), cases: cases.clone() };
+        let program = self.graph.program(*index);
+        program.code = function.map(|function| checked(function.code.clone(), outcome.clone()));
+        program.played = Some(played(outcome));
+        program.policy = policies::read(place, self.fields.schema(), &mut self.problems);
+        if let Some(on_error) = place.member("on_error") {
+            self.handler(known, cases.as_ref(), &on_error);
         }
         if let Some(cases) = cases {
             self.graph.decision(*index, cases.described());
@@ -143,7 +144,6 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         for place in place.member("branches").iter().flat_map(Place::items) {
             self.branch(*index, &place);
         }
-        self.policies(*index, place);
     }
 
     fn start(&mut self) {
@@ -296,66 +296,61 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         self.fields.find(name).map_err(|error| self.problems.add(place, error.to_string())).ok()
     }
 
-    fn policies(&mut self, node: u32, place: &Place<'r>) {
-        let problems = &mut self.problems;
-        let mut time = |name: &str| {
-            let time = place.member(name).and_then(|time| time.whole(problems));
-            time.map(Duration::from_millis)
+    /// What goes on with the node's task when it has failed for good.
+    fn handler(&mut self, of: &Known<'r>, of_node: Option<&Arc<Cases>>, place: &Place<'r>) {
+        let run = match place.value.is_object() {
+            true => {
+                place.known(&["run", "cases"], &mut self.problems);
+                place.required("run", &mut self.problems)
+            }
+            false => Some(place.clone()),
         };
-        let (timeout, idle) = (time("timeout_ms"), time("idle_timeout_ms"));
-        let retry = place.member("retry").and_then(|retry| retrying(&retry, problems));
-        let defer = place.member("defer").and_then(|defer| defer.truth(problems));
-        let unknown = place.member("on_unknown").and_then(|unknown| on_unknown(&unknown, problems));
-        let policy = &mut self.graph.program(node).policy;
-        policy.timeout = timeout;
-        policy.idle_timeout = idle;
-        policy.retries.extend(retry);
-        policy.deferred = defer.unwrap_or_default();
-        policy.on_unknown = unknown.unwrap_or_default();
+        let own = place.member("cases").map(|cases| Arc::new(self.cases(&cases, None, true)));
+        let Some((run, handler)) = run.and_then(|run| Some((run.clone(), self.function(&run)?))) else {
+            return;
+        };
+        if let Some(takes) = &handler.description.input
+            && let Some(function) = of.function
+        {
+            let given = function.description.input.as_ref().map(|input| input.type_name);
+            if given != Some(takes.type_name) {
+                let takes = short_type_name(takes.type_name);
+                let given = given.map_or_else(
+                    || "no `Input`".to_string(),
+                    |given| format!("an `Input<{}>`", short_type_name(given)),
+                );
+                let reason =
+                    format!("the function takes an `Input<{takes}>`, and that of its node takes {given}");
+                self.problems.add(&run, reason);
+            }
+        }
+        let outcome = Outcome { fields: Arc::clone(&self.fields), cases: own.as_ref().or(of_node).cloned() };
+        let (code, description) = (checked(handler.code.clone(), outcome), handler.description.clone());
+        let graph = self.graph.number();
+        if let Some(own) = &own {
+            self.graph.decide_on_error(of.index, own.described());
+        }
+        let router = own.map(|cases| router(graph, cases));
+        self.graph.program(of.index).handler = Some(Handler { code, description, router });
+    }
+
+    /// The registered function that a text names.
+    fn function(&mut self, place: &Place<'r>) -> Option<&'r Registered> {
+        let name = place.text(&mut self.problems)?;
+        self.registered(name, place)
+    }
+
+    fn registered(&mut self, name: &str, place: &Place<'r>) -> Option<&'r Registered> {
+        let registered = self.registry.nodes.get(name);
+        if registered.is_none() {
+            let meant = suggestion(name, self.registry.nodes.keys().map(String::as_str));
+            self.problems.add(place, format!("no function {name:?} is registered{meant}"));
+        }
+        registered
     }
 
     /// A handle whose types are not checked: the reader has.
     fn handle(&self, node: u32) -> NodeRef<NoInput, ()> {
         NodeRef::new(self.graph.number(), node)
-    }
-}
-
-fn retrying(place: &Place<'_>, problems: &mut Problems) -> Option<Retry> {
-    place.known(&["attempts", "initial_ms", "max_ms", "fixed_ms", "jitter"], problems)?;
-    let attempts = place.required("attempts", problems)?;
-    let number = u32::try_from(attempts.whole(problems)?).unwrap_or(u32::MAX);
-    if number == 0 {
-        problems.add(&attempts, "the first attempt counts, so there is at least 1");
-    }
-    let mut time = |name: &str| {
-        let time = place.member(name).and_then(|time| time.whole(problems));
-        time.map(Duration::from_millis)
-    };
-    let (initial, max, fixed) = (time("initial_ms"), time("max_ms"), time("fixed_ms"));
-    if fixed.is_some() && (initial.is_some() || max.is_some()) {
-        problems.add(place, "\"fixed_ms\" excludes \"initial_ms\" and \"max_ms\"");
-    }
-    let mut retry = match fixed {
-        Some(wait) => Retry::fixed(number, wait),
-        None => Retry::exponential(number),
-    };
-    if let Some(initial) = initial {
-        retry = retry.initial(initial);
-    }
-    if let Some(max) = max {
-        retry = retry.max(max);
-    }
-    let jitter = place.member("jitter").and_then(|jitter| jitter.truth(problems));
-    Some(if jitter == Some(false) { retry.without_jitter() } else { retry })
-}
-
-fn on_unknown(place: &Place<'_>, problems: &mut Problems) -> Option<OnUnknown> {
-    match place.text(problems)? {
-        "fail" => Some(OnUnknown::Fail),
-        "retry" => Some(OnUnknown::Retry),
-        other => {
-            problems.add(place, format!("there is no policy {other:?} (there are fail, retry)"));
-            None
-        }
     }
 }
