@@ -13,12 +13,15 @@ use superstep::error::NodeError;
 use superstep::graph::{END, NodeRef, PolicyOf, START, StateGraph, Targets, each, to};
 use superstep::node::{Ask, Dep, Effects, Input, NoInput, OnUnknown, Retry, Snapshot, Takes, TaskInfo};
 use superstep::route::Route;
-use superstep::run::{Ambient, CancellationToken, Graph, Interrupt, Lens, Run, RunError, Status, Thread};
+use superstep::run::{
+    Ambient, CancellationToken, Graph, Interrupt, Lens, Run, RunError, RunEvent, Status, Thread,
+};
 use superstep::state::{Json, Update};
 use uuid::Uuid;
 
 use crate::failing::{FAILURE, Failing};
 use crate::reference::{Ending, INNER_LIMIT, Told, one_of};
+use crate::retold::Logs;
 use crate::spec::{Kind, Said, Spec, Way, World, picks};
 use crate::stage::{Shared, Stage, TOLD, Trouble};
 use superstep::id::{NodeName, ThreadId};
@@ -303,6 +306,7 @@ pub(crate) struct Played {
     pub(crate) stage: Shared,
     /// Whether the trouble came before the end.
     pub(crate) troubled: bool,
+    pub(crate) logs: Logs,
 }
 
 impl Play {
@@ -322,6 +326,11 @@ impl Play {
         let saver: Arc<dyn Checkpointer> = Arc::new(Failing::new(stage.shared.clone()));
         let graph = graph.clone().with_context(stage.clone()).shared_checkpointer(Arc::clone(&saver));
         let graph = graph.ambient(Counting::default()).max_concurrency(self.at_once);
+        let live: Arc<Mutex<Vec<RunEvent>>> = Arc::default();
+        let log = Arc::clone(&live);
+        let graph = graph.observe(move |event: &RunEvent| {
+            log.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+        });
         let thread = graph.thread(TOP);
         let mut troubled = false;
         let mut polls = match self.trouble {
@@ -361,7 +370,10 @@ impl Play {
         };
         let mut texts = Vec::new();
         let told = checkpoints(&graph, thread.id().clone(), &mut texts).await.expect("it ran");
-        Played { told, texts, ending, stage: stage.shared, troubled }
+        let rebuilt = thread.events().expect("there is a saver").collect().await.expect("it ran");
+        let rebuilt = rebuilt.into_iter().map(|past| past.event).collect();
+        let live = std::mem::take(&mut *live.lock().unwrap_or_else(PoisonError::into_inner));
+        Played { told, texts, ending, stage: stage.shared, troubled, logs: Logs { live, rebuilt } }
     }
 
     /// Runs on from where the thread is; `None` when the run was dropped.

@@ -3,7 +3,8 @@
 //! Graphs fan out, join, route, branch, overwrite and defer; some of their nodes are such graphs again, up to two levels
 //! below the top. Nodes run effects, ask, fail and are retried. Whatever
 //! the order in which tasks finish, the checkpoints are the same to the byte. Wherever a run is stopped, and
-//! whichever call of the store fails, its thread goes on to the same end; what was recorded does not run again.
+//! whichever call of the store fails, its thread goes on to the same end; what was recorded does not run again. And
+//! what the store tells of it afterwards is what was live.
 #![cfg(feature = "tokio")]
 
 extern crate superstep_core as superstep;
@@ -11,6 +12,7 @@ extern crate superstep_core as superstep;
 mod driven;
 mod failing;
 mod reference;
+mod retold;
 mod spec;
 mod stage;
 
@@ -92,6 +94,9 @@ proptest! {
         agrees(&spec, &first)?;
         agrees(&spec, &second)?;
         let (told, ending) = tell(&spec, LIMIT);
+        if ending != Ending::Broken {
+            first.logs.compare_whole().map_err(TestCaseError::fail)?;
+        }
         // A conflict is the end: what was finished stays so.
         if !matches!(ending, Ending::Conflict { .. } | Ending::Broken) {
             let trouble = some_trouble(&spec, draw as usize, &second, &told);
@@ -110,6 +115,7 @@ fn check_troubled(
 ) -> Result<bool, TestCaseError> {
     let played = play(pace, trouble.clone(), at_once).run(graph);
     agrees(spec, &played)?;
+    played.logs.compare_finished().map_err(TestCaseError::fail)?;
     // A store that failed may not have kept what a task or an effect came to; and who drops a run does not let it
     // take in what a spawned task has just come to.
     if !matches!(trouble, Trouble::Store(..)) {

@@ -105,6 +105,59 @@ async fn what_a_feed_has_dropped_is_read_from_the_store() {
     .await;
 }
 
+/// A run paused, and another one goes on with it: how the first one ended is told, whenever one asks.
+#[tokio::test]
+async fn how_the_run_before_ended_is_told_before_the_one_that_goes_on() {
+    on_both_savers(|saver| async move {
+        let mut inner = StateGraph::<Log, Stage>::new("inner");
+        let one = inner.node("one", mark);
+        let two = inner.node("two", async |ask: Ask<String, String>| ran(ask.ask("who?".into()).await));
+        inner.edge(START, one);
+        inner.edge(one, two);
+        inner.edge(two, END);
+        let mut g = StateGraph::<Log, Stage>::new("g");
+        let lens = || Lens::new().share(Log::RAN, Log::RAN);
+        let sub = g.subgraph("sub", inner.compile().expect("sound"), lens());
+        let end = g.node("end", mark);
+        g.edge(START, sub);
+        g.edge(sub, end);
+        g.edge(end, END);
+        let (thread, live) = watched(g, &Stage::default(), &saver);
+        thread.run(ran("in")).await.expect("no node fails").interrupted().expect("it asks");
+        let mut request = thread.answer("me");
+        let feed = request.feed(1024);
+        let followed = || thread.events().expect("it has a checkpointer").follow(&feed);
+        let early = followed();
+        let before = rest_of_the_past(followed(), live.events().len()).await;
+        let mut run = request.stream();
+        let mut in_between = Vec::new();
+        while let Some(event) = run.next().await {
+            if matches!(event.kind, EventKind::TaskStarted { .. } | EventKind::TaskFinished { .. }) {
+                let read = rest_of_the_past(followed(), 12).await;
+                in_between.push(read);
+            }
+        }
+        run.finish().await.expect("no node fails").finished().expect("it ends");
+        let all = known(&live.events());
+        assert_eq!(events(&rest(early).await), all);
+        assert_eq!(events(&rest(followed()).await), all);
+        for (told, followed) in in_between.into_iter().chain([before]) {
+            let told: Vec<_> = told.into_iter().chain(rest(followed).await).collect();
+            assert_eq!(events(&told), all);
+        }
+    })
+    .await;
+}
+
+/// Reads so many events of what is stored.
+async fn rest_of_the_past(mut followed: Followed, count: usize) -> (Vec<ThreadEvent>, Followed) {
+    let mut told = Vec::new();
+    while told.len() < count {
+        told.extend(followed.next().await.expect("the store does not fail"));
+    }
+    (told, followed)
+}
+
 #[tokio::test]
 async fn views_show_a_part_of_what_is_followed() {
     on_both_savers(|saver| async move {

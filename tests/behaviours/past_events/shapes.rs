@@ -341,3 +341,33 @@ async fn edits_are_told_as_their_checkpoints() {
     })
     .await;
 }
+
+/// The subgraph had finished when its sibling asked: it was left out of the run that paused as well as of the one that
+/// went on.
+#[tokio::test]
+async fn a_subgraph_that_finished_beside_a_question_is_told() {
+    on_both_savers(|saver| async move {
+        let mut inner = StateGraph::<Log, Stage>::new("inner");
+        let one = inner.node("one", mark);
+        inner.edge(START, one);
+        inner.edge(one, END);
+        let mut g = StateGraph::<Log, Stage>::new("g");
+        let lens = Lens::new().share(Log::RAN, Log::RAN);
+        let sub = g.subgraph("sub", inner.compile().expect("sound"), lens);
+        let ask = g.node("ask", async |ask: Ask<String, String>| ran(ask.ask("who?".into()).await));
+        for node in [sub, ask] {
+            g.edge(START, node);
+            g.edge(node, END);
+        }
+        let (thread, live) = watched(g, &Stage::default(), &saver);
+        thread.run(ran("in")).await.expect("no node fails").interrupted().expect("it asks");
+        assert_told_again(&live.events(), &past(&thread).await);
+        thread.answer("me").await.expect("no node fails").finished().expect("it ends");
+        let inside = |event: &&RunEvent| !event.path.is_empty();
+        let rebuilt: Vec<RunEvent> = past(&thread).await.into_iter().map(|past| past.event).collect();
+        let rebuilt: Vec<RunEvent> = rebuilt.iter().filter(inside).cloned().collect();
+        let live: Vec<RunEvent> = live.events().iter().filter(inside).cloned().collect();
+        assert_eq!(known(&rebuilt), known(&live));
+    })
+    .await;
+}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::position::EventPosition;
 use super::reader::PastEvents;
+use super::told::Unfinished;
 use crate::checkpoint::{At, StoreError};
 use crate::id::CheckpointId;
 use crate::run::error::ThreadError;
@@ -51,13 +52,14 @@ impl PastEvents {
     /// Goes on with the events of the thread's latest run, whose `feed` this is, once the past is told: nothing is
     /// told twice and nothing is left out.
     ///
+    /// What earlier runs have left unfinished is told before the events of this one. Questions and failures that this
+    /// one has come to before its past was read cannot be told from those, and are told with them.
+    ///
     /// Where the feed has dropped events, the superstep that they belong to is read from the store as soon as it
     /// has come to its checkpoint. What was told of it before is then told again.
-    pub fn follow(mut self, feed: &Feed) -> Followed {
+    pub fn follow(self, feed: &Feed) -> Followed {
         // From here on nothing gets lost, though the past is read later.
         let live = feed.subscribe_from(0);
-        // What is unfinished is told live.
-        self.is_open = false;
         Followed { past: self, is_past: true, live, known: Known::Unclear }
     }
 }
@@ -70,6 +72,9 @@ impl Followed {
     pub async fn next(&mut self) -> Result<Option<ThreadEvent>, ThreadError> {
         loop {
             if self.is_past {
+                if self.known == Known::Unclear {
+                    self.past.tell_unfinished(self.left_before());
+                }
                 if let Some(told) = self.past.next().await? {
                     return Ok(Some(ThreadEvent { position: Some(told.position), event: told.event }));
                 }
@@ -92,6 +97,16 @@ impl Followed {
                 }
                 None => return Ok(None),
             }
+        }
+    }
+
+    /// What is to be told of what is unfinished: the run tells itself what it has come to.
+    fn left_before(&self) -> Unfinished {
+        match self.live.run() {
+            None if self.live.is_begun() => Unfinished::Nothing,
+            None => Unfinished::All,
+            Some(run) if self.past.run == Some(run) => Unfinished::Nothing,
+            Some(run) => Unfinished::Before(run),
         }
     }
 

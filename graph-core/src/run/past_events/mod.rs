@@ -1,9 +1,10 @@
 //! The events of the past, rebuilt from what is stored.
 //!
 //! ```text
-//! Checkpointer::steps ─► Level ─► rebuild ─► PastEvents ─► PastEvent { position, event }
-//!   pages of records      │         what one checkpoint tells       │
-//!                         └ one more for each subgraph on the way   └ follow(feed) ─► Followed: and then what is live
+//! Checkpointer::steps ─► Records ─► Level ─► PastEvents ─► PastEvent { position, event }
+//!   page by page                     │ │         └ follow(feed) ─► Followed: and then what is live
+//!                                    │ └ Rebuild: what one checkpoint tells
+//!                                    └ one more for each subgraph on the way
 //! ```
 //!
 //! A checkpoint tells of the superstep that led to it and of itself, and that never changes: so a place among its
@@ -14,6 +15,9 @@ mod level;
 mod position;
 mod reader;
 mod rebuild;
+mod records;
+mod told;
+mod unfinished;
 
 pub use follow::{Followed, ThreadEvent};
 pub use position::EventPosition;

@@ -1,21 +1,19 @@
 //! The events of a thread's past, one by one.
 
-use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use super::level::{Records, Span};
+use super::level::Level;
 use super::position::EventPosition;
-use super::rebuild::{Below, Group, Happened, Moment, Rebuild, Runs, Told};
-use crate::checkpoint::{At, Checkpointer, StepRecord, StoreError};
+use super::records::{Records, Span};
+use super::told::{Happened, Moment, Told, Unfinished};
+use crate::checkpoint::{At, Checkpointer, StoreError};
 use crate::graph::Program;
-use crate::id::{CheckpointId, RunId, ThreadId};
-use crate::run::begin::state_of;
+use crate::id::{RunId, ThreadId};
 use crate::run::error::ThreadError;
 use crate::run::event::{EventKind, PathSegment, RunEvent};
 use crate::run::graph::Runtime;
-use crate::run::redact;
 use crate::run::stream::{View, Views};
 
 /// The events of a thread's past, oldest first, rebuilt from its checkpoints and read page by page. Made by
@@ -54,8 +52,8 @@ pub struct PastEvents {
     /// The graph's own level, and those of the subgraphs that are being told; empty before the first event.
     levels: Vec<Level>,
     is_begun: bool,
-    /// Whether what is unfinished is told as well.
-    pub(super) is_open: bool,
+    /// What is told of what is unfinished.
+    pub(super) unfinished: Unfinished,
     /// The place of the last event of the graph itself.
     pub(super) position: Option<EventPosition>,
     /// The run that wrote the checkpoint of that place.
@@ -75,7 +73,7 @@ pub struct PastEvent {
 
 impl PastEvents {
     fn new(saver: Arc<dyn Checkpointer>, program: Arc<Program>, span: Span) -> Self {
-        let is_open = span.to == At::Head;
+        let unfinished = if span.to == At::Head { Unfinished::All } else { Unfinished::Nothing };
         Self {
             saver,
             program,
@@ -84,7 +82,7 @@ impl PastEvents {
             after: None,
             levels: Vec::new(),
             is_begun: false,
-            is_open,
+            unfinished,
             position: None,
             run: None,
             seq: 0,
@@ -159,8 +157,9 @@ impl PastEvents {
         if !std::mem::replace(&mut self.is_begun, true) {
             let from = self.after.map(|after| after.checkpoint);
             let records = Records::new(Arc::clone(&self.saver), Span { from, ..self.span.clone() });
-            let top = Level::new(records, Arc::clone(&self.program), self.is_open);
-            self.levels.push(Level { after: self.after, ..top });
+            let mut top = Level::new(records, Arc::clone(&self.program), self.unfinished);
+            top.after = self.after;
+            self.levels.push(top);
             self.position = self.after;
         }
     }
@@ -179,6 +178,14 @@ impl PastEvents {
         match self.levels.first_mut() {
             Some(top) => top.records.plan_once().await,
             None => Ok(()),
+        }
+    }
+
+    /// Says what is to be told of what is unfinished, as long as it is not told.
+    pub(super) fn tell_unfinished(&mut self, what: Unfinished) {
+        self.unfinished = what;
+        if let Some(top) = self.levels.first_mut().filter(|top| !top.is_over) {
+            top.unfinished = what;
         }
     }
 
@@ -202,131 +209,6 @@ impl Runtime {
         let span = Span { graph, thread: thread.clone(), to, from: None, own: false };
         Ok(PastEvents::new(Arc::clone(saver), Arc::clone(&self.program), span))
     }
-}
-
-/// One graph or subgraph on the way through the past.
-struct Level {
-    records: Records,
-    program: Arc<Program>,
-    path: Vec<PathSegment>,
-    /// Of which runs it is told: of those that all of these have.
-    runs: Vec<Runs>,
-    after: Option<EventPosition>,
-    is_open: bool,
-    /// Who wrote the checkpoint that is told.
-    run: Option<RunId>,
-    /// What is still to be told, with its place where it has one.
-    told: VecDeque<(Option<EventPosition>, Told)>,
-}
-
-impl Level {
-    fn new(records: Records, program: Arc<Program>, is_open: bool) -> Self {
-        let (path, runs, told) = (Vec::new(), Vec::new(), VecDeque::new());
-        Self { records, program, path, runs, after: None, is_open, run: None, told }
-    }
-
-    fn below(saver: &Arc<dyn Checkpointer>, below: Below, above: &Self) -> Self {
-        let Below { program, thread, task, runs, is_open } = below;
-        let graph = program.topology.name().clone();
-        let span = Span { graph, thread, to: At::Head, from: None, own: true };
-        let mut path = above.path.clone();
-        path.push(task);
-        let mut all = above.runs.clone();
-        all.push(runs);
-        let level = Self::new(Records::new(Arc::clone(saver), span), program, is_open);
-        Self { path, runs: all, ..level }
-    }
-
-    async fn next(
-        &mut self,
-        saver: &Arc<dyn Checkpointer>,
-        wanted: Views,
-    ) -> Result<Option<(Option<EventPosition>, Told)>, ThreadError> {
-        loop {
-            if let Some(told) = self.told.pop_front() {
-                return Ok(Some(told));
-            }
-            let rebuild = Rebuild { program: &self.program, wanted };
-            match self.records.next().await? {
-                Some(record) => {
-                    let group = rebuild.checkpoint(self.records.base.as_ref(), &record);
-                    let after = self.after.filter(|after| after.checkpoint == record.checkpoint.id);
-                    self.told = placed(group, record.checkpoint.id, after.map(|after| after.index));
-                    self.run = Some(record.checkpoint.run);
-                    self.records.base = Some(record);
-                }
-                None if std::mem::take(&mut self.is_open) => {
-                    let Some(head) = self.head(saver).await? else { return Ok(None) };
-                    let begun = self.begun(saver, rebuild, &head).await?;
-                    let unfinished = rebuild.unfinished(self.records.thread(), &head, &begun);
-                    self.told = unfinished.into_iter().map(|told| (None, told)).collect();
-                }
-                None => return Ok(None),
-            }
-        }
-    }
-
-    /// The thread's head as it is now, if it is what was told last: what is unfinished elsewhere does not follow
-    /// from that.
-    async fn head(&self, saver: &Arc<dyn Checkpointer>) -> Result<Option<StepRecord>, ThreadError> {
-        let Some(last) = &self.records.base else { return Ok(None) };
-        let head = saver.steps(self.records.thread(), At::Head, 1).await?.pop();
-        Ok(head.filter(|head| head.checkpoint.id == last.checkpoint.id))
-    }
-
-    /// The tasks on top of a head of which only their subgraphs' threads tell that they have begun.
-    async fn begun(
-        &self,
-        saver: &Arc<dyn Checkpointer>,
-        rebuild: Rebuild<'_>,
-        head: &StepRecord,
-    ) -> Result<BTreeSet<u32>, ThreadError> {
-        let mut begun = BTreeSet::new();
-        for (task, thread) in rebuild.silent_subgraphs(self.records.thread(), head) {
-            let written = saver.steps(&thread, At::Head, 1).await?;
-            if written.iter().any(|head| head.thread == thread) {
-                begun.insert(task);
-            }
-        }
-        Ok(begun)
-    }
-
-    async fn values(
-        &self,
-        saver: &Arc<dyn Checkpointer>,
-        at: CheckpointId,
-    ) -> Result<EventKind, ThreadError> {
-        let loaded = saver.load(self.records.thread(), At::Id(at)).await?;
-        let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(self.records.thread().clone()))?;
-        let (state, _) = state_of(&self.program, &loaded)?;
-        let values = redact::state(&*state, &self.program.schema);
-        Ok(EventKind::Values { step: loaded.checkpoint.step, values })
-    }
-}
-
-/// Gives what a checkpoint tells its places, and leaves out what comes up to the place `after`. What is told only
-/// where it is wanted, and what happened below, has none of its own.
-fn placed(
-    group: Group,
-    checkpoint: CheckpointId,
-    after: Option<i64>,
-) -> VecDeque<(Option<EventPosition>, Told)> {
-    let has_place = |told: &Told| match told {
-        Told::Event(happened) => !matches!(happened.kind, EventKind::Update { .. }),
-        Told::Values { .. } | Told::Below(_) => false,
-    };
-    let places = group.before.iter().filter(|told| has_place(told)).count();
-    let first = -i64::try_from(places).expect("a superstep has fewer tasks");
-    let mut index = first - 1;
-    let all = group.before.into_iter().chain(group.rest).filter_map(|told| {
-        if has_place(&told) {
-            index += 1;
-            let is_new = after.is_none_or(|after| index > after);
-            return is_new.then_some((Some(EventPosition { checkpoint, index }), told));
-        }
-        after.is_none_or(|after| index >= after).then_some((None, told))
-    });
-    all.collect()
 }
 
 impl fmt::Debug for PastEvents {

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 use std::vec::Vec;
 
 use super::view::{View, Views};
+use crate::id::RunId;
 use crate::run::event::{EventKind, Observer, RunEvent};
 
 /// The latest events of one run, for any number of subscribers who come and go. Made by
@@ -84,6 +85,16 @@ impl Subscription {
     #[must_use]
     pub fn view(self, views: impl Into<Views>) -> Self {
         Self { views: views.into(), ..self }
+    }
+
+    /// The run whose feed it is, as far as its events tell.
+    pub(in crate::run) fn run(&self) -> Option<RunId> {
+        self.ring.inner().events.front().map(|event| event.run)
+    }
+
+    /// Whether there has been an event.
+    pub(in crate::run) fn is_begun(&self) -> bool {
+        self.ring.inner().next > 0
     }
 
     /// The next event, or which ones were missed; `None` after the last event of the run.
