@@ -371,3 +371,30 @@ async fn a_subgraph_that_finished_beside_a_question_is_told() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn what_an_input_has_given_up_is_told_before_it() {
+    on_both_savers(|saver| async move {
+        let mut g = StateGraph::<Log, Stage>::new("g");
+        let quick = g.node("quick", mark);
+        let fragile = g.node("fragile", async |stage: Dep<Stage>| {
+            tokio::task::yield_now().await;
+            stage.broken.check("fragile")?;
+            Ok::<_, Smashed>(ran("fragile"))
+        });
+        for node in [quick, fragile] {
+            g.edge(START, node);
+            g.edge(node, END);
+        }
+        let stage = Stage::default();
+        stage.broken.smash("fragile");
+        let (thread, live) = watched(g, &stage, &saver);
+        thread.run(ran("in")).await.expect_err("it is broken");
+        stage.broken.mend("fragile");
+        thread.run(ran("again")).await.expect("all is mended").finished().expect("it ends");
+        let kinds = live.events();
+        assert!(kinds.iter().any(|event| matches!(event.kind, EventKind::RunFailed { .. })));
+        assert_told_again(&kinds, &past(&thread).await);
+    })
+    .await;
+}

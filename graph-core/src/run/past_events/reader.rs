@@ -26,7 +26,8 @@ use crate::run::stream::{View, Views};
 /// - What nodes emitted is told where the run kept it:
 ///   [`Graph::record_events`](crate::run::Graph::record_events).
 /// - On top of the latest checkpoint is told what is unfinished: results, failures, and questions that are open.
-///   It is told again, as a part of its superstep, once that has come to a checkpoint.
+///   It is told again, as a part of its superstep, once that has come to a checkpoint. What is left of a superstep
+///   that an input has given up is told before the run of that input.
 /// - Subgraphs are told with their path, between start and end of their task.
 ///
 /// What is not stored cannot be told:

@@ -1,5 +1,6 @@
 //! From a stored checkpoint to the events that led to it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::vec::Vec;
 
@@ -63,7 +64,12 @@ impl Rebuild<'_> {
         let checkpoint = &record.checkpoint;
         let run = checkpoint.run;
         let before = base.filter(|base| base.checkpoint.run != run);
-        let paused = before.filter(|base| has_paused(base));
+        let is_input = checkpoint.source == Source::Input;
+        let given_up = before.filter(|_| is_input);
+        if let Some(base) = given_up {
+            all.extend(self.unfinished(&record.thread, base, &BTreeSet::new(), Unfinished::GivenUp));
+        }
+        let paused = before.filter(|base| !is_input && has_paused(base));
         if let Some(base) = paused {
             self.pause(base, &record.thread, all);
         }
@@ -79,7 +85,7 @@ impl Rebuild<'_> {
                 all.push(Told::Values { at, happened: start });
             }
         }
-        if checkpoint.source == Source::Input {
+        if is_input {
             return;
         }
         let nodes = checkpoint.tasks.iter().map(|task| task.node.clone()).collect();

@@ -51,6 +51,8 @@ pub(super) enum Unfinished {
     /// Failures, questions and what happened in subgraphs, as the runs before this one have left it: it tells results
     /// itself.
     Before(RunId),
+    /// Everything that is left of a superstep which an input has given up.
+    GivenUp,
     All,
 }
 

@@ -55,7 +55,7 @@ impl Rebuild<'_> {
         silent.collect()
     }
 
-    /// What is unfinished on top of a head, given the tasks whose subgraphs have begun without another trace.
+    /// What is unfinished on top of a head, or was given up there, given the tasks whose subgraphs have begun without another trace.
     pub(super) fn unfinished(
         self,
         thread: &ThreadId,
@@ -71,12 +71,12 @@ impl Rebuild<'_> {
         let moment = Moment { run: checkpoint.run, at_ms: checkpoint.id.unix_ms() };
         let runs = match what {
             Unfinished::Before(run) => Runs::AllBut(run),
-            Unfinished::Nothing | Unfinished::All => Runs::All,
+            Unfinished::Nothing | Unfinished::GivenUp | Unfinished::All => Runs::All,
         };
         let mut failed = None;
         for (at, next) in planned_on(head) {
             let known = Known::of(head, next);
-            let is_left_out = what != Unfinished::All && known.result.is_some();
+            let is_left_out = matches!(what, Unfinished::Before(_)) && known.result.is_some();
             if is_left_out || (!known.is_any() && !begun.contains(&at.task)) {
                 continue;
             }
