@@ -60,6 +60,7 @@ mod encode;
 mod fault;
 mod faults;
 mod file;
+pub mod inspect;
 mod lost;
 mod manifest;
 mod options;

@@ -1,0 +1,257 @@
+//! What differs between two JSON values.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::path::{Path, Segment, text_of};
+
+/// One difference between two values.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// Where. A position in a list is that in the first value for what was removed, and that in the second otherwise.
+    pub path: Path,
+    /// What.
+    #[serde(flatten)]
+    pub edit: Edit,
+}
+
+/// How a place differs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "edit", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Edit {
+    /// It is new.
+    Added {
+        /// Its value.
+        value: Value,
+        /// Its position, in a list.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        at: Option<usize>,
+    },
+    /// It is gone.
+    Removed {
+        /// What it was.
+        value: Value,
+    },
+    /// It has another value.
+    Changed {
+        /// What it was.
+        from: Value,
+        /// What it is.
+        to: Value,
+    },
+    /// The items of this list that are in both stand in another order.
+    Reordered {
+        /// Their ids, in the new order.
+        ids: Vec<Value>,
+    },
+}
+
+/// The differences between two values, in an order in which they can be [applied](apply).
+///
+/// Items of lists are told apart by their `id` where all have one of their own, a text or a number; else by what they
+/// are, with the longest common subsequence standing still.
+#[must_use]
+pub fn diff(from: &Value, to: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    compare(&Path::root(), from, to, &mut found);
+    found
+}
+
+fn compare(path: &Path, from: &Value, to: &Value, found: &mut Vec<Difference>) {
+    match (from, to) {
+        _ if from == to => {}
+        (Value::Object(old), Value::Object(new)) => {
+            let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+            for key in keys {
+                let path = path.then(Segment::Key(key.clone()));
+                match (old.get(key), new.get(key)) {
+                    (Some(old), Some(new)) => compare(&path, old, new, found),
+                    (Some(old), None) => found.push(removed(path, old)),
+                    (None, Some(new)) => found.push(added(path, new, None)),
+                    (None, None) => {}
+                }
+            }
+        }
+        (Value::Array(old), Value::Array(new)) => match (ids(old), ids(new)) {
+            (Some(old_ids), Some(new_ids)) => compare_by_id(path, (old, &old_ids), (new, &new_ids), found),
+            _ => compare_lists(path, old, new, found),
+        },
+        _ => {
+            let edit = Edit::Changed { from: from.clone(), to: to.clone() };
+            found.push(Difference { path: path.clone(), edit });
+        }
+    }
+}
+
+fn added(path: Path, value: &Value, at: Option<usize>) -> Difference {
+    Difference { path, edit: Edit::Added { value: value.clone(), at } }
+}
+
+fn removed(path: Path, value: &Value) -> Difference {
+    Difference { path, edit: Edit::Removed { value: value.clone() } }
+}
+
+/// The ids of a list's items, as paths have them; `None` unless each has one of its own.
+fn ids(items: &[Value]) -> Option<Vec<String>> {
+    let id = |item: &Value| item.get("id").filter(|id| id.is_string() || id.is_number()).map(text_of);
+    let ids: Vec<String> = items.iter().map(id).collect::<Option<_>>()?;
+    let distinct: BTreeSet<&String> = ids.iter().collect();
+    (distinct.len() == ids.len()).then_some(ids)
+}
+
+fn compare_by_id(
+    path: &Path,
+    (old, old_ids): (&[Value], &[String]),
+    (new, new_ids): (&[Value], &[String]),
+    found: &mut Vec<Difference>,
+) {
+    let item = |id: &String| path.then(Segment::Item(id.clone()));
+    let old_at: HashMap<&String, usize> = old_ids.iter().zip(0..).collect();
+    let in_new: BTreeSet<&String> = new_ids.iter().collect();
+    for (value, id) in old.iter().zip(old_ids).filter(|(_, id)| !in_new.contains(id)) {
+        found.push(removed(item(id), value));
+    }
+    let common: Vec<usize> = new_ids.iter().filter_map(|id| old_at.get(id).copied()).collect();
+    if !common.is_sorted() {
+        let ids = common.iter().map(|at| old[*at]["id"].clone()).collect();
+        found.push(Difference { path: path.clone(), edit: Edit::Reordered { ids } });
+    }
+    for (at, (value, id)) in
+        new.iter().zip(new_ids).enumerate().filter(|(_, (_, id))| !old_at.contains_key(id))
+    {
+        found.push(added(item(id), value, Some(at)));
+    }
+    for (value, id) in new.iter().zip(new_ids) {
+        if let Some(at) = old_at.get(id) {
+            compare(&item(id), &old[*at], value, found);
+        }
+    }
+}
+
+fn compare_lists(path: &Path, old: &[Value], new: &[Value], found: &mut Vec<Difference>) {
+    let index = |at: usize| path.then(Segment::Index(at));
+    let (mut gone, mut fresh, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut old_at, mut new_at) = (0, 0);
+    let anchors = common_subsequence(old, new);
+    for (old_end, new_end) in anchors.into_iter().chain([(old.len(), new.len())]) {
+        // What lies between two items that stand still: as many as there are on both sides were changed.
+        let both = (old_end - old_at).min(new_end - new_at);
+        pairs.extend((0..both).map(|n| (old_at + n, new_at + n)));
+        gone.extend(old_at + both..old_end);
+        fresh.extend(new_at + both..new_end);
+        (old_at, new_at) = (old_end + 1, new_end + 1);
+    }
+    found.extend(gone.into_iter().rev().map(|at| removed(index(at), &old[at])));
+    found.extend(fresh.into_iter().map(|at| added(index(at), &new[at], Some(at))));
+    for (old_at, new_at) in pairs {
+        compare(&index(new_at), &old[old_at], &new[new_at], found);
+    }
+}
+
+/// The most comparisons that aligning two lists may take: what is longer is compared position by position.
+const COMPARISONS: usize = 1 << 20;
+
+/// The positions of the items that both lists have in the same order.
+fn common_subsequence(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
+    let before = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+    let (old_rest, new_rest) = (&old[before..], &new[before..]);
+    let same_end = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(old, new)| old == new);
+    let after = same_end.count();
+    let (old_mid, new_mid) = (&old_rest[..old_rest.len() - after], &new_rest[..new_rest.len() - after]);
+    let mut common: Vec<(usize, usize)> = (0..before).map(|at| (at, at)).collect();
+    if old_mid.len().saturating_mul(new_mid.len()) <= COMPARISONS {
+        common.extend(longest(old_mid, new_mid).into_iter().map(|(old, new)| (old + before, new + before)));
+    }
+    common.extend((0..after).map(|at| (old.len() - after + at, new.len() - after + at)));
+    common
+}
+
+/// The longest common subsequence, by the textbook's table.
+fn longest(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
+    let width = new.len() + 1;
+    // lengths[o * width + n]: of the subsequence of old[o..] and new[n..].
+    let mut lengths = vec![0u32; (old.len() + 1) * width];
+    let same: Vec<bool> = old.iter().flat_map(|old| new.iter().map(move |new| old == new)).collect();
+    for o in (0..old.len()).rev() {
+        for n in (0..new.len()).rev() {
+            lengths[o * width + n] = if same[o * new.len() + n] {
+                lengths[(o + 1) * width + n + 1] + 1
+            } else {
+                lengths[(o + 1) * width + n].max(lengths[o * width + n + 1])
+            };
+        }
+    }
+    let (mut o, mut n, mut common) = (0, 0, Vec::new());
+    while o < old.len() && n < new.len() {
+        if same[o * new.len() + n] {
+            common.push((o, n));
+            (o, n) = (o + 1, n + 1);
+        } else if lengths[(o + 1) * width + n] >= lengths[o * width + n + 1] {
+            o += 1;
+        } else {
+            n += 1;
+        }
+    }
+    common
+}
+
+/// A difference does not fit the value that it is applied to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the difference at {path} does not fit the value")]
+pub struct ApplyError {
+    /// Where.
+    pub path: Path,
+}
+
+/// Applies differences, in order: those between two values make the second of the first.
+///
+/// # Errors
+/// When a difference does not fit. The value may then have been changed in part.
+pub fn apply(value: &mut Value, differences: &[Difference]) -> Result<(), ApplyError> {
+    for Difference { path, edit } in differences {
+        apply_one(value, path, edit).ok_or_else(|| ApplyError { path: path.clone() })?;
+    }
+    Ok(())
+}
+
+fn apply_one(value: &mut Value, path: &Path, edit: &Edit) -> Option<()> {
+    match edit {
+        Edit::Changed { to, .. } => *path.get_mut(value)? = to.clone(),
+        Edit::Reordered { ids } => {
+            let items = path.get_mut(value)?.as_array_mut()?;
+            let place = |item: &Value| ids.iter().position(|id| Some(id) == item.get("id"));
+            (items.len() == ids.len()).then_some(())?;
+            items.sort_by_key(place);
+        }
+        Edit::Added { value: new, at } => {
+            let (last, around) = path.segments().split_last()?;
+            match (Path::from_iter(around.iter().cloned()).get_mut(value)?, last, at) {
+                (Value::Array(items), _, Some(at)) if *at <= items.len() => items.insert(*at, new.clone()),
+                (Value::Object(members), Segment::Key(key), None) => {
+                    members.insert(key.clone(), new.clone());
+                }
+                _ => return None,
+            }
+        }
+        Edit::Removed { .. } => {
+            let (last, around) = path.segments().split_last()?;
+            match (Path::from_iter(around.iter().cloned()).get_mut(value)?, last) {
+                (Value::Array(items), _) => {
+                    let at = last.index_in(items)?;
+                    items.remove(at);
+                }
+                (Value::Object(members), Segment::Key(key)) => {
+                    members.remove(key)?;
+                }
+                _ => return None,
+            }
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests;

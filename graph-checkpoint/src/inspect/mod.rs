@@ -1,0 +1,9 @@
+//! What happened to a thread: pure functions over its checkpoints, which read no file.
+
+mod bisect;
+mod diff;
+mod path;
+
+pub use bisect::{Bisection, Found, Search, bisect};
+pub use diff::{ApplyError, Difference, Edit, apply, diff};
+pub use path::{Path, PathError, Segment};

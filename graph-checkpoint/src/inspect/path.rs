@@ -1,0 +1,311 @@
+//! Places inside a JSON value.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+/// A place inside a JSON value: `draft`, `facts[2].text`, `notes[id="a"].done`, `["a key"].b`. The whole value is `.`.
+///
+/// A JSON pointer, `/facts/2/text`, is read too.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Path(Vec<Segment>);
+
+/// One step into a JSON value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Segment {
+    /// Into an object; into a list where it is a number.
+    Key(String),
+    /// Into a list, by position.
+    Index(usize),
+    /// Into a list, to the item whose `id` this is, as JSON text.
+    Item(String),
+}
+
+/// A text is no path.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is no path: {expected} is expected at character {at}")]
+pub struct PathError {
+    /// The text.
+    pub text: String,
+    /// Where, in characters from 0.
+    pub at: usize,
+    /// What is missing there.
+    pub expected: &'static str,
+}
+
+impl Path {
+    /// The whole value.
+    #[must_use]
+    pub const fn root() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The steps.
+    #[must_use]
+    pub fn segments(&self) -> &[Segment] {
+        &self.0
+    }
+
+    /// The place one step further in.
+    #[must_use]
+    pub fn then(&self, segment: Segment) -> Self {
+        let mut further = self.0.clone();
+        further.push(segment);
+        Self(further)
+    }
+
+    /// What is there.
+    #[must_use]
+    pub fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        self.0.iter().try_fold(value, |value, segment| segment.get(value))
+    }
+
+    pub(super) fn get_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+        self.0.iter().try_fold(value, |value, segment| match (value, segment) {
+            (Value::Array(items), _) => {
+                let at = segment.index_in(items)?;
+                items.get_mut(at)
+            }
+            (Value::Object(members), Segment::Key(key)) => members.get_mut(key),
+            _ => None,
+        })
+    }
+
+    /// Whether this place is `other` or lies within it.
+    #[must_use]
+    pub fn is_within(&self, other: &Self) -> bool {
+        self.0.starts_with(&other.0)
+    }
+}
+
+impl Segment {
+    /// The position of this step in a list.
+    pub(super) fn index_in(&self, items: &[Value]) -> Option<usize> {
+        let index = match self {
+            Self::Index(index) => *index,
+            Self::Key(key) => key.parse().ok()?,
+            Self::Item(id) => {
+                items.iter().position(|item| item.get("id").is_some_and(|held| text_of(held) == *id))?
+            }
+        };
+        (index < items.len()).then_some(index)
+    }
+
+    fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        match (value, self) {
+            (Value::Array(items), _) => items.get(self.index_in(items)?),
+            (Value::Object(members), Self::Key(key)) => members.get(key),
+            _ => None,
+        }
+    }
+}
+
+/// An id, as a path has it.
+pub(super) fn text_of(id: &Value) -> String {
+    id.to_string()
+}
+
+impl FromIterator<Segment> for Path {
+    fn from_iter<I: IntoIterator<Item = Segment>>(segments: I) -> Self {
+        Self(segments.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str(".");
+        }
+        for (position, segment) in self.0.iter().enumerate() {
+            match segment {
+                Segment::Key(key) if is_bare(key) && position == 0 => f.write_str(key)?,
+                Segment::Key(key) if is_bare(key) => write!(f, ".{key}")?,
+                Segment::Key(key) => write!(f, "[{}]", Value::from(key.as_str()))?,
+                Segment::Index(index) => write!(f, "[{index}]")?,
+                Segment::Item(id) => write!(f, "[id={id}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Path {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Whether a key is written without quotes.
+fn is_bare(key: &str) -> bool {
+    !key.is_empty() && !key.starts_with('/') && key.chars().all(is_word)
+}
+
+fn is_word(c: char) -> bool {
+    !matches!(c, '.' | '[' | ']' | '"' | '=') && !c.is_whitespace() && !c.is_control()
+}
+
+impl FromStr for Path {
+    type Err = PathError;
+
+    fn from_str(text: &str) -> Result<Self, PathError> {
+        if let Some(pointer) = text.strip_prefix('/') {
+            let unescaped = |key: &str| key.replace("~1", "/").replace("~0", "~");
+            return Ok(pointer.split('/').map(|key| Segment::Key(unescaped(key))).collect());
+        }
+        if text == "." {
+            return Ok(Self::root());
+        }
+        Parser { text, rest: text }.path()
+    }
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    rest: &'t str,
+}
+
+impl<'t> Parser<'t> {
+    fn path(mut self) -> Result<Path, PathError> {
+        let mut segments = Vec::new();
+        if !self.rest.starts_with('[') {
+            segments.push(Segment::Key(self.word()?));
+        }
+        while !self.rest.is_empty() {
+            if self.take(".") {
+                segments.push(Segment::Key(self.word()?));
+            } else if self.take("[") {
+                segments.push(self.bracketed()?);
+            } else {
+                return Err(self.expected("`.` or `[`"));
+            }
+        }
+        Ok(Path(segments))
+    }
+
+    fn bracketed(&mut self) -> Result<Segment, PathError> {
+        let segment = if self.take("id=") {
+            Segment::Item(self.id()?)
+        } else if self.rest.starts_with('"') {
+            match self.json()? {
+                Value::String(key) => Segment::Key(key),
+                _ => return Err(self.expected("a key")),
+            }
+        } else {
+            let digits = self.until(|c| !c.is_ascii_digit());
+            Segment::Index(digits.parse().map_err(|_| self.expected("a position, \"a key\" or id=…"))?)
+        };
+        match self.take("]") {
+            true => Ok(segment),
+            false => Err(self.expected("`]`")),
+        }
+    }
+
+    /// An id as JSON, or as a bare word.
+    fn id(&mut self) -> Result<String, PathError> {
+        if self.rest.starts_with('"') {
+            return Ok(self.json()?.to_string());
+        }
+        let word = self.until(|c| c == ']');
+        if word.is_empty() {
+            return Err(self.expected("an id"));
+        }
+        let number = serde_json::from_str(word).ok().filter(Value::is_number);
+        Ok(number.unwrap_or_else(|| word.into()).to_string())
+    }
+
+    /// A quoted text.
+    fn json(&mut self) -> Result<Value, PathError> {
+        let mut values = serde_json::Deserializer::from_str(self.rest).into_iter();
+        match values.next() {
+            Some(Ok(value)) => {
+                self.rest = &self.rest[values.byte_offset()..];
+                Ok(value)
+            }
+            _ => Err(self.expected("a closing quote")),
+        }
+    }
+
+    fn word(&mut self) -> Result<String, PathError> {
+        match self.until(|c| !is_word(c)) {
+            "" => Err(self.expected("a key")),
+            word => Ok(word.to_owned()),
+        }
+    }
+
+    fn until(&mut self, end: impl Fn(char) -> bool) -> &'t str {
+        let (taken, rest) = self.rest.split_at(self.rest.find(end).unwrap_or(self.rest.len()));
+        self.rest = rest;
+        taken
+    }
+
+    fn take(&mut self, prefix: &str) -> bool {
+        self.rest.strip_prefix(prefix).map(|rest| self.rest = rest).is_some()
+    }
+
+    fn expected(&self, expected: &'static str) -> PathError {
+        let at = self.text.chars().count() - self.rest.chars().count();
+        PathError { text: self.text.to_owned(), at, expected }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn path(text: &str) -> Path {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_path_leads_into_objects_and_lists() {
+        let value = json!({"facts": [{"text": "a"}, {"text": "b"}], "a.b": {"": 1}, "notes": [{"id": 7, "x": 1}, {"id": "7"}]});
+        let at = |text: &str| path(text).get(&value).cloned();
+        assert_eq!(at("."), Some(value.clone()));
+        assert_eq!(at("facts[1].text"), Some(json!("b")));
+        assert_eq!(at("/facts/1/text"), Some(json!("b")));
+        assert_eq!(at(r#"["a.b"][""]"#), Some(json!(1)));
+        assert_eq!(at("/a.b/"), Some(json!(1)));
+        assert_eq!(at("notes[id=7].x"), Some(json!(1)));
+        assert_eq!(at(r#"notes[id="7"].x"#), None);
+        assert_eq!(at("facts[2]"), None);
+        assert_eq!(at("facts.text"), None);
+        assert_eq!(at("nothing"), None);
+    }
+
+    #[test]
+    fn what_is_no_path_is_said_with_the_place() {
+        let error = |text: &str| text.parse::<Path>().unwrap_err().to_string();
+        assert_eq!(error("a..b"), r#""a..b" is no path: a key is expected at character 2"#);
+        assert_eq!(
+            error("a[x]"),
+            r#""a[x]" is no path: a position, "a key" or id=… is expected at character 2"#
+        );
+        assert_eq!(error("ä[1"), r#""ä[1" is no path: `]` is expected at character 3"#);
+        assert_eq!(error(r#"["a"#), r#""[\"a" is no path: a closing quote is expected at character 1"#);
+        assert_eq!(error("a]"), r#""a]" is no path: `.` or `[` is expected at character 1"#);
+        assert_eq!(error(""), r#""" is no path: a key is expected at character 0"#);
+    }
+
+    fn segments() -> impl Strategy<Value = Segment> {
+        prop_oneof![
+            any::<String>().prop_map(Segment::Key),
+            "[a-z]{1,4}".prop_map(Segment::Key),
+            any::<usize>().prop_map(Segment::Index),
+            any::<i64>().prop_map(|id| Segment::Item(id.to_string())),
+            any::<String>().prop_map(|id| Segment::Item(Value::from(id).to_string())),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_path_reads_as_it_is_written(segments in proptest::collection::vec(segments(), 0..5)) {
+            let path: Path = segments.into_iter().collect();
+            prop_assert_eq!(path.to_string().parse::<Path>().unwrap(), path);
+        }
+    }
+}
