@@ -133,21 +133,52 @@ fn compare_by_id(
 
 fn compare_lists(path: &Path, old: &[Value], new: &[Value], found: &mut Vec<Difference>) {
     let index = |at: usize| path.then(Segment::Index(at));
-    let (mut gone, mut fresh, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut old_at, mut new_at) = (0, 0);
-    let anchors = common_subsequence(old, new);
-    for (old_end, new_end) in anchors.into_iter().chain([(old.len(), new.len())]) {
-        // What lies between two items that stand still: as many as there are on both sides were changed.
-        let both = (old_end - old_at).min(new_end - new_at);
-        pairs.extend((0..both).map(|n| (old_at + n, new_at + n)));
-        gone.extend(old_at + both..old_end);
-        fresh.extend(new_at + both..new_end);
-        (old_at, new_at) = (old_end + 1, new_end + 1);
-    }
+    let Alignment { gone, fresh, pairs } = Alignment::of(old, new);
     found.extend(gone.into_iter().rev().map(|at| removed(index(at), &old[at])));
     found.extend(fresh.into_iter().map(|at| added(index(at), &new[at], Some(at))));
     for (old_at, new_at) in pairs {
         compare(&index(new_at), &old[old_at], &new[new_at], found);
+    }
+}
+
+/// The items of two lists that are taken for the same, by position in both.
+pub(super) fn aligned(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
+    match (ids(old), ids(new)) {
+        (Some(old_ids), Some(new_ids)) => {
+            let old_at: HashMap<&String, usize> = old_ids.iter().zip(0..).collect();
+            new_ids.iter().zip(0..).filter_map(|(id, at)| Some((*old_at.get(id)?, at))).collect()
+        }
+        _ => Alignment::of(old, new).pairs,
+    }
+}
+
+/// Which items of two lists belong together, by what they are.
+struct Alignment {
+    /// Those of the first list that are not in the second.
+    gone: Vec<usize>,
+    /// Those of the second list that are not in the first.
+    fresh: Vec<usize>,
+    /// Those in both, as they were or changed.
+    pairs: Vec<(usize, usize)>,
+}
+
+impl Alignment {
+    fn of(old: &[Value], new: &[Value]) -> Self {
+        let (mut gone, mut fresh, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut old_at, mut new_at) = (0, 0);
+        let end = (old.len(), new.len());
+        for (old_same, new_same) in common_subsequence(old, new).into_iter().chain([end]) {
+            // What lies between two items that stand still: as many as there are on both sides were changed.
+            let both = (old_same - old_at).min(new_same - new_at);
+            pairs.extend((0..both).map(|n| (old_at + n, new_at + n)));
+            gone.extend(old_at + both..old_same);
+            fresh.extend(new_at + both..new_same);
+            if (old_same, new_same) != end {
+                pairs.push((old_same, new_same));
+            }
+            (old_at, new_at) = (old_same + 1, new_same + 1);
+        }
+        Self { gone, fresh, pairs }
     }
 }
 
