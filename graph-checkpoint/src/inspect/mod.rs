@@ -3,12 +3,16 @@
 mod bisect;
 mod blame;
 mod diff;
+mod lineage;
 #[cfg(test)]
 mod material;
 mod owned;
 mod path;
+mod why;
 
 pub use bisect::{Bisection, Found, Search, bisect};
 pub use blame::{Author, Blame, blame};
 pub use diff::{ApplyError, Difference, Edit, apply, diff};
+pub use lineage::{Row, lanes};
 pub use path::{Path, PathError, Segment};
+pub use why::{NotPlanned, Reason, Via, Why, WhyStep, why};

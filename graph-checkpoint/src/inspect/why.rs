@@ -1,0 +1,288 @@
+//! Why a task ran: what led to it, back to the input.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+use superstep_core::checkpoint::{Cause, NextTask, StepRecord};
+use superstep_core::id::{CheckpointId, NodeName};
+
+/// What led to a task, newest first: the task itself, what planned it, what planned that, back to the input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Why {
+    /// One entry for each superstep on the way.
+    pub steps: Vec<WhyStep>,
+}
+
+/// The tasks of one superstep that led to what is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WhyStep {
+    /// The step of their superstep.
+    pub step: i64,
+    /// The checkpoint on which they were planned.
+    pub planned_on: CheckpointId,
+    /// The tasks.
+    pub tasks: Vec<Reason>,
+}
+
+/// Why one task was planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    /// The task's position in its superstep.
+    pub task: u32,
+    /// Its node.
+    pub node: NodeName,
+    /// What led to it.
+    pub by: Vec<Via>,
+}
+
+/// One way on which something led to a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "via", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Via {
+    /// The input of a run.
+    Input,
+    /// A plain edge from this task.
+    Edge {
+        /// The task, in the superstep before.
+        task: u32,
+        /// Its node.
+        node: NodeName,
+    },
+    /// A decision of this task: its route, or a branch.
+    Decision {
+        /// The task, in the superstep before.
+        task: u32,
+        /// Its node.
+        node: NodeName,
+        /// The case of its route, where it has one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        case: Option<String>,
+    },
+    /// A join that this task completed.
+    Join {
+        /// The task, in the superstep before.
+        task: u32,
+        /// Its node.
+        node: NodeName,
+    },
+    /// An item of an `each` of this task.
+    Each {
+        /// The task, in the superstep before.
+        task: u32,
+        /// Its node.
+        node: NodeName,
+        /// The case of its route, where it has one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        case: Option<String>,
+        /// The position of the item among those that the task sent.
+        index: u32,
+    },
+    /// A deferred node whose turn had come: these led to it, in this superstep or in earlier ones.
+    Deferred {
+        /// The nodes.
+        nodes: Vec<NodeName>,
+    },
+    /// An edit, which planned it without running anything.
+    Edit,
+}
+
+impl Via {
+    /// The task of the superstep before that it names.
+    fn task(&self) -> Option<u32> {
+        match self {
+            Self::Edge { task, .. }
+            | Self::Decision { task, .. }
+            | Self::Join { task, .. }
+            | Self::Each { task, .. } => Some(*task),
+            Self::Input | Self::Deferred { .. } | Self::Edit => None,
+        }
+    }
+}
+
+/// Nothing of this name ran in the superstep, and nothing is next.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("node {node:?} neither ran in the superstep of checkpoint {checkpoint} nor is next there; {}", known(.nodes))]
+pub struct NotPlanned {
+    /// The node.
+    pub node: NodeName,
+    /// The checkpoint.
+    pub checkpoint: CheckpointId,
+    /// The nodes that did or are.
+    pub nodes: Vec<NodeName>,
+}
+
+fn known(nodes: &[NodeName]) -> String {
+    match nodes {
+        [] => "no node did or is".into(),
+        nodes => format!(
+            "these did or are: {}",
+            nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        ),
+    }
+}
+
+/// Tells what led to `node` at the newest of `steps`, a checkpoint and its whole past, newest first: to its tasks that are
+/// next there, or else to those that ran in the checkpoint's superstep.
+///
+/// # Errors
+/// When the node neither is next nor ran.
+pub fn why(steps: &[StepRecord], node: &NodeName) -> Result<Why, NotPlanned> {
+    let Some(newest) = steps.first() else { return Ok(Why { steps: Vec::new() }) };
+    let of_node = |step: &StepRecord| -> Vec<u32> {
+        let tasks = (0..).zip(&step.checkpoint.frontier.tasks);
+        tasks.filter(|(_, task)| task.node == *node).map(|(position, _)| position).collect()
+    };
+    let planned = (0..steps.len().min(2)).find(|at| !of_node(&steps[*at]).is_empty());
+    let Some(first) = planned else {
+        let checkpoint = &newest.checkpoint;
+        let mut nodes: Vec<NodeName> = checkpoint.tasks.iter().map(|task| task.node.clone()).collect();
+        nodes.extend(checkpoint.frontier.nodes().cloned());
+        nodes.dedup();
+        return Err(NotPlanned { node: node.clone(), checkpoint: checkpoint.id, nodes });
+    };
+    let mut wanted = of_node(&steps[first]);
+    let mut found = Vec::new();
+    for step in &steps[first..] {
+        let tasks: Vec<Reason> = wanted
+            .iter()
+            .filter_map(|position| {
+                let next = step.checkpoint.frontier.tasks.get(*position as usize)?;
+                Some(Reason { task: *position, node: next.node.clone(), by: ways(step, next) })
+            })
+            .collect();
+        if tasks.is_empty() {
+            break;
+        }
+        let before: BTreeMap<u32, ()> =
+            tasks.iter().flat_map(|reason| &reason.by).filter_map(Via::task).map(|task| (task, ())).collect();
+        wanted = before.into_keys().collect();
+        found.push(WhyStep { step: step.checkpoint.step + 1, planned_on: step.checkpoint.id, tasks });
+    }
+    Ok(Why { steps: found })
+}
+
+/// The ways that led to a task which is next at `step`.
+fn ways(step: &StepRecord, next: &NextTask) -> Vec<Via> {
+    let ran = &step.checkpoint.tasks;
+    let task = |position: u32| ran.get(position as usize).map(|task| (position, task));
+    let case =
+        |task: &superstep_core::checkpoint::TaskRecord| task.route.as_ref().map(|route| route.case.clone());
+    match &next.cause {
+        Cause::Input => vec![Via::Input],
+        Cause::Tasks(positions) | Cause::Join(positions) if ran.is_empty() && !positions.is_empty() => {
+            vec![Via::Edit]
+        }
+        Cause::Tasks(positions) => {
+            let ways = positions.iter().copied().filter_map(task).map(|(position, task)| {
+                let node = task.node.clone();
+                match task.targets.contains(&next.node) {
+                    true => Via::Decision { task: position, node, case: case(task) },
+                    false => Via::Edge { task: position, node },
+                }
+            });
+            ways.collect()
+        }
+        Cause::Join(positions) => {
+            let tasks = positions.iter().copied().filter_map(task);
+            tasks.map(|(position, task)| Via::Join { task: position, node: task.node.clone() }).collect()
+        }
+        Cause::Each { by, index } => {
+            let way = task(*by).map(|(position, task)| Via::Each {
+                task: position,
+                node: task.node.clone(),
+                case: case(task),
+                index: *index,
+            });
+            way.into_iter().collect()
+        }
+        Cause::Deferred(nodes) => vec![Via::Deferred { nodes: nodes.clone() }],
+    }
+}
+
+impl fmt::Display for Via {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decided =
+            |case: &Option<String>| case.as_ref().map(|case| format!(" → {case}")).unwrap_or_default();
+        match self {
+            Self::Input => f.write_str("the input"),
+            Self::Edge { node, .. } => write!(f, "an edge from {node}"),
+            Self::Decision { node, case: Some(case), .. } => write!(f, "the route {node} → {case}"),
+            Self::Decision { node, case: None, .. } => write!(f, "a branch of {node}"),
+            Self::Join { node, .. } => write!(f, "a join that {node} completed"),
+            Self::Each { node, case, index, .. } => write!(f, "item {index} of {node}{}", decided(case)),
+            Self::Deferred { nodes } => {
+                let names: Vec<&str> = nodes.iter().map(NodeName::as_str).collect();
+                write!(f, "its turn after {}", names.join(", "))
+            }
+            Self::Edit => f.write_str("an edit"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use superstep_core::checkpoint::{Positions, RouteRecord};
+    use superstep_core::state::Json;
+
+    use super::*;
+    use crate::inspect::material::past;
+
+    /// Each step as a line.
+    fn lines(steps: &[StepRecord], node: &str) -> Vec<String> {
+        let why = why(steps, &node.into()).unwrap();
+        let reason = |reason: &Reason| {
+            let by: Vec<String> = reason.by.iter().map(ToString::to_string).collect();
+            format!("{} by {}", reason.node, by.join(" and "))
+        };
+        let line = |step: &WhyStep| step.tasks.iter().map(reason).collect::<Vec<_>>().join("; ");
+        why.steps.iter().map(|step| format!("{}: {}", step.step, line(step))).collect()
+    }
+
+    #[test]
+    fn what_led_to_a_task_is_told_back_to_the_input() {
+        let steps = past(&[vec![("a", vec![])], vec![("b", vec![]), ("c", vec![])], vec![("d", vec![])]]);
+        assert_eq!(
+            lines(&steps, "d"),
+            [
+                "2: d by an edge from b and an edge from c",
+                "1: b by an edge from a; c by an edge from a",
+                "0: a by the input"
+            ]
+        );
+        // At the checkpoint before d ran it is next.
+        assert_eq!(lines(&steps[1..], "d").len(), 3);
+        assert_eq!(lines(&steps[1..], "b"), ["1: b by an edge from a", "0: a by the input"]);
+    }
+
+    #[test]
+    fn routes_joins_and_items_are_named() {
+        let mut steps = past(&[vec![("a", vec![])], vec![("b", vec![]), ("b", vec![])], vec![("d", vec![])]]);
+        let a = &mut steps[2].checkpoint.tasks[0];
+        a.route = Some(RouteRecord { case: "Each".into(), value: Json::null() });
+        a.targets = vec!["b".into()];
+        for (index, next) in (0..).zip(&mut steps[2].checkpoint.frontier.tasks) {
+            next.cause = Cause::Each { by: 0, index };
+        }
+        steps[1].checkpoint.frontier.tasks[0].cause = Cause::Join(Positions::from_slice(&[1]));
+        assert_eq!(
+            lines(&steps, "d"),
+            ["2: d by a join that b completed", "1: b by item 1 of a → Each", "0: a by the input"]
+        );
+        let a = &mut steps[2].checkpoint.frontier.tasks;
+        a.iter_mut().for_each(|next| next.cause = Cause::Tasks(Positions::from_slice(&[0])));
+        assert_eq!(lines(&steps, "d")[1], "1: b by the route a → Each");
+        steps[2].checkpoint.tasks[0].route = None;
+        assert_eq!(lines(&steps, "d")[1], "1: b by a branch of a");
+        steps[1].checkpoint.frontier.tasks[0].cause = Cause::Deferred(vec!["a".into(), "b".into()]);
+        assert_eq!(lines(&steps, "d"), ["2: d by its turn after a, b"]);
+    }
+
+    #[test]
+    fn a_node_that_did_not_run_is_told_with_those_that_did() {
+        let steps = past(&[vec![("a", vec![])], vec![("b", vec![])]]);
+        let error = why(&steps[1..], &"x".into()).unwrap_err().to_string();
+        assert!(error.ends_with("nor is next there; these did or are: a, b"), "{error}");
+    }
+}
