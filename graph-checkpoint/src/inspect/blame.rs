@@ -1,5 +1,7 @@
 //! Who last wrote each part of a value.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::Value;
 use superstep_core::checkpoint::{Source, StepRecord};
@@ -7,7 +9,8 @@ use superstep_core::id::{CheckpointId, NodeName};
 use superstep_core::state::{CodecError, FieldId, Logged, Op};
 
 use super::owned::Owned;
-use super::path::{Path, Segment};
+use super::path::Path;
+use super::walk::Walk;
 
 /// A part of a value, and who made it what it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -40,56 +43,32 @@ pub struct Author {
 /// When a stored operation does not fit the value that it was applied to.
 pub fn blame(steps: &[StepRecord], path: &Path) -> Result<Vec<Blame>, CodecError> {
     let Some(newest) = steps.first() else { return Ok(Vec::new()) };
-    let mut blamed = Vec::new();
-    for (id, field) in newest.schema.ids().zip(&newest.schema.fields) {
-        let here = Path::from_iter([Segment::Key(field.name.clone())]);
-        if !here.is_within(path) && !path.is_within(&here) {
-            continue;
-        }
-        let Some((authors, owned)) = owned(steps, id)? else { continue };
-        let inner: Path = path.segments().iter().skip(1).cloned().collect();
-        if let Some((owned, at)) = owned.find(&inner, here) {
-            let mut parts = Vec::new();
-            owned.parts(at, &mut parts);
-            let parts = parts.into_iter().map(|(path, owned)| Blame {
-                path,
-                value: owned.value(),
-                author: authors[owned.by].clone(),
-            });
-            blamed.extend(parts);
-        }
-    }
-    Ok(blamed)
-}
-
-/// The value of a field with the authors of its parts; `None` when nothing wrote it.
-fn owned(steps: &[StepRecord], field: FieldId) -> Result<Option<(Vec<Author>, Owned)>, CodecError> {
-    let (mut authors, mut value): (Vec<Author>, Option<Owned>) = (Vec::new(), None);
-    for (step, field) in era(steps, field).into_iter().rev() {
-        let changes = step.checkpoint.changes.iter().filter(|change| change.field == field);
-        for op in changes.flat_map(|change| &change.ops) {
-            let author = author(step, field, op);
+    let (mut walk, mut authors) = (Walk::under(Arc::clone(&newest.schema)), Vec::new());
+    let mut owned = Owned::new(walk.state(), 0);
+    for step in steps.iter().rev() {
+        for written in walk.step(step)? {
+            let author = author(step, written.field, written.op);
             if authors.last() != Some(&author) {
                 authors.push(author);
             }
-            value = Owned::apply(value, op, authors.len() - 1)?;
+            for difference in &written.differences {
+                let fits = owned.apply(difference, authors.len() - 1);
+                fits.expect("the walk applied it to the same value");
+            }
         }
     }
-    Ok(value.map(|value| (authors, value)))
-}
-
-/// The steps in which a field was there, newest first, with its id in each.
-fn era(steps: &[StepRecord], mut field: FieldId) -> Vec<(&StepRecord, FieldId)> {
-    let mut found: Vec<(&StepRecord, FieldId)> = Vec::new();
-    for step in steps {
-        if let Some((newer, _)) = found.last().filter(|(newer, _)| newer.schema != step.schema) {
-            let carried = newer.schema.carried_from(&step.schema);
-            let Some(older) = step.schema.ids().find(|id| carried[id.index()] == Some(field)) else { break };
-            field = older;
-        }
-        found.push((step, field));
+    let mut parts = Vec::new();
+    match (owned.find(path), path.segments()) {
+        (Some(state), []) => state.inner_parts(path, &mut parts),
+        (Some(part), _) => part.parts(path.clone(), &mut parts),
+        (None, _) => {}
     }
-    found
+    let blamed = parts.into_iter().map(|(path, owned)| Blame {
+        path,
+        value: owned.value(),
+        author: authors[owned.by].clone(),
+    });
+    Ok(blamed.collect())
 }
 
 fn author(step: &StepRecord, field: FieldId, op: &Op) -> Author {

@@ -49,6 +49,14 @@ pub enum Edit {
     },
 }
 
+impl Difference {
+    /// The same difference of a value that is itself at `place`.
+    pub(super) fn below(self, place: &Path) -> Self {
+        let path = place.segments().iter().chain(self.path.segments()).cloned().collect();
+        Self { path, ..self }
+    }
+}
+
 /// The differences between two values, in an order in which they can be [applied](apply).
 ///
 /// Items of lists are told apart by their `id` where all have one of their own, a text or a number; else by what they
@@ -138,17 +146,6 @@ fn compare_lists(path: &Path, old: &[Value], new: &[Value], found: &mut Vec<Diff
     found.extend(fresh.into_iter().map(|at| added(index(at), &new[at], Some(at))));
     for (old_at, new_at) in pairs {
         compare(&index(new_at), &old[old_at], &new[new_at], found);
-    }
-}
-
-/// The items of two lists that are taken for the same, by position in both.
-pub(super) fn aligned(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
-    match (ids(old), ids(new)) {
-        (Some(old_ids), Some(new_ids)) => {
-            let old_at: HashMap<&String, usize> = old_ids.iter().zip(0..).collect();
-            new_ids.iter().zip(0..).filter_map(|(id, at)| Some((*old_at.get(id)?, at))).collect()
-        }
-        _ => Alignment::of(old, new).pairs,
     }
 }
 

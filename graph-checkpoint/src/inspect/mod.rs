@@ -8,6 +8,7 @@ mod lineage;
 mod material;
 mod owned;
 mod path;
+mod walk;
 mod why;
 
 pub use bisect::{Bisection, Found, Search, bisect};
@@ -15,4 +16,5 @@ pub use blame::{Author, Blame, blame};
 pub use diff::{ApplyError, Difference, Edit, apply, diff};
 pub use lineage::{Row, lanes};
 pub use path::{Path, PathError, Segment};
+pub use walk::{Walk, Written};
 pub use why::{NotPlanned, Reason, Via, Why, WhyStep, why};

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use serde_json::Value;
-use superstep_core::state::{CodecError, Op};
 
-use super::diff::aligned;
+use super::diff::{Difference, Edit};
 use super::path::{Path, Segment, text_of};
 
 /// A value, and for each part of it who made it what it is.
@@ -26,13 +24,13 @@ enum Node {
 
 impl Owned {
     /// A value that is new.
-    fn new(value: Value, by: usize) -> Self {
+    pub(super) fn new(value: &Value, by: usize) -> Self {
         let node = match value {
-            Value::Array(items) => Node::List(items.into_iter().map(|item| Self::new(item, by)).collect()),
+            Value::Array(items) => Node::List(items.iter().map(|item| Self::new(item, by)).collect()),
             Value::Object(members) => {
-                Node::Object(members.into_iter().map(|(key, value)| (key, Self::new(value, by))).collect())
+                Node::Object(members.iter().map(|(key, value)| (key.clone(), Self::new(value, by))).collect())
             }
-            leaf => Node::Leaf(leaf),
+            leaf => Node::Leaf(leaf.clone()),
         };
         Self { by, node }
     }
@@ -47,142 +45,58 @@ impl Owned {
         }
     }
 
-    /// The value after a logged operation.
-    pub(super) fn apply(value: Option<Self>, op: &Op, by: usize) -> Result<Option<Self>, CodecError> {
-        let list = || Self { by, node: Node::List(Vec::new()) };
-        let object = || Self { by, node: Node::Object(BTreeMap::new()) };
-        Ok(Some(match op {
-            Op::Set(new) => {
-                let new: Value = new.decode()?;
-                match value {
-                    Some(old) => old.rewritten(new, by),
-                    None => Self::new(new, by),
-                }
-            }
-            Op::Extend(items) => value.unwrap_or_else(list).with_items(by, |held| {
-                held.extend(items.decode::<Vec<Value>>()?.into_iter().map(|item| Self::new(item, by)));
-                Ok(())
-            })?,
-            Op::SetAdd(items) => value.unwrap_or_else(list).with_items(by, |held| {
-                for item in items.decode::<Vec<Value>>()? {
-                    if held.iter().all(|held| held.value() != item) {
-                        held.push(Self::new(item, by));
-                    }
-                }
-                Ok(())
-            })?,
-            Op::SetRemove(items) => value.unwrap_or_else(list).with_items(by, |held| {
-                let gone: Vec<Value> = items.decode()?;
-                held.retain(|held| !gone.contains(&held.value()));
-                Ok(())
-            })?,
-            Op::Keyed(rows) => value.unwrap_or_else(list).with_items(by, |held| {
-                for row in rows.decode::<Vec<Row>>()? {
-                    row.put(held, by);
-                }
-                Ok(())
-            })?,
-            Op::MapPut(entries) => value.unwrap_or_else(object).with_members(by, |held| {
-                for (key, new) in entries.decode::<BTreeMap<String, Value>>()? {
-                    let new = match held.remove(&key) {
-                        Some(old) => old.rewritten(new, by),
-                        None => Self::new(new, by),
-                    };
-                    held.insert(key, new);
-                }
-                Ok(())
-            })?,
-            Op::MapRemove(keys) => value.unwrap_or_else(object).with_members(by, |held| {
-                let gone: BTreeMap<String, Value> = keys.decode()?;
-                held.retain(|key, _| !gone.contains_key(key));
-                Ok(())
-            })?,
-            _ => return Err(CodecError::new(format!("an operation {:?} of a newer version", op.name()))),
-        }))
-    }
-
-    fn with_items(
-        mut self,
-        by: usize,
-        change: impl FnOnce(&mut Vec<Self>) -> Result<(), CodecError>,
-    ) -> Result<Self, CodecError> {
-        let Node::List(items) = &mut self.node else {
-            return Err(CodecError::new("an operation on a list was applied to something else"));
+    /// Takes in a difference that `by` made. `None` when it does not fit.
+    pub(super) fn apply(&mut self, Difference { path, edit }: &Difference, by: usize) -> Option<()> {
+        if let Edit::Changed { to, .. } = edit {
+            *self.at(path.segments())? = Self::new(to, by);
+            return Some(());
+        }
+        let (around, last) = match edit {
+            Edit::Reordered { .. } => (path.segments(), None),
+            _ => path.segments().split_last().map(|(last, around)| (around, Some(last)))?,
         };
-        let before = items.len();
-        change(items)?;
-        if items.len() != before {
-            self.by = by;
-        }
-        Ok(self)
-    }
-
-    fn with_members(
-        mut self,
-        by: usize,
-        change: impl FnOnce(&mut BTreeMap<String, Self>) -> Result<(), CodecError>,
-    ) -> Result<Self, CodecError> {
-        let Node::Object(members) = &mut self.node else {
-            return Err(CodecError::new("an operation on a map was applied to something else"));
-        };
-        let before = members.len();
-        change(members)?;
-        if members.len() != before {
-            self.by = by;
-        }
-        Ok(self)
-    }
-
-    /// The value after an overwrite: parts that are what they were keep their authors.
-    fn rewritten(self, new: Value, by: usize) -> Self {
-        match (self.node, new) {
-            (Node::Leaf(old), new) if old == new => Self { by: self.by, node: Node::Leaf(old) },
-            (Node::Object(mut old), Value::Object(new)) => {
-                let same_keys = old.len() == new.len() && new.keys().all(|key| old.contains_key(key));
-                let rewrite = |(key, new): (String, Value)| {
-                    let member = match old.remove(&key) {
-                        Some(old) => old.rewritten(new, by),
-                        None => Self::new(new, by),
-                    };
-                    (key, member)
-                };
-                let members = new.into_iter().map(rewrite).collect();
-                Self { by: if same_keys { self.by } else { by }, node: Node::Object(members) }
+        let around = self.at(around)?;
+        around.by = by;
+        match (&mut around.node, edit, last) {
+            (Node::List(items), Edit::Reordered { ids }, _) => {
+                let ids: Vec<String> = ids.iter().map(text_of).collect();
+                items.sort_by_key(|item| ids.iter().position(|id| item.id().as_ref() == Some(id)));
             }
-            (Node::List(old), Value::Array(new)) => {
-                let values: Vec<Value> = old.iter().map(Self::value).collect();
-                let pairs = aligned(&values, &new);
-                let same_items =
-                    pairs.len() == old.len() && old.len() == new.len() && pairs.iter().all(|(a, b)| a == b);
-                let mut old: Vec<Option<Self>> = old.into_iter().map(Some).collect();
-                let mut came_from = vec![None; new.len()];
-                pairs.into_iter().for_each(|(from, to)| came_from[to] = Some(from));
-                let items = new.into_iter().zip(came_from).map(|(new, from)| {
-                    match from.and_then(|from: usize| old[from].take()) {
-                        Some(old) => old.rewritten(new, by),
-                        None => Self::new(new, by),
-                    }
-                });
-                let items = items.collect();
-                Self { by: if same_items { self.by } else { by }, node: Node::List(items) }
+            (Node::List(items), Edit::Added { value, at: Some(at) }, _) if *at <= items.len() => {
+                items.insert(*at, Self::new(value, by));
             }
-            (_, new) => Self::new(new, by),
+            (Node::List(items), Edit::Removed { .. }, Some(last)) => {
+                let at = position(items, last)?;
+                items.remove(at);
+            }
+            (Node::Object(members), Edit::Added { value, .. }, Some(Segment::Key(key))) => {
+                members.insert(key.clone(), Self::new(value, by));
+            }
+            (Node::Object(members), Edit::Removed { .. }, Some(Segment::Key(key))) => {
+                members.remove(key)?;
+            }
+            _ => return None,
         }
+        Some(())
     }
 
-    /// The part at `path`, and where that is, counted from `here`.
-    pub(super) fn find(&self, path: &Path, here: Path) -> Option<(&Self, Path)> {
-        path.segments().iter().try_fold((self, here), |(owned, here), segment| {
-            let inner = match (&owned.node, segment) {
-                (Node::List(items), Segment::Index(at)) => items.get(*at)?,
-                (Node::List(items), Segment::Key(key)) => items.get(key.parse::<usize>().ok()?)?,
-                (Node::List(items), Segment::Item(id)) => {
-                    items.iter().find(|item| item.id().as_ref() == Some(id))?
-                }
-                (Node::Object(members), Segment::Key(key)) => members.get(key)?,
-                _ => return None,
-            };
-            Some((inner, here.then(segment.clone())))
+    fn at(&mut self, path: &[Segment]) -> Option<&mut Self> {
+        path.iter().try_fold(self, |owned, segment| match (&mut owned.node, segment) {
+            (Node::List(items), _) => {
+                let at = position(items, segment)?;
+                items.get_mut(at)
+            }
+            (Node::Object(members), Segment::Key(key)) => members.get_mut(key),
+            _ => None,
+        })
+    }
+
+    /// The part at `path`.
+    pub(super) fn find(&self, path: &Path) -> Option<&Self> {
+        path.segments().iter().try_fold(self, |owned, segment| match (&owned.node, segment) {
+            (Node::List(items), _) => items.get(position(items, segment)?),
+            (Node::Object(members), Segment::Key(key)) => members.get(key),
+            _ => None,
         })
     }
 
@@ -200,7 +114,8 @@ impl Owned {
         self.inner_parts(&here, parts);
     }
 
-    fn inner_parts<'o>(&'o self, here: &Path, parts: &mut Vec<(Path, &'o Self)>) {
+    /// Those within it only.
+    pub(super) fn inner_parts<'o>(&'o self, here: &Path, parts: &mut Vec<(Path, &'o Self)>) {
         let mut part = |inner: &'o Self, at: Path| {
             if inner.by == self.by {
                 inner.inner_parts(&at, parts);
@@ -224,28 +139,12 @@ impl Owned {
     }
 }
 
-/// A put or a removal in a list whose items have ids.
-#[derive(Deserialize)]
-struct Row {
-    id: String,
-    #[serde(default)]
-    item: Option<Value>,
-}
-
-impl Row {
-    fn put(self, held: &mut Vec<Owned>, by: usize) {
-        let id = text_of(&Value::from(self.id));
-        let place = held.iter().position(|item| item.id().as_deref() == Some(id.as_str()));
-        match (place, self.item) {
-            (Some(place), Some(item)) => {
-                let old = held[place].clone();
-                held[place] = old.rewritten(item, by);
-            }
-            (None, Some(item)) => held.push(Owned::new(item, by)),
-            (Some(place), None) => {
-                held.remove(place);
-            }
-            (None, None) => {}
-        }
-    }
+/// Where a segment leads in a list.
+fn position(items: &[Owned], segment: &Segment) -> Option<usize> {
+    let at = match segment {
+        Segment::Index(at) => *at,
+        Segment::Key(key) => key.parse().ok()?,
+        Segment::Item(id) => items.iter().position(|item| item.id().as_ref() == Some(id))?,
+    };
+    (at < items.len()).then_some(at)
 }

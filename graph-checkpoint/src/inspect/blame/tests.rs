@@ -3,6 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::inspect::material::{Doing, json as text, past, values};
+use crate::inspect::path::Segment;
 
 /// Each part as a line: where, what, and at which step by which nodes.
 fn lines(steps: &[Vec<Doing>], path: &str) -> Vec<String> {
