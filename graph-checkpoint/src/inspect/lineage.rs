@@ -50,6 +50,15 @@ pub fn lanes(checkpoints: &[Summary]) -> Vec<Row> {
     checkpoints.iter().enumerate().map(place).collect()
 }
 
+/// Where two branches part, each given newest first: how many checkpoints each has of its own, and the newest that both
+/// have, if any.
+#[must_use]
+pub fn parting(a: &[Summary], b: &[Summary]) -> (usize, usize, Option<CheckpointId>) {
+    let common = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a.id == b.id).count();
+    let newest = common.checked_sub(1).map(|last| a[a.len() - 1 - last].id);
+    (a.len() - common, b.len() - common, newest)
+}
+
 impl Row {
     /// How many lanes the row takes.
     #[must_use]
@@ -94,8 +103,8 @@ mod tests {
         CheckpointId(Uuid::from_u128(u128::from(number)))
     }
 
-    /// Checkpoints by number, each with its parent, drawn newest first.
-    fn drawn(parents: &[(u64, u64)]) -> Vec<String> {
+    /// Checkpoints by number, each with its parent, newest first.
+    fn checkpoints(parents: &[(u64, u64)]) -> Vec<Summary> {
         let checkpoint = |&(number, parent): &(u64, u64)| Summary {
             seq: Seq(number),
             id: id(number),
@@ -111,6 +120,11 @@ mod tests {
         };
         let mut checkpoints: Vec<Summary> = parents.iter().map(checkpoint).collect();
         checkpoints.sort_by_key(|held| std::cmp::Reverse(held.seq));
+        checkpoints
+    }
+
+    fn drawn(parents: &[(u64, u64)]) -> Vec<String> {
+        let checkpoints = checkpoints(parents);
         let line = |row: Row| format!("{} {}", row.draw(), checkpoints[row.checkpoint].seq.0);
         lanes(&checkpoints).into_iter().map(line).collect()
     }
@@ -138,6 +152,16 @@ mod tests {
         // 2 and 3 on 1; 5 on 3, and 4 on 2, and 6 on 2.
         let all = [(1, 0), (2, 1), (3, 1), (4, 2), (5, 3), (6, 2)];
         assert_eq!(drawn(&all), ["● 6", "│ ● 5", "│ │ ● 4", "│ ● │ 3", "●─┼─╯ 2", "●─╯ 1"]);
+    }
+
+    #[test]
+    fn two_branches_part_after_what_both_have() {
+        let a = checkpoints(&[(1, 0), (2, 1), (3, 2), (5, 3)]);
+        let b = checkpoints(&[(1, 0), (2, 1), (4, 2)]);
+        assert_eq!(parting(&a, &b), (2, 1, Some(id(2))));
+        assert_eq!(parting(&a, &a), (0, 0, Some(id(5))));
+        assert_eq!(parting(&a, &checkpoints(&[(9, 0)])), (4, 1, None));
+        assert_eq!(parting(&[], &a), (0, 4, None));
     }
 
     #[test]

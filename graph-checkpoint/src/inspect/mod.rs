@@ -3,6 +3,7 @@
 mod bisect;
 mod blame;
 mod diff;
+mod grep;
 mod lineage;
 #[cfg(test)]
 mod material;
@@ -14,7 +15,8 @@ mod why;
 pub use bisect::{Bisection, Found, Search, bisect};
 pub use blame::{Author, Blame, blame};
 pub use diff::{ApplyError, Difference, Edit, apply, diff};
-pub use lineage::{Row, lanes};
+pub use grep::{Match, Place, grep};
+pub use lineage::{Row, lanes, parting};
 pub use path::{Path, PathError, Segment};
 pub use walk::{Walk, Written};
 pub use why::{NotPlanned, Reason, Via, Why, WhyStep, why};

@@ -1,0 +1,249 @@
+//! A search over everything that a branch holds.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+use superstep_core::checkpoint::{EffectOutcome, EmittedEvent, StepRecord};
+use superstep_core::id::{CheckpointId, NodeName};
+use superstep_core::state::{CodecError, Json};
+
+use super::diff::Edit;
+use super::path::{Path, Segment};
+use super::walk::Walk;
+
+/// A text that was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Match {
+    /// The checkpoint that has it first.
+    pub checkpoint: CheckpointId,
+    /// Its step.
+    pub step: i64,
+    /// Where it is there.
+    #[serde(flatten)]
+    pub place: Place,
+    /// The text: that of a JSON text without its quotes, and the JSON of anything else that has no parts.
+    pub text: String,
+}
+
+/// Where a text is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "place", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Place {
+    /// In the state, from this checkpoint on.
+    State {
+        /// Where in it.
+        path: Path,
+    },
+    /// In what an effect returned, or failed with, on top of the checkpoint.
+    Effect {
+        /// The effect's name.
+        name: String,
+        /// Its key.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        key: String,
+    },
+    /// In a question on top of the checkpoint.
+    Question {
+        /// The node that asked.
+        node: NodeName,
+    },
+    /// In its answer.
+    Answer {
+        /// The node that asked.
+        node: NodeName,
+    },
+    /// In why a task on top of the checkpoint failed.
+    Failure {
+        /// The task's node.
+        node: NodeName,
+    },
+    /// In something that a task of the superstep emitted.
+    Emitted {
+        /// The task's node.
+        node: NodeName,
+    },
+    /// In the caller's entries for the checkpoint.
+    Metadata {
+        /// The entry.
+        name: String,
+    },
+}
+
+/// Finds texts in a checkpoint and its whole past, given newest first; what is found comes oldest first, each text where it
+/// came in.
+///
+/// # Errors
+/// When a stored operation does not fit the value that it was applied to, or a stored text is no JSON.
+pub fn grep(steps: &[StepRecord], matches: impl Fn(&str) -> bool) -> Result<Vec<Match>, CodecError> {
+    let Some(newest) = steps.first() else { return Ok(Vec::new()) };
+    let mut walk = Walk::under(Arc::clone(&newest.schema));
+    let mut found = Vec::new();
+    for step in steps.iter().rev() {
+        let mut finder = Finder { step, matches: &matches, found: &mut found };
+        for difference in walk.step(step)?.iter().flat_map(|written| &written.differences) {
+            if let Edit::Added { value, .. } | Edit::Changed { to: value, .. } = &difference.edit {
+                finder.in_state(&difference.path, value);
+            }
+        }
+        finder.beside_the_state()?;
+    }
+    Ok(found)
+}
+
+struct Finder<'s, M> {
+    step: &'s StepRecord,
+    matches: &'s M,
+    found: &'s mut Vec<Match>,
+}
+
+impl<M: Fn(&str) -> bool> Finder<'_, M> {
+    fn in_state(&mut self, path: &Path, value: &Value) {
+        match value {
+            Value::Object(members) => {
+                members
+                    .iter()
+                    .for_each(|(key, value)| self.in_state(&path.then(Segment::Key(key.clone())), value));
+            }
+            Value::Array(items) => {
+                items
+                    .iter()
+                    .enumerate()
+                    .for_each(|(at, item)| self.in_state(&path.then(Segment::Index(at)), item));
+            }
+            leaf => self.text(&text_of(leaf), || Place::State { path: path.clone() }),
+        }
+    }
+
+    fn beside_the_state(&mut self) -> Result<(), CodecError> {
+        let StepRecord { checkpoint, work, emitted, .. } = self.step;
+        for (name, entry) in &checkpoint.metadata {
+            self.json(entry, || Place::Metadata { name: name.clone() })?;
+        }
+        for (task, emitted) in emitted {
+            let Some(task) = checkpoint.tasks.get(*task as usize) else { continue };
+            for event in &emitted.events {
+                let (EmittedEvent::Custom { data, .. } | EmittedEvent::Message { chunk: data, .. }) = event;
+                self.json(data, || Place::Emitted { node: task.node.clone() })?;
+            }
+        }
+        for effect in &work.effects {
+            let place = || Place::Effect { name: effect.id.name.clone(), key: effect.id.key.clone() };
+            match &effect.outcome {
+                Some(EffectOutcome::Ok(value)) => self.json(value, place)?,
+                Some(EffectOutcome::Err(error)) => self.text(error, place),
+                None => {}
+            }
+        }
+        for ask in &work.asks {
+            self.json(&ask.question, || Place::Question { node: ask.node.clone() })?;
+            if let Some(answer) = &ask.answer {
+                self.json(answer, || Place::Answer { node: ask.node.clone() })?;
+            }
+        }
+        for failure in &work.failures {
+            let report = Json::encode(&failure.error)?;
+            self.json(&report, || Place::Failure { node: failure.node.clone() })?;
+        }
+        Ok(())
+    }
+
+    fn json(&mut self, json: &Json, place: impl Fn() -> Place) -> Result<(), CodecError> {
+        self.leaves(&json.decode()?, &place);
+        Ok(())
+    }
+
+    fn leaves(&mut self, value: &Value, place: &dyn Fn() -> Place) {
+        match value {
+            Value::Object(members) => members.values().for_each(|value| self.leaves(value, place)),
+            Value::Array(items) => items.iter().for_each(|item| self.leaves(item, place)),
+            leaf => self.text(&text_of(leaf), place),
+        }
+    }
+
+    fn text(&mut self, text: &str, place: impl Fn() -> Place) {
+        if (self.matches)(text) {
+            let checkpoint = &self.step.checkpoint;
+            let (checkpoint, step, text) = (checkpoint.id, checkpoint.step, text.to_owned());
+            self.found.push(Match { checkpoint, step, place: place(), text });
+        }
+    }
+}
+
+fn text_of(leaf: &Value) -> String {
+    leaf.as_str().map_or_else(|| leaf.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use superstep_core::checkpoint::{AnsweredBy, AskRecord, EffectId, EffectRecord};
+    use superstep_core::id::{IdempotencyKey, InterruptId, TaskId};
+    use superstep_core::state::Op;
+
+    use super::*;
+    use crate::inspect::material::{json as text, past};
+
+    fn lines(steps: &[StepRecord], needle: &str) -> Vec<String> {
+        let found = grep(steps, |text| text.contains(needle)).unwrap();
+        let line = |found: Match| {
+            let place = serde_json::to_value(&found.place).unwrap();
+            format!("{} {} {}", found.step, place, found.text)
+        };
+        found.into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_text_is_found_where_it_came_in() {
+        let steps = past(&[
+            vec![("a", vec![Op::Extend(text(&json!([{"t": "red fox"}, "a red"])))])],
+            vec![("b", vec![Op::Extend(text(&json!(["red", 12, true])))])],
+        ]);
+        assert_eq!(
+            lines(&steps, "red"),
+            [
+                r#"0 {"path":"x[0].t","place":"state"} red fox"#,
+                r#"0 {"path":"x[1]","place":"state"} a red"#,
+                r#"1 {"path":"x[2]","place":"state"} red"#,
+            ]
+        );
+        assert_eq!(lines(&steps, "12"), [r#"1 {"path":"x[3]","place":"state"} 12"#]);
+        assert_eq!(lines(&steps, "blue"), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn effects_and_questions_are_searched_too() {
+        let mut steps = past(&[vec![("a", vec![])]]);
+        let task = TaskId::from_bytes([0; 16]);
+        steps[1].work.effects.push(EffectRecord {
+            id: EffectId { task, name: "fetch".into(), key: "k".into(), occurrence: 0 },
+            attempt: 1,
+            starts: 1,
+            token: IdempotencyKey::from_bytes([0; 16]),
+            outcome: Some(EffectOutcome::Ok(text(&json!({"body": ["a red page"]})))),
+        });
+        steps[1].work.asks.push(AskRecord {
+            id: InterruptId::from_bytes([0; 16]),
+            task,
+            node: "a".into(),
+            path: Vec::new(),
+            key: "ask".into(),
+            argument: None,
+            question: text(&json!("red or blue?")),
+            deadline: None,
+            answer: Some(text(&json!("red"))),
+            answered_by: AnsweredBy::Caller,
+        });
+        steps[0].checkpoint.metadata.insert("why".into(), text(&json!("red tape")));
+        assert_eq!(
+            lines(&steps, "red"),
+            [
+                r#"-1 {"key":"k","name":"fetch","place":"effect"} a red page"#,
+                r#"-1 {"node":"a","place":"question"} red or blue?"#,
+                r#"-1 {"node":"a","place":"answer"} red"#,
+                r#"0 {"name":"why","place":"metadata"} red tape"#,
+            ]
+        );
+    }
+}
