@@ -58,6 +58,9 @@ pub use superstep_core::{engine, error, graph, id, node, reducer, route, run, st
 
 pub use superstep_core::run::flow;
 
+#[cfg(feature = "sqlite")]
+pub use superstep_checkpoint::inspect;
+
 /// Values that outlive threads, by namespace and key: the extractor, the trait, and the stores.
 pub mod store {
     pub use superstep_core::store::*;
