@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rusqlite::Connection;
 use superstep_core::checkpoint::{
-    AskRecord, At, Carried, Checkpoint, Fold, Loaded, Page, Seq, StoreError, Summary, ThreadSummary,
+    AskRecord, At, Carried, Checkpoint, Fold, Loaded, Seq, StoreError, Summary, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::{FieldId, FieldValue, Json};
@@ -322,29 +322,29 @@ fn link(
     Ok(before)
 }
 
+/// The checkpoint of `thread` that is meant and those it continues, at most `limit` of them.
 pub(crate) fn history(
     connection: &Connection,
     thread: &ThreadId,
-    page: Page,
+    from: &At,
+    limit: usize,
 ) -> Result<Vec<Summary>, StoreError> {
     let Some(thread) = ThreadRow::find(connection, thread)? else {
         return Ok(Vec::new());
     };
+    let from = place(connection, &thread, from)?.seq;
     let mut names = Names::from([(thread.id, thread.name)]);
     let mut lines: Vec<Summary> = Vec::new();
-    let wanted = |seq: i64| page.before.is_none_or(|before| seq.cast_unsigned() < before.0);
     // One more than the page holds: each line names its parent, which is the next row.
-    let _oldest = walk(connection, thread.head, |row, manifest| {
+    let _oldest = walk(connection, from, |row, manifest| {
         if let Some(younger) = lines.last_mut() {
             younger.parent = Some(row.id);
         }
-        if lines.len() == page.limit {
+        if lines.len() == limit {
             return Ok(true);
         }
-        if wanted(row.seq) {
-            let name = name(connection, &mut names, row.thread)?;
-            lines.push(row.summary(Outline::parse(manifest)?, None, name)?);
-        }
+        let name = name(connection, &mut names, row.thread)?;
+        lines.push(row.summary(Outline::parse(manifest)?, None, name)?);
         Ok(false)
     })?;
     Ok(lines)

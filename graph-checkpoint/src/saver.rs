@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use rusqlite::Connection;
 use superstep_core::checkpoint::{
     AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
-    GraphDescription, Loaded, Page, StepRecord, StoreError, Summary, TaskResult, ThreadSummary,
+    GraphDescription, Loaded, StepRecord, StoreError, Summary, TaskResult, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::Json;
@@ -356,9 +356,9 @@ impl Checkpointer for SqliteSaver {
         Ok(())
     }
 
-    async fn history(&self, thread: &ThreadId, page: Page) -> Result<Vec<Summary>, StoreError> {
+    async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError> {
         let name = thread.clone();
-        self.read(move |connection| reader::history(connection, &name, page)).await
+        self.read(move |connection| reader::history(connection, &name, &from, limit)).await
     }
 
     async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {

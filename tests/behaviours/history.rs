@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use superstep::checkpoint::{Checkpointer, Page, Source, StoreError};
+use superstep::checkpoint::{At, Checkpointer, Source, StoreError};
 use superstep::prelude::*;
 use superstep::run::ThreadError;
 
@@ -120,12 +120,12 @@ async fn f13_a_history_is_read_page_by_page_and_filtered_by_its_reader() {
         let all = thread.history().expect("a store").collect().await.expect("it reads");
         let loops = all.iter().filter(|line| line.source == Source::Loop);
         assert_eq!(loops.map(|line| line.step).collect::<Vec<_>>(), [3, 2, 1, 0]);
-        let page = async |page: Page| -> Vec<i64> {
-            let lines = saver.history(thread.id(), page).await.expect("it reads");
+        let page = async |from: At, limit: usize| -> Vec<i64> {
+            let lines = saver.history(thread.id(), from, limit).await.expect("it reads");
             lines.iter().map(|line| line.step).collect()
         };
-        assert_eq!(page(Page::newest(2)).await, [3, 2]);
-        assert_eq!(page(Page { before: Some(all[2].seq), limit: 9 }).await, [0, -1]);
+        assert_eq!(page(At::Head, 2).await, [3, 2]);
+        assert_eq!(page(At::Id(all[3].id), 9).await, [0, -1]);
     })
     .await;
 }

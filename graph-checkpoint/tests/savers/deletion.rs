@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use superstep_core::checkpoint::{
-    At, Checkpoint, Commit, Committed, EffectOutcome, EffectRecord, Kept, Loaded, Page, StoreError, Summary,
+    At, Checkpoint, Commit, Committed, EffectOutcome, EffectRecord, Kept, Loaded, StoreError, Summary,
 };
 use superstep_core::id::ThreadId;
 
@@ -24,7 +24,7 @@ async fn names(saver: &Saver) -> Vec<String> {
 }
 
 async fn length(saver: &Saver, name: &str) -> usize {
-    saver.history(&thread(name), Page::newest(99)).await.unwrap().len()
+    saver.history(&thread(name), At::Head, 99).await.unwrap().len()
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn what_a_fork_shares_stays_with_its_journal_until_the_fork_goes() {
         assert_eq!(values(&head(&saver, "u").await), [(0, "[1,2,20]".into())]);
         assert_eq!(values(&head(&saver, "v").await), [(0, "[1]".into())]);
         assert_eq!(at(&saver, "u", first.id).await, seen);
-        let lines = saver.history(&thread("u"), Page::newest(9)).await.unwrap();
+        let lines = saver.history(&thread("u"), At::Head, 9).await.unwrap();
         let lines: Vec<_> = lines.iter().map(|line| (line.id, line.thread.as_str())).collect();
         assert_eq!(lines, [(branch.id, "u"), (second.id, "t"), (first.id, "t")]);
         let gone = saver.load(&thread("u"), At::Id(third.id)).await.unwrap_err();
@@ -193,7 +193,7 @@ impl Dice {
 /// All that a thread shows: its history, and every checkpoint of it with its values and work.
 async fn shown(saver: &Saver, name: &ThreadId) -> Vec<(Summary, Loaded)> {
     let mut shown = Vec::new();
-    for line in saver.history(name, Page::newest(usize::MAX)).await.unwrap() {
+    for line in saver.history(name, At::Head, usize::MAX).await.unwrap() {
         let loaded = saver.load(name, At::Id(line.id)).await.unwrap().unwrap();
         shown.push((line, loaded));
     }

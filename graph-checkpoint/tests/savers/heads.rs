@@ -1,6 +1,6 @@
 //! How heads move: one winner, and nobody is told anything untrue.
 
-use superstep_core::checkpoint::{At, Commit, Committed, Page, StoreError};
+use superstep_core::checkpoint::{At, Commit, Committed, StoreError};
 use superstep_core::id::{CheckpointId, RunId};
 use uuid::Uuid;
 
@@ -105,7 +105,7 @@ fn of_many_writers_one_wins_each_step() {
             last = winners.remove(0);
         }
         assert_eq!(values(&head(&saver, "t").await), [(0, "[0,1,2,3,4,5,6,7,8,9]".into())]);
-        assert_eq!(saver.history(&thread("t"), Page::newest(99)).await.unwrap().len(), 11);
+        assert_eq!(saver.history(&thread("t"), At::Head, 99).await.unwrap().len(), 11);
     });
 }
 
@@ -131,7 +131,7 @@ fn history_is_newest_first_and_comes_in_pages() {
             all.push(advance(&saver, "t", all.last(), []).await);
             advance(&saver, &format!("other {number}"), None, []).await;
         }
-        let lines = saver.history(&thread("t"), Page::newest(99)).await.unwrap();
+        let lines = saver.history(&thread("t"), At::Head, 99).await.unwrap();
         let ids: Vec<_> = lines.iter().map(|line| line.id).collect();
         let expected: Vec<_> = all.iter().rev().map(|checkpoint| checkpoint.id).collect();
         assert_eq!(ids, expected);
@@ -142,10 +142,10 @@ fn history_is_newest_first_and_comes_in_pages() {
         assert_eq!((lines[0].step, lines[0].run, lines[0].source), (4, all[5].run, all[5].source));
         assert_eq!((&*lines[0].ran, &*lines[0].next), (&["n".into()][..], &["n".into()][..]));
 
-        let page = Page { before: Some(lines[1].seq), limit: 2 };
-        assert_eq!(saver.history(&thread("t"), page).await.unwrap(), lines[2..4]);
-        assert_eq!(saver.history(&thread("t"), Page::newest(0)).await.unwrap(), []);
-        assert_eq!(saver.history(&thread("t"), Page::newest(1)).await.unwrap(), lines[..1]);
+        let older = At::Id(lines[2].id);
+        assert_eq!(saver.history(&thread("t"), older, 2).await.unwrap(), lines[2..4]);
+        assert_eq!(saver.history(&thread("t"), At::Head, 0).await.unwrap(), []);
+        assert_eq!(saver.history(&thread("t"), At::Head, 1).await.unwrap(), lines[..1]);
     });
 }
 
@@ -179,7 +179,7 @@ fn a_fork_shares_the_past_and_nothing_else() {
         assert_eq!(values(&head(&saver, "t").await), [(0, "[1,2,3]".into())]);
         assert_eq!(values(&head(&saver, "u").await), [(0, "[1,20,30]".into())]);
         assert_eq!(values(&at(&saver, "u", first.id).await), [(0, "[1]".into())]);
-        let lines = saver.history(&thread("u"), Page::newest(9)).await.unwrap();
+        let lines = saver.history(&thread("u"), At::Head, 9).await.unwrap();
         let seen: Vec<_> = lines.iter().map(|line| (line.id, line.thread.as_str())).collect();
         assert_eq!(seen, [(last.id, "u"), (branch.id, "u"), (first.id, "t")]);
 

@@ -1,7 +1,7 @@
 //! What is stored is what is read.
 
 use superstep_core::checkpoint::{
-    At, Cause, DeferredNode, Frontier, Handled, JoinProgress, Kept, NextTask, Page, RouteRecord, TaskRecord,
+    At, Cause, DeferredNode, Frontier, Handled, JoinProgress, Kept, NextTask, RouteRecord, TaskRecord,
 };
 use superstep_core::state::{FieldId, Logged, LoggedWrite, Op};
 
@@ -11,7 +11,7 @@ use crate::material::*;
 fn an_unknown_thread_is_nothing_and_an_unknown_checkpoint_an_error() {
     on_every_saver(|saver| async move {
         assert!(saver.load(&thread("t"), At::Head).await.unwrap().is_none());
-        assert!(saver.history(&thread("t"), Page::newest(9)).await.unwrap().is_empty());
+        assert!(saver.history(&thread("t"), At::Head, 9).await.unwrap().is_empty());
         advance(&saver, "t", None, []).await;
         let stranger = step(None, []);
         saver.load(&thread("t"), At::Id(stranger.id)).await.unwrap_err();

@@ -7,7 +7,7 @@ use rusqlite::types::Value;
 use superstep_checkpoint::SqliteSaver;
 use superstep_core::checkpoint::{
     AnsweredBy, AskRecord, At, Commit, Committed, Deadline, EffectId, EffectRecord, Emitted, EmittedEvent,
-    Loaded, Page, StepRecord, StoreError, Summary, ThreadSummary,
+    Loaded, StepRecord, StoreError, Summary, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, InterruptId};
 
@@ -32,7 +32,7 @@ async fn read(path: &std::path::Path, ids: &[CheckpointId]) -> Result<All, Store
     }
     Ok(All {
         loaded,
-        history: saver.history(&name, Page::newest(99)).await?,
+        history: saver.history(&name, At::Head, 99).await?,
         threads: saver.threads().await?,
         steps: saver.steps(&name, At::Head, 99).await?,
     })

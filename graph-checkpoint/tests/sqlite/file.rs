@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use superstep_checkpoint::{Durability, SqliteSaver};
 use superstep_core::checkpoint::{
-    AnsweredBy, AskRecord, At, Checkpointer, Commit, Committed, Emitted, Page, StoreError,
+    AnsweredBy, AskRecord, At, Checkpointer, Commit, Committed, Emitted, StoreError,
 };
 use superstep_core::id::InterruptId;
 
@@ -30,7 +30,7 @@ fn what_was_committed_is_there_after_a_reopen() {
             assert_eq!(loaded.checkpoint, second);
             assert_eq!(loaded.results, [result(1, "1")]);
             advance(&saver, &name, Some(&second), [set(0, "3")]).await;
-            assert_eq!(saver.history(&thread(&name), Page::newest(9)).await.unwrap().len(), 3);
+            assert_eq!(saver.history(&thread(&name), At::Head, 9).await.unwrap().len(), 3);
         }
     });
 }

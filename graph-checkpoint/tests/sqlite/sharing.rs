@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use superstep_checkpoint::{Durability, SqliteSaver};
-use superstep_core::checkpoint::{Committed, Page, StoreError};
+use superstep_core::checkpoint::{At, Committed, StoreError};
 use superstep_core::id::RunId;
 use uuid::Uuid;
 
@@ -32,7 +32,7 @@ async fn compete(saver: &Saver, steps: usize) {
 }
 
 async fn check_chain(saver: &Saver, length: usize) {
-    let lines = saver.history(&thread("t"), Page::newest(usize::MAX)).await.unwrap();
+    let lines = saver.history(&thread("t"), At::Head, usize::MAX).await.unwrap();
     assert_eq!(lines.len(), length + 1);
     assert!(lines.windows(2).all(|pair| pair[0].parent == Some(pair[1].id)));
     let items: Vec<u8> = head(saver, "t").await.values[0].value.decode().unwrap();

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use super::emitted::Emitted;
 use super::model::{
     AskRecord, Checkpoint, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription, Loaded,
-    Seq, Summary, TaskResult, ThreadSummary,
+    Summary, TaskResult, ThreadSummary,
 };
 use super::step_record::StepRecord;
 use crate::error::BoxError;
@@ -144,8 +144,12 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// Waits until everything recorded on the thread so far is as durable as the saver promises.
     async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError>;
 
-    /// Reads a page of a thread's past, newest first: the head, its parent, and so on.
-    async fn history(&self, thread: &ThreadId, page: Page) -> Result<Vec<Summary>, StoreError>;
+    /// Lists a thread's past: the checkpoint at `from` and those it continues, newest first and at most `limit` of them.
+    /// None when the thread has no checkpoint.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load).
+    async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError>;
 
     /// Reads what happened: the checkpoint at `from` and those it continues, newest first and at most `limit` of
     /// them, each with its superstep and what is left on top of it. None when the thread has no checkpoint.
@@ -248,23 +252,6 @@ pub enum Committed {
         /// The head now.
         head: Option<CheckpointId>,
     },
-}
-
-/// Which part of a history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Page {
-    /// Only checkpoints older than this one.
-    pub before: Option<Seq>,
-    /// At most so many.
-    pub limit: usize,
-}
-
-impl Page {
-    /// The newest `limit` checkpoints.
-    #[must_use]
-    pub fn newest(limit: usize) -> Self {
-        Self { before: None, limit }
-    }
 }
 
 /// Why a store could not do what it was asked.

@@ -13,8 +13,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use foldhash::{HashMap, HashMapExt};
 
-use self::store::{Found, Outcome, Store, Thread, Work, seq};
-use super::checkpointer::{At, Checkpointer, Commit, Committed, Page, StoreError};
+use self::store::{Found, Outcome, Store, Thread, Work};
+use super::checkpointer::{At, Checkpointer, Commit, Committed, StoreError};
 use super::model::{
     AnsweredBy, AskRecord, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription, Loaded,
     Summary, TaskResult, ThreadSummary,
@@ -243,14 +243,12 @@ impl Checkpointer for MemorySaver {
         Ok(())
     }
 
-    async fn history(&self, thread: &ThreadId, page: Page) -> Result<Vec<Summary>, StoreError> {
+    async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError> {
         let store = self.store();
-        let Some(held) = store.threads.get(thread) else {
+        let Some((from, _)) = store.place(thread, &from)? else {
             return Ok(Vec::new());
         };
-        let wanted = |index: &usize| page.before.is_none_or(|before| seq(*index) < before);
-        let path = store.path(held.head).filter(wanted).take(page.limit);
-        Ok(path.map(|index| store.summary(index)).collect())
+        Ok(store.path(from).take(limit).map(|index| store.summary(index)).collect())
     }
 
     async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {

@@ -25,7 +25,7 @@ mod memory;
 mod model;
 mod step_record;
 
-pub use checkpointer::{At, Carried, Checkpointer, Commit, Committed, Page, StoreError};
+pub use checkpointer::{At, Carried, Checkpointer, Commit, Committed, StoreError};
 pub use codec::{Fold, digest};
 pub use deletion::still_needed;
 pub use emitted::{Emitted, EmittedEvent};

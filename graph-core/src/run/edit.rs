@@ -12,7 +12,7 @@ use super::graph::Runtime;
 use super::subgraph::below;
 use crate::checkpoint::{
     AskRecord, At, Carried, Checkpoint, Commit, Committed, EffectId, EffectRecord, FailureRecord, Frontier,
-    Loaded, NextTask, Page, Source, TaskRecord, TaskResult,
+    Loaded, NextTask, Source, TaskRecord, TaskResult,
 };
 use crate::engine::barrier::{self, Overwrites};
 use crate::graph::Program;
@@ -53,7 +53,7 @@ pub(super) async fn copy(
     original: &Checkpoint,
 ) -> Result<CheckpointId, ThreadError> {
     let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
-    let head = saver.history(thread, Page { before: None, limit: 1 }).await?;
+    let head = saver.history(thread, At::Head, 1).await?;
     let head = head.first().ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
     let id = CheckpointId(runtime.ambient.id());
     let copy = Checkpoint { id, source: Source::Fork, ..original.clone() };

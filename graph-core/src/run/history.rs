@@ -14,25 +14,26 @@ use super::request::typed;
 use super::state::{TaskState, tasks_of};
 use super::thread::Thread;
 use super::view::CheckpointView;
-use crate::checkpoint::{At, Checkpointer, Loaded, Page, Seq, Source, Summary, TaskRecord};
+use crate::checkpoint::{At, Checkpointer, Loaded, Source, Summary, TaskRecord};
 use crate::id::{CheckpointId, NodeName, ThreadId};
 use crate::state::State;
 
-/// How many checkpoints are read at a time.
+/// How many checkpoints the first page has; each further one has twice as many, up to so many.
 const PAGE: usize = 64;
+const LARGEST_PAGE: usize = 4096;
 
 /// A thread's checkpoints, newest first, read page by page.
 pub struct History {
     saver: Arc<dyn Checkpointer>,
     thread: ThreadId,
     page: VecDeque<Summary>,
-    before: Option<Seq>,
-    at_end: bool,
+    /// Where the next page begins, and how many checkpoints it has; `None` at the end.
+    next: Option<(At, usize)>,
 }
 
 impl History {
     pub(super) fn new(saver: Arc<dyn Checkpointer>, thread: ThreadId) -> Self {
-        Self { saver, thread, page: VecDeque::new(), before: None, at_end: false }
+        Self { saver, thread, page: VecDeque::new(), next: Some((At::Head, PAGE)) }
     }
 
     /// The next older checkpoint; `None` after the first one of the thread.
@@ -40,10 +41,12 @@ impl History {
     /// # Errors
     /// When the store fails.
     pub async fn next(&mut self) -> Result<Option<Summary>, ThreadError> {
-        if self.page.is_empty() && !self.at_end {
-            let page = self.saver.history(&self.thread, Page { before: self.before, limit: PAGE }).await?;
-            self.at_end = page.len() < PAGE;
-            self.before = page.last().map(|oldest| oldest.seq).or(self.before);
+        if self.page.is_empty()
+            && let Some((from, limit)) = &self.next
+        {
+            let page = self.saver.history(&self.thread, from.clone(), *limit).await?;
+            let parent = page.last().and_then(|oldest| oldest.parent);
+            self.next = parent.map(|parent| (At::Id(parent), (2 * limit).min(LARGEST_PAGE)));
             self.page = page.into();
         }
         Ok(self.page.pop_front())

@@ -20,7 +20,7 @@ use super::graph::Runtime;
 use super::output::{Output, Record};
 use super::request::{Order, Stops, Verb};
 use super::slot::Slot;
-use crate::checkpoint::{At, Carried, Cause, Checkpoint, Loaded, NextTask, Page, TaskRecord, TaskResult};
+use crate::checkpoint::{At, Carried, Cause, Checkpoint, Loaded, NextTask, TaskRecord, TaskResult};
 use crate::engine::{Arrivals, Begin, Command, Ending, Event, Limits, PlannedTask, Restored};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, NodeProgram, NodeRef, Program, SelectNodes, Selected, Targets};
@@ -421,18 +421,16 @@ async fn last_ran(
         return Ok(loaded.checkpoint.tasks.clone());
     }
     let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
-    let mut before = Some(loaded.seq);
-    loop {
-        let page = saver.history(thread, Page { before, limit: 16 }).await?;
-        let Some(oldest) = page.last() else {
-            return Ok(Vec::new());
-        };
-        before = Some(oldest.seq);
+    let mut older = loaded.checkpoint.parent;
+    while let Some(from) = older {
+        let page = saver.history(thread, At::Id(from), 16).await?;
+        older = page.last().and_then(|oldest| oldest.parent);
         if let Some(found) = page.iter().find(|line| !line.ran.iter().any(is_edit)) {
             let found = runtime.load(thread, At::Id(found.id)).await?;
             return Ok(found.map(|found| found.checkpoint.tasks).unwrap_or_default());
         }
     }
+    Ok(Vec::new())
 }
 
 /// Whether an outcome has the decision that a node makes.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use superstep::checkpoint::{
     AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
-    GraphDescription, Loaded, MemorySaver, Page, StepRecord, StoreError, Summary, TaskResult, ThreadSummary,
+    GraphDescription, Loaded, MemorySaver, StepRecord, StoreError, Summary, TaskResult, ThreadSummary,
 };
 use superstep::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep::state::Json;
@@ -124,8 +124,8 @@ impl Checkpointer for Failing {
         self.call(self.inner.flush(thread)).await
     }
 
-    async fn history(&self, thread: &ThreadId, page: Page) -> Result<Vec<Summary>, StoreError> {
-        self.call(self.inner.history(thread, page)).await
+    async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError> {
+        self.call(self.inner.history(thread, from, limit)).await
     }
 
     async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {

@@ -152,7 +152,7 @@ impl Store {
     }
 
     /// The checkpoint of a thread that is meant, with the thread that continued it there.
-    fn place(&self, thread: &ThreadId, at: &At) -> Result<Option<(usize, ThreadId)>, StoreError> {
+    pub(super) fn place(&self, thread: &ThreadId, at: &At) -> Result<Option<(usize, ThreadId)>, StoreError> {
         let Some(held) = self.threads.get(thread) else {
             return Ok(None);
         };
