@@ -8,11 +8,11 @@ use alloc::vec::Vec;
 use async_trait::async_trait;
 
 use super::emitted::Emitted;
-use super::model::{
+use super::step_record::StepRecord;
+use super::{
     AskRecord, Checkpoint, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription, Loaded,
     Summary, TaskResult, ThreadSummary,
 };
-use super::step_record::StepRecord;
 use crate::error::BoxError;
 use crate::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
 use crate::state::Json;

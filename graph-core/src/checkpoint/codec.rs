@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
-use super::model::Checkpoint;
+use super::Checkpoint;
 use crate::state::{CodecError, Json, Op};
 
 /// Folds the operations of one field, oldest first, into its value.

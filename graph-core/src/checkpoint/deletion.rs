@@ -3,7 +3,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use super::model::Seq;
+use super::Seq;
 
 /// Which checkpoints of deleted threads stay, for a store that deletes some.
 ///

@@ -15,11 +15,11 @@ use foldhash::{HashMap, HashMapExt};
 
 use self::store::{Found, Outcome, Store, Thread, Work};
 use super::checkpointer::{At, Checkpointer, Commit, Committed, StoreError};
-use super::model::{
+use super::step_record::StepRecord;
+use super::{
     AnsweredBy, AskRecord, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription, Loaded,
     Summary, TaskResult, ThreadSummary,
 };
-use super::step_record::StepRecord;
 use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use crate::state::Json;
 

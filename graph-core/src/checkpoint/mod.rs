@@ -20,20 +20,26 @@ mod checkpointer;
 mod codec;
 mod deletion;
 mod emitted;
+mod frontier;
 #[cfg(feature = "std")]
 mod memory;
 mod model;
 mod step_record;
+mod work;
 
 pub use checkpointer::{At, Carried, Checkpointer, Commit, Committed, StoreError};
 pub use codec::{Fold, digest};
 pub use deletion::still_needed;
 pub use emitted::{Emitted, EmittedEvent};
+pub use frontier::{Cause, DeferredNode, Frontier, JoinProgress, Kept, NextTask, Positions};
 #[cfg(feature = "std")]
 pub use memory::MemorySaver;
 pub use model::{
-    AnsweredBy, AskRecord, Cause, Checkpoint, Deadline, DeferredNode, EffectId, EffectOutcome, EffectRecord,
-    FailureRecord, Frontier, GraphDescription, Handled, JoinProgress, Kept, Loaded, NextTask, Positions,
-    RouteRecord, Seq, Source, Summary, TargetRecord, TaskRecord, TaskResult, ThreadSummary,
+    Checkpoint, GraphDescription, Handled, Loaded, RouteRecord, Seq, Source, Summary, TaskRecord,
+    ThreadSummary,
 };
 pub use step_record::StepRecord;
+pub use work::{
+    AnsweredBy, AskRecord, Deadline, EffectId, EffectOutcome, EffectRecord, FailureRecord, TargetRecord,
+    TaskResult,
+};

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::checkpointer::Carried;
 use super::emitted::Emitted;
-use super::model::{Checkpoint, Seq};
+use super::{Checkpoint, Seq};
 use crate::id::{NodeName, ThreadId};
 use crate::state::Schema;
 

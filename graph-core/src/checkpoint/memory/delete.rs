@@ -8,9 +8,9 @@ use core::convert::Infallible;
 use foldhash::{HashMap, HashMapExt, HashSet};
 
 use super::store::{Store, Thread, seq};
+use crate::checkpoint::Seq;
 use crate::checkpoint::checkpointer::StoreError;
 use crate::checkpoint::deletion::still_needed;
-use crate::checkpoint::model::Seq;
 use crate::id::{NodeName, ThreadId};
 
 impl Store {

@@ -9,7 +9,7 @@ use foldhash::{HashMap, HashMapExt};
 
 use crate::checkpoint::checkpointer::{At, Carried, Commit, StoreError};
 use crate::checkpoint::codec::{Fold, same_content};
-use crate::checkpoint::model::{
+use crate::checkpoint::{
     AskRecord, Checkpoint, EffectRecord, FailureRecord, Loaded, Seq, Source, Summary, TaskResult,
 };
 use crate::checkpoint::{Emitted, StepRecord};

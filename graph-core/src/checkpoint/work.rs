@@ -1,0 +1,177 @@
+//! The unfinished work on top of a checkpoint: results, failures, questions and effects.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::emitted::Emitted;
+use super::frontier::Kept;
+use super::model::{Handled, RouteRecord};
+use crate::error::ErrorReport;
+use crate::id::{IdempotencyKey, InterruptId, NodeName, TaskId};
+use crate::state::{Json, LoggedWrite};
+
+/// A member that is there is a value, also when it is JSON's `null`.
+pub(super) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
+    Json::deserialize(deserializer).map(Some)
+}
+
+/// The result of a finished task of an unfinished superstep: a pending write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskResult {
+    /// The task.
+    pub task: TaskId,
+    /// Its node.
+    pub node: NodeName,
+    /// Its writes.
+    pub writes: Vec<LoggedWrite>,
+    /// Its decision.
+    pub route: Option<RouteRecord>,
+    /// Where routes and branches send it; `None` while the routing is still to be done.
+    pub targets: Option<Vec<TargetRecord>>,
+    /// Where its subgraph goes on, if that keeps its state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Kept>,
+    /// The node's failure, where the result is its error handler's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handled: Option<Box<Handled>>,
+    /// What the task emitted, where its run keeps that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emitted: Option<Box<Emitted>>,
+}
+
+/// Why a task of an unfinished superstep failed, after its retries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureRecord {
+    /// The task.
+    pub task: TaskId,
+    /// Its node.
+    pub node: NodeName,
+    /// How many attempts it made in the run that failed.
+    pub attempts: u32,
+    /// The error of the last one.
+    pub error: ErrorReport,
+}
+
+/// One target of a task, as stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetRecord {
+    /// The node to run.
+    pub node: NodeName,
+    /// The item of `each`.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub input: Option<Json>,
+}
+
+/// A question that a task asked, with its answer once there is one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskRecord {
+    /// Its id.
+    pub id: InterruptId,
+    /// The task that asked.
+    pub task: TaskId,
+    /// The node that asked: the task's, or one of its subgraph's.
+    pub node: NodeName,
+    /// From the task's node down, the nodes whose subgraphs lead to the one that asked; empty for a question of
+    /// the task's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<NodeName>,
+    /// The key of the ask in the node.
+    pub key: String,
+    /// The position of the `Ask` that asked among the node's arguments, which says what the answer must be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argument: Option<u32>,
+    /// The question.
+    pub question: Json,
+    /// When it answers itself, if nobody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
+    /// The answer.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub answer: Option<Json>,
+    /// Who gave the answer.
+    #[serde(default, skip_serializing_if = "AnsweredBy::is_caller")]
+    pub answered_by: AnsweredBy,
+}
+
+/// When a question that nobody has answered answers itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deadline {
+    /// When, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+    /// The answer that it then has.
+    pub default: Json,
+}
+
+/// Who gave an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnsweredBy {
+    /// Somebody who called `answer`.
+    #[default]
+    Caller,
+    /// Nobody: the deadline passed, and the default counts.
+    Deadline,
+}
+
+impl AnsweredBy {
+    /// Whether somebody answered.
+    #[must_use]
+    pub fn is_caller(&self) -> bool {
+        *self == Self::Caller
+    }
+}
+
+impl AskRecord {
+    /// Whether it waits for an answer.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.answer.is_none()
+    }
+
+    /// Whether it waits for an answer though its deadline has passed.
+    #[must_use]
+    pub fn is_overdue(&self, now_ms: u64) -> bool {
+        self.is_open() && self.deadline.as_ref().is_some_and(|deadline| deadline.at_ms <= now_ms)
+    }
+}
+
+/// Names one effect of one task.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct EffectId {
+    /// The task.
+    pub task: TaskId,
+    /// The effect's name.
+    pub name: String,
+    /// The effect's key; empty when it was run without one.
+    pub key: String,
+    /// How many effects with this name and key the task started before it.
+    pub occurrence: u32,
+}
+
+/// One row of the effect journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectRecord {
+    /// Which effect.
+    pub id: EffectId,
+    /// The attempt of the task in which it last started, from 1.
+    pub attempt: u32,
+    /// How often it started, in all attempts and all runs.
+    pub starts: u32,
+    /// Its idempotency key. Kept because an edit moves the effect to another task.
+    pub token: IdempotencyKey,
+    /// How it ended; `None` when only its start was recorded.
+    pub outcome: Option<EffectOutcome>,
+}
+
+/// How an effect ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectOutcome {
+    /// With this value.
+    Ok(Json),
+    /// With an error of this text.
+    Err(String),
+}
