@@ -1,167 +1,21 @@
-//! What the writer knows and does inside a transaction.
-
-use std::collections::HashMap;
-use std::sync::Arc;
+//! Commits: a checkpoint becomes a row, and the head of its thread moves.
 
 use rusqlite::{Connection, ErrorCode, params};
-use superstep_core::checkpoint::{
-    AnsweredBy, AskRecord, Checkpoint, Commit, Committed, GraphDescription, Source, StoreError,
-};
-use superstep_core::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
-use superstep_core::state::{Json, Schema};
+use superstep_core::checkpoint::{Checkpoint, Commit, Committed, Source, StoreError};
+use superstep_core::id::{CheckpointId, Fingerprint, ThreadId};
 
-use crate::ask;
 use crate::bodies::BodyTable;
-use crate::described::{Described, Key, schema, topology};
+use crate::described::{Key, schema};
 use crate::emitted;
 use crate::encode::Encoder;
 use crate::fault::{Trouble, sqlite};
+use crate::live::{Live, THREADS};
 use crate::manifest::{Fields, MAP_EVERY, Version};
-use crate::reader::{self, Seen};
+use crate::reader;
 use crate::rows::{CheckpointRow, ThreadRow};
 use crate::work::{self, Place};
 
-/// The writing connection with what it remembers of the file.
-///
-/// What it remembers is a cache: it is dropped when another connection turns out to have committed a
-/// checkpoint, and with every transaction that fails. A commit relies on it without asking: the next sequence
-/// number is free only if nobody else has committed.
-pub(crate) struct Live {
-    pub(crate) connection: Connection,
-    threads: HashMap<ThreadId, Known>,
-    /// The latest checkpoint's; negative when it is not known.
-    last_seq: i64,
-    /// A greater id is a new one.
-    newest: Option<CheckpointId>,
-    schemas: HashMap<Fingerprint, (i64, Arc<Schema>)>,
-    topologies: HashMap<Fingerprint, i64>,
-    changes: String,
-    fields: String,
-    manifest: String,
-}
-
-/// How many threads are remembered.
-const THREADS: usize = 8192;
-
-/// What is remembered of a thread.
-struct Known {
-    row: i64,
-    graph: NodeName,
-    head: i64,
-    head_id: CheckpointId,
-    schema: Fingerprint,
-    fields: Fields,
-    /// Checkpoints since the last whole map.
-    since_map: u32,
-    /// Whether there may be work on top of the head.
-    work: bool,
-}
-
 impl Live {
-    pub(crate) fn new(connection: Connection) -> Self {
-        Self {
-            connection,
-            threads: HashMap::new(),
-            last_seq: -1,
-            newest: None,
-            schemas: HashMap::new(),
-            topologies: HashMap::new(),
-            changes: String::new(),
-            fields: String::new(),
-            manifest: String::new(),
-        }
-    }
-
-    pub(crate) fn forget(&mut self) {
-        self.threads.clear();
-        self.schemas.clear();
-        self.topologies.clear();
-        self.last_seq = -1;
-    }
-
-    /// Forgets everything if somebody else has committed a checkpoint.
-    pub(crate) fn catch_up(&mut self) -> Result<(), rusqlite::Error> {
-        let mut last = self.connection.prepare_cached("SELECT max(seq) FROM checkpoint")?;
-        let last: Option<i64> = last.query_row([], |row| row.get(0))?;
-        let last = last.unwrap_or(0);
-        if last != self.last_seq {
-            self.threads.clear();
-            self.last_seq = last;
-            self.newest = CheckpointRow::newest_id(&self.connection)?;
-        }
-        Ok(())
-    }
-
-    fn know(&mut self, thread: &ThreadId) -> Result<bool, StoreError> {
-        if self.threads.contains_key(thread) {
-            return Ok(true);
-        }
-        let Some(row) = ThreadRow::find(&self.connection, thread)? else {
-            return Ok(false);
-        };
-        let head = CheckpointRow::get(&self.connection, row.head)?.row;
-        let (fields, since_map) = reader::fields_at(&self.connection, row.head)?;
-        let (_, schema, _) = schema(&self.connection, Key::Row(head.schema))?
-            .ok_or_else(|| crate::fault::corrupt("the schemas", "one is missing"))?;
-        let known = Known {
-            row: row.id,
-            graph: row.graph.into(),
-            head: row.head,
-            head_id: head.id,
-            schema,
-            fields,
-            since_map,
-            work: true,
-        };
-        self.threads.insert(row.name, known);
-        Ok(true)
-    }
-
-    /// Where work on `base` belongs; an error unless `base` is the head of `thread`.
-    pub(crate) fn place(&mut self, thread: &ThreadId, base: CheckpointId) -> Result<Place, StoreError> {
-        self.know(thread)?;
-        let superseded = || StoreError::Superseded { thread: thread.clone(), base };
-        // A thread that is not there has been deleted.
-        let known = self.threads.get_mut(thread).ok_or_else(superseded)?;
-        if known.head_id == base {
-            known.work = true;
-            return Ok(Place { thread: known.row, base: known.head });
-        }
-        match CheckpointRow::seq_of(&self.connection, base)? {
-            None => Err(StoreError::NoCheckpoint { thread: thread.clone(), checkpoint: base.to_string() }),
-            Some(_) => Err(superseded()),
-        }
-    }
-
-    fn schema(&mut self, fingerprint: Fingerprint) -> Result<(i64, Arc<Schema>), StoreError> {
-        if let Some(known) = self.schemas.get(&fingerprint) {
-            return Ok(known.clone());
-        }
-        let (row, _, schema) = schema(&self.connection, Key::Fingerprint(fingerprint))?
-            .ok_or(StoreError::NotRegistered(fingerprint))?;
-        let known = (row, Arc::new(schema));
-        self.schemas.insert(fingerprint, known.clone());
-        Ok(known)
-    }
-
-    fn topology(&mut self, fingerprint: Fingerprint) -> Result<i64, StoreError> {
-        if let Some(row) = self.topologies.get(&fingerprint) {
-            return Ok(*row);
-        }
-        let (row, _) = topology(&self.connection, Key::Fingerprint(fingerprint))?
-            .ok_or(StoreError::NotRegistered(fingerprint))?;
-        self.topologies.insert(fingerprint, row);
-        Ok(row)
-    }
-
-    pub(crate) fn register(&mut self, graph: &GraphDescription) -> Result<(), StoreError> {
-        let text = Json::encode(&graph.schema).map_err(|error| StoreError::Io(Box::new(error)))?;
-        let schema = Described::Schema { text: text.as_str() };
-        schema.keep(&self.connection, graph.schema.fingerprint())?;
-        let topology = Described::Topology { graph: &graph.name, text: graph.topology.as_str() };
-        topology.keep(&self.connection, graph.topology_fingerprint)
-    }
-
     pub(crate) fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
         if self.threads.len() > THREADS {
             self.threads.clear();
@@ -344,88 +198,6 @@ impl Live {
         Ok(())
     }
 
-    fn remember(&mut self, commit: &Commit, thread: i64, seq: i64, fields: Fields, since_map: u32) {
-        let checkpoint = &commit.checkpoint;
-        if let Some(known) = self.threads.get_mut(&commit.thread) {
-            known.head = seq;
-            known.head_id = checkpoint.id;
-            known.schema = checkpoint.schema;
-            known.fields = fields;
-            known.since_map = since_map;
-            known.work = false;
-            return;
-        }
-        let known = Known {
-            row: thread,
-            graph: commit.graph.clone(),
-            head: seq,
-            head_id: checkpoint.id,
-            schema: checkpoint.schema,
-            fields,
-            since_map,
-            work: false,
-        };
-        self.threads.insert(commit.thread.clone(), known);
-    }
-
-    pub(crate) fn answer(
-        &mut self,
-        thread: &ThreadId,
-        answers: &[(InterruptId, Json)],
-    ) -> Result<(), StoreError> {
-        let known = self.know(thread)?;
-        let place = self.threads.get_mut(thread).filter(|_| known).map(|known| {
-            known.work = true;
-            Place { thread: known.row, base: known.head }
-        });
-        let asks = match place {
-            None => Vec::new(),
-            Some(place) => {
-                ask::on(&self.connection, Seen { seq: place.base, worker: place.thread, head: true })?
-            }
-        };
-        for (position, (interrupt, _)) in answers.iter().enumerate() {
-            let ask = asks.iter().find(|ask| ask.id == *interrupt);
-            let ask =
-                ask.ok_or_else(|| StoreError::NoInterrupt { thread: thread.clone(), interrupt: *interrupt })?;
-            let twice = answers[..position].iter().any(|(earlier, _)| earlier == interrupt);
-            if ask.answer.is_some() || twice {
-                return Err(StoreError::AlreadyAnswered(*interrupt));
-            }
-        }
-        let Some(place) = place else { return Ok(()) };
-        answers.iter().try_for_each(|(interrupt, answer)| {
-            let asked = asks.iter().find(|ask| ask.id == *interrupt);
-            let asked =
-                asked.ok_or_else(|| crate::fault::corrupt("a question", "it was there and is gone"))?;
-            ask::answer(&self.connection, place, &AskRecord { answer: Some(answer.clone()), ..asked.clone() })
-        })
-    }
-
-    /// Answers with their defaults the questions whose deadline has passed, and returns them.
-    pub(crate) fn expire(
-        &mut self,
-        graph: &NodeName,
-        thread: Option<&ThreadId>,
-        now_ms: u64,
-    ) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
-        let due = ask::open(&self.connection, graph, ask::Open::Due(latest(now_ms)))?;
-        let mut expired = Vec::new();
-        for (name, place) in due.into_iter().filter(|(name, _)| thread.is_none_or(|thread| thread == name)) {
-            if let Some(known) = self.threads.get_mut(&name) {
-                known.work = true;
-            }
-            let asks = ask::on(&self.connection, Seen { seq: place.base, worker: place.thread, head: true })?;
-            for mut asked in asks.into_iter().filter(|asked| asked.is_overdue(now_ms)) {
-                asked.answer = asked.deadline.as_ref().map(|deadline| deadline.default.clone());
-                asked.answered_by = AnsweredBy::Deadline;
-                ask::answer(&self.connection, place, &asked)?;
-                expired.push((name.clone(), asked));
-            }
-        }
-        Ok(expired)
-    }
-
     pub(crate) fn fork(
         &mut self,
         from: &ThreadId,
@@ -449,11 +221,6 @@ impl Live {
 fn is_orphan(connection: &Connection, thread: &ThreadId) -> Result<bool, StoreError> {
     let Some(above) = thread.above() else { return Ok(false) };
     Ok(ThreadRow::find(connection, &above)?.is_none())
-}
-
-/// A time as SQLite compares it.
-pub(crate) fn latest(now_ms: u64) -> i64 {
-    i64::try_from(now_ms).unwrap_or(i64::MAX)
 }
 
 /// What a checkpoint builds on.

@@ -11,9 +11,9 @@ use superstep_core::checkpoint::{Seq, Source, StoreError, still_needed};
 use superstep_core::id::{CheckpointId, NodeName, RunId, ThreadId};
 use uuid::Uuid;
 
-use crate::commit::Live;
 use crate::decode;
 use crate::fault::sqlite;
+use crate::live::Live;
 use crate::rows::{CheckpointRow, ThreadRow, text};
 use crate::work::{self, Place};
 

@@ -47,6 +47,7 @@
 //! [`StoreError::Corrupt`](superstep_core::checkpoint::StoreError::Corrupt), never a value.
 #![forbid(unsafe_code)]
 
+mod answers;
 mod ask;
 mod bodies;
 mod checksum;
@@ -61,6 +62,7 @@ mod fault;
 mod faults;
 mod file;
 pub mod inspect;
+mod live;
 mod lost;
 mod manifest;
 mod options;

@@ -2,7 +2,7 @@
 
 use superstep_core::checkpoint::{Checkpoint, Commit, Committed, StoreError, digest};
 
-use crate::commit::Live;
+use crate::live::Live;
 use crate::reader::{self, Seen};
 use crate::rows::{CheckpointRow, ThreadRow};
 

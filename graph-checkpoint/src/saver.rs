@@ -15,8 +15,8 @@ use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::Json;
 use tokio::sync::oneshot;
 
+use crate::answers::latest;
 use crate::ask;
-use crate::commit::latest;
 use crate::durability::Durability;
 use crate::fault::Trouble;
 use crate::file::File;

@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 use superstep_core::checkpoint::{Committed, StoreError};
 
 use crate::ask;
-use crate::commit::Live;
 use crate::durability::Durability;
 use crate::fault::{Trouble, is_busy, sqlite};
 use crate::faults::Faults;
 use crate::file::{File, Patience};
+use crate::live::Live;
 use crate::options::Stage;
 use crate::pending;
 use crate::queue::{Answer, Done, Job, Queue, Request};
