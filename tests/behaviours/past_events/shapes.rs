@@ -287,6 +287,28 @@ async fn a_subgraph_is_told_inside_its_task() {
     .await;
 }
 
+/// The second of two runs of a kept subgraph in one run of the graph was told without its beginning.
+#[tokio::test]
+async fn a_subgraph_that_goes_on_with_its_kept_state_in_the_same_run_is_told_to_begin_again() {
+    on_both_savers(|saver| async move {
+        let mut g = StateGraph::<Log, Stage>::new("g");
+        let [first, second] = ["first", "second"].map(|name| {
+            let inner = chain().compile().expect("sound");
+            g.subgraph(name, inner, Lens::new().keep("both").share(Log::RAN, Log::RAN))
+        });
+        g.edge(START, first);
+        g.edge(first, second);
+        g.edge(second, END);
+        let (thread, live) = watched(g, &Stage::default(), &saver);
+        thread.run(Log::update()).await.expect("it runs").finished().expect("it finishes");
+        let rebuilt = past(&thread).await;
+        assert_told_again(&live.events(), &rebuilt);
+        let begun = rebuilt.iter().filter(|past| matches!(past.event.kind, EventKind::RunStarted { .. }));
+        assert_eq!(begun.count(), 3, "the graph's run, and two of the subgraph");
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_subgraph_that_asks_is_told_with_both_runs() {
     on_both_savers(|saver| async move {

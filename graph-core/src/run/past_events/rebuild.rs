@@ -77,7 +77,8 @@ impl Rebuild<'_> {
         let stands_since = base.map_or(0, |base| base.checkpoint.id.unix_ms());
         let start = Moment { run, at_ms: stands_since.max(begun) };
         let resumes = base.filter(|_| checkpoint.source == Source::Loop).map(|base| base.checkpoint.id);
-        if before.is_some() || base.is_none() {
+        // A subgraph that keeps its state may begin again in the run that it last ended in.
+        if is_input || before.is_some() || base.is_none() {
             all.push(told(start, self.run_started(record, resumes)));
             if self.wanted.has(View::Values)
                 && let Some(at) = resumes
