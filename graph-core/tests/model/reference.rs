@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::spec::{Kind, Said, Spec, Way, World, picks};
+use crate::spec::{Kind, Node, Said, Spec, Way, World, picks};
 
 /// Supersteps of a subgraph, each time its node runs.
 pub(crate) const INNER_LIMIT: u64 = 8;
@@ -27,15 +27,43 @@ pub(crate) enum Ending {
         first: String,
         second: String,
     },
-    /// A subgraph came to a conflict or its limit.
+    /// Two tasks of a superstep went on with one kept state.
+    KeptTwice(String),
+    /// A subgraph came to an error or its limit.
     Broken,
+}
+
+impl Ending {
+    /// Whether it is an error: the thread does not go on.
+    pub(crate) fn is_error(&self) -> bool {
+        !matches!(self, Self::Finished | Self::LimitReached)
+    }
 }
 
 type Task = (usize, Option<u32>);
 
+/// A thread as its last run left it.
+#[derive(Clone, Default)]
+struct Thread {
+    told: Vec<Told>,
+    world: World,
+    /// The threads of the subgraphs that keep their state, by key.
+    kept: BTreeMap<String, Thread>,
+}
+
+/// What came of a run.
+struct Ran {
+    thread: Thread,
+    ending: Ending,
+    /// What its nodes wrote to the shared fields.
+    delta: Vec<Said>,
+    /// The decision with which it was left.
+    left: Option<usize>,
+}
+
 struct Reference<'s> {
     spec: &'s Spec,
-    world: World,
+    thread: Thread,
     arrived: Vec<BTreeSet<usize>>,
     /// Deferred nodes that wait.
     waiting: BTreeSet<usize>,
@@ -47,65 +75,89 @@ struct Reference<'s> {
 pub(crate) fn tell(spec: &Spec, limit: u64) -> (Vec<Told>, Ending) {
     let mut input = World::default();
     input.log.push("in".into());
-    let (told, ending, _) = tell_on(spec, input, limit);
-    (told, ending)
+    let ran = run(spec, Thread::default(), input, limit);
+    (ran.thread.told, ran.ending)
 }
 
-/// The same on any input; and what its nodes wrote to the shared fields.
-fn tell_on(spec: &Spec, input: World, limit: u64) -> (Vec<Told>, Ending, Vec<Said>) {
+/// Runs a graph on a thread.
+fn run(spec: &Spec, mut thread: Thread, input: World, limit: u64) -> Ran {
+    // The subgraphs of an earlier run belong to the thread that ran them.
+    thread.told.iter_mut().for_each(|told| told.inside.clear());
+    let first = thread.told.last().map_or(-1, |last| last.step + 1);
     let mut run = Reference {
         spec,
-        world: World::default(),
+        thread,
         arrived: vec![BTreeSet::new(); spec.joins.len()],
         waiting: BTreeSet::new(),
         delta: Vec::new(),
     };
     let start = vec!["__start__".to_owned()];
-    let mut told = vec![run.told(-1, Vec::new(), start.clone(), Vec::new())];
-    run.world = input;
+    run.tell(first, Vec::new(), start.clone(), Vec::new());
+    run.thread.world = input;
     let mut tasks = run.plan(spec.start.clone(), Vec::new());
-    told.push(run.told(0, start, run.names(&tasks), Vec::new()));
-    for step in 1.. {
+    run.tell(first + 1, start, run.names(&tasks), Vec::new());
+    for taken in 1.. {
         if tasks.is_empty() {
-            return (told, Ending::Finished, run.delta);
+            return run.ended(Ending::Finished);
         }
-        if step as u64 > limit {
-            return (told, Ending::LimitReached, run.delta);
+        if taken as u64 > limit {
+            return run.ended(Ending::LimitReached);
         }
         let ran = tasks;
-        let snapshot = run.world.clone();
-        let (mut said, mut inside) = (Vec::new(), Vec::new());
+        let snapshot = run.thread.world.clone();
+        let (mut said, mut lefts) = (Vec::new(), Vec::new());
+        let (mut inside, mut kept) = (Vec::new(), Vec::new());
         for (node, item) in &ran {
             let node = &spec.nodes[*node];
-            match &node.inner {
-                None => said.push(node.says(*item, &snapshot)),
-                Some(inner) => {
-                    let input = inner_input(&snapshot, *item);
-                    let (told_inside, ending, delta) = tell_on(inner, input, INNER_LIMIT);
-                    if ending != Ending::Finished {
-                        return (told, Ending::Broken, run.delta);
-                    }
-                    inside.push(told_inside);
-                    said.push(delta);
-                }
+            let Some(inner) = &node.inner else {
+                said.push(node.says(*item, &snapshot));
+                lefts.push(None);
+                continue;
+            };
+            let key = node.key(*item);
+            let before = key.as_ref().and_then(|key| run.thread.kept.get(key)).cloned().unwrap_or_default();
+            let input = inner_input(node, &snapshot, *item, &before.world);
+            let below = self::run(inner, before, input, INNER_LIMIT);
+            if below.ending != Ending::Finished {
+                return run.ended(Ending::Broken);
             }
+            inside.push(below.thread.told.clone());
+            said.push(below.delta);
+            lefts.push(below.left);
+            kept.extend(key.map(|key| (key, below.thread)));
         }
         if let Some(conflict) = run.merge(&ran, &said) {
-            return (told, conflict, run.delta);
+            return run.ended(conflict);
         }
+        let again = (1..kept.len()).find(|at| kept[..*at].iter().any(|(key, _)| *key == kept[*at].0));
+        if let Some(again) = again {
+            return run.ended(Ending::KeptTwice(kept[again].0.clone()));
+        }
+        run.thread.kept.extend(kept);
         let mut ways = Vec::new();
-        for ((node, _), said) in ran.iter().zip(&said) {
-            ways.push(run.ways(*node, &snapshot, said));
+        for (((node, _), said), left) in ran.iter().zip(&said).zip(lefts) {
+            ways.push(run.ways(*node, &snapshot, said, left));
         }
-        tasks = run.next(&ran, &ways);
-        told.push(run.told(step, run.names(&ran), run.names(&tasks), inside));
+        let left = ways.iter().flatten().find_map(|way| match way {
+            Way::Leave(decision) => Some(*decision),
+            Way::To(_) | Way::Each(..) => None,
+        });
+        tasks = if left.is_some() { Vec::new() } else { run.next(&ran, &ways) };
+        run.tell(first + 1 + taken, run.names(&ran), run.names(&tasks), inside);
+        if left.is_some() {
+            return Ran { left, ..run.ended(Ending::Finished) };
+        }
     }
     unreachable!("the loop ends at the limit")
 }
 
-/// What a subgraph begins with.
-fn inner_input(snapshot: &World, item: Option<u32>) -> World {
+/// What a subgraph begins with: what it is shown, and what it kept of the rest.
+fn inner_input(node: &Node, snapshot: &World, item: Option<u32>, kept: &World) -> World {
     let mut input = snapshot.clone();
+    if node.keeps {
+        input.last.clone_from(&kept.last);
+        input.one.clone_from(&kept.one);
+    }
     if let Some(item) = item {
         input.one = one_of(item);
     }
@@ -118,8 +170,12 @@ pub(crate) fn one_of(item: u32) -> String {
 }
 
 impl Reference<'_> {
-    fn told(&self, step: i64, ran: Vec<String>, next: Vec<String>, inside: Vec<Vec<Told>>) -> Told {
-        Told { step, ran, next, world: self.world.clone(), inside }
+    fn tell(&mut self, step: i64, ran: Vec<String>, next: Vec<String>, inside: Vec<Vec<Told>>) {
+        self.thread.told.push(Told { step, ran, next, world: self.thread.world.clone(), inside });
+    }
+
+    fn ended(self, ending: Ending) -> Ran {
+        Ran { thread: self.thread, ending, delta: self.delta, left: None }
     }
 
     fn names(&self, tasks: &[Task]) -> Vec<String> {
@@ -164,23 +220,28 @@ impl Reference<'_> {
                     self.delta.push(write.clone());
                 }
                 match write {
-                    Said::Log(text) if counts => self.world.log.push(text.clone()),
-                    Said::SetLog(text) if counts => self.world.log = vec![text.clone()],
+                    Said::Log(text) if counts => self.thread.world.log.push(text.clone()),
+                    Said::SetLog(text) if counts => self.thread.world.log = vec![text.clone()],
                     Said::Log(_) | Said::SetLog(_) => {}
-                    Said::Total(more) => self.world.total += more,
-                    Said::Last(text) => self.world.last.clone_from(text),
-                    Said::One(text) => self.world.one.clone_from(text),
+                    Said::Total(more) => self.thread.world.total += more,
+                    Said::Last(text) => self.thread.world.last.clone_from(text),
+                    Said::One(text) => self.thread.world.one.clone_from(text),
                     Said::Bell => bell = true,
                 }
             }
         }
-        self.world.bell = bell;
+        self.thread.world.bell = bell;
         None
     }
 
     /// Where the decisions of a task lead.
-    fn ways(&self, node: usize, snapshot: &World, said: &[Said]) -> Vec<Way> {
-        match &self.spec.nodes[node].kind {
+    fn ways(&self, node: usize, snapshot: &World, said: &[Said], left: Option<usize>) -> Vec<Way> {
+        let node = &self.spec.nodes[node];
+        match &node.kind {
+            // A subgraph decides by how it was left: it finished, or by the first or the second decision.
+            Kind::Routed { cases } if node.inner.is_some() => {
+                cases[left.map_or(0, |decision| decision + 1)].clone()
+            }
             Kind::Routed { cases } => cases[picks(snapshot, cases.len())].clone(),
             Kind::Plain { branch: Some(cases), .. } => {
                 let mut own = snapshot.clone();
@@ -207,7 +268,7 @@ impl Reference<'_> {
             }
             nodes.extend(ways.iter().filter_map(|way| match way {
                 Way::To(node) => Some(*node),
-                Way::Each(..) => None,
+                Way::Each(..) | Way::Leave(_) => None,
             }));
         }
         for (join, (sources, target)) in self.spec.joins.iter().enumerate() {

@@ -38,6 +38,8 @@ pub(crate) enum Way {
     To(usize),
     /// A worker, and how many items it gets.
     Each(usize, u32),
+    /// Out of the subgraph, with one of two decisions for the graph around it.
+    Leave(usize),
 }
 
 #[derive(Clone, Debug)]
@@ -66,8 +68,10 @@ pub(crate) struct Node {
     pub(crate) writes: Writes,
     /// Waits until nothing else is left to run.
     pub(crate) deferred: bool,
-    /// The subgraph that it is, instead of a function.
+    /// The subgraph that it is, instead of a function. A routed one decides by how its subgraph was left.
     pub(crate) inner: Option<Box<Spec>>,
+    /// Whether its subgraph goes on with the state of its last run, of the same item.
+    pub(crate) keeps: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -76,6 +80,10 @@ pub(crate) struct Spec {
     /// Where START leads.
     pub(crate) start: Vec<usize>,
     pub(crate) joins: Vec<(Vec<usize>, usize)>,
+    /// Whether some of its ways may lead out of it.
+    pub(crate) leaves: bool,
+    /// How many of its tasks run at once, as a subgraph.
+    pub(crate) at_once: Option<usize>,
 }
 
 /// Names whose order as strings is neither that of numbers nor that of registration, for each level.
@@ -89,6 +97,11 @@ const NAMES: [[&str; 9]; 3] = [
 const DEEPEST: usize = 2;
 
 impl Node {
+    /// The key under which the state of its subgraph is kept.
+    pub(crate) fn key(&self, item: Option<u32>) -> Option<String> {
+        self.keeps.then(|| kept_as(self.name, item))
+    }
+
     /// What a task of the node writes, seeing `world`.
     pub(crate) fn says(&self, item: Option<u32>, world: &World) -> Vec<Said> {
         let bell = if world.bell { "!" } else { "" };
@@ -113,6 +126,11 @@ impl Node {
     }
 }
 
+/// The key of a node's subgraph.
+pub(crate) fn kept_as(node: &str, item: Option<u32>) -> String {
+    item.map_or_else(|| node.to_owned(), |item| format!("{node} of {item}"))
+}
+
 /// Which of `cases` a node picks, seeing `world`.
 pub(crate) fn picks(world: &World, cases: usize) -> usize {
     (world.log.len() + world.total as usize) % cases
@@ -126,16 +144,17 @@ struct Drawn {
     workers: Vec<(Vec<usize>, DrawnNode)>,
     joins: Vec<(Vec<usize>, usize)>,
     start: Vec<usize>,
+    at_once: Option<usize>,
 }
 
 type DrawnBranch = [Vec<DrawnWay>; 2];
 type DrawnWay = (bool, usize, u32);
 type DrawnWrites = (bool, u8, u8, u8);
-/// What it writes, whether it is deferred, and the subgraph that it is.
-type DrawnNode = (DrawnWrites, bool, Option<Box<Drawn>>);
+/// What it writes, whether it is deferred, and the subgraph that it is, which may keep its state.
+type DrawnNode = (DrawnWrites, bool, Option<(Box<Drawn>, bool)>);
 
 impl Drawn {
-    fn spec(self, level: usize) -> Spec {
+    fn spec(self, level: usize, leaves: bool) -> Spec {
         let (plain, routed, workers) = (self.plain.len(), self.routed.len(), self.workers.len());
         let nodes = plain + routed;
         // Below the top most edges lead onwards: a subgraph that goes round in circles is never finished.
@@ -148,6 +167,7 @@ impl Drawn {
             edges
         };
         let way = |drawn: &DrawnWay| match drawn {
+            (_, node, decision) if leaves && node % 4 == 3 => Way::Leave(*decision as usize % 2),
             (true, worker, items) if workers > 0 => Way::Each(nodes + worker % workers, items % 4),
             (_, node, _) => Way::To(node % nodes),
         };
@@ -190,11 +210,11 @@ impl Drawn {
         let nodes =
             kinds.into_iter().zip(NAMES[level]).map(|((kind, (writes, deferred, inner)), name)| Node {
                 name,
-                // Who takes items cannot wait, and what a subgraph decides is not drawn.
+                // Who takes items cannot wait.
                 deferred: deferred && !matches!(kind, Kind::Worker { .. }),
+                keeps: inner.as_ref().is_some_and(|(_, keeps)| *keeps),
                 inner: inner
-                    .filter(|_| !matches!(kind, Kind::Routed { .. }))
-                    .map(|inner| Box::new(inner.spec(level + 1))),
+                    .map(|(inner, _)| Box::new(inner.spec(level + 1, matches!(kind, Kind::Routed { .. })))),
                 kind,
                 writes: Writes {
                     total: writes.0,
@@ -203,7 +223,13 @@ impl Drawn {
                     bell: writes.3 == 0,
                 },
             });
-        let spec = Spec { joins: joins.collect(), start: edges(&self.start, None), nodes: nodes.collect() };
+        let spec = Spec {
+            joins: joins.collect(),
+            start: edges(&self.start, None),
+            nodes: nodes.collect(),
+            leaves,
+            at_once: self.at_once,
+        };
         spec.reachable(plain + routed)
     }
 }
@@ -232,14 +258,15 @@ impl Spec {
     /// Where the edges and the decisions of a node may lead.
     pub(crate) fn leads_to(&self, node: usize) -> Vec<usize> {
         let to = |way: &Way| match way {
-            Way::To(node) | Way::Each(node, _) => *node,
+            Way::To(node) | Way::Each(node, _) => Some(*node),
+            Way::Leave(_) => None,
         };
         match &self.nodes[node].kind {
             Kind::Plain { edges, branch } => {
-                let branch = branch.iter().flatten().flatten().map(to);
+                let branch = branch.iter().flatten().flatten().filter_map(to);
                 edges.iter().copied().chain(branch).collect()
             }
-            Kind::Routed { cases } => cases.iter().flatten().map(to).collect(),
+            Kind::Routed { cases } => cases.iter().flatten().filter_map(to).collect(),
             Kind::Worker { edges } => edges.clone(),
         }
     }
@@ -247,7 +274,7 @@ impl Spec {
 
 /// Random graphs of at most eight nodes, some of which are smaller graphs.
 pub(crate) fn specs() -> impl Strategy<Value = Spec> {
-    drawn(0).prop_map(|drawn| drawn.spec(0))
+    drawn(0).prop_map(|drawn| drawn.spec(0, false))
 }
 
 fn drawn(level: usize) -> BoxedStrategy<Drawn> {
@@ -258,7 +285,8 @@ fn drawn(level: usize) -> BoxedStrategy<Drawn> {
     let branch = move || proptest::option::weighted(0.4, [ways(), ways()]);
     let node = move || {
         let inner = if level < DEEPEST {
-            proptest::option::weighted(0.15, drawn(level + 1).prop_map(Box::new)).boxed()
+            let inner = (drawn(level + 1).prop_map(Box::new), proptest::bool::weighted(0.4));
+            proptest::option::weighted(0.15, inner).boxed()
         } else {
             Just(None).boxed()
         };
@@ -271,10 +299,11 @@ fn drawn(level: usize) -> BoxedStrategy<Drawn> {
         vec((edges(), node()), 0..few),
         vec((vec(0..20usize, 2..4), 0..20usize), 0..few),
         vec(0..20usize, 1..3),
+        proptest::option::weighted(0.4, 1..4usize),
     );
-    let drawn = drawn.prop_map(|(plain, routed, workers, joins, start)| {
+    let drawn = drawn.prop_map(|(plain, routed, workers, joins, start, at_once)| {
         let workers = if routed.is_empty() { Vec::new() } else { workers };
-        Drawn { plain, routed, workers, joins, start }
+        Drawn { plain, routed, workers, joins, start, at_once }
     });
     drawn.boxed()
 }
