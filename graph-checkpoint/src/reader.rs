@@ -363,20 +363,23 @@ pub(crate) fn name(connection: &Connection, names: &mut Names, id: i64) -> Resul
     Ok(name)
 }
 
-/// The threads that `wanted` says of, given their graph and what their head says; by name. Of the others
-/// nothing more is read.
+/// The threads that `of_graph` says of, given their graph, and `wanted`, given what their head says; by name. Of the
+/// others nothing more is read.
 pub(crate) fn threads(
     connection: &Connection,
-    wanted: impl Fn(&str, &Outline) -> bool,
+    of_graph: impl Fn(&str) -> bool,
+    wanted: impl Fn(&Outline) -> bool,
 ) -> Result<Vec<ThreadSummary>, StoreError> {
-    let rows = ThreadRow::all(connection)?;
-    let mut names: Names = rows.iter().map(|row| (row.id, row.name.before_deletion())).collect();
+    let mut names = Names::new();
     let mut threads = Vec::new();
-    for thread in rows.into_iter().filter(|thread| !thread.name.is_below()) {
-        let read = |row: CheckpointRow, manifest: &str| Ok((row, Outline::parse(manifest)?));
-        let (row, outline) = CheckpointRow::visit(connection, thread.head, read)?;
-        if !wanted(&thread.graph, &outline) {
-            continue;
+    CheckpointRow::heads(connection, |thread, head| {
+        names.insert(thread.id, thread.name.before_deletion());
+        if thread.name.is_below() || !of_graph(&thread.graph) {
+            return Ok(());
+        }
+        let (row, outline) = head()?;
+        if !wanted(&outline) {
+            return Ok(());
         }
         let parent = match row.parent {
             None => None,
@@ -391,7 +394,8 @@ pub(crate) fn threads(
             head: row.summary(outline, parent, writer)?,
             open_asks: asks.filter(AskRecord::is_open).collect(),
         });
-    }
+        Ok(())
+    })?;
     Ok(threads)
 }
 

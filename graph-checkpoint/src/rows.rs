@@ -28,7 +28,7 @@ impl ThreadRow {
         let mut find = connection
             .prepare_cached("SELECT id, name, graph, head, sum FROM thread WHERE name = ?")
             .map_err(sqlite)?;
-        let found = find.query_row([name.as_str()], |row| Ok(Self::read(row))).optional();
+        let found = find.query_row([name.as_str()], |row| Ok(Self::read(row, 0))).optional();
         found.map_err(sqlite)?.transpose()
     }
 
@@ -36,7 +36,7 @@ impl ThreadRow {
         let mut find = connection
             .prepare_cached("SELECT id, name, graph, head, sum FROM thread WHERE id = ?")
             .map_err(sqlite)?;
-        let found = find.query_row([id], |row| Ok(Self::read(row))).optional();
+        let found = find.query_row([id], |row| Ok(Self::read(row, 0))).optional();
         found
             .map_err(sqlite)?
             .unwrap_or_else(|| Err(corrupt(format_args!("thread row {id}"), "the row is missing")))
@@ -46,18 +46,19 @@ impl ThreadRow {
         let mut all = connection
             .prepare_cached("SELECT id, name, graph, head, sum FROM thread ORDER BY name")
             .map_err(sqlite)?;
-        let rows = all.query_map([], |row| Ok(Self::read(row))).map_err(sqlite)?;
+        let rows = all.query_map([], |row| Ok(Self::read(row, 0))).map_err(sqlite)?;
         rows.map(|row| row.map_err(sqlite)?).collect()
     }
 
-    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+    /// Reads the row whose columns begin at `first`.
+    fn read(row: &Row<'_>, first: usize) -> Result<Self, StoreError> {
         let found = Self {
-            id: row.get(0).map_err(sqlite)?,
-            name: text(row, 1)?.into(),
-            graph: text(row, 2)?.into(),
-            head: row.get(3).map_err(sqlite)?,
+            id: row.get(first).map_err(sqlite)?,
+            name: text(row, first + 1)?.into(),
+            graph: text(row, first + 2)?.into(),
+            head: row.get(first + 3).map_err(sqlite)?,
         };
-        let sum: i64 = row.get(4).map_err(sqlite)?;
+        let sum: i64 = row.get(first + 4).map_err(sqlite)?;
         if sum != Self::sum(found.id, &found.name, &found.graph, found.head) {
             return Err(mismatch(format_args!("thread row {}", found.id)));
         }
@@ -209,6 +210,35 @@ impl CheckpointRow {
             Ok(None)
         })?;
         found.ok_or_else(|| corrupt(format_args!("checkpoint row {seq}"), "the row is missing"))
+    }
+
+    /// Visits all threads by name with their heads, in one query: `visit` gets the thread's row, and reads the head's
+    /// only where it wants to.
+    pub(crate) fn heads(
+        connection: &Connection,
+        mut visit: impl FnMut(
+            ThreadRow,
+            &dyn Fn() -> Result<(Self, Outline), StoreError>,
+        ) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let sql = "SELECT c.seq, c.id, c.parent, c.thread, c.run, c.step, c.source, c.schema, c.topology, c.sum, \
+                   c.manifest, t.id, t.name, t.graph, t.head, t.sum \
+                   FROM thread t LEFT JOIN checkpoint c ON c.seq = t.head ORDER BY t.name";
+        let mut heads = connection.prepare_cached(sql).map_err(sqlite)?;
+        let mut rows = heads.query([]).map_err(sqlite)?;
+        while let Some(row) = rows.next().map_err(sqlite)? {
+            let thread = ThreadRow::read(row, 11)?;
+            let seq = thread.head;
+            let head = || {
+                if row.get::<_, Option<i64>>(0).map_err(sqlite)?.is_none() {
+                    return Err(corrupt(format_args!("checkpoint row {seq}"), "the row is missing"));
+                }
+                let (head, manifest) = Self::read(row, seq)?;
+                Ok((head, Outline::parse(manifest)?))
+            };
+            visit(thread, &head)?;
+        }
+        Ok(())
     }
 
     /// Visits the row at `from`, and then always the older one that `visit` names.

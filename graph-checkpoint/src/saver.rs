@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::answers::latest;
 use crate::ask;
+use crate::decode::Outline;
 use crate::durability::Durability;
 use crate::fault::Trouble;
 use crate::file::File;
@@ -377,15 +378,13 @@ impl Checkpointer for SqliteSaver {
     }
 
     async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
-        self.read(|connection| reader::threads(connection, |_, _| true)).await
+        self.read(|connection| reader::threads(connection, |_| true, |_| true)).await
     }
 
     async fn unfinished(&self, graph: &NodeName) -> Result<Vec<ThreadSummary>, StoreError> {
         let graph = graph.clone();
-        self.read(move |connection| {
-            reader::threads(connection, |of, outline| of == graph.as_str() && outline.leads_on())
-        })
-        .await
+        self.read(move |connection| reader::threads(connection, |of| of == graph.as_str(), Outline::leads_on))
+            .await
     }
 
     async fn open_asks(&self, graph: &NodeName) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {

@@ -5,6 +5,7 @@ use superstep_core::id::{CheckpointId, RunId};
 use uuid::Uuid;
 
 use crate::material::*;
+use crate::work::ask;
 
 #[test]
 fn the_same_commit_again_is_already_there() {
@@ -226,5 +227,39 @@ fn threads_are_listed_by_name() {
         assert_eq!(names, ["B", "a", "b", "ä"]);
         assert!(threads.iter().all(|thread| thread.graph == "graph" && thread.open_asks.is_empty()));
         assert_eq!(threads[1].head.thread.as_str(), "a");
+    });
+}
+
+#[test]
+fn what_is_unfinished_is_every_thread_of_the_graph_whose_head_leads_on() {
+    on_every_saver(|saver| async move {
+        for name in ["begun", "failed", "paused", "finished", "forked from"] {
+            advance(&saver, name, None, []).await;
+        }
+        let of = async |name: &str| head(&saver, name).await.checkpoint.id;
+        saver.fail(&thread("failed"), of("failed").await, failure(1, "boom")).await.unwrap();
+        saver.ask(&thread("paused"), of("paused").await, vec![ask(1)]).await.unwrap();
+        let mut end = step(Some(&head(&saver, "finished").await.checkpoint), []);
+        end.frontier.tasks.clear();
+        put(&saver, "finished", &end).await;
+        // A fork shows who wrote its head; what runs below a thread is not listed.
+        saver.fork(&thread("forked from"), of("forked from").await, &thread("a fork")).await.unwrap();
+        advance(&saver, thread("begun").below(task(1)).as_str(), None, []).await;
+        let stray = Commit { graph: "another".into(), ..commit_of("elsewhere", &step(None, [])) };
+        saver.commit(stray).await.unwrap();
+
+        let mut expected = saver.threads().await.unwrap();
+        expected.retain(|thread| thread.graph == "graph" && !thread.head.next.is_empty());
+        let unfinished = saver.unfinished(&"graph".into()).await.unwrap();
+        assert_eq!(unfinished, expected);
+        let names: Vec<&str> = unfinished.iter().map(|summary| summary.thread.as_str()).collect();
+        assert_eq!(names, ["a fork", "begun", "failed", "forked from", "paused"]);
+        assert_eq!(unfinished[0].head.thread, thread("forked from"));
+        for summary in &unfinished {
+            let held = head(&saver, summary.thread.as_str()).await;
+            assert_eq!((summary.head.id, summary.head.seq), (held.checkpoint.id, held.seq));
+            assert_eq!(summary.open_asks, held.asks);
+        }
+        assert_eq!(saver.unfinished(&"another".into()).await.unwrap().len(), 1);
     });
 }
