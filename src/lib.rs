@@ -77,7 +77,9 @@ pub mod checkpoint {
     pub use superstep_core::checkpoint::*;
 
     #[cfg(feature = "sqlite")]
-    pub use superstep_checkpoint::{Durability, SqliteOptions, SqliteSaver};
+    pub use superstep_checkpoint::{
+        Durability, Located, SqliteOptions, SqliteReader, SqliteSaver, ThreadSize,
+    };
 
     #[cfg(feature = "sqlite")]
     #[doc(hidden)]

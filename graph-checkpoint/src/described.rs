@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::Fingerprint;
-use superstep_core::state::Schema;
+use superstep_core::state::{Json, Schema};
 
 use crate::checksum::Checksum;
 use crate::fault::{corrupt, sqlite};
@@ -110,6 +110,21 @@ pub(crate) fn schema(
 
 /// The topology at `key`: its row and fingerprint.
 pub(crate) fn topology(connection: &Connection, key: Key) -> Result<Option<(i64, Fingerprint)>, StoreError> {
+    topology_with(connection, key, |id, fingerprint, _| Ok((id, fingerprint)))
+}
+
+/// The text of the topology at `key`.
+pub(crate) fn topology_text(connection: &Connection, key: Key) -> Result<Option<Json>, StoreError> {
+    topology_with(connection, key, |id, _, text| {
+        Json::parse(text.to_owned()).map_err(|error| corrupt(format_args!("topology row {id}"), error))
+    })
+}
+
+fn topology_with<T>(
+    connection: &Connection,
+    key: Key,
+    with: impl FnOnce(i64, Fingerprint, &str) -> Result<T, StoreError>,
+) -> Result<Option<T>, StoreError> {
     let queries = [
         "SELECT id, fingerprint, graph, text, sum FROM topology WHERE id = ?",
         "SELECT id, fingerprint, graph, text, sum FROM topology WHERE fingerprint = ?",
@@ -117,11 +132,11 @@ pub(crate) fn topology(connection: &Connection, key: Key) -> Result<Option<(i64,
     described(connection, key, queries, |row| {
         let id: i64 = row.get(0).map_err(sqlite)?;
         let fingerprint: [u8; 16] = row.get(1).map_err(sqlite)?;
-        let stored = Described::Topology { graph: text(row, 2)?, text: text(row, 3)? };
+        let stored = text(row, 3)?;
         let sum: i64 = row.get(4).map_err(sqlite)?;
-        if sum != stored.sum(id, &fingerprint) {
+        if sum != (Described::Topology { graph: text(row, 2)?, text: stored }).sum(id, &fingerprint) {
             return Err(mismatch(format_args!("topology row {id}")));
         }
-        Ok((id, Fingerprint::from_bytes(fingerprint)))
+        with(id, Fingerprint::from_bytes(fingerprint), stored)
     })
 }

@@ -12,6 +12,17 @@ use superstep_core::checkpoint::StoreError;
 pub(crate) enum Trouble {
     #[error("the folder {0} does not exist: create it first")]
     NoFolder(String),
+    #[error("there is no file {0}")]
+    NoFile(String),
+    #[error("{0} cannot be read: {1}")]
+    Unreadable(String, #[source] std::io::Error),
+    #[error("{0} is empty: nothing was stored in it yet")]
+    Empty(String),
+    #[error(
+        "{0} was not closed by the program that wrote it, and its folder is not writable: copy the file with the files \
+         beside it, {0}-wal and {0}-shm, to a folder that is"
+    )]
+    LogUnreadable(String),
     #[error("another program held the file's write lock for {0:?}")]
     Busy(Duration),
     #[error("the saver's writer thread is gone")]

@@ -19,7 +19,13 @@ const APPLICATION_ID: u32 = 0x5353_5450;
 
 /// One step of the format each; the file's `user_version` counts those that were taken. A released step is
 /// never changed.
-const MIGRATIONS: &[&str] = &[FORMAT_1, FORMAT_2, FORMAT_3];
+const MIGRATIONS: &[&str; FORMATS] = &[FORMAT_1, FORMAT_2, FORMAT_3];
+
+/// What each step brought, for reading an older file that may not be written: views that stand, for one connection,
+/// in the place of what the file lacks.
+const LACKED: &[&str; FORMATS] = &["", WITHOUT_FORMAT_2, WITHOUT_FORMAT_3];
+
+const FORMATS: usize = 3;
 
 /// No text or blob may be longer, on the way in and on the way out.
 const LONGEST_VALUE: i32 = 256 << 20;
@@ -84,12 +90,43 @@ CREATE TABLE emitted(
 ) STRICT;
 ";
 
+const WITHOUT_FORMAT_2: &str = "
+CREATE TEMP VIEW ask AS SELECT *, NULL AS deadline, NULL AS fallback, 0 AS by_deadline FROM main.ask;
+CREATE TEMP VIEW effect AS SELECT *, 0 AS starts, x'00000000000000000000000000000000' AS token FROM main.effect;
+";
+
+const WITHOUT_FORMAT_3: &str = "
+CREATE TEMP VIEW emitted AS SELECT 0 AS checkpoint, 0 AS task, '' AS text, 0 AS sum WHERE 0;
+";
+
 /// Where the checkpoints are.
 #[derive(Clone, Debug)]
 pub(crate) struct File {
     /// `None` is in memory.
     pub(crate) path: Option<PathBuf>,
     pub(crate) options: SqliteOptions,
+}
+
+/// Who else may use a file while it is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sharing {
+    /// Programs that write to it.
+    WithWriters,
+    /// Nobody. Nothing is then left beside the file, whose folder need not be writable.
+    Alone,
+}
+
+/// The address of a file that nobody changes.
+fn immutable(path: &Path) -> String {
+    let mut address = String::from("file:");
+    for byte in path.to_string_lossy().bytes() {
+        match byte {
+            b'?' | b'#' | b'%' | 128.. => address.push_str(&format!("%{byte:02x}")),
+            b'\\' if cfg!(windows) => address.push('/'),
+            _ => address.push(char::from(byte)),
+        }
+    }
+    address + "?immutable=1"
 }
 
 /// What a file turned out to be.
@@ -142,6 +179,26 @@ impl File {
         let connection = Connection::open_with_flags(path, flags).map_err(sqlite)?;
         self.guard(&connection)?;
         Ok(connection)
+    }
+
+    /// Opens a file of any format for reading, as it is: nothing is created, migrated or locked against writers.
+    pub(crate) fn open_as_it_is(&self, sharing: Sharing) -> Result<(Connection, u32), StoreError> {
+        let path = self.path.as_ref().ok_or(Trouble::WriterGone)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = match sharing {
+            Sharing::WithWriters => Connection::open_with_flags(path, flags),
+            Sharing::Alone => {
+                Connection::open_with_flags(immutable(path), flags | OpenFlags::SQLITE_OPEN_URI)
+            }
+        };
+        let connection = connection.map_err(sqlite)?;
+        self.guard(&connection)?;
+        let Found::Format(format) = self.identify(&connection)? else {
+            return Err(Trouble::Empty(self.name()).into());
+        };
+        connection.pragma_update(None, "temp_store", "MEMORY").map_err(sqlite)?;
+        LACKED[format..].iter().try_for_each(|views| connection.execute_batch(views)).map_err(sqlite)?;
+        Ok((connection, u32::try_from(format).unwrap_or(u32::MAX)))
     }
 
     /// A file may come from anywhere: nothing in it may run code, and nothing in it is believed unchecked.

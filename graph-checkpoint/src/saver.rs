@@ -21,6 +21,7 @@ use crate::decode::Outline;
 use crate::durability::Durability;
 use crate::fault::Trouble;
 use crate::file::File;
+use crate::lineage;
 use crate::options::SqliteOptions;
 use crate::pending::pending;
 use crate::queue::{Done, Job, Queue, Request};
@@ -360,6 +361,11 @@ impl Checkpointer for SqliteSaver {
     async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError> {
         let name = thread.clone();
         self.read(move |connection| reader::history(connection, &name, &from, limit)).await
+    }
+
+    async fn lineage(&self, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
+        let name = thread.clone();
+        self.read(move |connection| lineage::lineage(connection, &name)).await
     }
 
     async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {

@@ -15,5 +15,7 @@ mod file;
 mod full;
 #[path = "sqlite/kill.rs"]
 mod kill;
+#[path = "sqlite/reader.rs"]
+mod reader;
 #[path = "sqlite/sharing.rs"]
 mod sharing;

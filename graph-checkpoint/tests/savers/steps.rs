@@ -49,6 +49,46 @@ fn steps_are_read_from_anywhere_newest_first() {
 }
 
 #[test]
+fn a_lineage_is_the_whole_tree_that_a_thread_is_part_of() {
+    on_every_saver(|saver| async move {
+        assert_eq!(saver.lineage(&thread("t")).await.unwrap(), []);
+        let first = advance(&saver, "t", None, []).await;
+        let second = advance(&saver, "t", Some(&first), []).await;
+        saver.fork(&thread("t"), first.id, &thread("fork")).await.unwrap();
+        let forked = advance(&saver, "fork", Some(&first), []).await;
+        advance(&saver, "other", None, []).await;
+        let below = thread("t").below(result(1, "1").task);
+        advance(&saver, below.as_str(), None, []).await;
+        // A branch inside the thread: it goes on from an earlier checkpoint.
+        let branch = step(Some(&first), []);
+        let moved = Commit { expected: Some(second.id), ..commit_of("t", &branch) };
+        assert!(matches!(saver.commit(moved).await.unwrap(), Committed::New));
+
+        let tree = saver.lineage(&thread("fork")).await.unwrap();
+        let lines: Vec<_> = tree.iter().map(|line| (line.id, line.parent, line.thread.as_str())).collect();
+        let on_first = Some(first.id);
+        let expected = [
+            (branch.id, on_first, "t"),
+            (forked.id, on_first, "fork"),
+            (second.id, on_first, "t"),
+            (first.id, None, "t"),
+        ];
+        assert_eq!(lines, expected);
+        assert_eq!(saver.lineage(&thread("t")).await.unwrap(), tree);
+        assert_eq!(saver.lineage(&thread("other")).await.unwrap().len(), 1);
+
+        saver.delete(&"graph".into(), &thread("t")).await.unwrap();
+        let left: Vec<_> = saver.lineage(&thread("fork")).await.unwrap();
+        let left: Vec<_> = left.iter().map(|line| (line.id, line.thread.as_str())).collect();
+        assert_eq!(
+            left,
+            [(forked.id, "fork"), (first.id, "t")],
+            "the past of a deleted thread is shown as its"
+        );
+    });
+}
+
+#[test]
 fn steps_tell_what_their_thread_has_left_on_top_of_them() {
     on_every_saver(|saver| async move {
         let first = advance(&saver, "t", None, []).await;

@@ -69,13 +69,13 @@ fn exit_saves_at_a_flush_and_not_before() {
 }
 
 /// Takes back what format 3 added.
-const BACK_TO_2: &str = "
+pub(crate) const BACK_TO_2: &str = "
 DROP TABLE emitted;
 PRAGMA user_version = 2;
 ";
 
 /// Takes back what format 2 added. The checksums of rows that do not use it are those of format 1.
-const BACK_TO_1: &str = "
+pub(crate) const BACK_TO_1: &str = "
 DROP INDEX ask_open;
 ALTER TABLE ask DROP COLUMN deadline;
 ALTER TABLE ask DROP COLUMN fallback;
@@ -92,24 +92,28 @@ fn a_file_of_an_older_format_is_upgraded_with_everything_in_it() {
     }
 }
 
+pub(crate) fn asked() -> AskRecord {
+    AskRecord {
+        id: InterruptId::from_bytes([3; 16]),
+        task: task(1),
+        node: "n".into(),
+        path: Vec::new(),
+        key: "0".into(),
+        argument: None,
+        question: json("1"),
+        deadline: None,
+        answer: None,
+        answered_by: AnsweredBy::Caller,
+    }
+}
+
 fn upgrade(back: &[&str]) {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.db");
         let saver = registered(Arc::new(SqliteSaver::open(&path).await.unwrap())).await;
         let first = advance(&saver, "t", None, [set(0, "1")]).await;
-        let asked = AskRecord {
-            id: InterruptId::from_bytes([3; 16]),
-            task: task(1),
-            node: "n".into(),
-            path: Vec::new(),
-            key: "0".into(),
-            argument: None,
-            question: json("1"),
-            deadline: None,
-            answer: None,
-            answered_by: AnsweredBy::Caller,
-        };
+        let asked = asked();
         saver.ask(&thread("t"), first.id, vec![asked.clone()]).await.unwrap();
         drop(saver);
         Connection::open(&path).unwrap().execute_batch(&back.concat()).unwrap();

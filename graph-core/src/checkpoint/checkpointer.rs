@@ -151,6 +151,13 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// Those of [`load`](Self::load).
     async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError>;
 
+    /// Lists the tree that a thread is part of, newest first: all checkpoints that go back to the same first one, those of
+    /// its branches and those of the threads that share its history. Checkpoints of subgraphs are not among them. None
+    /// when the thread has no checkpoint.
+    ///
+    /// It looks at every checkpoint of the store.
+    async fn lineage(&self, thread: &ThreadId) -> Result<Vec<Summary>, StoreError>;
+
     /// Reads what happened: the checkpoint at `from` and those it continues, newest first and at most `limit` of
     /// them, each with its superstep and what is left on top of it. None when the thread has no checkpoint.
     ///

@@ -251,6 +251,10 @@ impl Checkpointer for MemorySaver {
         Ok(store.path(from).take(limit).map(|index| store.summary(index)).collect())
     }
 
+    async fn lineage(&self, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
+        Ok(self.store().lineage(thread))
+    }
+
     async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
         self.store().steps(thread, &from, limit)
     }

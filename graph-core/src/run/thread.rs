@@ -16,7 +16,7 @@ use super::past_events::PastEvents;
 use super::play::{EditRequest, Plays, played};
 use super::request::{Answers, RunRequest, Verb};
 use super::state::ThreadState;
-use crate::checkpoint::{At, Checkpointer};
+use crate::checkpoint::{At, Checkpointer, Summary};
 use crate::graph::{NodeRef, START};
 use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use crate::node::IntoOutcome;
@@ -132,6 +132,15 @@ impl<S: State> Thread<S> {
     /// When the graph has no checkpointer.
     pub fn history(&self) -> Result<History, ThreadError> {
         Ok(History::new(Arc::clone(self.saver()?), self.id.clone()))
+    }
+
+    /// The tree that the thread is part of, newest first: the checkpoints of all its branches, and those of threads that
+    /// share its history. Empty when the thread never ran.
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer, or its store fails.
+    pub async fn lineage(&self) -> Result<Vec<Summary>, ThreadError> {
+        Ok(self.saver()?.lineage(&self.id).await?)
     }
 
     /// The events of the past, oldest first, up to the thread as it stands: rebuilt from what is stored, whether or

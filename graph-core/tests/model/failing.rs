@@ -128,6 +128,10 @@ impl Checkpointer for Failing {
         self.call(self.inner.history(thread, from, limit)).await
     }
 
+    async fn lineage(&self, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
+        self.call(self.inner.lineage(thread)).await
+    }
+
     async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
         self.call(self.inner.steps(thread, from, limit)).await
     }

@@ -179,6 +179,22 @@ impl Store {
         place.map(|(index, continued_by)| self.gather(index, &continued_by)).transpose()
     }
 
+    /// All checkpoints that go back to the first one of a thread, newest first.
+    pub(super) fn lineage(&self, thread: &ThreadId) -> Vec<Summary> {
+        let Some(held) = self.threads.get(thread) else { return Vec::new() };
+        let first = self.path(held.head).last();
+        let mut in_it = alloc::vec![false; self.checkpoints.len()];
+        let mut tree = Vec::new();
+        for (index, stored) in self.checkpoints.iter() {
+            in_it[index] = Some(index) == first || stored.parent.is_some_and(|parent| in_it[parent]);
+            if in_it[index] && !stored.thread.before_deletion().is_below() {
+                tree.push(self.summary(index));
+            }
+        }
+        tree.reverse();
+        tree
+    }
+
     /// The checkpoint that is meant and those it continues, with what is left on top of each.
     pub(super) fn steps(
         &self,

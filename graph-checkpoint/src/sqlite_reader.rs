@@ -1,0 +1,286 @@
+//! Reading a file that may belong to others.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rusqlite::Connection;
+use superstep_core::checkpoint::{At, Loaded, StepRecord, StoreError, Summary, ThreadSummary};
+use superstep_core::id::{CheckpointId, ThreadId};
+use superstep_core::state::Json;
+use uuid::Uuid;
+
+use crate::described::{self, Key};
+use crate::fault::{Trouble, corrupt, sqlite};
+use crate::file::{File, Sharing};
+use crate::options::SqliteOptions;
+use crate::reader::{self, snapshot};
+use crate::rows::{CheckpointRow, ThreadRow};
+use crate::{lineage, steps};
+
+/// Reads a checkpoint file and never writes: no lock that a writer waits for, no migration.
+///
+/// The file may be one that a program is writing to, that of a program that crashed, a copy of it in another folder, or
+/// one of an older format. Of a file that nobody has open nothing is left beside it, and its folder need not be
+/// writable. Calls block; each reads one consistent state of the file, the latest.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use superstep_checkpoint::{SqliteReader, SqliteSaver};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("essays.db");
+/// let saver = SqliteSaver::open(&path).await?;
+/// let reader = SqliteReader::open(&path)?; // while the saver is open
+/// assert!(reader.threads()?.is_empty());
+/// # Ok(())
+/// # }
+/// ```
+pub struct SqliteReader {
+    file: File,
+    path: PathBuf,
+    held: RefCell<Held>,
+}
+
+struct Held {
+    connection: Connection,
+    format: u32,
+    /// What the file was when it was opened as one that nobody has open.
+    alone: Option<Stamp>,
+}
+
+/// A checkpoint that was found by part of its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// The checkpoint.
+    pub id: CheckpointId,
+    /// The thread that it was written on.
+    pub thread: ThreadId,
+}
+
+/// What a thread has of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadSize {
+    /// How many checkpoints were written on it.
+    pub checkpoints: u64,
+    /// How many of them nothing continues: the ends of its branches.
+    pub branches: u64,
+    /// How many bytes their texts take in the file. Long texts, which are stored once for all, are not counted.
+    pub bytes: u64,
+}
+
+impl SqliteReader {
+    /// Opens the file at `path` for reading.
+    ///
+    /// # Errors
+    /// [`StoreError::NotACheckpointFile`], [`StoreError::NewerFormat`], and [`StoreError::Io`] when the file is not
+    /// there, is empty, or cannot be read where it is.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref().to_owned();
+        let file = File { path: Some(path.clone()), options: SqliteOptions::new() };
+        let name = path.display().to_string();
+        match std::fs::File::open(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(Trouble::NoFile(name).into()),
+            Err(error) => return Err(Trouble::Unreadable(name, error).into()),
+            Ok(_) if path.is_dir() => return Err(StoreError::NotACheckpointFile(name)),
+            Ok(_) => {}
+        }
+        let held = RefCell::new(Held::open(&file, &path)?);
+        Ok(Self { file, path, held })
+    }
+
+    /// Where the file is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The format that the file has: an older one is read as it is.
+    #[must_use]
+    pub fn format(&self) -> u32 {
+        self.held.borrow().format
+    }
+
+    /// Lists all threads, by name.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when a row that was read is damaged, and [`StoreError::Io`]. So for all reads.
+    pub fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
+        self.read(|connection| reader::threads(connection, |_, _| true))
+    }
+
+    /// What each thread has of its own, by the names of [`threads`](Self::threads).
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads).
+    pub fn sizes(&self) -> Result<BTreeMap<ThreadId, ThreadSize>, StoreError> {
+        self.read(sizes)
+    }
+
+    /// Lists a thread's past, like [`Checkpointer::history`](superstep_core::checkpoint::Checkpointer::history).
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads), and [`StoreError::NoCheckpoint`].
+    pub fn history(&self, thread: &ThreadId, from: &At, limit: usize) -> Result<Vec<Summary>, StoreError> {
+        self.read(|connection| reader::history(connection, thread, from, limit))
+    }
+
+    /// Lists the tree that a thread is part of, like
+    /// [`Checkpointer::lineage`](superstep_core::checkpoint::Checkpointer::lineage).
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads).
+    pub fn lineage(&self, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
+        self.read(|connection| lineage::lineage(connection, thread))
+    }
+
+    /// Reads what happened, like [`Checkpointer::steps`](superstep_core::checkpoint::Checkpointer::steps).
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads), and [`StoreError::NoCheckpoint`].
+    pub fn steps(&self, thread: &ThreadId, from: &At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
+        self.read(|connection| steps::steps(connection, thread, from, limit))
+    }
+
+    /// Reads a checkpoint with its values, like
+    /// [`Checkpointer::load`](superstep_core::checkpoint::Checkpointer::load).
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads), and [`StoreError::NoCheckpoint`].
+    pub fn load(&self, thread: &ThreadId, at: &At) -> Result<Option<Loaded>, StoreError> {
+        self.read(|connection| reader::load(connection, thread, at))
+    }
+
+    /// The graph that a checkpoint was planned with, as it is stored.
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads), and [`StoreError::NoCheckpoint`].
+    pub fn topology(&self, thread: &ThreadId, at: &At) -> Result<Option<Json>, StoreError> {
+        self.read(|connection| {
+            let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(None) };
+            let place = reader::place(connection, &row, at)?;
+            let topology = CheckpointRow::visit(connection, place.seq, |row, _| Ok(row.topology))?;
+            let text = described::topology_text(connection, Key::Row(topology))?;
+            text.ok_or_else(|| corrupt("the topologies", "one is missing")).map(Some)
+        })
+    }
+
+    /// The checkpoints whose ids begin or end with these hexadecimal digits, oldest first and at most `limit` of them.
+    /// Dashes may be left out.
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads).
+    pub fn locate(&self, digits: &str, limit: usize) -> Result<Vec<Located>, StoreError> {
+        let digits = digits.replace('-', "").to_ascii_lowercase();
+        self.read(|connection| {
+            let mut all = connection
+                .prepare_cached("SELECT seq, id FROM checkpoint WHERE thread <> 0 ORDER BY seq")
+                .map_err(sqlite)?;
+            let mut rows = all.query([]).map_err(sqlite)?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next().map_err(sqlite)? {
+                let id = CheckpointId(Uuid::from_bytes(row.get(1).map_err(sqlite)?));
+                let mut text = Uuid::encode_buffer();
+                let text = &*id.0.as_simple().encode_lower(&mut text);
+                if (text.starts_with(&digits) || text.ends_with(&digits)) && found.len() < limit {
+                    let writer = CheckpointRow::visit(connection, row.get(0).map_err(sqlite)?, |row, _| {
+                        Ok(row.thread)
+                    })?;
+                    found.push(Located { id, thread: ThreadRow::get(connection, writer)?.name });
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    fn read<T>(&self, read: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut held = self.held.borrow_mut();
+        loop {
+            let result = snapshot(&held.connection, &read);
+            if held.alone.is_none() || held.alone == Stamp::of_lonely(&self.path) {
+                return result;
+            }
+            // Somebody has begun to write to it.
+            *held = Held::open(&self.file, &self.path)?;
+        }
+    }
+}
+
+impl fmt::Debug for SqliteReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteReader").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Held {
+    fn open(file: &File, path: &Path) -> Result<Self, StoreError> {
+        let alone = Stamp::of_lonely(path);
+        let sharing = if alone.is_some() { Sharing::Alone } else { Sharing::WithWriters };
+        let (connection, format) = file.open_as_it_is(sharing).map_err(|error| match &error {
+            StoreError::Io(cause) if alone.is_none() && cannot_open(cause.downcast_ref()) => {
+                Trouble::LogUnreadable(path.display().to_string()).into()
+            }
+            _ => error,
+        })?;
+        Ok(Self { connection, format, alone })
+    }
+}
+
+fn cannot_open(error: Option<&rusqlite::Error>) -> bool {
+    use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
+    error
+        .and_then(rusqlite::Error::sqlite_error_code)
+        .is_some_and(|code| matches!(code, CannotOpen | ReadOnly))
+}
+
+/// Tells whether a file was changed.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp {
+    length: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    /// That of a file that nobody has open: while somebody has, its log is beside it.
+    fn of_lonely(path: &Path) -> Option<Self> {
+        let beside = |end: &str| {
+            let mut name = OsString::from(path);
+            name.push(end);
+            Path::new(&name).exists()
+        };
+        // What is no text cannot be addressed as lonely.
+        if beside("-wal") || beside("-journal") || path.to_str().is_none() {
+            return None;
+        }
+        let held = path.metadata().ok()?;
+        Some(Self { length: held.len(), modified: held.modified().ok() })
+    }
+}
+
+fn sizes(connection: &Connection) -> Result<BTreeMap<ThreadId, ThreadSize>, StoreError> {
+    let mut of_rows: BTreeMap<i64, ThreadSize> = BTreeMap::new();
+    let mut all = connection
+        .prepare_cached(
+            "SELECT seq, parent, thread, octet_length(changes) + octet_length(manifest) + \
+             coalesce(octet_length(fields), 0) FROM checkpoint ORDER BY seq DESC",
+        )
+        .map_err(sqlite)?;
+    let mut rows = all.query([]).map_err(sqlite)?;
+    let mut continued = std::collections::HashSet::new();
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let seq: i64 = row.get(0).map_err(sqlite)?;
+        let parent: Option<i64> = row.get(1).map_err(sqlite)?;
+        let size = of_rows.entry(row.get(2).map_err(sqlite)?).or_default();
+        size.checkpoints += 1;
+        size.branches += u64::from(!continued.remove(&seq));
+        size.bytes += row.get::<_, i64>(3).map_err(sqlite)?.cast_unsigned();
+        continued.extend(parent);
+    }
+    let threads = ThreadRow::all(connection)?.into_iter();
+    Ok(threads.map(|row| (row.name, of_rows.get(&row.id).copied().unwrap_or_default())).collect())
+}
