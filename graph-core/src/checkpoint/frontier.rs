@@ -60,7 +60,7 @@ pub struct NextTask {
 /// Positions of tasks in a superstep; the usual one or two need no allocation.
 pub type Positions = SmallVec<[u32; 4]>;
 
-/// Why a task was planned. Numbers are positions in [`Checkpoint::tasks`] of the same checkpoint.
+/// Why a task was planned. Numbers are positions in [`Checkpoint::tasks`](super::Checkpoint::tasks) of the same checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
