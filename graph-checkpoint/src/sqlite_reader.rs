@@ -111,7 +111,7 @@ impl SqliteReader {
     /// # Errors
     /// [`StoreError::Corrupt`] when a row that was read is damaged, and [`StoreError::Io`]. So for all reads.
     pub fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
-        self.read(|connection| reader::threads(connection, |_, _| true))
+        self.read(|connection| reader::threads(connection, |_| true, |_| true))
     }
 
     /// What each thread has of its own, by the names of [`threads`](Self::threads).
