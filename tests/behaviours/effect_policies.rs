@@ -6,12 +6,10 @@ use std::sync::Arc;
 use serde_json::json;
 use superstep::checkpoint::Checkpointer;
 use superstep::error::{EffectError, NodeErrorKind};
-use superstep::graph::PolicyOf;
-use superstep::node::{IntoNode, NoInput};
 use superstep::prelude::*;
 use superstep::run::NodeFailure;
 
-use crate::support::{Broken, Calls, Smashed, Stage, on_both_savers, run_or_resume};
+use crate::support::{Broken, Calls, Smashed, Stage, failure, on_both_savers, only, run_or_resume};
 
 #[derive(State, Clone, Debug, Default, PartialEq)]
 struct Log {
@@ -21,30 +19,6 @@ struct Log {
 
 fn said(text: impl Into<String>) -> Update<Log> {
     Log::update().said([text.into()])
-}
-
-/// A graph whose only node is given; `policy` says how it is run.
-fn only<Signature, N>(
-    node: N,
-    stage: &Stage,
-    policy: fn(PolicyOf<'_, Log, Stage>) -> PolicyOf<'_, Log, Stage>,
-) -> Graph<Log>
-where
-    N: IntoNode<Log, Stage, Signature, Input = NoInput, Route = ()>,
-{
-    let mut g = StateGraph::<Log, Stage>::new("g");
-    let node = g.node("node", node);
-    policy(g.policy(node));
-    g.edge(START, node);
-    g.edge(node, END);
-    g.compile().expect("sound").with_context(stage.clone())
-}
-
-fn failure(result: Result<Run<Log>, RunError>) -> NodeFailure {
-    match result {
-        Err(RunError::Node(failure)) => failure,
-        other => panic!("a node was to fail: {other:?}"),
-    }
 }
 
 fn effect_error(failure: &NodeFailure) -> &EffectError {

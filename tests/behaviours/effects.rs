@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use superstep::checkpoint::Checkpointer;
 use superstep::error::NodeErrorKind;
-use superstep::graph::PolicyOf;
 use superstep::prelude::*;
 use tokio::time::sleep;
 
-use crate::support::{Broken, Calls, Smashed, Stage, on_both_savers, run_or_resume};
+use crate::support::{Broken, Calls, Smashed, Stage, on_both_savers, only, run_or_resume};
 
 #[derive(State, Clone, Debug, Default, PartialEq)]
 struct Log {
@@ -20,23 +19,6 @@ struct Log {
 
 fn said(text: impl Into<String>) -> Update<Log> {
     Log::update().said([text.into()])
-}
-
-/// A graph whose only node is given; `policy` says how it is run.
-fn only<Signature, N>(
-    node: N,
-    stage: &Stage,
-    policy: fn(PolicyOf<'_, Log, Stage>) -> PolicyOf<'_, Log, Stage>,
-) -> Graph<Log>
-where
-    N: superstep::node::IntoNode<Log, Stage, Signature, Input = superstep::node::NoInput, Route = ()>,
-{
-    let mut g = StateGraph::<Log, Stage>::new("g");
-    let node = g.node("node", node);
-    policy(g.policy(node));
-    g.edge(START, node);
-    g.edge(node, END);
-    g.compile().expect("sound").with_context(stage.clone())
 }
 
 /// An effect that always succeeds, and notes that it happened.

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use superstep::error::{NodeErrorKind, Timeout};
 use superstep::node::Failed;
 use superstep::prelude::*;
-use superstep::run::{EventKind, Lens, NodeFailure};
+use superstep::run::{EventKind, Lens};
 use tokio::time::sleep;
 
-use crate::support::{Broken, Calls, Smashed, Stage, on_both_savers, run_or_resume};
+use crate::support::{Broken, Calls, Smashed, Stage, failure, on_both_savers, run_or_resume};
 
 #[derive(State, Clone, Debug, Default, PartialEq)]
 struct Log {
@@ -40,13 +40,6 @@ async fn rescue(failed: Failed, calls: Dep<Calls>, broken: Dep<Broken>) -> Resul
     calls.note("rescue");
     broken.check("rescue")?;
     Ok(wrote(format!("{} after {}: {}", failed.node(), failed.attempts(), failed.error())))
-}
-
-fn failure(result: Result<Run<Log>, RunError>) -> NodeFailure {
-    match result {
-        Err(RunError::Node(failure)) => failure,
-        other => panic!("a node was to fail: {other:?}"),
-    }
 }
 
 /// A stage on which these are broken.

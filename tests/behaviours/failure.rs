@@ -3,11 +3,10 @@
 use std::io;
 use std::time::Duration;
 
-use crate::support::{Broken, Calls, Smashed, Stage, on_both_savers, run_or_resume};
+use crate::support::{Broken, Calls, Smashed, Stage, failure, on_both_savers, run_or_resume};
 use serde::{Deserialize, Serialize};
 use superstep::error::NodeErrorKind;
 use superstep::prelude::*;
-use superstep::run::NodeFailure;
 use tokio::time::{Instant, sleep};
 
 #[derive(State, Clone, Debug, Default, PartialEq)]
@@ -22,13 +21,6 @@ async fn step(task: TaskInfo, calls: Dep<Calls>, broken: Dep<Broken>) -> Result<
     calls.note(node);
     broken.check(node)?;
     Ok(Log::update().ran([node]))
-}
-
-fn failure(result: Result<Run<Log>, RunError>) -> NodeFailure {
-    match result {
-        Err(RunError::Node(failure)) => failure,
-        other => panic!("a node was to fail: {other:?}"),
-    }
 }
 
 /// A graph of one node that fails with what `fail` makes of the attempt.
@@ -266,7 +258,7 @@ async fn the_source_of_an_error_can_be_downcast() {
     let error = graph.run(Log::update()).await.expect_err("it is broken");
     let source = std::error::Error::source(&error).expect("the node's own error");
     assert_eq!(source.downcast_ref(), Some(&Smashed("it".into())));
-    let failure = failure(Err(error));
+    let failure = failure::<Log>(Err(error));
     assert_eq!(failure.error.downcast_ref(), Some(&Smashed("it".into())));
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::{Broken, Calls, Stage, on_both_savers};
+use crate::support::{Broken, Calls, Stage, on_both_savers, only};
 use superstep::checkpoint::StoreError;
 use superstep::id::InterruptId;
 use superstep::prelude::*;
@@ -21,18 +21,6 @@ fn said(text: impl Into<String>) -> Update<Log> {
 
 fn json(value: impl serde::Serialize) -> Json {
     Json::encode(&value).expect("it has a JSON form")
-}
-
-/// A graph whose only node is given.
-fn only<Signature, N>(node: N, stage: &Stage) -> Graph<Log>
-where
-    N: superstep::node::IntoNode<Log, Stage, Signature, Input = superstep::node::NoInput, Route = ()>,
-{
-    let mut g = StateGraph::<Log, Stage>::new("g");
-    let node = g.node("node", node);
-    g.edge(START, node);
-    g.edge(node, END);
-    g.compile().expect("sound").with_context(stage.clone())
 }
 
 fn open(run: Result<Run<Log>, RunError>) -> Vec<Interrupt> {
@@ -55,7 +43,7 @@ async fn ask_age(name: Dep<Calls>, ask: Ask<String, u32>) -> Update<Log> {
 async fn a_question_pauses_the_thread_until_it_is_answered() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
-        let graph = only(ask_age, &stage).shared_checkpointer(saver);
+        let graph = only(ask_age, &stage, |node| node).shared_checkpointer(saver);
         let thread = graph.thread("t");
         let asked = open(thread.run(said("in")).await);
         assert_eq!(questions(&asked), ["how old?"]);
@@ -80,7 +68,7 @@ async fn a_question_pauses_the_thread_until_it_is_answered() {
 #[tokio::test]
 async fn an_answer_of_another_type_is_refused_and_the_question_stays_open() {
     on_both_savers(|saver| async move {
-        let graph = only(ask_age, &Stage::default()).shared_checkpointer(saver);
+        let graph = only(ask_age, &Stage::default(), |node| node).shared_checkpointer(saver);
         let thread = graph.thread("t");
         let asked = open(thread.run(said("in")).await);
         let refused = thread.answer("seven").await.expect_err("not a number");
@@ -104,6 +92,7 @@ async fn k09_an_answer_is_used_once() {
                 said(format!("{a} {b}"))
             },
             &Stage::default(),
+            |node| node,
         );
         let graph = graph.shared_checkpointer(saver);
         let thread = graph.thread("t");
@@ -134,7 +123,7 @@ async fn ask_both(left: Ask<String, u32>, right: Ask<String, String>) -> Update<
 #[tokio::test]
 async fn k10_questions_of_one_node_are_answered_by_id_in_any_order() {
     on_both_savers(|saver| async move {
-        let graph = only(ask_both, &Stage::default()).shared_checkpointer(saver);
+        let graph = only(ask_both, &Stage::default(), |node| node).shared_checkpointer(saver);
         for order in [[0, 1], [1, 0]] {
             let thread = graph.thread(format!("{order:?}"));
             let asked = open(thread.run(said("in")).await);
@@ -155,7 +144,7 @@ async fn k10_questions_of_one_node_are_answered_by_id_in_any_order() {
 #[tokio::test]
 async fn several_answers_count_all_or_none() {
     on_both_savers(|saver| async move {
-        let graph = only(ask_both, &Stage::default()).shared_checkpointer(saver);
+        let graph = only(ask_both, &Stage::default(), |node| node).shared_checkpointer(saver);
         let thread = graph.thread("t");
         let asked = open(thread.run(said("in")).await);
         let wrong = [(asked[0].id, json(7)), (asked[1].id, json(8))];
@@ -174,7 +163,7 @@ async fn several_answers_count_all_or_none() {
 #[tokio::test]
 async fn d09_d13_an_answer_to_nothing_is_an_error() {
     on_both_savers(|saver| async move {
-        let graph = only(ask_age, &Stage::default()).shared_checkpointer(saver);
+        let graph = only(ask_age, &Stage::default(), |node| node).shared_checkpointer(saver);
         let never = graph.thread("never").answer(&1).await.expect_err("it never ran");
         assert!(matches!(never, RunError::NothingToResume { .. }));
 
@@ -213,6 +202,7 @@ async fn d08_every_json_value_is_an_answer() {
                 said(format!("{answer:?}"))
             },
             &Stage::default(),
+            |node| node,
         );
         let graph = graph.shared_checkpointer(saver);
         let thread = graph.thread("t");
@@ -315,7 +305,7 @@ async fn a_question_under_a_timeout_still_pauses() {
         let answer = tokio::time::timeout(Duration::from_secs(1), ask.ask("how old?".into())).await;
         said(format!("{answer:?}"))
     };
-    let graph = only(patient, &Stage::default()).checkpointer(MemorySaver::new());
+    let graph = only(patient, &Stage::default(), |node| node).checkpointer(MemorySaver::new());
     let thread = graph.thread("t");
     assert_eq!(questions(&open(thread.run(said("in")).await)), ["how old?"]);
     let log = thread.answer(&7).await.expect("no node fails").state;
@@ -350,7 +340,7 @@ async fn a_question_that_the_node_gave_up_is_not_asked() {
             }
         }
     };
-    let graph = only(hasty, &Stage::default()).checkpointer(MemorySaver::new());
+    let graph = only(hasty, &Stage::default(), |node| node).checkpointer(MemorySaver::new());
     for turn in 0..8 {
         // `select!` polls in a random order: in some of the runs the question is polled first.
         let run = graph.thread(format!("{turn}")).run(said("in")).await;
@@ -371,7 +361,7 @@ async fn a_task_pauses_only_when_its_effects_have_ended() {
         said((effect + answer).to_string())
     }
     let stage = Stage::default();
-    let graph = only(both, &stage).checkpointer(MemorySaver::new());
+    let graph = only(both, &stage, |node| node).checkpointer(MemorySaver::new());
     let thread = graph.thread("t");
     open(thread.run(said("in")).await);
     assert_eq!(stage.calls.of("effect"), 1);
@@ -382,7 +372,7 @@ async fn a_task_pauses_only_when_its_effects_have_ended() {
 
 #[tokio::test]
 async fn d07_a_question_needs_a_checkpointer() {
-    let error = only(ask_age, &Stage::default()).run(said("in")).await;
+    let error = only(ask_age, &Stage::default(), |node| node).run(said("in")).await;
     let error = error.expect_err("nobody keeps the question");
     assert_eq!(
         error.to_string(),
@@ -402,7 +392,7 @@ async fn keys_tell_the_questions_of_a_loop_apart() {
             }
             said(sum.to_string())
         };
-        let graph = only(interview, &Stage::default()).shared_checkpointer(saver);
+        let graph = only(interview, &Stage::default(), |node| node).shared_checkpointer(saver);
         let thread = graph.thread("t");
         let mut asked = open(thread.run(said("in")).await);
         let mut seen = Vec::new();
@@ -432,7 +422,7 @@ async fn another_question_never_gets_the_old_ones_answer() {
             let answer = ask.ask(format!("attempt {}?", calls.of("ran"))).await;
             said(answer.to_string())
         };
-        let graph = only(fickle, &Stage::default()).shared_checkpointer(saver);
+        let graph = only(fickle, &Stage::default(), |node| node).shared_checkpointer(saver);
         let thread = graph.thread("t");
         assert_eq!(questions(&open(thread.run(said("in")).await)), ["attempt 1?"]);
         assert_eq!(questions(&open(thread.answer(&7).await)), ["attempt 2?"]);
@@ -443,7 +433,7 @@ async fn another_question_never_gets_the_old_ones_answer() {
 #[tokio::test]
 async fn a_fork_asks_again_and_its_answer_is_its_own() {
     on_both_savers(|saver| async move {
-        let graph = only(ask_age, &Stage::default()).shared_checkpointer(saver);
+        let graph = only(ask_age, &Stage::default(), |node| node).shared_checkpointer(saver);
         let thread = graph.thread("t");
         open(thread.run(said("in")).await);
         let fork = thread.head().await.expect("it ran").fork("fork").await;

@@ -1,11 +1,15 @@
 //! What the behaviour tests share: nodes that tell what they did, and both savers.
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use superstep::checkpoint::Checkpointer;
+use superstep::graph::PolicyOf;
+use superstep::node::{IntoNode, NoInput};
 use superstep::prelude::*;
+use superstep::run::NodeFailure;
 
 /// Runs a test on every saver that ships.
 pub(crate) async fn on_both_savers<F, Fut>(test: F)
@@ -21,6 +25,32 @@ where
     let saver = SqliteSaver::open(folder.path().join("test.db")).await;
     test(Arc::new(saver.expect("a new file opens"))).await;
     drop(name);
+}
+
+/// A graph whose only node is given; `policy` says how it is run.
+pub(crate) fn only<S, Signature, N>(
+    node: N,
+    stage: &Stage,
+    policy: impl FnOnce(PolicyOf<'_, S, Stage>) -> PolicyOf<'_, S, Stage>,
+) -> Graph<S>
+where
+    S: State,
+    N: IntoNode<S, Stage, Signature, Input = NoInput, Route = ()>,
+{
+    let mut g = StateGraph::<S, Stage>::new("g");
+    let node = g.node("node", node);
+    policy(g.policy(node));
+    g.edge(START, node);
+    g.edge(node, END);
+    g.compile().expect("sound").with_context(stage.clone())
+}
+
+/// The failure of the node with which a run ended.
+pub(crate) fn failure<S: State + Debug>(result: Result<Run<S>, RunError>) -> NodeFailure {
+    match result {
+        Err(RunError::Node(failure)) => failure,
+        other => panic!("a node was to fail: {other:?}"),
+    }
 }
 
 /// Runs a new thread, and resumes an old one.

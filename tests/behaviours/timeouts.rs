@@ -3,11 +3,9 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use crate::support::{Calls, Stage};
+use crate::support::{Calls, Stage, failure, only};
 use serde::{Deserialize, Serialize};
 use superstep::error::{NodeErrorKind, Timeout};
-use superstep::graph::PolicyOf;
-use superstep::node::{IntoNode, NoInput};
 use superstep::prelude::*;
 use superstep::run::NodeFailure;
 use tokio::time::{Instant, sleep};
@@ -22,30 +20,6 @@ const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// A graph of one node that is run as `policy` says.
-fn one<Signature, N>(
-    node: N,
-    stage: &Stage,
-    policy: fn(PolicyOf<'_, Log, Stage>) -> PolicyOf<'_, Log, Stage>,
-) -> Graph<Log>
-where
-    N: IntoNode<Log, Stage, Signature, Input = NoInput, Route = ()>,
-{
-    let mut g = StateGraph::<Log, Stage>::new("g");
-    let node = g.node("node", node);
-    policy(g.policy(node));
-    g.edge(START, node);
-    g.edge(node, END);
-    g.compile().expect("sound").with_context(stage.clone())
-}
-
-fn failure(result: Result<Run<Log>, RunError>) -> NodeFailure {
-    match result {
-        Err(RunError::Node(failure)) => failure,
-        other => panic!("a node was to fail: {other:?}"),
-    }
-}
-
 fn timeout(failure: &NodeFailure) -> Timeout {
     assert_eq!(failure.error.kind(), NodeErrorKind::TimedOut);
     *failure.error.downcast_ref().expect("a timeout has a source")
@@ -54,7 +28,7 @@ fn timeout(failure: &NodeFailure) -> Timeout {
 #[tokio::test(start_paused = true)]
 async fn e11_a_timeout_fails_the_node_and_composes_with_retries() {
     let stage = Stage::default();
-    let slow = one(|| sleep(secs(1)), &stage, |node| node.timeout(secs(1) / 20));
+    let slow = only(|| sleep(secs(1)), &stage, |node| node.timeout(secs(1) / 20));
     let failure = failure(slow.run(Log::update()).await);
     assert_eq!(timeout(&failure), Timeout::Run(secs(1) / 20));
     assert_eq!(failure.to_string(), "node \"node\" failed at step 1: the attempt took longer than 50ms");
@@ -66,7 +40,7 @@ async fn e11_a_timeout_fails_the_node_and_composes_with_retries() {
         Log::update().v([task.attempt().to_string()])
     };
     let twice =
-        one(slow_once, &stage, |node| node.timeout(secs(1) / 20).retry(Retry::fixed(2, Duration::ZERO)));
+        only(slow_once, &stage, |node| node.timeout(secs(1) / 20).retry(Retry::fixed(2, Duration::ZERO)));
     assert_eq!(twice.run(Log::update()).await.expect("the second attempt is fast").state.v, ["2"]);
 }
 
@@ -76,7 +50,7 @@ async fn silence_ends_an_attempt() {
         task.heartbeat();
         sleep(secs(60)).await;
     };
-    let graph = one(node, &Stage::default(), |node| node.idle_timeout(secs(5)).timeout(secs(30)));
+    let graph = only(node, &Stage::default(), |node| node.idle_timeout(secs(5)).timeout(secs(30)));
     let began = Instant::now();
     let failure = failure(graph.run(Log::update()).await);
     assert_eq!((timeout(&failure), began.elapsed()), (Timeout::Idle(secs(5)), secs(5)));
@@ -110,9 +84,9 @@ async fn signs_of_life_keep_an_attempt_going() {
     };
     let stage = Stage::default();
     for (graph, lasts) in [
-        (one(beats, &stage, |node| node.idle_timeout(secs(5))), 40),
-        (one(emits, &stage, |node| node.idle_timeout(secs(5))), 40),
-        (one(effects, &stage, |node| node.idle_timeout(secs(5))), 80),
+        (only(beats, &stage, |node| node.idle_timeout(secs(5))), 40),
+        (only(emits, &stage, |node| node.idle_timeout(secs(5))), 40),
+        (only(effects, &stage, |node| node.idle_timeout(secs(5))), 80),
     ] {
         let began = Instant::now();
         graph.run(Log::update()).await.expect("no node fails").finished().expect("it is never idle for 5 s");
@@ -134,7 +108,7 @@ async fn signs_of_life_may_come_from_a_task_that_the_node_spawned() {
         });
         worker.await.expect("it never ends");
     };
-    let graph = one(node, &Stage::default(), |node| node.idle_timeout(secs(5)));
+    let graph = only(node, &Stage::default(), |node| node.idle_timeout(secs(5)));
     let began = Instant::now();
     let failure = failure(graph.run(Log::update()).await);
     assert_eq!((timeout(&failure), began.elapsed()), (Timeout::Idle(secs(5)), secs(3 * 4 + 5)));
@@ -148,7 +122,7 @@ async fn a_heartbeat_does_not_stretch_the_whole_time() {
             task.heartbeat();
         }
     }
-    let graph = one(lively, &Stage::default(), |node| node.idle_timeout(secs(5)).timeout(secs(30)));
+    let graph = only(lively, &Stage::default(), |node| node.idle_timeout(secs(5)).timeout(secs(30)));
     assert_eq!(timeout(&failure(graph.run(Log::update()).await)), Timeout::Run(secs(30)));
 }
 
@@ -167,7 +141,7 @@ async fn a_dead_attempt_gives_no_sign_of_life() {
         }
         std::future::pending::<()>().await;
     };
-    let graph = one(node, &Stage::default(), |node| {
+    let graph = only(node, &Stage::default(), |node| {
         node.idle_timeout(secs(5)).retry(Retry::fixed(2, Duration::ZERO))
     });
     let began = Instant::now();
@@ -189,8 +163,8 @@ async fn b35_a_busy_node_cannot_keep_its_timeout_away() {
     }
     let stage = Stage::default();
     for graph in [
-        one(busy, &stage, |node| node.timeout(secs(30))),
-        one(busy, &stage, |node| node.idle_timeout(secs(30))),
+        only(busy, &stage, |node| node.timeout(secs(30))),
+        only(busy, &stage, |node| node.idle_timeout(secs(30))),
     ] {
         timeout(&failure(graph.run(Log::update()).await));
     }
@@ -214,7 +188,7 @@ async fn b35_what_a_timed_out_attempt_did_is_discarded() {
         Log::update().v([attempt.to_string()])
     };
     let stage = Stage::default();
-    let graph = one(node, &stage, |node| node.timeout(secs(10)).retry(Retry::fixed(2, secs(5))));
+    let graph = only(node, &stage, |node| node.timeout(secs(10)).retry(Retry::fixed(2, secs(5))));
     let mut run = graph.thread("t").run(Log::update()).stream();
     let mut customs = 0;
     while let Some(event) = run.next().await {
