@@ -9,6 +9,7 @@ macro_rules! page {
             "[../benches/README.md]: https://github.com/superstep-rs/superstep/blob/main/benches/README.md\n",
             "[checkpoints.md]: crate::guide::checkpoints\n",
             "[checkpoints.md#durability-levels]: crate::guide::checkpoints#durability-levels\n",
+            "[cli.md]: crate::guide::cli\n",
             "[dynamic-graphs.md]: crate::guide::dynamic_graphs\n",
             "[effects-and-resume.md]: crate::guide::effects_and_resume\n",
             "[errors-and-retries.md]: crate::guide::errors_and_retries\n",
@@ -24,6 +25,7 @@ macro_rules! page {
             "[schemas/README.md]: https://github.com/superstep-rs/superstep/blob/main/docs/schemas/README.md\n",
             "[state-and-reducers.md#built-in-reducers]: crate::guide::state_and_reducers#built-in-reducers\n",
             "[store.md]: crate::guide::store\n",
+            "[time-travel.md]: crate::guide::time_travel\n",
             "[subgraphs.md]: crate::guide::subgraphs\n",
             "\n",
             include_str!(concat!("../docs/", $file))
@@ -51,6 +53,7 @@ pages! {
     execution "execution.md"
     checkpoints "checkpoints.md"
     time_travel "time-travel.md"
+    cli "cli.md"
     interrupts "interrupts.md"
     effects_and_resume "effects-and-resume.md"
     errors_and_retries "errors-and-retries.md"

@@ -61,6 +61,9 @@ pub use superstep_core::run::flow;
 #[cfg(feature = "sqlite")]
 pub use superstep_checkpoint::inspect;
 
+#[cfg(feature = "cli")]
+pub mod cli;
+
 /// Values that outlive threads, by namespace and key: the extractor, the trait, and the stores.
 pub mod store {
     pub use superstep_core::store::*;

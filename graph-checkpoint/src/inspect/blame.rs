@@ -59,7 +59,7 @@ pub fn blame(steps: &[StepRecord], path: &Path) -> Result<Vec<Blame>, CodecError
     }
     let mut parts = Vec::new();
     match (owned.find(path), path.segments()) {
-        (Some(state), []) => state.inner_parts(path, &mut parts),
+        (Some(state), []) => state.members(&mut parts),
         (Some(part), _) => part.parts(path.clone(), &mut parts),
         (None, _) => {}
     }

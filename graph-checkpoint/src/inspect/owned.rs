@@ -114,8 +114,17 @@ impl Owned {
         self.inner_parts(&here, parts);
     }
 
+    /// The parts of a state: every field is one, whoever wrote it, since nobody wrote the state as a whole.
+    pub(super) fn members<'o>(&'o self, parts: &mut Vec<(Path, &'o Self)>) {
+        if let Node::Object(members) = &self.node {
+            for (key, member) in members {
+                member.parts(Path::from_iter([Segment::Key(key.clone())]), parts);
+            }
+        }
+    }
+
     /// Those within it only.
-    pub(super) fn inner_parts<'o>(&'o self, here: &Path, parts: &mut Vec<(Path, &'o Self)>) {
+    fn inner_parts<'o>(&'o self, here: &Path, parts: &mut Vec<(Path, &'o Self)>) {
         let mut part = |inner: &'o Self, at: Path| {
             if inner.by == self.by {
                 inner.inner_parts(&at, parts);

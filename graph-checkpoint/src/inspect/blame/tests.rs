@@ -139,3 +139,11 @@ proptest! {
         }
     }
 }
+
+/// The fields of the author who came last were left out: nobody else had written in them.
+#[test]
+fn every_field_of_a_state_has_a_line() {
+    let steps = [vec![("a", vec![set(json!({"p": 1}))])], vec![("b", vec![set(json!({"p": 2}))])]];
+    assert_eq!(lines(&steps, "."), [r#"x {"p":2} 0 a"#, "x.p 2 1 b"]);
+    assert_eq!(lines(&steps[..1], "."), [r#"x {"p":1} 0 a"#]);
+}

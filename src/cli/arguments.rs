@@ -1,0 +1,80 @@
+//! What the program is asked for.
+
+use clap::{Parser, Subcommand};
+
+use super::answer::Answer;
+use super::failure::Failure;
+use super::page::Page;
+use super::screen::{Exit, Look};
+use super::verbs::{Bisect, Blame, Compare, Diff, Graph, Grep, Interrupts, Log, Show, Threads, Why};
+
+/// Look into checkpoint files: what happened, when, who wrote it, and why.
+#[derive(Debug, Parser)]
+#[command(name = "superstep", version, after_help = AFTER, max_term_width = 100)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) verb: Verb,
+
+    /// Answer with a JSON document
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+}
+
+const AFTER: &str = "\
+CHECKPOINT is one of
+  THREAD           the latest checkpoint of a thread
+  THREAD@STEP      the newest of its checkpoints with this step
+  CHECKPOINT~N     N checkpoints before another one
+  ID               a checkpoint's id, or the beginning or the end of it, from 4 digits on
+
+Exit codes: 0 fine; 1 the answer is no: nothing was found, it differs, or what was read is damaged;
+2 it could not be asked: wrong usage, or a file that cannot be read.
+
+FILE is only read, also while a program writes to it.";
+
+/// What can be asked for without the code of the program that wrote the file.
+#[derive(Debug, Subcommand)]
+pub(super) enum Verb {
+    Threads(Threads),
+    Interrupts(Interrupts),
+    Log(Log),
+    Show(Show),
+    Diff(Diff),
+    Blame(Blame),
+    Why(Why),
+    Grep(Grep),
+    Bisect(Bisect),
+    Compare(Compare),
+    Graph(Graph),
+}
+
+/// A text for the screen, and the exit code.
+pub(super) type Told = (String, Exit);
+
+impl Verb {
+    pub(super) fn tell(&self, json: bool, look: Look) -> Result<Told, Failure> {
+        match self {
+            Self::Threads(verb) => told(&verb.answer()?, json, look),
+            Self::Interrupts(verb) => told(&verb.answer()?, json, look),
+            Self::Log(verb) => told(&verb.answer()?, json, look),
+            Self::Show(verb) => told(&verb.answer()?, json, look),
+            Self::Diff(verb) => told(&verb.answer()?, json, look),
+            Self::Blame(verb) => told(&verb.answer()?, json, look),
+            Self::Why(verb) => told(&verb.answer()?, json, look),
+            Self::Grep(verb) => told(&verb.answer()?, json, look),
+            Self::Bisect(verb) => told(&verb.answer()?, json, look),
+            Self::Compare(verb) => told(&verb.answer()?, json, look),
+            Self::Graph(verb) => told(&verb.answer()?, json, look),
+        }
+    }
+}
+
+fn told(answer: &impl Answer, json: bool, look: Look) -> Result<Told, Failure> {
+    if json {
+        let text = serde_json::to_string_pretty(answer).map_err(Failure::damaged)?;
+        return Ok((text + "\n", answer.exit()));
+    }
+    let mut page = Page::new(look);
+    answer.show(&mut page);
+    Ok((page.finish(), answer.exit()))
+}

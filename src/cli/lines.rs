@@ -1,0 +1,148 @@
+//! From stored records to what is told of them.
+
+use std::collections::HashMap;
+
+use crate::checkpoint::{AskRecord, EffectOutcome, EffectRecord, StepRecord, Summary};
+use crate::id::{CheckpointId, NodeName, ThreadId};
+
+use super::failure::Failure;
+use super::page::{BAD, DIM, NAME, Page, Span, plain, span};
+use super::shapes::{Effect, Line, Question};
+use super::time::rfc3339;
+
+/// The heads of threads.
+pub(super) type Heads = HashMap<CheckpointId, Vec<ThreadId>>;
+
+impl Line {
+    pub(super) fn of(summary: Summary, changed: Vec<String>, heads: &Heads) -> Self {
+        Self {
+            id: summary.id,
+            parent: summary.parent,
+            thread: summary.thread,
+            step: summary.step,
+            source: summary.source,
+            at: rfc3339(summary.created_ms),
+            run: summary.run,
+            ran: summary.ran,
+            next: summary.next,
+            changed,
+            head_of: heads.get(&summary.id).cloned().unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn of_step(step: &StepRecord, heads: &Heads) -> Self {
+        Self::of(Summary::of(step.seq, &step.thread, &step.checkpoint), changed(step), heads)
+    }
+}
+
+/// The names of the fields that changed.
+pub(super) fn changed(step: &StepRecord) -> Vec<String> {
+    step.checkpoint.changes.iter().map(|change| step.schema.field(change.field).name.clone()).collect()
+}
+
+impl Question {
+    pub(super) fn of(ask: &AskRecord) -> Result<Self, Failure> {
+        Ok(Self {
+            id: ask.id.to_string(),
+            node: ask.node.clone(),
+            path: ask.path.clone(),
+            question: ask.question.decode().map_err(Failure::damaged)?,
+            answer: match &ask.answer {
+                Some(answer) => Some(answer.decode().map_err(Failure::damaged)?),
+                None => None,
+            },
+            deadline: ask.deadline.as_ref().map(|deadline| rfc3339(deadline.at_ms)),
+        })
+    }
+}
+
+impl Effect {
+    /// An effect of a task of the superstep that follows on a checkpoint.
+    pub(super) fn of(
+        effect: &EffectRecord,
+        nodes: &[(crate::id::TaskId, NodeName)],
+    ) -> Result<Self, Failure> {
+        let (ok, error) = match &effect.outcome {
+            Some(EffectOutcome::Ok(value)) => (Some(value.decode().map_err(Failure::damaged)?), None),
+            Some(EffectOutcome::Err(error)) => (None, Some(error.clone())),
+            None => (None, None),
+        };
+        Ok(Self {
+            node: nodes.iter().find(|(task, _)| *task == effect.id.task).map(|(_, node)| node.clone()),
+            name: effect.id.name.clone(),
+            key: effect.id.key.clone(),
+            starts: effect.starts,
+            ok,
+            error,
+        })
+    }
+
+    pub(super) fn show(&self, page: &mut Page, before: &str) {
+        let mut spans = vec![plain(format!("  {before}")), span(NAME, &self.name)];
+        if !self.key.is_empty() {
+            spans.push(plain(format!(" {:?}", self.key)));
+        }
+        if let Some(node) = &self.node {
+            spans.push(span(DIM, format!(" of {node}")));
+        }
+        spans.push(match (&self.ok, &self.error) {
+            (Some(value), _) => plain(format!(" → {value}")),
+            (None, Some(error)) => span(BAD, format!(" failed: {error}")),
+            (None, None) => span(BAD, " began, and nobody knows how it ended"),
+        });
+        page.line(spans);
+    }
+}
+
+/// What a node is called: those that nobody named have names of their own.
+pub(super) fn called(node: &NodeName) -> &str {
+    match node.as_str() {
+        _ if node.is_start() => "START",
+        _ if node.is_end() => "END",
+        "__edit__" => "EDIT",
+        name => name,
+    }
+}
+
+/// Nodes in a row, the same one only once with how often.
+pub(super) fn nodes(names: &[NodeName]) -> String {
+    let mut counted: Vec<(&str, usize)> = Vec::new();
+    for name in names {
+        let name = called(name);
+        match counted.last_mut().filter(|(last, _)| *last == name) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((name, 1)),
+        }
+    }
+    let texts = counted.into_iter().map(|(name, count)| match count {
+        1 => name.to_owned(),
+        count => format!("{name} ×{count}"),
+    });
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+/// As many of the last digits of ids as tell these apart, and no fewer than eight. Ids begin with the time, so those of
+/// one run differ at their ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Short(usize);
+
+impl Short {
+    pub(super) fn among(ids: impl Iterator<Item = CheckpointId>) -> Self {
+        let mut texts: Vec<String> =
+            ids.map(|id| id.0.as_simple().to_string().chars().rev().collect()).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        let common =
+            |pair: &[String]| pair[0].chars().zip(pair[1].chars()).take_while(|(a, b)| a == b).count();
+        Self(texts.windows(2).map(common).max().map_or(8, |longest| (longest + 1).max(8)))
+    }
+
+    pub(super) fn text(self, id: CheckpointId) -> String {
+        let text = id.0.as_simple().to_string();
+        text[text.len() - self.0.min(text.len())..].to_owned()
+    }
+
+    pub(super) fn span(self, id: CheckpointId) -> Span {
+        span(super::page::ID, self.text(id))
+    }
+}

@@ -1,0 +1,34 @@
+//! The verbs of the `superstep` program, as a library: what a program of your own can offer, too.
+//!
+//! They only read: any checkpoint file, while its program runs or after it crashed, and without the types that it
+//! was written with. [docs/cli.md](https://github.com/superstep-rs/superstep/blob/main/docs/cli.md) describes them.
+//!
+//! ```
+//! use superstep::cli::{Exit, Look, Screen, run};
+//!
+//! let (mut out, mut err) = (Vec::new(), Vec::new());
+//! let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };
+//! assert_eq!(run(["superstep", "threads", "nowhere.db"], screen), Exit::Unusable);
+//! assert_eq!(err, b"error: there is no file nowhere.db\n");
+//! ```
+
+mod address;
+mod answer;
+mod arguments;
+mod failure;
+mod lines;
+mod near;
+mod page;
+mod predicate;
+mod program;
+mod screen;
+mod secrets;
+mod shapes;
+mod source;
+mod table;
+mod time;
+mod topology;
+mod verbs;
+
+pub use program::{main, run};
+pub use screen::{Exit, Look, Screen};

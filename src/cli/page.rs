@@ -1,0 +1,100 @@
+//! Text for people, as it is put together.
+
+use anstyle::{AnsiColor, Color, Style};
+
+use super::screen::Look;
+
+/// What is less important.
+pub(super) const DIM: Style = Style::new().dimmed();
+/// What is pointed at.
+pub(super) const ID: Style = fg(AnsiColor::Yellow);
+/// What is there, or new, or well.
+pub(super) const GOOD: Style = fg(AnsiColor::Green);
+/// What is gone, or wrong.
+pub(super) const BAD: Style = fg(AnsiColor::Red);
+/// What is not what it was, or waits.
+pub(super) const NOTE: Style = fg(AnsiColor::Cyan);
+/// What something is called.
+pub(super) const NAME: Style = Style::new().bold();
+/// Everything else.
+pub(super) const PLAIN: Style = Style::new();
+
+const fn fg(color: AnsiColor) -> Style {
+    Style::new().fg_color(Some(Color::Ansi(color)))
+}
+
+/// A piece of text in one style.
+#[derive(Clone, Debug)]
+pub(super) struct Span {
+    pub(super) text: String,
+    pub(super) style: Style,
+}
+
+/// Text in a style. What would move the cursor or change colours is escaped: it comes from the file.
+pub(super) fn span(style: Style, text: impl AsRef<str>) -> Span {
+    let mut plain = String::with_capacity(text.as_ref().len());
+    for letter in text.as_ref().chars() {
+        match letter {
+            _ if letter.is_control() => plain.extend(letter.escape_default()),
+            _ => plain.push(letter),
+        }
+    }
+    Span { text: plain, style }
+}
+
+/// Text without a style.
+pub(super) fn plain(text: impl AsRef<str>) -> Span {
+    span(PLAIN, text)
+}
+
+/// What is shown so far.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) look: Look,
+    text: String,
+}
+
+impl Page {
+    pub(super) fn new(look: Look) -> Self {
+        Self { look, text: String::new() }
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.text
+    }
+
+    /// Adds a line, cut to what there is room for.
+    pub(super) fn line(&mut self, spans: impl IntoIterator<Item = Span>) {
+        let mut room = self.look.width.unwrap_or(usize::MAX).max(20);
+        for Span { text, style } in spans {
+            let length = text.chars().count();
+            let shown = match length <= room {
+                true => text,
+                false => text.chars().take(room.saturating_sub(1)).chain(['…']).collect(),
+            };
+            room = room.saturating_sub(length);
+            if self.look.color && style != PLAIN && !shown.is_empty() {
+                self.text.push_str(&format!("{style}{shown}{style:#}"));
+            } else {
+                self.text.push_str(&shown);
+            }
+            if room == 0 {
+                break;
+            }
+        }
+        let end = self.text.trim_end_matches(' ').len();
+        self.text.truncate(end);
+        self.text.push('\n');
+    }
+
+    /// Adds an empty line.
+    pub(super) fn gap(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// Adds a title over what follows.
+    pub(super) fn title(&mut self, text: &str) {
+        self.gap();
+        self.line([span(NAME, text)]);
+    }
+}

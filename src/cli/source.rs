@@ -1,0 +1,137 @@
+//! The file that a verb reads.
+
+use std::path::Path;
+
+use crate::checkpoint::{At, Loaded, SqliteReader, StepRecord, ThreadSummary};
+use crate::id::{CheckpointId, ThreadId};
+
+use super::address::Address;
+use super::failure::Failure;
+use super::near::nearest;
+
+/// The fewest digits of an id that stand for it.
+const FEWEST_DIGITS: usize = 4;
+
+/// An open file.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) reader: SqliteReader,
+}
+
+/// A checkpoint, and the thread that it is seen from.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) thread: ThreadId,
+    pub(super) id: CheckpointId,
+}
+
+impl Place {
+    pub(super) fn at(&self) -> At {
+        At::Id(self.id)
+    }
+}
+
+impl Source {
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+        Ok(Self { reader: SqliteReader::open(path)? })
+    }
+
+    /// The thread of this name.
+    pub(super) fn thread(&self, name: &str) -> Result<ThreadSummary, Failure> {
+        let threads = self.reader.threads()?;
+        let names = threads.iter().map(|thread| thread.thread.as_str());
+        let near = nearest(name, names).join(", ");
+        let count = threads.len();
+        threads.into_iter().find(|thread| thread.thread.as_str() == name).ok_or_else(|| {
+            Failure::nothing(match (count, near.is_empty()) {
+                (0, _) => format!("there is no thread {name}: the file has none"),
+                (_, true) => {
+                    format!("there is no thread {name}; `superstep threads` lists the {count} there are")
+                }
+                (_, false) => format!("there is no thread {name}; did you mean {near}?"),
+            })
+        })
+    }
+
+    /// The checkpoint that somebody means.
+    pub(super) fn place(&self, meant: &str) -> Result<Place, Failure> {
+        let threads = self.reader.threads()?;
+        let head = |name: &str| threads.iter().find(|thread| thread.thread.as_str() == name);
+        // A name may look like anything; a thread that is there comes first.
+        if let Some(thread) = head(meant) {
+            return Ok(Place { thread: thread.thread.clone(), id: thread.head.id });
+        }
+        match Address::parse(meant) {
+            Address::Back(of, count) => self.back(&self.place(of)?, count),
+            Address::Step(thread, step) => self.step(&self.thread(thread)?.thread, step),
+            Address::Name(digits) => self.by_digits(digits, threads.iter().map(|held| held.thread.as_str())),
+        }
+    }
+
+    fn back(&self, from: &Place, count: usize) -> Result<Place, Failure> {
+        let line = self.reader.history(&from.thread, &from.at(), count.saturating_add(1))?;
+        let older = line.get(count).map(|older| Place { thread: from.thread.clone(), id: older.id });
+        older.ok_or_else(|| {
+            Failure::nothing(format!(
+                "there are only {} checkpoints before {}",
+                line.len().saturating_sub(1),
+                from.id
+            ))
+        })
+    }
+
+    fn step(&self, thread: &ThreadId, step: i64) -> Result<Place, Failure> {
+        let (mut from, mut newest, mut oldest) = (At::Head, None, None);
+        for limit in [64, 1_024].into_iter().chain(std::iter::repeat(8_192)) {
+            let page = self.reader.history(thread, &from, limit)?;
+            if let Some(found) = page.iter().find(|line| line.step == step) {
+                return Ok(Place { thread: thread.clone(), id: found.id });
+            }
+            newest = newest.or(page.first().map(|line| line.step));
+            let Some(last) = page.last() else { break };
+            oldest = Some(last.step);
+            match last.parent {
+                Some(parent) => from = At::Id(parent),
+                None => break,
+            }
+        }
+        let there =
+            newest.zip(oldest).map(|(newest, oldest)| format!("; its steps are {oldest} to {newest}"));
+        Err(Failure::nothing(format!("thread {thread} has no step {step}{}", there.unwrap_or_default())))
+    }
+
+    fn by_digits<'n>(&self, digits: &str, names: impl Iterator<Item = &'n str>) -> Result<Place, Failure> {
+        let count = digits.chars().filter(char::is_ascii_hexdigit).count();
+        let is_id = digits.chars().all(|letter| letter.is_ascii_hexdigit() || letter == '-');
+        let found = match is_id && count >= FEWEST_DIGITS {
+            true => self.reader.locate(digits, 9)?,
+            false => Vec::new(),
+        };
+        match &*found {
+            [one] => Ok(Place { thread: one.thread.clone(), id: one.id }),
+            [] => {
+                let near = nearest(digits, names).join(", ");
+                let hint = if near.is_empty() { String::new() } else { format!("; did you mean {near}?") };
+                Err(Failure::nothing(format!("there is no thread or checkpoint {digits}{hint}")))
+            }
+            several => {
+                let ids: Vec<String> = several.iter().take(8).map(|one| one.id.to_string()).collect();
+                let more = if several.len() > 8 { ", and more" } else { "" };
+                Err(Failure::unusable(format!(
+                    "{digits} may be any of these checkpoints: {}{more}",
+                    ids.join(", ")
+                )))
+            }
+        }
+    }
+
+    pub(super) fn load(&self, place: &Place) -> Result<Loaded, Failure> {
+        let loaded = self.reader.load(&place.thread, &place.at())?;
+        loaded.ok_or_else(|| Failure::nothing(format!("there is no checkpoint {}", place.id)))
+    }
+
+    /// The checkpoint and its whole past, newest first.
+    pub(super) fn past(&self, place: &Place) -> Result<Vec<StepRecord>, Failure> {
+        Ok(self.reader.steps(&place.thread, &place.at(), usize::MAX)?)
+    }
+}

@@ -1,0 +1,147 @@
+//! `diff`: what differs between two checkpoints.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::checkpoint::At;
+use crate::id::CheckpointId;
+use crate::inspect::{Difference, Edit, diff, parting};
+
+use super::super::answer::Answer;
+use super::super::failure::Failure;
+use super::super::lines::Short;
+use super::super::page::{BAD, DIM, GOOD, NOTE, Page, plain, span};
+use super::super::screen::Exit;
+use super::super::secrets;
+use super::super::shapes::Effect;
+use super::super::source::{Place, Source};
+
+/// Show what differs between the states of two checkpoints, or between one and its parent
+///
+/// Exits with 1 if the states differ.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep diff essays.db rust@3 rust@5")]
+pub(crate) struct Diff {
+    /// The checkpoint file
+    file: PathBuf,
+    /// The checkpoint; see `superstep --help`
+    a: String,
+    /// The checkpoint to compare it with; without it, A is compared with its parent
+    b: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Differences {
+    /// The older one, or the first that was named; none if that has no parent.
+    from: Option<CheckpointId>,
+    to: CheckpointId,
+    state: Vec<Difference>,
+    /// Effects on the way to `to`, since the newest checkpoint that is in the past of both.
+    effects: Vec<Effect>,
+}
+
+impl Diff {
+    pub(crate) fn answer(&self) -> Result<Differences, Failure> {
+        let source = Source::open(&self.file)?;
+        let a = source.place(&self.a)?;
+        let (from, to) = match &self.b {
+            Some(b) => (Some(a), source.place(b)?),
+            None => (parent(&source, &a)?, a),
+        };
+        let state = states(&source, from.as_ref(), &to)?;
+        let effects = effects(&source, from.as_ref(), &to)?;
+        Ok(Differences { from: from.map(|from| from.id), to: to.id, state, effects })
+    }
+}
+
+fn parent(source: &Source, of: &Place) -> Result<Option<Place>, Failure> {
+    let line = source.reader.history(&of.thread, &of.at(), 2)?;
+    Ok(line.get(1).map(|parent| Place { thread: of.thread.clone(), id: parent.id }))
+}
+
+/// What differs between two states, as it may be shown.
+pub(super) fn states(source: &Source, from: Option<&Place>, to: &Place) -> Result<Vec<Difference>, Failure> {
+    let to = source.load(to)?;
+    let (old, schema) = match from {
+        Some(from) => {
+            let from = source.load(from)?;
+            (secrets::whole_state(&from)?, Some(from.schema))
+        }
+        None => (serde_json::json!({}), None),
+    };
+    let found = secrets::differences(diff(&old, &secrets::whole_state(&to)?), &to.schema);
+    Ok(match schema {
+        Some(schema) => secrets::differences(found, &schema),
+        None => found,
+    })
+}
+
+fn effects(source: &Source, from: Option<&Place>, to: &Place) -> Result<Vec<Effect>, Failure> {
+    let own = match from {
+        None => 1,
+        // The usual case needs no walk to the beginning.
+        Some(from) if parent(source, to)?.is_some_and(|parent| parent.id == from.id) => 1,
+        Some(from) => {
+            let line = |place: &Place| source.reader.history(&place.thread, &place.at(), usize::MAX);
+            parting(&line(from)?, &line(to)?).1
+        }
+    };
+    let steps = source.reader.steps(&to.thread, &At::Id(to.id), own + 1)?;
+    let mut all = Vec::new();
+    // What led to a checkpoint was done on top of its parent.
+    for base in steps.iter().skip(1).rev() {
+        let checkpoint = &base.checkpoint;
+        let tasks = checkpoint.frontier.tasks.iter();
+        let nodes: Vec<_> =
+            tasks.map(|task| (task.id(checkpoint.id, checkpoint.step), task.node.clone())).collect();
+        for effect in &base.work.effects {
+            all.push(Effect::of(effect, &nodes)?);
+        }
+    }
+    Ok(all)
+}
+
+impl Answer for Differences {
+    fn show(&self, page: &mut Page) {
+        let short = Short::among(self.from.into_iter().chain([self.to]));
+        let from = self.from.map_or_else(|| span(DIM, "nothing"), |from| short.span(from));
+        page.line([from, span(DIM, " → "), short.span(self.to)]);
+        if self.state.is_empty() {
+            page.line([span(DIM, "the states are the same")]);
+        }
+        self.state.iter().for_each(|difference| show(page, difference));
+        if !self.effects.is_empty() {
+            page.title("effects");
+        }
+        self.effects.iter().for_each(|effect| effect.show(page, ""));
+    }
+
+    fn exit(&self) -> Exit {
+        if self.state.is_empty() { Exit::Fine } else { Exit::No }
+    }
+}
+
+/// Shows one difference.
+pub(super) fn show(page: &mut Page, difference: &Difference) {
+    let path = &difference.path;
+    match &difference.edit {
+        Edit::Added { value, .. } => {
+            page.line([span(GOOD, format!("+ {path}")), plain(format!(": {value}"))])
+        }
+        Edit::Removed { value } => page.line([span(BAD, format!("- {path}")), plain(format!(": {value}"))]),
+        Edit::Changed { from, to } => {
+            page.line([span(NOTE, format!("~ {path}"))]);
+            page.line([span(BAD, format!("    - {from}"))]);
+            page.line([span(GOOD, format!("    + {to}"))]);
+        }
+        Edit::Reordered { ids } => {
+            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+            page.line([
+                span(NOTE, format!("~ {path}")),
+                plain(format!(": now in the order {}", ids.join(", "))),
+            ]);
+        }
+        _ => page.line([span(NOTE, format!("~ {path}"))]),
+    }
+}

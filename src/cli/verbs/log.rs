@@ -1,0 +1,150 @@
+//! `log`: what happened, newest first.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::checkpoint::{At, Source as Origin, Summary};
+use crate::id::ThreadId;
+use crate::inspect::lanes;
+
+use super::super::answer::Answer;
+use super::super::failure::Failure;
+use super::super::lines::{Heads, Short, changed, nodes};
+use super::super::page::{DIM, GOOD, NAME, NOTE, Page, plain, span};
+use super::super::shapes::Line;
+use super::super::source::Source;
+use super::super::table::{Side, Table};
+
+/// List a thread's checkpoints, newest first: what ran, what changed, what is next
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep log essays.db rust --graph -n 100")]
+pub(crate) struct Log {
+    /// The checkpoint file
+    file: PathBuf,
+    /// The thread, or the checkpoint to begin at
+    thread: String,
+    /// All branches beside each other, also those of threads that share the history
+    #[arg(long)]
+    graph: bool,
+    /// At most so many; 0 for all
+    #[arg(short, value_name = "N", default_value_t = 50)]
+    n: usize,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct History {
+    thread: ThreadId,
+    checkpoints: Vec<Drawn>,
+    /// Whether there are older ones.
+    more: bool,
+    #[serde(skip)]
+    graph: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Drawn {
+    #[serde(flatten)]
+    line: Line,
+    /// With `--graph`: the lane that it stands in, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lane: Option<usize>,
+    #[serde(skip)]
+    drawing: String,
+}
+
+impl Log {
+    pub(crate) fn answer(&self) -> Result<History, Failure> {
+        let source = Source::open(&self.file)?;
+        let place = source.place(&self.thread)?;
+        let limit = if self.n == 0 { usize::MAX } else { self.n };
+        let mut heads = Heads::new();
+        for thread in source.reader.threads()? {
+            heads.entry(thread.head.id).or_default().push(thread.thread);
+        }
+        let mut checkpoints = Vec::new();
+        let more;
+        if self.graph {
+            let tree = source.reader.lineage(&place.thread)?;
+            more = tree.len() > limit;
+            for row in lanes(&tree).into_iter().take(limit) {
+                let summary = tree[row.checkpoint].clone();
+                let changed = changed_by(&source, &summary, &place.thread)?;
+                let (lane, drawing) = (Some(row.lane), row.draw());
+                checkpoints.push(Drawn { line: Line::of(summary, changed, &heads), lane, drawing });
+            }
+        } else {
+            let steps = source.reader.steps(&place.thread, &place.at(), limit)?;
+            more = steps.last().is_some_and(|oldest| oldest.checkpoint.parent.is_some());
+            let lines = steps.iter().map(|step| Line::of_step(step, &heads));
+            checkpoints.extend(lines.map(|line| Drawn { line, lane: None, drawing: String::new() }));
+        }
+        Ok(History { thread: place.thread, checkpoints, more, graph: self.graph })
+    }
+}
+
+/// What a checkpoint of the tree changed, read from its own thread, or, if that was deleted, from the one asked for.
+fn changed_by(source: &Source, summary: &Summary, asked: &ThreadId) -> Result<Vec<String>, Failure> {
+    let at = At::Id(summary.id);
+    for thread in [&summary.thread, asked] {
+        match source.reader.steps(thread, &at, 1) {
+            Ok(steps) if !steps.is_empty() => return Ok(changed(&steps[0])),
+            Ok(_) | Err(crate::checkpoint::StoreError::NoCheckpoint { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Vec::new())
+}
+
+impl Answer for History {
+    fn show(&self, page: &mut Page) {
+        let short = Short::among(self.checkpoints.iter().map(|drawn| drawn.line.id));
+        let mut table = Table::new([
+            ("", Side::Left),
+            ("step", Side::Right),
+            ("checkpoint", Side::Left),
+            ("", Side::Left),
+            ("source", Side::Left),
+            ("ran", Side::Left),
+            ("changed", Side::Left),
+            ("next", Side::Left),
+        ]);
+        for Drawn { line, drawing, .. } in &self.checkpoints {
+            let heads: Vec<&str> = line.head_of.iter().map(ThreadId::as_str).collect();
+            let foreign = !self.graph && line.thread != self.thread;
+            let remark = match (heads.is_empty(), foreign) {
+                (false, _) => format!("({})", heads.join(", ")),
+                (true, true) => format!("of {}", line.thread),
+                (true, false) => String::new(),
+            };
+            table.row([
+                span(NOTE, drawing),
+                plain(line.step.to_string()),
+                short.span(line.id),
+                span(GOOD, remark),
+                span(DIM, source_name(line.source)),
+                span(NAME, nodes(&line.ran)),
+                plain(line.changed.join(", ")),
+                plain(nodes(&line.next)),
+            ]);
+        }
+        table.show(page);
+        if self.more {
+            let count = self.checkpoints.len();
+            page.line([span(
+                DIM,
+                format!("older ones are not shown: -n {} shows more, -n 0 all", count * 10),
+            )]);
+        }
+    }
+}
+
+/// How a checkpoint came about, in a word.
+pub(super) fn source_name(source: Origin) -> &'static str {
+    match source {
+        Origin::Input => "input",
+        Origin::Loop => "loop",
+        Origin::Update => "update",
+        Origin::Fork => "fork",
+    }
+}

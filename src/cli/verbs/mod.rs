@@ -1,0 +1,25 @@
+//! The verbs, each with its arguments, its answer, and what that looks like.
+
+mod bisect;
+mod blame;
+mod compare;
+mod diff;
+mod graph;
+mod grep;
+mod interrupts;
+mod log;
+mod show;
+mod threads;
+mod why;
+
+pub(super) use bisect::Bisect;
+pub(super) use blame::Blame;
+pub(super) use compare::Compare;
+pub(super) use diff::Diff;
+pub(super) use graph::Graph;
+pub(super) use grep::Grep;
+pub(super) use interrupts::Interrupts;
+pub(super) use log::Log;
+pub(super) use show::Show;
+pub(super) use threads::Threads;
+pub(super) use why::Why;

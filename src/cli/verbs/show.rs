@@ -1,0 +1,298 @@
+//! `show`: one checkpoint.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::checkpoint::{Loaded, NextTask, TaskRecord};
+use crate::error::ErrorReport;
+use crate::id::{NodeName, TaskId};
+use crate::inspect::Path;
+use crate::state::Schema;
+
+use super::super::answer::Answer;
+use super::super::failure::Failure;
+use super::super::lines::{Heads, called};
+use super::super::page::{BAD, DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
+use super::super::secrets;
+use super::super::shapes::{Effect, Line, Question};
+use super::super::source::{Place, Source};
+use super::log::source_name;
+
+/// Show a checkpoint: its state, what ran, what is next, and what is unfinished on top of it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep show essays.db rust@3 'facts[0].text'")]
+pub(crate) struct Show {
+    /// The checkpoint file
+    file: PathBuf,
+    /// The checkpoint; see `superstep --help`
+    checkpoint: String,
+    /// Only what is at this path of the state, as JSON: draft, facts[2].text, notes[id="a"]
+    path: Option<String>,
+    /// A long state as a whole, also on a terminal
+    #[arg(long)]
+    all: bool,
+}
+
+/// Lines of a state that a terminal shows.
+const LINES: usize = 40;
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Shown {
+    Part(Value),
+    Whole(Box<Whole>),
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Whole {
+    #[serde(flatten)]
+    line: Line,
+    graph: NodeName,
+    state: Value,
+    tasks: Vec<Ran>,
+    next_tasks: Vec<Planned>,
+    /// What the tasks that are next have asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    questions: Vec<Question>,
+    /// The effects that they have had.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    effects: Vec<Effect>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    metadata: Map<String, Value>,
+    #[serde(skip)]
+    all: bool,
+}
+
+/// A task of the checkpoint's superstep.
+#[derive(Debug, Serialize)]
+struct Ran {
+    node: NodeName,
+    writes: Vec<Write>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    route: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    targets: Vec<NodeName>,
+    /// The failure that its error handler dealt with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    handled: Option<ErrorReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct Write {
+    field: String,
+    op: String,
+    value: Value,
+}
+
+/// A task that is next.
+#[derive(Debug, Serialize)]
+struct Planned {
+    node: NodeName,
+    id: TaskId,
+    status: Progress,
+    /// The item of `each`. The input of a run is not shown: it is the writes of START.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempts: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Progress {
+    /// Nothing is known of it.
+    Planned,
+    /// Its result waits for the other tasks of the superstep.
+    Finished,
+    Failed,
+    Waiting,
+}
+
+impl Show {
+    pub(crate) fn answer(&self) -> Result<Shown, Failure> {
+        let path: Option<Path> = match &self.path {
+            Some(path) => Some(path.parse().map_err(|error| Failure::unusable(format!("{error}")))?),
+            None => None,
+        };
+        let source = Source::open(&self.file)?;
+        let place = source.place(&self.checkpoint)?;
+        let loaded = source.load(&place)?;
+        let state = secrets::state(&loaded)?;
+        if let Some(path) = path {
+            let part = path.get(&state).cloned();
+            return part.map(Shown::Part).ok_or_else(|| absent(&path, &state, &loaded));
+        }
+        Ok(Shown::Whole(Box::new(whole(&source, &place, &loaded, state, self.all)?)))
+    }
+}
+
+/// There is nothing at a path of a state.
+pub(super) fn absent(path: &Path, state: &Value, loaded: &Loaded) -> Failure {
+    let fields: Vec<&str> = state.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    let id = loaded.checkpoint.id;
+    let fields = fields.join(", ");
+    Failure::nothing(format!("there is nothing at {path} in checkpoint {id}; its fields are {fields}"))
+}
+
+fn whole(source: &Source, place: &Place, loaded: &Loaded, state: Value, all: bool) -> Result<Whole, Failure> {
+    let step = source.reader.steps(&place.thread, &place.at(), 1)?;
+    let step = step.first().ok_or_else(|| Failure::nothing("the checkpoint has just been deleted"))?;
+    let checkpoint = &loaded.checkpoint;
+    let mut heads = Heads::new();
+    for thread in source.reader.threads()? {
+        heads.entry(thread.head.id).or_default().push(thread.thread);
+    }
+    let planned = |task: &NextTask| -> Result<Planned, Failure> {
+        let id = task.id(checkpoint.id, checkpoint.step);
+        let failure = loaded.failures.iter().find(|failure| failure.task == id);
+        let status = match () {
+            () if loaded.results.iter().any(|result| result.task == id) => Progress::Finished,
+            () if failure.is_some() => Progress::Failed,
+            () if loaded.asks.iter().any(|ask| ask.task == id && ask.is_open()) => Progress::Waiting,
+            () => Progress::Planned,
+        };
+        let input = task.input.as_ref().filter(|_| !task.node.is_start());
+        Ok(Planned {
+            node: task.node.clone(),
+            id,
+            status,
+            input: input.map(|input| input.decode().map_err(Failure::damaged)).transpose()?,
+            error: failure.map(|failure| failure.error.clone()),
+            attempts: failure.map(|failure| failure.attempts),
+        })
+    };
+    let next_tasks: Vec<Planned> =
+        checkpoint.frontier.tasks.iter().map(planned).collect::<Result<_, Failure>>()?;
+    let of_tasks: Vec<_> = next_tasks.iter().map(|task| (task.id, task.node.clone())).collect();
+    let entries = checkpoint.metadata.iter();
+    let metadata = entries.map(|(name, entry)| Ok((name.clone(), entry.decode().map_err(Failure::damaged)?)));
+    Ok(Whole {
+        line: Line::of_step(step, &heads),
+        graph: loaded.graph.clone(),
+        state,
+        tasks: checkpoint.tasks.iter().map(|task| ran(task, &loaded.schema)).collect::<Result<_, _>>()?,
+        questions: loaded.asks.iter().map(Question::of).collect::<Result<_, _>>()?,
+        effects: loaded
+            .effects
+            .iter()
+            .map(|effect| Effect::of(effect, &of_tasks))
+            .collect::<Result<_, _>>()?,
+        next_tasks,
+        metadata: metadata.collect::<Result<_, Failure>>()?,
+        all,
+    })
+}
+
+fn ran(task: &TaskRecord, schema: &Schema) -> Result<Ran, Failure> {
+    let writes = task.writes.iter().map(|write| {
+        let (op, value) = secrets::write(write, schema)?;
+        Ok(Write { field: schema.field(write.field).name.clone(), op, value })
+    });
+    Ok(Ran {
+        node: task.node.clone(),
+        writes: writes.collect::<Result<_, Failure>>()?,
+        route: task.route.as_ref().map(|route| route.case.clone()),
+        targets: task.targets.clone(),
+        handled: task.handled.as_ref().map(|handled| handled.error.clone()),
+    })
+}
+
+impl Answer for Shown {
+    fn show(&self, page: &mut Page) {
+        match self {
+            Self::Part(value) => show_json(page, value, "", true),
+            Self::Whole(whole) => whole.show(page),
+        }
+    }
+}
+
+impl Whole {
+    fn show(&self, page: &mut Page) {
+        let line = &self.line;
+        page.line([span(NAME, "checkpoint "), span(ID, line.id.to_string())]);
+        let mut fact =
+            |name: &str, value: String| page.line([span(DIM, format!("{name:<7} ")), plain(value)]);
+        fact("thread", line.thread.to_string());
+        fact("graph", self.graph.to_string());
+        fact("step", format!("{} ({})", line.step, source_name(line.source)));
+        fact("at", line.at.clone());
+        fact("run", line.run.to_string());
+        if let Some(parent) = line.parent {
+            fact("parent", parent.to_string());
+        }
+        for (name, value) in &self.metadata {
+            fact(name, value.to_string());
+        }
+        page.title("state");
+        show_json(page, &self.state, "  ", self.all);
+        if !self.tasks.is_empty() {
+            page.title("ran");
+            self.tasks.iter().for_each(|task| task.show(page));
+        }
+        if !self.next_tasks.is_empty() {
+            page.title("next");
+            self.next_tasks.iter().for_each(|task| task.show(page));
+        }
+        if !self.questions.is_empty() {
+            page.title("questions");
+        }
+        for question in &self.questions {
+            let answer = match &question.answer {
+                Some(answer) => span(GOOD, format!(" → {answer}")),
+                None => span(NOTE, format!(" (open, {})", question.id)),
+            };
+            page.line([plain(format!("  {} asks {}", question.node, question.question)), answer]);
+        }
+        if !self.effects.is_empty() {
+            page.title("effects");
+        }
+        self.effects.iter().for_each(|effect| effect.show(page, ""));
+    }
+}
+
+impl Ran {
+    fn show(&self, page: &mut Page) {
+        let mut spans = vec![plain("  "), span(NAME, called(&self.node))];
+        spans.extend(self.route.as_ref().map(|case| span(NOTE, format!(" → {case}"))));
+        if let Some(error) = &self.handled {
+            spans.push(span(BAD, format!(" (its failure was handled: {})", error.message)));
+        }
+        page.line(spans);
+        for write in &self.writes {
+            page.line([plain(format!("    {} {} {}", write.field, write.op, write.value))]);
+        }
+    }
+}
+
+impl Planned {
+    fn show(&self, page: &mut Page) {
+        let mut spans = vec![plain("  "), span(NAME, called(&self.node))];
+        spans.extend(self.input.as_ref().map(|input| plain(format!(" {input}"))));
+        spans.extend(match self.status {
+            Progress::Planned => None,
+            Progress::Finished => Some(span(GOOD, "  finished, not merged yet")),
+            Progress::Failed => Some(span(BAD, "  failed")),
+            Progress::Waiting => Some(span(NOTE, "  waits for an answer")),
+        });
+        spans.extend(self.error.as_ref().map(|error| span(BAD, format!(": {}", error.message))));
+        page.line(spans);
+    }
+}
+
+/// Shows JSON, and on a terminal no more of it than fits on one.
+fn show_json(page: &mut Page, value: &Value, indent: &str, all: bool) {
+    let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
+    let count = text.lines().count();
+    let shown = if all || page.look.width.is_none() || count <= LINES { count } else { LINES };
+    for line in text.lines().take(shown) {
+        page.line([plain(format!("{indent}{line}"))]);
+    }
+    if shown < count {
+        let hint = format!("{indent}… {} more lines: name a PATH, or add --all", count - shown);
+        page.line([span(DIM, hint)]);
+    }
+}

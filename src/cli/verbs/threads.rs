@@ -1,0 +1,150 @@
+//! `threads`: what is in the file.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::checkpoint::{At, ThreadSummary};
+use crate::id::{CheckpointId, NodeName, ThreadId};
+
+use super::super::answer::Answer;
+use super::super::failure::Failure;
+use super::super::lines::{Short, nodes};
+use super::super::page::{BAD, DIM, GOOD, NAME, NOTE, Page, plain, span};
+use super::super::source::Source;
+use super::super::table::{Side, Table};
+use super::super::time::{readable, rfc3339};
+
+/// List the threads with how they stand
+///
+/// Bytes are those of a thread's own checkpoints, long texts left out, which are stored once for all.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep threads essays.db --unfinished")]
+pub(crate) struct Threads {
+    /// The checkpoint file
+    file: PathBuf,
+    /// Only those for which something is next
+    #[arg(long)]
+    unfinished: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ThreadList {
+    threads: Vec<Thread>,
+}
+
+#[derive(Debug, Serialize)]
+struct Thread {
+    thread: ThreadId,
+    graph: String,
+    status: Status,
+    step: i64,
+    head: CheckpointId,
+    next: Vec<NodeName>,
+    /// How many questions are open.
+    questions: usize,
+    /// How many checkpoints are its own.
+    checkpoints: u64,
+    /// How many of them nothing continues.
+    branches: u64,
+    bytes: u64,
+    /// When the latest was made.
+    at: String,
+    #[serde(skip)]
+    created_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    /// Nothing is next.
+    Finished,
+    /// A question waits for its answer.
+    Waiting,
+    /// A task that is next has failed.
+    Failed,
+    /// Something is next.
+    Unfinished,
+}
+
+impl Threads {
+    pub(crate) fn answer(&self) -> Result<ThreadList, Failure> {
+        let source = Source::open(&self.file)?;
+        let sizes = source.reader.sizes()?;
+        let mut threads = Vec::new();
+        for ThreadSummary { thread, graph, head, open_asks } in source.reader.threads()? {
+            let status = match () {
+                () if head.next.is_empty() => Status::Finished,
+                () if !open_asks.is_empty() => Status::Waiting,
+                () if has_failed(&source, &thread)? => Status::Failed,
+                () => Status::Unfinished,
+            };
+            if self.unfinished && status == Status::Finished {
+                continue;
+            }
+            let size = sizes.get(&thread).copied().unwrap_or_default();
+            threads.push(Thread {
+                thread,
+                graph,
+                status,
+                step: head.step,
+                head: head.id,
+                next: head.next,
+                questions: open_asks.len(),
+                checkpoints: size.checkpoints,
+                branches: size.branches,
+                bytes: size.bytes,
+                at: rfc3339(head.created_ms),
+                created_ms: head.created_ms,
+            });
+        }
+        Ok(ThreadList { threads })
+    }
+}
+
+fn has_failed(source: &Source, thread: &ThreadId) -> Result<bool, Failure> {
+    let head = source.reader.steps(thread, &At::Head, 1)?;
+    Ok(head.iter().any(|step| !step.work.failures.is_empty()))
+}
+
+impl Answer for ThreadList {
+    fn show(&self, page: &mut Page) {
+        if self.threads.is_empty() {
+            return page.line([span(DIM, "no threads")]);
+        }
+        let mut table = Table::new([
+            ("thread", Side::Left),
+            ("status", Side::Left),
+            ("step", Side::Right),
+            ("head", Side::Left),
+            ("next", Side::Left),
+            ("last change", Side::Left),
+            ("graph", Side::Left),
+            ("checkpoints", Side::Right),
+            ("branches", Side::Right),
+            ("bytes", Side::Right),
+        ]);
+        let short = Short::among(self.threads.iter().map(|thread| thread.head));
+        for thread in &self.threads {
+            let status = match thread.status {
+                Status::Finished => span(GOOD, "finished"),
+                Status::Waiting => span(NOTE, format!("waiting ({})", thread.questions)),
+                Status::Failed => span(BAD, "failed"),
+                Status::Unfinished => span(NOTE, "unfinished"),
+            };
+            table.row([
+                span(NAME, thread.thread.as_str()),
+                status,
+                plain(thread.step.to_string()),
+                short.span(thread.head),
+                plain(nodes(&thread.next)),
+                span(DIM, readable(thread.created_ms)),
+                plain(&thread.graph),
+                plain(thread.checkpoints.to_string()),
+                plain(thread.branches.to_string()),
+                plain(thread.bytes.to_string()),
+            ]);
+        }
+        table.show(page);
+    }
+}

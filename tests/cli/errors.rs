@@ -1,0 +1,130 @@
+//! What is said of what cannot be read, and of what is not there.
+
+use std::fs;
+
+use rusqlite::Connection;
+use superstep::cli::{Exit, Look};
+
+use crate::program::{Written, written};
+use crate::said;
+
+/// The error of a command line, and its exit code.
+fn error(file: &std::path::Path, line: &str) -> (u8, String) {
+    let said = said(file, Look::PIPED, line);
+    assert_eq!(said.out, "", "{line}");
+    assert!(said.err.ends_with('\n'), "{line}");
+    (said.exit as u8, said.err.trim_end().to_owned())
+}
+
+fn is(found: &(u8, String), code: u8, text: &str) {
+    assert_eq!((found.0, &*found.1), (code, text));
+}
+
+#[tokio::test]
+async fn files_that_cannot_be_read_are_named_with_the_reason() {
+    let Written { path, folder } = written().await;
+    let at = |name: &str| folder.path().join(name);
+    is(&error(&at("none.db"), "threads FILE"), 2, "error: there is no file FILE");
+    fs::write(at("empty.db"), "").unwrap();
+    is(&error(&at("empty.db"), "threads FILE"), 2, "error: FILE is empty: nothing was stored in it yet");
+    fs::write(at("text.db"), "Some text, longer than the header of a database. ".repeat(30)).unwrap();
+    is(&error(&at("text.db"), "threads FILE"), 2, "error: FILE is not a checkpoint file");
+    is(&error(folder.path(), "threads FILE"), 2, "error: FILE is not a checkpoint file");
+    Connection::open(at("other.db")).unwrap().execute_batch("CREATE TABLE t(a)").unwrap();
+    is(&error(&at("other.db"), "threads FILE"), 2, "error: FILE is not a checkpoint file");
+
+    fs::copy(&path, at("newer.db")).unwrap();
+    Connection::open(at("newer.db")).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let newer = error(&at("newer.db"), "threads FILE");
+    assert_eq!(newer.0, 2);
+    assert!(newer.1.starts_with("error: the file has format 99; this program reads up to "), "{newer:?}");
+}
+
+#[tokio::test]
+async fn damage_is_told_and_what_is_whole_is_read() {
+    let Written { path, folder: _folder } = written().await;
+    let damage = "UPDATE checkpoint SET manifest = manifest || ' ' WHERE seq = 3";
+    Connection::open(&path).unwrap().execute_batch(damage).unwrap();
+    let damaged = error(&path, "log FILE rust");
+    is(&damaged, 1, "error: checkpoint row 3 is damaged: its checksum does not match");
+    assert_eq!(said(&path, Look::PIPED, "log FILE trouble").exit, Exit::Fine);
+    assert_eq!(said(&path, Look::PIPED, "threads FILE").exit, Exit::Fine);
+    fs::write(&path, &fs::read(&path).unwrap()[..5_000]).unwrap();
+    let cut = error(&path, "threads FILE");
+    assert!(cut.0 > 0 && cut.1.starts_with("error: "), "{cut:?}");
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_told_with_what_is_near() {
+    let Written { path, folder: _folder } = written().await;
+    let error = |line: &str| error(&path, line);
+    is(&error("log FILE rst"), 1, "error: there is no thread or checkpoint rst; did you mean rust?");
+    is(&error("grep FILE x --thread rst"), 1, "error: there is no thread rst; did you mean rust?");
+    is(
+        &error("grep FILE x --thread essays"),
+        1,
+        "error: there is no thread essays; `superstep threads` lists the 3 there are",
+    );
+    is(&error("show FILE 0123456789"), 1, "error: there is no thread or checkpoint 0123456789");
+    is(&error("show FILE rust@9"), 1, "error: thread rust has no step 9; its steps are -1 to 6");
+    let far = error("show FILE rust~99");
+    assert!(far.1.starts_with("error: there are only 7 checkpoints before "), "{far:?}");
+    let many = error("show FILE 0194");
+    assert!(
+        many.0 == 2 && many.1.starts_with("error: 0194 may be any of these checkpoints: 0194"),
+        "{many:?}"
+    );
+    assert!(many.1.ends_with(", and more"), "{many:?}");
+    let path_error = error("show FILE rust facts[x]");
+    assert!(path_error.0 == 2 && path_error.1.contains("is no path"), "{path_error:?}");
+    let absent = error("show FILE rust fact");
+    assert!(
+        absent.0 == 1 && absent.1.ends_with("its fields are draft, facts, rounds, token, topic"),
+        "{absent:?}"
+    );
+    let why = error("why FILE rust@5 wite");
+    assert!(why.0 == 1 && why.1.ends_with("; did you mean write?"), "{why:?}");
+}
+
+#[tokio::test]
+async fn wrong_usage_is_explained() {
+    let Written { path, folder: _folder } = written().await;
+    for line in [
+        "",
+        "lg FILE rust",
+        "bisect FILE rust",
+        "bisect FILE rust --path p",
+        "grep FILE '('",
+        "graph FILE t --dot --mermaid",
+    ] {
+        let (code, text) = error(&path, line);
+        assert_eq!(code, 2, "{line}");
+        assert!(text.contains("Usage") || text.contains("error"), "{text}");
+    }
+    is(
+        &error(&path, "bisect FILE rust --path rounds --is 'is 3'"),
+        2,
+        "error: \"is 3\" is none of: exists, missing, = JSON, != JSON, < N, <= N, > N, >= N, ~ REGEX",
+    );
+    for line in ["--help", "log --help", "--version"] {
+        let told = said(&path, Look::PIPED, line);
+        assert_eq!((told.exit, &*told.err), (Exit::Fine, ""));
+    }
+    let verbs = [
+        "threads",
+        "interrupts",
+        "log",
+        "show",
+        "diff",
+        "blame",
+        "why",
+        "grep",
+        "bisect",
+        "compare",
+        "graph",
+    ];
+    for verb in verbs {
+        let help = said(&path, Look::PIPED, &format!("{verb} --help")).out;
+        assert!(help.contains(&format!(": superstep {verb} essays.db")), "{verb} has no example: {help}");
+    }
+}
