@@ -414,7 +414,7 @@ mod tests {
         let saver = SqliteSaver::open_with(None, options).await.expect("there is memory");
         let describe = |length: usize| GraphDescription {
             name: "graph".into(),
-            schema: Schema { name: "S".into(), fields: Vec::new() },
+            schema: Schema { name: "S".into(), ..Schema::default() },
             topology: Json::encode(&"x".repeat(length)).expect("a text"),
             topology_fingerprint: Fingerprint::from_bytes([u8::from(length > 9); 16]),
         };

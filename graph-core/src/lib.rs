@@ -51,6 +51,7 @@ pub mod __private {
     pub use crate::state::derived::{Codec, FieldList, NoWrite, Part, debug_update, lift, lower, no_field};
     pub use crate::state::{
         CodecError, Embedded, Field, FieldId, FieldSchema, FieldWrite, Input, IntoInput, IntoWrite, Json,
-        Lifetime, Logged, LoggedWrite, Schema, State, StateUpdate, Update, Write, WriteKind, Writers,
+        Lifetime, Logged, LoggedWrite, Migration, Schema, State, StateUpdate, Update, Write, WriteKind,
+        Writers,
     };
 }

@@ -47,6 +47,8 @@ use proc_macro::TokenStream;
 /// |---|---|
 /// | `#[serde(rename_all = "..")]` | the case of the stored names |
 /// | `#[serde(default, deny_unknown_fields, bound = .., crate = ..)]` | accepted, without effect on what is stored |
+/// | `#[state(version = 2)]` | the version of the type, which is stored with its schema; 1 without it |
+/// | `#[state(version = 2, migrate = from_v1)]` | the function that makes this state of that of an older version, a state type of its own, which may migrate from a still older one: `fn(EssayV1) -> Essay`, or `-> Result<Essay, E>` |
 /// | `#[state(crate = path)]` | where Superstep is, when it is not `::superstep` |
 ///
 /// Every other attribute of serde is refused, because a state is stored field by field and it would silently

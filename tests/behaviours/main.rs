@@ -36,6 +36,7 @@ mod secrets;
 mod send;
 mod spans;
 mod state_change;
+mod state_version;
 mod step_timeout;
 mod store;
 mod stored_form;

@@ -103,3 +103,45 @@ async fn updates_go_through_the_reducers() -> super::Result {
     assert_eq!((project.tokens, project.summary.as_str()), (0, "long"));
     Ok(())
 }
+
+#[derive(State, Clone, Debug, Default)]
+struct InvoiceV1 {
+    customer: String,
+    /// In euros.
+    total: f64,
+}
+
+#[derive(State, Clone, Debug, Default)]
+#[state(version = 2, migrate = from_v1)]
+struct Invoice {
+    customer: Option<String>,
+    cents: u64,
+}
+
+fn from_v1(old: InvoiceV1) -> Result<Invoice, String> {
+    let InvoiceV1 { customer, total } = old;
+    if total < 0.0 {
+        return Err(format!("a total of {total}"));
+    }
+    let customer = Some(customer).filter(|customer| !customer.is_empty());
+    Ok(Invoice { customer, cents: (total * 100.0).round() as u64 })
+}
+
+#[tokio::test]
+async fn an_older_state_is_migrated() -> super::Result {
+    fn invoices<S: State>(
+        saver: std::sync::Arc<MemorySaver>,
+    ) -> Result<Graph<S>, Box<dyn std::error::Error>> {
+        let mut g = StateGraph::<S>::new("invoices");
+        let done = g.node("done", async || ());
+        g.edge(START, done);
+        g.edge(done, END);
+        Ok(g.compile()?.shared_checkpointer(saver))
+    }
+    let saver = std::sync::Arc::new(MemorySaver::new());
+    let update = InvoiceV1::update().customer("Ada").total(12.5);
+    invoices::<InvoiceV1>(saver.clone())?.thread("t").run(update).await?.finished()?;
+    let invoice = invoices::<Invoice>(saver)?.thread("t").head().await?.into_state();
+    assert_eq!((invoice.customer.as_deref(), invoice.cents), (Some("Ada"), 1250));
+    Ok(())
+}

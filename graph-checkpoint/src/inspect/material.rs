@@ -84,6 +84,7 @@ fn step(
                 lifetime: Lifetime::Stored,
                 secret: false,
             }],
+            ..Schema::default()
         }),
         work: Carried::default(),
         emitted: Vec::new(),

@@ -52,7 +52,7 @@ pub(crate) fn field(name: &str) -> FieldSchema {
 
 /// A state with the fields `a`, `b`, `c` and `d`.
 pub(crate) fn schema() -> Schema {
-    Schema { name: "S".into(), fields: ["a", "b", "c", "d"].map(field).into() }
+    Schema { name: "S".into(), fields: ["a", "b", "c", "d"].map(field).into(), ..Schema::default() }
 }
 
 pub(crate) fn described(schema: Schema) -> GraphDescription {

@@ -26,10 +26,10 @@ use super::subgraph::{Delta, Surroundings};
 use crate::checkpoint::{AskRecord, At, Loaded, StoreError, TaskResult};
 use crate::engine::restore::{RestoreError, find, restore};
 use crate::engine::{Begin, Machine, Restored};
-use crate::graph::{END, NodeId, Program, Targets, each_item, to_node};
+use crate::graph::{END, NodeId, Program, Targets, caught, each_item, to_node};
 use crate::id::{InterruptId, RunId, TaskId, ThreadId};
 use crate::node::{Around, CustomSink, Revoked, RunCell};
-use crate::state::{ErasedState, FieldId, Json, LoggedWrite};
+use crate::state::{ErasedState, FieldId, Json, LoadError, LoggedWrite};
 use crate::store::Store;
 
 /// Carries out a caller's order, from its first look at the thread to the end of the run.
@@ -202,7 +202,8 @@ impl Driver {
             let task = next.id(loaded.checkpoint.id, loaded.checkpoint.step);
             slot.rare().asks = asks.remove(&task).unwrap_or_default();
             slot.rare().effects = effects.remove(&task).unwrap_or_default();
-            if let Some(result) = results.get(&task) {
+            // What another version of the state wrote cannot be mapped: the task runs again, with its journal.
+            if let Some(result) = results.get(&task).filter(|result| fields.carries(&result.writes)) {
                 slot.output = Some(stored_output(&program, &loaded, &fields, result)?);
                 slot.targets.clone_from(&result.targets);
                 restore_emitted(&mut self.recorder, &self.runtime, self.step + 1, position, result);
@@ -241,20 +242,23 @@ pub(super) fn state_of(
     program: &Program,
     loaded: &Loaded,
 ) -> Result<(Arc<dyn ErasedState>, Option<FieldMap>), ThreadError> {
-    let fields = FieldMap::new(&loaded.schema, &program.schema);
-    let mut state = program.initial.duplicate();
-    let target = Arc::get_mut(&mut state).expect("a fresh copy is not shared");
-    for stored in &loaded.values {
-        let Some(field) = fields.own(stored.field) else {
-            continue;
-        };
-        target.decode_field(field, &stored.value).map_err(|reason| ThreadError::Decode {
-            checkpoint: loaded.checkpoint.id,
-            field: program.schema.field(field).name.clone(),
-            reason,
-        })?;
-    }
-    Ok((state, (loaded.schema != program.schema).then_some(fields)))
+    let Loaded { checkpoint, schema, values, .. } = loaded;
+    let own = &program.schema;
+    let load = || program.initial.load(own, schema, values);
+    let state = if schema.version == own.version {
+        load()
+    } else {
+        caught(load).unwrap_or_else(|panic| {
+            Err(LoadError::Migration {
+                state: own.name.clone(),
+                from: schema.version,
+                to: own.version,
+                reason: std::format!("it panicked: {panic}").into(),
+            })
+        })
+    };
+    let state = state.map_err(|reason| ThreadError::unloadable(checkpoint.id, reason))?;
+    Ok((state, (schema != own).then(|| FieldMap::new(schema, own))))
 }
 
 fn stored_input(
@@ -266,6 +270,9 @@ fn stored_input(
     let broken =
         |reason| ThreadError::Decode { checkpoint: loaded.checkpoint.id, field: "the input".into(), reason };
     let writes = input.map(Json::decode::<Vec<LoggedWrite>>).transpose().map_err(broken)?.unwrap_or_default();
+    if !fields.carries(&writes) {
+        return Err(ThreadError::other_version("the input that waits", program, loaded).into());
+    }
     let writes = fields.own_writes(&writes);
     let update = program.initial.decode_update(&writes).map_err(broken)?;
     Ok(Input { update, writes })

@@ -98,7 +98,7 @@ pub(super) async fn put_on_top(
             targets: Vec::new(),
             handled: None
         }],
-        frontier: frontier(&old.frontier, &fields).map_err(codec)?,
+        frontier: frontier(runtime, loaded, &fields)?,
         metadata: std::collections::BTreeMap::new(),
     };
     store(runtime, thread, old.id, checkpoint, carried).await
@@ -143,12 +143,16 @@ fn changes(
 }
 
 /// What was next stays next. An input that waits for START names fields, so it follows the schema.
-fn frontier(old: &Frontier, fields: &FieldMap) -> Result<Frontier, CodecError> {
-    let mut frontier = old.clone();
+fn frontier(runtime: &Runtime, loaded: &Loaded, fields: &FieldMap) -> Result<Frontier, ThreadError> {
+    let codec = |reason: CodecError| ThreadError::Encode { what: "the edit".into(), reason };
+    let mut frontier = loaded.checkpoint.frontier.clone();
     for task in frontier.tasks.iter_mut().filter(|task| task.node.is_start()) {
         if let Some(input) = &mut task.input {
-            let writes: Vec<LoggedWrite> = input.decode()?;
-            *input = Json::encode(&fields.own_writes(&writes))?;
+            let writes: Vec<LoggedWrite> = input.decode().map_err(codec)?;
+            if !fields.carries(&writes) {
+                return Err(ThreadError::other_version("the input that waits", &runtime.program, loaded));
+            }
+            *input = Json::encode(&fields.own_writes(&writes)).map_err(codec)?;
         }
     }
     Ok(frontier)
@@ -178,6 +182,8 @@ impl<'l> Carrier<'l> {
         let Self { program, thread, loaded, fields, carried } = self;
         let before = next.id(loaded.checkpoint.id, loaded.checkpoint.step);
         let results = loaded.results.iter().filter(|result| result.task == before);
+        // A task whose result is of another version of the state runs again, with its journal.
+        let results = results.filter(|result| fields.carries(&result.writes));
         carried.results.extend(results.map(|result| TaskResult {
             task: after,
             writes: fields.own_writes(&result.writes),

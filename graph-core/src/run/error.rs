@@ -8,11 +8,12 @@ use std::vec::Vec;
 
 use alloc::string::String;
 
-use crate::checkpoint::StoreError;
+use crate::checkpoint::{Loaded, StoreError};
 use crate::engine::restore::RestoreError;
 use crate::error::{ErrorReport, NodeError};
+use crate::graph::Program;
 use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
-use crate::state::CodecError;
+use crate::state::{CodecError, LoadError};
 
 /// Why a run failed. What was finished before is kept: `thread.resume()` continues after the cause is mended.
 #[derive(Debug, thiserror::Error)]
@@ -164,14 +165,38 @@ pub enum ThreadError {
     #[error(transparent)]
     Restore(#[from] RestoreError),
     /// A stored value does not fit the state.
-    #[error("field {field:?} of checkpoint {checkpoint} does not decode: {reason}")]
+    #[error("field {field:?} of checkpoint {checkpoint} does not decode{}", reason.told())]
     Decode {
         /// The checkpoint.
         checkpoint: CheckpointId,
         /// The field, or the task whose result it is.
         field: String,
-        /// Why.
+        /// Why; [`mismatch`](CodecError::mismatch) is where inside the field, what was expected and what was found.
         reason: CodecError,
+    },
+    /// The state of a checkpoint is of another version than the program's, and does not become one of it.
+    #[error("checkpoint {checkpoint} does not load: {reason}")]
+    Version {
+        /// The checkpoint.
+        checkpoint: CheckpointId,
+        /// Why.
+        reason: LoadError,
+    },
+    /// Unfinished work of another version of the state, which cannot be mapped field by field. Finish it with the
+    /// program that began it, or drop it: a new input or `discard_pending` does.
+    #[error(
+        "{what} at checkpoint {checkpoint} is of version {stored} of the state, and the program has version {own}: \
+         finish it with the program that began it, or drop it with a new input or `discard_pending`"
+    )]
+    OtherVersion {
+        /// The checkpoint.
+        checkpoint: CheckpointId,
+        /// What is unfinished.
+        what: String,
+        /// The version of the unfinished work.
+        stored: u32,
+        /// The program's version.
+        own: u32,
     },
     /// A value could not be encoded.
     #[error("{what} cannot be stored: {reason}")]
@@ -237,6 +262,26 @@ pub enum ThreadError {
         /// The node.
         node: String,
     },
+}
+
+impl ThreadError {
+    /// The error for a checkpoint whose values do not become a state.
+    pub(super) fn unloadable(checkpoint: CheckpointId, reason: LoadError) -> Self {
+        match reason {
+            LoadError::Field { field, reason, .. } => Self::Decode { checkpoint, field, reason },
+            reason => Self::Version { checkpoint, reason },
+        }
+    }
+
+    /// The error for work that was left unfinished under another version of the state.
+    pub(super) fn other_version(what: &str, program: &Program, loaded: &Loaded) -> Self {
+        Self::OtherVersion {
+            checkpoint: loaded.checkpoint.id,
+            what: what.into(),
+            stored: loaded.schema.version,
+            own: program.schema.version,
+        }
+    }
 }
 
 /// A node that failed.

@@ -7,12 +7,20 @@ use crate::state::{FieldId, LoggedWrite, Schema};
 /// Where the fields of a stored schema are in the program's: by name, or by a former name.
 pub(super) struct FieldMap {
     own: Vec<Option<FieldId>>,
+    same_version: bool,
 }
 
 impl FieldMap {
     pub(super) fn new(stored: &Schema, own: &Schema) -> Self {
+        let own_version = own.version;
         let own = if stored == own { own.ids().map(Some).collect() } else { own.carried_from(stored) };
-        Self { own }
+        Self { own, same_version: stored.version == own_version }
+    }
+
+    /// Whether stored writes mean the same in the program. Those of another version of the state do not, whatever
+    /// the names of their fields: a migration is given states, and no writes.
+    pub(super) fn carries(&self, writes: &[LoggedWrite]) -> bool {
+        self.same_version || writes.is_empty()
     }
 
     /// The program's field; `None` for one that it no longer has.
@@ -29,8 +37,12 @@ impl FieldMap {
         own.collect()
     }
 
-    /// The program's writes as the stored schema has them; `None` when it does not know one of the fields.
+    /// The program's writes as the stored schema has them; `None` when it does not know one of the fields, or is of
+    /// another version.
     pub(super) fn stored_writes(&self, writes: &[LoggedWrite]) -> Option<Vec<LoggedWrite>> {
+        if !self.carries(writes) {
+            return None;
+        }
         let stored = writes.iter().map(|write| {
             let position = self.own.iter().position(|own| *own == Some(write.field))?;
             Some(LoggedWrite { field: FieldId(u16::try_from(position).ok()?), write: write.write.clone() })

@@ -22,6 +22,8 @@ use crate::reducer::Reducer;
 pub struct FieldList<'a> {
     /// The state's type name.
     pub state: &'a str,
+    /// Its version.
+    pub version: u32,
     /// Its fields, in order.
     pub parts: &'a [Part<'a>],
 }
@@ -58,7 +60,12 @@ impl FieldList<'_> {
     /// The schema.
     #[must_use]
     pub fn schema(&self) -> Schema {
-        let mut schema = Schema { name: self.state.to_owned(), fields: Vec::with_capacity(self.parts.len()) };
+        let mut schema = Schema {
+            name: self.state.to_owned(),
+            version: self.version,
+            fields: Vec::with_capacity(self.parts.len()),
+            ..Schema::default()
+        };
         for part in self.parts {
             match *part {
                 Part::Embedded { path, schema: inner } => schema.embed(path, inner()),

@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 use core::any::Any;
 
 use super::json::{CodecError, Json};
-use super::op::LoggedWrite;
-use super::schema::FieldId;
+use super::migration::{self, LoadError};
+use super::op::{FieldValue, LoggedWrite};
+use super::schema::{FieldId, Schema};
 use super::write::WriteKind;
 use super::{FieldWrite, State, StateUpdate};
 
@@ -15,6 +16,21 @@ use super::{FieldWrite, State, StateUpdate};
 pub trait ErasedState: Any + Send + Sync {
     /// A copy to write into, for when a snapshot of this state is still held.
     fn duplicate(&self) -> Arc<dyn ErasedState>;
+
+    /// The state of stored values, which are of the schema `stored`; `own` is that of this state, which says what
+    /// fields have that are not among them. Values of an older version go through the migrations.
+    ///
+    /// # Errors
+    /// When a value does not decode, a newer version wrote them, or no migration leads here.
+    fn load(
+        &self,
+        own: &Schema,
+        stored: &Schema,
+        values: &[FieldValue],
+    ) -> Result<Arc<dyn ErasedState>, LoadError>;
+
+    /// The older versions from which migrations lead to this state, oldest first.
+    fn older_versions(&self) -> Vec<u32>;
 
     /// Applies the writes of `update` for which `keep` holds (it is given their index).
     ///
@@ -73,6 +89,19 @@ pub trait ErasedUpdate: Any + Send {
 impl<S: State> ErasedState for S {
     fn duplicate(&self) -> Arc<dyn ErasedState> {
         Arc::new(self.clone())
+    }
+
+    fn load(
+        &self,
+        own: &Schema,
+        stored: &Schema,
+        values: &[FieldValue],
+    ) -> Result<Arc<dyn ErasedState>, LoadError> {
+        Ok(Arc::new(migration::load(self.clone(), own, stored, values)?))
+    }
+
+    fn older_versions(&self) -> Vec<u32> {
+        migration::versions::<S>()
     }
 
     fn apply(&mut self, update: Box<dyn ErasedUpdate>, keep: &dyn Fn(usize) -> bool) {

@@ -1,5 +1,6 @@
 //! JSON text: the one form in which values leave the program.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::fmt;
@@ -7,6 +8,8 @@ use core::fmt;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
+
+use super::mismatch::Mismatch;
 
 /// A value encoded as JSON text.
 ///
@@ -38,7 +41,10 @@ impl Json {
     /// # Errors
     /// When the text is not the JSON form of a `T`; the error says what was found where.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, CodecError> {
-        serde_json::from_str(&self.0).map_err(|error| CodecError::new(error.to_string()))
+        serde_json::from_str(&self.0).map_err(|error| CodecError {
+            message: error.to_string(),
+            mismatch: Some(Box::new(Mismatch::of(&self.0, &error))),
+        })
     }
 
     /// Takes `text` as JSON after checking that it is one complete value.
@@ -104,17 +110,39 @@ impl<'de> Deserialize<'de> for Json {
 #[error("{message}")]
 pub struct CodecError {
     message: String,
+    mismatch: Option<Box<Mismatch>>,
 }
 
 impl CodecError {
     /// An error that reads after "failed to decode the value: …".
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into() }
+        Self { message: message.into(), mismatch: None }
+    }
+
+    /// What does not fit, and where, of a value that was read from JSON.
+    #[must_use]
+    pub fn mismatch(&self) -> Option<&Mismatch> {
+        self.mismatch.as_deref()
+    }
+
+    /// The same error of a value that nobody may see.
+    #[must_use]
+    pub fn redacted(&self) -> Self {
+        let mismatch = self.mismatch.as_ref().map(|mismatch| Box::new(mismatch.redacted()));
+        Self { message: "the value does not fit".into(), mismatch }
+    }
+
+    /// What reads after "field x does not decode": the mismatch where it is known, else the message.
+    pub(crate) fn told(&self) -> String {
+        match &self.mismatch {
+            Some(mismatch) => mismatch.to_string(),
+            None => alloc::format!(": {}", self.message),
+        }
     }
 
     /// The same error, said of the part named `place`.
     #[must_use]
     pub fn within(self, place: impl fmt::Display) -> Self {
-        Self { message: alloc::format!("{place}: {}", self.message) }
+        Self { message: alloc::format!("{place}: {}", self.message), ..self }
     }
 }

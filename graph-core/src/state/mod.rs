@@ -19,6 +19,8 @@ mod erased;
 mod field;
 mod finite;
 mod json;
+mod migration;
+mod mismatch;
 mod op;
 mod schema;
 mod write;
@@ -32,6 +34,8 @@ pub(crate) use dynamic::{Place, Problems, suggestion};
 pub use erased::{ErasedState, ErasedUpdate};
 pub use field::{Embedded, Field};
 pub use json::{CodecError, Json};
+pub use migration::{LoadError, Migrated, Migration};
+pub use mismatch::Mismatch;
 pub use op::{Change, FieldValue, Logged, LoggedWrite, Op};
 pub use schema::{FieldId, FieldSchema, Lifetime, Schema, Writers};
 pub use write::{IntoWrite, Write, WriteKind};
@@ -96,12 +100,21 @@ pub trait State: Clone + Send + Sync + 'static {
     type Write: FieldWrite<State = Self>;
     /// The number of fields, those of embedded states included.
     const FIELDS: u16;
+    /// The version of the type: 1, unless `#[state(version = ..)]` says another. States of older versions are loaded
+    /// through the [`migration`](Self::migration).
+    const VERSION: u32 = 1;
 
     /// Describes the fields.
     fn schema() -> Schema;
 
     /// The state of a thread before its first input.
     fn initial() -> Self;
+
+    /// The way to it from a state of an older version; `None` where there is none.
+    #[must_use]
+    fn migration() -> Option<Migration<Self>> {
+        None
+    }
 
     /// The update that overwrites every field with this state's values.
     fn overwrite(self) -> Self::Update;

@@ -1,5 +1,6 @@
 //! The description of a state: its fields, their reducers, and a fingerprint of both.
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -64,12 +65,33 @@ pub struct FieldSchema {
 }
 
 /// The fields of a state, in [`FieldId`] order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
     /// The state's type name.
     pub name: String,
+    /// The version of the state's type, from `#[state(version = ..)]`; 1 in schemas that do not say it.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub version: u32,
+    /// The versions of embedded states, by the name that their fields are stored under; without those of version 1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub embedded: BTreeMap<String, u32>,
     /// The fields.
     pub fields: Vec<FieldSchema>,
+}
+
+fn first() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+fn is_first(version: &u32) -> bool {
+    *version == first()
+}
+
+impl Default for Schema {
+    fn default() -> Self {
+        Self { name: String::new(), version: first(), embedded: BTreeMap::new(), fields: Vec::new() }
+    }
 }
 
 impl Schema {
@@ -96,6 +118,12 @@ impl Schema {
 
     /// Adds the fields of an embedded state under `path`.
     pub fn embed(&mut self, path: &str, inner: Self) {
+        if !is_first(&inner.version) {
+            self.embedded.insert(path.into(), inner.version);
+        }
+        let below =
+            inner.embedded.into_iter().map(|(inner, version)| (alloc::format!("{path}.{inner}"), version));
+        self.embedded.extend(below);
         self.fields.extend(inner.fields.into_iter().map(|field| FieldSchema {
             name: alloc::format!("{path}.{}", field.name),
             aliases: field.aliases.iter().map(|alias| alloc::format!("{path}.{alias}")).collect(),
@@ -112,6 +140,19 @@ impl Schema {
             self.find(name).or_else(|| self.ids().find(|id| former(self.field(*id))))
         };
         older.fields.iter().map(|field| named(&field.name)).collect()
+    }
+
+    /// An embedded state that has another version in `older`, which has fields of it: the name they are stored
+    /// under, the version there, and the one here.
+    pub(crate) fn embeds_otherwise<'s>(&'s self, older: &'s Self) -> Option<(&'s str, u32, u32)> {
+        let version = |schema: &Self, path: &str| schema.embedded.get(path).copied().unwrap_or_else(first);
+        let embeds = |path: &str| {
+            let inside = |name: &str| name.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
+            older.fields.iter().any(|field| inside(&field.name))
+        };
+        let paths = self.embedded.keys().chain(older.embedded.keys());
+        let versions = paths.map(|path| (path.as_str(), version(older, path), version(self, path)));
+        versions.into_iter().find(|(path, stored, own)| stored != own && embeds(path))
     }
 
     /// A hash of everything that decides how stored values are read.

@@ -4,7 +4,10 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Data, DeriveInput, Fields, GenericParam, Generics, Ident, Token, Type, Visibility};
+use syn::{
+    Attribute, Data, DeriveInput, Fields, GenericParam, Generics, Ident, LitInt, Path, Token, Type,
+    Visibility,
+};
 
 use super::attr::{FieldAttrs, StateAttrs};
 use super::case;
@@ -18,6 +21,10 @@ pub(crate) struct State {
     /// As written, and with the bounds that the expansion needs.
     pub(crate) generics: Generics,
     pub(crate) fields: Vec<Field>,
+    /// The version as written.
+    pub(crate) version: Option<LitInt>,
+    /// The function that migrates the state of an older version.
+    pub(crate) migrate: Option<Path>,
     /// The `__private` module of the crate that the expansion calls.
     pub(crate) private: TokenStream,
 }
@@ -54,10 +61,11 @@ impl State {
             .flatten()
             .filter_map(|field| Field::read(field, &attrs, errors))
             .collect();
-        let krate = attrs.krate.map_or_else(|| quote!(::superstep), ToTokens::into_token_stream);
+        let StateAttrs { krate, version, migrate, .. } = attrs;
+        let krate = krate.map_or_else(|| quote!(::superstep), ToTokens::into_token_stream);
         let private = quote!(#krate::__private);
         let generics = bounded(item, &fields, &private);
-        Self { ident: item.ident.clone(), vis: item.vis.clone(), generics, fields, private }
+        Self { ident: item.ident.clone(), vis: item.vis.clone(), generics, fields, version, migrate, private }
     }
 
     /// The generated update type.
@@ -68,6 +76,11 @@ impl State {
     /// The generated write type.
     pub(crate) fn write(&self) -> Ident {
         format_ident!("{}Write", self.ident.unraw(), span = self.ident.span())
+    }
+
+    /// The version in the schema.
+    pub(crate) fn version(&self) -> u32 {
+        self.version.as_ref().and_then(|version| version.base10_parse().ok()).unwrap_or(1)
     }
 
     /// The name in the schema.

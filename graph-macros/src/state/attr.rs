@@ -1,7 +1,7 @@
 //! The attributes of a state and its fields.
 
 use syn::meta::ParseNestedMeta;
-use syn::{Attribute, Ident, LitStr, Meta, Path, Token, Type};
+use syn::{Attribute, Ident, LitInt, LitStr, Meta, Path, Token, Type};
 
 use super::case::Rule;
 use crate::errors::Errors;
@@ -11,6 +11,10 @@ use crate::errors::Errors;
 pub(crate) struct StateAttrs {
     /// `#[state(crate = path)]`.
     pub(crate) krate: Option<Path>,
+    /// `#[state(version = 2)]`.
+    pub(crate) version: Option<LitInt>,
+    /// `#[state(migrate = from_v1)]`.
+    pub(crate) migrate: Option<Path>,
     /// `#[serde(rename_all = "..")]`.
     pub(crate) rename_all: Option<Rule>,
 }
@@ -60,10 +64,37 @@ impl StateAttrs {
             self.krate = Some(meta.value()?.call(Path::parse_mod_style)?);
             return Ok(());
         }
+        if meta.path.is_ident("version") {
+            const USAGE: &str = "a version is a whole number: write `version = 2`";
+            let version: LitInt = meta
+                .value()
+                .and_then(|value| value.parse())
+                .map_err(|error| syn::Error::new(error.span(), USAGE))?;
+            if self.version.replace(version).is_some() {
+                return Err(meta.error("a state has one version, and this one has two"));
+            }
+            return Ok(());
+        }
+        if meta.path.is_ident("migrate") {
+            const USAGE: &str = "name a function from the older state to this one: write `migrate = from_v1`";
+            let migrate: Path = meta
+                .value()
+                .and_then(|value| value.parse())
+                .map_err(|error| syn::Error::new(error.span(), USAGE))?;
+            if self.migrate.replace(migrate).is_some() {
+                return Err(meta.error(
+                    "a state migrates from one older version; let that one migrate from those before it",
+                ));
+            }
+            return Ok(());
+        }
         let on_field = ["flatten", "secret", "transient"].iter().any(|name| meta.path.is_ident(name));
         Err(meta.error(match on_field {
-            true => "this belongs to a field; the struct itself takes `crate` only",
-            false => "unknown attribute; the struct takes `crate`, a field takes `flatten`, `secret` or `transient`",
+            true => "this belongs to a field; the struct itself takes `crate`, `version` and `migrate`",
+            false => {
+                "unknown attribute; the struct takes `crate`, `version` and `migrate`, a field takes `flatten`, \
+                 `secret` or `transient`"
+            }
         }))
     }
 
@@ -132,7 +163,9 @@ impl FieldAttrs {
             Some("flatten") => &mut self.flatten,
             Some("secret") => &mut self.secret,
             Some("transient") => &mut self.transient,
-            Some("crate") => return Err(meta.error("`crate` belongs above the struct, not to a field")),
+            Some(name @ ("crate" | "version" | "migrate")) => {
+                return Err(meta.error(format!("`{name}` belongs above the struct, not to a field")));
+            }
             _ => {
                 return Err(meta.error("unknown attribute; a field takes `flatten`, `secret` or `transient`"));
             }

@@ -1,7 +1,8 @@
 //! The code for a valid state.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
 
 use super::ast::{Kind, State};
 use super::schema::{Layout, schema};
@@ -42,6 +43,17 @@ fn state_impl(state: &State) -> TokenStream {
         resets.extend(quote!(#pattern => #private::swap(&mut self.#member, &mut initial.#member),));
     }
 
+    let version = state.version.as_ref().map(|_| {
+        let version = state.version();
+        quote!(const VERSION: u32 = #version;)
+    });
+    let migration = state.migrate.as_ref().map(|migrate| {
+        quote_spanned! {migrate.span()=>
+            fn migration() -> #private::Option<#private::Migration<Self>> {
+                #private::Some(#private::Migration::<Self>::new(#migrate))
+            }
+        }
+    });
     let writes = overwrite(state);
     quote! {
         #[automatically_derived]
@@ -50,6 +62,7 @@ fn state_impl(state: &State) -> TokenStream {
             type Update = #update #arguments;
             type Write = #write #arguments;
             const FIELDS: u16 = #len;
+            #version
 
             fn schema() -> #private::Schema {
                 #schema
@@ -58,6 +71,8 @@ fn state_impl(state: &State) -> TokenStream {
             fn initial() -> Self {
                 #private::Default::default()
             }
+
+            #migration
 
             fn overwrite(self) -> Self::Update {
                 #writes

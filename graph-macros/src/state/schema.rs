@@ -104,5 +104,6 @@ pub(crate) fn schema(state: &State) -> TokenStream {
             secret: #secret,
         })
     });
-    quote!(#private::FieldList { state: #name, parts: &[#(#parts),*] }.schema())
+    let version = state.version();
+    quote!(#private::FieldList { state: #name, version: #version, parts: &[#(#parts),*] }.schema())
 }

@@ -10,6 +10,7 @@ use crate::source::find;
 
 /// Adds an error for everything that cannot be expanded.
 pub(crate) fn check(state: &State, errors: &mut Errors) {
+    version(state, errors);
     for param in &state.generics.params {
         if let GenericParam::Lifetime(lifetime) = param {
             errors.at(lifetime, "a state owns its values: it cannot have a lifetime parameter");
@@ -25,6 +26,33 @@ pub(crate) fn check(state: &State, errors: &mut Errors) {
     }
     stored_names(state, errors);
     generated_names(state, errors);
+}
+
+/// A version that is none, and a migration that would never run.
+fn version(state: &State, errors: &mut Errors) {
+    let number = match &state.version {
+        None => {
+            if let Some(migrate) = &state.migrate {
+                errors.at(
+                    migrate,
+                    "say which version this state is now: `#[state(version = 2, migrate = ..)]`; without it, it has \
+                     version 1 as the older one has",
+                );
+            }
+            return;
+        }
+        Some(version) => version.base10_parse::<u32>(),
+    };
+    match (number, &state.migrate) {
+        (Err(error), _) => errors.push(error),
+        (Ok(0), _) => {
+            errors.at(&state.version, "versions count from 1, which is that of a state that says none")
+        }
+        (Ok(1), Some(migrate)) => {
+            errors.at(migrate, "no state is older than version 1; give the struct a higher `version`");
+        }
+        _ => {}
+    }
 }
 
 /// Attributes that contradict each other.

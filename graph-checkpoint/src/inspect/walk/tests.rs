@@ -82,12 +82,16 @@ fn fields_have_the_names_of_today() {
     let renamed =
         |field: &FieldSchema| FieldSchema { name: "y".into(), aliases: vec!["x".into()], ..field.clone() };
     let old = &steps[0].schema;
-    let today = Schema { name: old.name.clone(), fields: old.fields.iter().map(renamed).collect() };
+    let today = Schema {
+        name: old.name.clone(),
+        fields: old.fields.iter().map(renamed).collect(),
+        ..Schema::default()
+    };
     let mut walk = Walk::under(Arc::new(today));
     steps.iter().rev().for_each(|step| drop(walk.step(step).unwrap()));
     assert_eq!(*walk.state(), json!({"y": 1}));
 
-    let other = Schema { name: old.name.clone(), fields: Vec::new() };
+    let other = Schema { name: old.name.clone(), ..Schema::default() };
     let mut walk = Walk::under(Arc::new(other));
     steps.iter().rev().for_each(|step| drop(walk.step(step).unwrap()));
     assert_eq!(*walk.state(), json!({"x": 1}), "a field that is no more keeps its name");

@@ -2,8 +2,10 @@
 
 use std::vec::Vec;
 
-use crate::checkpoint::{At, Checkpointer, Loaded, Source, StoreError};
+use crate::checkpoint::{At, Checkpointer, Loaded, Source};
+use crate::graph::Program;
 use crate::id::ThreadId;
+use crate::run::error::ThreadError;
 use crate::run::field_map::FieldMap;
 use crate::state::{FieldId, Logged, LoggedWrite, Schema};
 
@@ -41,8 +43,8 @@ impl Delta {
         saver: &dyn Checkpointer,
         thread: &ThreadId,
         head: &Loaded,
-        schema: &Schema,
-    ) -> Result<(), StoreError> {
+        program: &Program,
+    ) -> Result<(), ThreadError> {
         let mut steps = Vec::new();
         let mut next = None;
         loop {
@@ -50,7 +52,11 @@ impl Delta {
             if loaded.checkpoint.source == Source::Input || merges_input(loaded) {
                 break;
             }
-            steps.push(own_writes(loaded, schema));
+            let wrote = loaded.checkpoint.tasks.iter().any(|task| !task.writes.is_empty());
+            if wrote && loaded.schema.version != program.schema.version {
+                return Err(ThreadError::other_version("what the subgraph has written", program, loaded));
+            }
+            steps.push(own_writes(loaded, &program.schema));
             let Some(parent) = loaded.checkpoint.parent else { break };
             next = saver.load(thread, At::Id(parent)).await?;
             if next.is_none() {

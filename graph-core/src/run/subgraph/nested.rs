@@ -77,8 +77,7 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
             Some(head) if begun => {
                 let head = answered(&runtime, &thread, &cell, head).await?;
                 if let (Some(saver), false) = (&runtime.saver, self.lens.shared.is_empty()) {
-                    let schema = &runtime.program.schema;
-                    delta.read_back(&**saver, &thread, &head, schema).await?;
+                    delta.read_back(&**saver, &thread, &head, &runtime.program).await?;
                 }
                 (Verb::Resume, Some(head))
             }

@@ -1,0 +1,204 @@
+//! From stored values to a state: field by field under the program's own version, through migrations under an
+//! older one.
+
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::error::Error;
+use core::fmt;
+
+use super::State;
+use super::json::CodecError;
+use super::op::FieldValue;
+use super::schema::Schema;
+
+/// The error of a migration.
+type BoxError = Box<dyn Error + Send + Sync + 'static>;
+
+/// Why stored values do not become a state.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// A value does not fit its field.
+    #[error("field {field:?} of {state} does not decode{}", reason.told())]
+    Field {
+        /// The state's type; that of an older version where the values are of one.
+        state: String,
+        /// The field.
+        field: String,
+        /// Why.
+        reason: CodecError,
+    },
+    /// A newer program wrote the values.
+    #[error("it holds version {stored} of {state}, and this program knows it up to version {own}")]
+    Newer {
+        /// The state's type.
+        state: String,
+        /// The version of the values.
+        stored: u32,
+        /// The program's version.
+        own: u32,
+    },
+    /// No migration leads from the version of the values to the program's.
+    #[error(
+        "it holds version {stored} of {state}, and no migration leads from there to version {own}: add one with \
+         `#[state(version = {own}, migrate = ..)]`"
+    )]
+    NoMigration {
+        /// The state's type.
+        state: String,
+        /// The version of the values.
+        stored: u32,
+        /// The version that a migration would lead to.
+        own: u32,
+    },
+    /// A migration failed, or panicked.
+    #[error("the migration of {state} from version {from} to version {to} failed: {reason}")]
+    Migration {
+        /// The state's type.
+        state: String,
+        /// The version that it was given.
+        from: u32,
+        /// The version that it makes.
+        to: u32,
+        /// Its error.
+        reason: BoxError,
+    },
+    /// An embedded state has another version than the stored one, and the state around it has not.
+    #[error(
+        "its fields under {path:?} are of version {stored} of the embedded state, and {state} embeds version {own}: \
+         give {state} a new version, whose migration migrates them as well"
+    )]
+    Embedded {
+        /// The type of the state around it.
+        state: String,
+        /// The name that the embedded fields are stored under.
+        path: String,
+        /// The version of the values.
+        stored: u32,
+        /// The version that is embedded now.
+        own: u32,
+    },
+}
+
+/// What a migration may return: the state, or a result of it.
+#[diagnostic::on_unimplemented(
+    message = "a migration to `{S}` returns `{S}` or a `Result` of it, not `{Self}`",
+    note = "`#[state(migrate = from_v1)]` names a `fn(OldState) -> {S}`"
+)]
+pub trait Migrated<S> {
+    /// The state, or why there is none.
+    ///
+    /// # Errors
+    /// The migration's own.
+    fn migrated(self) -> Result<S, BoxError>;
+}
+
+impl<S: State> Migrated<S> for S {
+    fn migrated(self) -> Result<S, BoxError> {
+        Ok(self)
+    }
+}
+
+impl<S: State, E: Into<BoxError>> Migrated<S> for Result<S, E> {
+    fn migrated(self) -> Result<S, BoxError> {
+        self.map_err(Into::into)
+    }
+}
+
+/// From stored values of an older version to a state.
+type Run<S> = Box<dyn Fn(&Schema, &[FieldValue]) -> Result<S, LoadError>>;
+
+/// The way from the state of an older version, which is a state type of its own, to the state `S`.
+///
+/// `#[state(version = 2, migrate = from_v1)]` makes it.
+pub struct Migration<S> {
+    versions: Vec<u32>,
+    run: Run<S>,
+}
+
+impl<S: State> Migration<S> {
+    /// The way through `migrate`.
+    #[must_use]
+    pub fn new<Old: State, Out: Migrated<S> + 'static>(migrate: fn(Old) -> Out) -> Self {
+        const {
+            assert!(
+                Old::VERSION < S::VERSION,
+                "a migration leads from an older version: `#[state(version = ..)]` of its argument must be the smaller one"
+            );
+        }
+        let mut versions = versions::<Old>();
+        versions.push(Old::VERSION);
+        let run = move |stored: &Schema, values: &[FieldValue]| {
+            let old = load(Old::initial(), &Old::schema(), stored, values)?;
+            migrate(old).migrated().map_err(|reason| LoadError::Migration {
+                state: S::schema().name,
+                from: Old::VERSION,
+                to: S::VERSION,
+                reason,
+            })
+        };
+        Self { versions, run: Box::new(run) }
+    }
+
+    /// The versions that it leads from, oldest first.
+    #[must_use]
+    pub fn versions(&self) -> &[u32] {
+        &self.versions
+    }
+}
+
+impl<S> fmt::Debug for Migration<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Migration").field("versions", &self.versions).finish_non_exhaustive()
+    }
+}
+
+/// The older versions that migrations lead from to `S`, oldest first.
+pub(super) fn versions<S: State>() -> Vec<u32> {
+    S::migration().map(|migration| migration.versions).unwrap_or_default()
+}
+
+/// The state of stored values. `initial` is what fields have that are not among them, and `own` its schema.
+pub(super) fn load<S: State>(
+    initial: S,
+    own: &Schema,
+    stored: &Schema,
+    values: &[FieldValue],
+) -> Result<S, LoadError> {
+    let (state, version) = (|| own.name.clone(), stored.version);
+    if version > own.version {
+        return Err(LoadError::Newer { state: state(), stored: version, own: own.version });
+    }
+    if version < own.version {
+        let migration = S::migration().filter(|migration| migration.versions.contains(&version));
+        let unknown = || LoadError::NoMigration { state: state(), stored: version, own: own.version };
+        return (migration.ok_or_else(unknown)?.run)(stored, values);
+    }
+    if stored == own {
+        return decode(initial, own, values.iter().map(|held| (Some(held.field), held)));
+    }
+    if let Some((path, stored, own)) = own.embeds_otherwise(stored) {
+        return Err(LoadError::Embedded { state: state(), path: path.to_owned(), stored, own });
+    }
+    let carried = own.carried_from(stored);
+    let field = |held: &FieldValue| carried.get(held.field.index()).copied().flatten();
+    decode(initial, own, values.iter().map(|held| (field(held), held)))
+}
+
+fn decode<'v, S: State>(
+    mut state: S,
+    own: &Schema,
+    values: impl Iterator<Item = (Option<super::FieldId>, &'v FieldValue)>,
+) -> Result<S, LoadError> {
+    for (field, held) in values {
+        let Some(field) = field else { continue };
+        state.decode_field(field, &held.value).map_err(|reason| {
+            let described = own.field(field);
+            let reason = if described.secret { reason.redacted() } else { reason };
+            LoadError::Field { state: own.name.clone(), field: described.name.clone(), reason }
+        })?;
+    }
+    Ok(state)
+}
