@@ -39,6 +39,8 @@ pub(crate) enum Request {
 pub(crate) enum Done {
     Nothing,
     Committed(Committed),
+    /// The record that is there instead, of an effect that another run has begun.
+    Begun(Option<Box<EffectRecord>>),
     Expired(Vec<(ThreadId, AskRecord)>),
 }
 

@@ -320,8 +320,11 @@ impl Checkpointer for SqliteSaver {
         thread: &ThreadId,
         base: CheckpointId,
         effect: EffectRecord,
-    ) -> Result<(), StoreError> {
-        self.tell_writer(Request::BeginEffect(thread.clone(), base, effect)).await
+    ) -> Result<Option<EffectRecord>, StoreError> {
+        match self.ask_writer(Request::BeginEffect(thread.clone(), base, effect)).await? {
+            Done::Begun(held) => Ok(held.map(|held| *held)),
+            _ => Err(Trouble::WriterGone.into()),
+        }
     }
 
     async fn end_effect(

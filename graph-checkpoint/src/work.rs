@@ -51,7 +51,7 @@ pub(crate) fn carry(connection: &Connection, place: Place, carried: &Carried) ->
     }
     carried.failures.iter().try_for_each(|failure| fail(connection, place, failure))?;
     carried.asks.iter().try_for_each(|asked| ask::keep(connection, place, asked))?;
-    carried.effects.iter().try_for_each(|effect| begin_effect(connection, place, effect))?;
+    carried.effects.iter().try_for_each(|effect| begin_effect(connection, place, effect).map(drop))?;
     Ok(!carried.is_empty())
 }
 
@@ -109,20 +109,21 @@ fn effect_sum(place: Place, id: &EffectId, start: Start, outcome: Option<&str>) 
     sum.int(i64::from(starts)).bytes(token.as_bytes()).finish()
 }
 
-/// Stores that an effect starts, in the place of what an earlier attempt left.
+/// Stores that an effect starts, in the place of what an earlier start left. Where that is no earlier one, it stays
+/// and is returned.
 pub(crate) fn begin_effect(
     connection: &Connection,
     place: Place,
     effect: &EffectRecord,
-) -> Result<(), StoreError> {
+) -> Result<Option<EffectRecord>, StoreError> {
     let id = &effect.id;
     let outcome = effect.outcome.as_ref().map(encode).transpose()?;
-    connection
+    let stored = connection
         .prepare_cached(
             "INSERT INTO effect(thread, base, task, name, key, occurrence, attempt, starts, token, outcome, sum) \
              VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE \
              SET attempt = excluded.attempt, starts = excluded.starts, token = excluded.token, \
-             outcome = excluded.outcome, sum = excluded.sum",
+             outcome = excluded.outcome, sum = excluded.sum WHERE effect.starts < excluded.starts",
         )
         .and_then(|mut insert| {
             insert.execute(params![
@@ -139,8 +140,13 @@ pub(crate) fn begin_effect(
                 effect_sum(place, id, (effect.attempt, effect.starts, effect.token), outcome.as_deref()),
             ])
         })
-        .map(drop)
-        .map_err(sqlite)
+        .map_err(sqlite)?;
+    if stored > 0 {
+        return Ok(None);
+    }
+    let on_place = Seen { seq: place.base, worker: place.thread, head: true };
+    let held = effects(connection, on_place)?.into_iter().find(|held| held.id == *id);
+    Ok(Some(held.ok_or(Trouble::Raced)?))
 }
 
 /// Stores how an effect that was begun ended.

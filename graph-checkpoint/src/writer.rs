@@ -318,7 +318,7 @@ impl Ledger {
                     .place(thread, *base)
                     .and_then(|place| work::begin_effect(&live.connection, place, effect));
                 let fault = match noted {
-                    Ok(()) | Err(StoreError::Superseded { .. }) => None,
+                    Ok(_) | Err(StoreError::Superseded { .. }) => None,
                     Err(error) => Some(error),
                 };
                 faults.unwaited(thread, *base, fault)
@@ -342,8 +342,7 @@ impl Ledger {
                 live.expire(graph, thread.as_ref(), *now_ms).map(Done::Expired)
             }
             Request::BeginEffect(thread, base, effect) => live.place(thread, *base).and_then(|place| {
-                work::begin_effect(&live.connection, place, effect)?;
-                Ok(Done::Nothing)
+                Ok(Done::Begun(work::begin_effect(&live.connection, place, effect)?.map(Box::new)))
             }),
             Request::Fork(from, at, to) => live.fork(from, *at, to).map(|()| Done::Nothing),
             Request::Delete(graph, thread) => {

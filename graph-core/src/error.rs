@@ -183,6 +183,13 @@ pub enum EffectError {
         /// The effect.
         effect: String,
     },
+    /// Something was asked inside of it. A question waits for the task to pause, and a task does not pause while an
+    /// effect is in flight: ask before the effect, or after it.
+    #[error("a question was asked inside effect `{effect}`; ask before the effect, or after it")]
+    Asks {
+        /// The effect.
+        effect: String,
+    },
     /// Its value cannot be stored.
     #[error("the value of effect `{effect}` cannot be recorded: {reason}")]
     Unencodable {

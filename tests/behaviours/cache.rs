@@ -11,7 +11,7 @@ use superstep::prelude::*;
 use superstep::run::{EventKind, RunEvent};
 use superstep::store::{Clock, MemoryStore, Store};
 
-use crate::support::{Calls, Stage, on_both_savers};
+use crate::support::{Calls, Stage, on_both_savers, only};
 
 #[derive(State, Clone, Debug, Default, PartialEq)]
 struct Log {
@@ -220,4 +220,27 @@ async fn m11_a_copy_uses_what_a_node_with_a_cache_returned() {
         })
         .await;
     }
+}
+
+#[tokio::test]
+async fn a_subgraph_uses_the_cache_of_the_graph_around_it() {
+    let store = Store::new(MemoryStore::new());
+    let stage = Stage::default();
+    for _ in 0..2 {
+        let inner = only::<Log, _, _>(
+            async |calls: Dep<Calls>| {
+                calls.note("inside");
+                said("inside")
+            },
+            &stage,
+            |node| node.cache(Cache::new()),
+        );
+        let mut g = StateGraph::<Log>::new("around");
+        let sub = g.subgraph("sub", inner, Lens::new().share(Log::TOPIC, Log::TOPIC));
+        g.edge(START, sub);
+        g.edge(sub, END);
+        let graph = g.compile().expect("sound").cache(store.clone());
+        graph.run(Log::update()).await.expect("it runs").finished().expect("to the end");
+    }
+    assert_eq!(stage.calls.take(), ["inside"]);
 }

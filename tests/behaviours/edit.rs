@@ -1,6 +1,6 @@
 //! Edits of a thread that is paused: what its tasks have done stays done.
 
-use crate::support::{Calls, Stage, on_both_savers};
+use crate::support::{Calls, Stage, on_both_savers, only};
 use superstep::prelude::*;
 
 #[derive(State, Clone, Debug, Default, PartialEq)]
@@ -98,6 +98,26 @@ async fn a_question_whose_text_changed_takes_the_place_of_the_old_one() {
         assert_eq!(thread.head().await.expect("it reads").interrupts().len(), 1);
         let order = thread.answer(&7).await.expect("one question is open").state;
         assert_eq!(order.log, ["how old? 7"]);
+    })
+    .await;
+}
+
+#[derive(State, Clone, Debug, Default, PartialEq)]
+struct Small {
+    #[reducer(Sum)]
+    total: u8,
+}
+
+#[tokio::test]
+async fn a_reducer_that_panics_in_an_edit_is_an_error_and_nothing_is_stored() {
+    on_both_savers(|saver| async move {
+        let graph = only::<Small, _, _>(async || Small::update().total(200), &Stage::default(), |node| node);
+        let graph = graph.shared_checkpointer(saver);
+        let thread = graph.thread("t");
+        let ran = thread.run(Small::update()).await.expect("it fits").checkpoint;
+        let error = thread.edit(Small::update().total(100)).await.expect_err("it does not fit");
+        assert!(error.to_string().starts_with("a reducer panicked while the edit was merged: "), "{error}");
+        assert_eq!(Some(thread.head().await.expect("it ran").id()), ran);
     })
     .await;
 }

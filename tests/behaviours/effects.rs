@@ -341,3 +341,21 @@ async fn effects_of_the_superstep_before_are_no_effects_of_this_one() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_question_inside_an_effect_is_an_error() {
+    on_both_savers(async |saver| {
+        let asking = async |fx: Effects, ask: Ask<String, u32>| {
+            let ask = &ask;
+            let inside = async move || Ok::<_, Infallible>(ask.ask("how much?".into()).await);
+            fx.run("pay", inside).await.map(|paid| said(paid.to_string()))
+        };
+        let graph = only(asking, &Stage::default(), |node| node).shared_checkpointer(saver);
+        let error = graph.thread("t").run(Log::default()).await.expect_err("it would wait for ever");
+        assert_eq!(
+            error.to_string(),
+            "node \"node\" failed at step 1: a question was asked inside effect `pay`; ask before the effect, or after it"
+        );
+    })
+    .await;
+}

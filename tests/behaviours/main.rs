@@ -34,6 +34,7 @@ mod retrieval;
 mod runtime_values;
 mod secrets;
 mod send;
+mod shared_effects;
 mod spans;
 mod state_change;
 mod state_version;

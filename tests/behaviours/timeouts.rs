@@ -226,3 +226,18 @@ async fn b37_items_that_need_another_timeout_go_to_a_node_of_their_own() {
     let failure = failure(graph(30).run(Log::update()).await);
     assert_eq!((failure.node.as_str(), timeout(&failure)), ("patient", Timeout::Run(secs(20))));
 }
+
+#[tokio::test]
+async fn the_longest_times_there_are_never_end() {
+    let stage = Stage::default();
+    let beating = async |task: TaskInfo| {
+        for _ in 0..3 {
+            task.heartbeat();
+            tokio::task::yield_now().await;
+        }
+    };
+    let graph =
+        only::<Log, _, _>(beating, &stage, |node| node.timeout(Duration::MAX).idle_timeout(Duration::MAX));
+    let run = graph.run(Log::update()).step_timeout(Duration::MAX).await;
+    run.expect("no time is over").finished().expect("to the end");
+}

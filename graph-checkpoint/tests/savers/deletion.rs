@@ -163,7 +163,7 @@ fn a_run_on_a_deleted_thread_stores_nothing_more() {
         saver.fail(&name, first.id, failure(3, "boom")).await.unwrap();
         for late in [
             saver.ask(&name, first.id, vec![ask(1)]).await,
-            saver.begin_effect(&name, first.id, effect(1)).await,
+            saver.begin_effect(&name, first.id, effect(1)).await.map(drop),
         ] {
             assert!(matches!(late, Err(StoreError::Superseded { .. })), "{late:?}");
         }

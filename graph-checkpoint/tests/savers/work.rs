@@ -257,6 +257,26 @@ fn the_journal_keeps_outcomes_and_drops_what_only_began() {
 }
 
 #[test]
+fn an_effect_is_begun_by_the_first_who_starts_it() {
+    on_every_saver(|saver| async move {
+        let thread = thread("t");
+        let first = advance(&saver, "t", None, []).await;
+        let begin = async |effect: EffectRecord| saver.begin_effect(&thread, first.id, effect).await.unwrap();
+        assert_eq!(begin(effect(1)).await, None);
+        assert_eq!(begin(effect(1)).await, Some(effect(1)), "it is begun");
+        let ok = EffectOutcome::Ok(json("1"));
+        saver.end_effect(&thread, first.id, &effect(1).id, ok.clone()).await.unwrap();
+        let ended = EffectRecord { outcome: Some(ok), ..effect(1) };
+        assert_eq!(begin(effect(1)).await, Some(ended.clone()));
+        let again = EffectRecord { starts: 2, ..effect(1) };
+        assert_eq!(begin(again.clone()).await, None);
+        // A value that was drawn does not replace one that was drawn before.
+        saver.note_effect(&thread, first.id, ended).await.unwrap();
+        assert_eq!(head(&saver, "t").await.effects, [again]);
+    });
+}
+
+#[test]
 fn a_fork_starts_without_the_work_of_the_original() {
     on_every_saver(|saver| async move {
         let thread = thread("t");

@@ -108,8 +108,9 @@ pub trait Checkpointer: Send + Sync + 'static {
         now_ms: u64,
     ) -> Result<Vec<(ThreadId, AskRecord)>, StoreError>;
 
-    /// Records, durably, that an effect of a task of `base` is about to start. An earlier attempt's record of
-    /// the same effect is replaced.
+    /// Records, durably, that an effect of a task of `base` is about to start, in the place of a record of fewer
+    /// starts. Where there is one of as many already, another run was faster: nothing is recorded, and that record is
+    /// returned.
     ///
     /// # Errors
     /// [`StoreError::Superseded`] when `base` is not the thread's head: the effect must not start.
@@ -118,7 +119,7 @@ pub trait Checkpointer: Send + Sync + 'static {
         thread: &ThreadId,
         base: CheckpointId,
         effect: EffectRecord,
-    ) -> Result<(), StoreError>;
+    ) -> Result<Option<EffectRecord>, StoreError>;
 
     /// Records how an effect ended. As durable as [`record`](Self::record), and like it without effect when
     /// `base` is no longer the head.

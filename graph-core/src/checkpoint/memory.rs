@@ -198,14 +198,15 @@ impl Checkpointer for MemorySaver {
         thread: &ThreadId,
         base: CheckpointId,
         effect: EffectRecord,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<EffectRecord>, StoreError> {
         let mut store = self.store();
         let work = store.work(thread, base)?;
         match work.effects.iter_mut().find(|held| held.id == effect.id) {
-            Some(held) => *held = effect,
+            Some(held) if effect.follows(Some(held)) => *held = effect,
+            Some(held) => return Ok(Some(held.clone())),
             None => work.effects.push(effect),
         }
-        Ok(())
+        Ok(None)
     }
 
     async fn end_effect(
@@ -235,7 +236,7 @@ impl Checkpointer for MemorySaver {
     ) -> Result<(), StoreError> {
         match self.begin_effect(thread, base, effect).await {
             Err(StoreError::Superseded { .. }) => Ok(()),
-            done => done,
+            done => done.map(drop),
         }
     }
 

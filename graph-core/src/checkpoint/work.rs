@@ -166,6 +166,14 @@ pub struct EffectRecord {
     pub outcome: Option<EffectOutcome>,
 }
 
+impl EffectRecord {
+    /// Whether it may take the place of `held`: it is of a later start.
+    #[must_use]
+    pub fn follows(&self, held: Option<&Self>) -> bool {
+        held.is_none_or(|held| held.starts < self.starts)
+    }
+}
+
 /// How an effect ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -15,7 +15,7 @@ use super::describe::NodeDescription;
 use super::function::FromTask;
 use super::input::NoInput;
 use super::task::Task;
-use crate::error::{NodeError, NodeErrorKind};
+use crate::error::{EffectError, NodeError, NodeErrorKind};
 use crate::id::InterruptId;
 use crate::state::{CodecError, Json, State};
 
@@ -97,6 +97,9 @@ where
                 "the node asks a question, but the graph has no checkpointer to keep it until it is answered",
             ));
         };
+        if let Some(effect) = self.cell.inside() {
+            return Err(NodeError::new(NodeErrorKind::Effect, EffectError::Asks { effect }));
+        }
         let codec = |error| NodeError::new(NodeErrorKind::Codec, error);
         let question = Json::encode(question).map_err(codec)?;
         let deadline = match &self.deadline {

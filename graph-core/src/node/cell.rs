@@ -453,6 +453,11 @@ impl TaskCell {
         core::mem::replace(&mut self.live.lock().get_or_insert_default().inside, effect)
     }
 
+    /// The effect whose closure is being polled.
+    pub(crate) fn inside(&self) -> Option<String> {
+        self.live.lock().as_ref()?.inside.as_deref().map(ToString::to_string)
+    }
+
     /// What effects are told apart by that start inside this one.
     pub(crate) fn inside_of(id: &EffectId) -> Arc<str> {
         let EffectId { name, key, occurrence, .. } = id;

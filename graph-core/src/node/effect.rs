@@ -146,14 +146,14 @@ impl Effects {
         T: Serialize + DeserializeOwned,
     {
         let (flight, known) = Flight::start(self, name, "")?;
-        if let Some(EffectRecord { outcome: Some(EffectOutcome::Ok(value)), .. }) = known
-            && let Some(value) = self.decode(name, &value)?
+        if let Some(EffectRecord { outcome: Some(EffectOutcome::Ok(value)), .. }) = &known
+            && let Some(value) = self.decode(name, value)?
         {
             return Ok(value);
         }
         let value = draw(&*self.cell.run.ambient);
         let outcome = Some(EffectOutcome::Ok(encode(name, &value)?));
-        let record = EffectRecord { outcome, ..flight.record(None) };
+        let record = EffectRecord { outcome, ..flight.record(known.as_ref()) };
         if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.facts.base) {
             saver.note_effect(&self.cell.run.thread, base, record.clone()).await.map_err(journal)?;
         }

@@ -14,8 +14,9 @@ use super::ask::OpenAsk;
 use super::cell::{Asked, Asking, TaskCell};
 use super::effect::{Effects, encode, journal};
 use super::effect_question::{EFFECT_ARGUMENT, EffectAnswer, EffectQuestion};
+use super::in_flight::{self, Taken};
 use super::policy::OnUnknown;
-use crate::checkpoint::{EffectId, EffectOutcome, EffectRecord};
+use crate::checkpoint::{At, EffectId, EffectOutcome, EffectRecord, StoreError};
 use crate::error::{EffectError, NodeError, NodeErrorKind};
 use crate::id::IdempotencyKey;
 use crate::state::Json;
@@ -92,7 +93,7 @@ impl<'f> Effect<'f> {
         T: Serialize + DeserializeOwned,
         E: Display,
     {
-        let (flight, started) = match self.look_up(reconcile.is_some()).await {
+        let (flight, mut started) = match self.look_up(reconcile.is_some()).await {
             Ok(Found::Recorded(value)) => return Ok(value),
             Ok(Found::New { flight, started }) => (flight, started),
             Ok(Found::Unknown { flight, started }) => {
@@ -107,13 +108,34 @@ impl<'f> Effect<'f> {
             Ok(Found::Stale) => return pending().await,
             Err(error) => return self.fx.fail(error).await,
         };
-        let token = match flight.begin(started.as_ref()).await {
-            Ok(Some(token)) => token,
-            Ok(None) => return pending().await,
-            Err(error) => return self.fx.fail(error).await,
+        let token = loop {
+            match flight.begin(started.as_ref()).await {
+                Ok(Begun::Now(token)) => break token,
+                Ok(Begun::Over) => return pending().await,
+                Ok(Begun::Before(held)) => match self.told(&held) {
+                    Ok(Some(value)) => return Ok(value),
+                    Ok(None) => started = Some(held),
+                    Err(error) => return self.fx.fail(error).await,
+                },
+                Err(error) => return self.fx.fail(error).await,
+            }
         };
         let result = flight.within(async move { effect(token).await }).await;
         self.recorded(&flight, result).await
+    }
+
+    /// What a run says of the effect that was faster: its value, or nothing of one that failed.
+    fn told<T: DeserializeOwned>(&self, held: &EffectRecord) -> Result<Option<T>, NodeError> {
+        let cell = &self.fx.cell;
+        match &held.outcome {
+            Some(EffectOutcome::Ok(value)) => self.fx.decode(self.name, value),
+            Some(EffectOutcome::Err(_)) => Ok(None),
+            // It is at it in another process.
+            None => {
+                let base = cell.facts.base.expect("only what is stored was begun by another run");
+                Err(journal(StoreError::Superseded { thread: cell.run.thread.clone(), base }))
+            }
+        }
     }
 
     /// Records how the effect ended.
@@ -142,8 +164,8 @@ impl<'f> Effect<'f> {
         if !fx.cell.is_current(fx.attempt) {
             return Ok(Found::Stale);
         }
-        let (flight, known) = Flight::start(fx, name, key)?;
-        let Some(known) = known else {
+        let (mut flight, known) = Flight::start(fx, name, key)?;
+        let Some(known) = flight.take_off(known).await? else {
             return Ok(Found::New { flight, started: None });
         };
         let unknown = || EffectError::Unknown { effect: (*name).to_string() };
@@ -247,6 +269,18 @@ pub(super) struct Flight {
     cell: Arc<TaskCell>,
     attempt: u32,
     pub(super) id: EffectId,
+    /// That no other run of this process does the same.
+    taken: Option<Taken>,
+}
+
+/// What becomes of an effect that is to begin.
+enum Begun {
+    /// It begins.
+    Now(IdempotencyKey),
+    /// The run has ended meanwhile.
+    Over,
+    /// Another run has begun it, and perhaps ended it.
+    Before(EffectRecord),
 }
 
 impl Flight {
@@ -258,7 +292,37 @@ impl Flight {
     ) -> Result<(Self, Option<EffectRecord>), NodeError> {
         fx.cell.beat(fx.attempt);
         let (id, known) = fx.cell.start_effect(name, key)?;
-        Ok((Self { cell: Arc::clone(&fx.cell), attempt: fx.attempt, id }, known))
+        Ok((Self { cell: Arc::clone(&fx.cell), attempt: fx.attempt, id, taken: None }, known))
+    }
+
+    /// Waits until no other run of this process has the effect in flight. Returns what is known of it then.
+    async fn take_off(&mut self, known: Option<EffectRecord>) -> Result<Option<EffectRecord>, NodeError> {
+        let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.facts.base) else {
+            return Ok(known);
+        };
+        if known.as_ref().is_some_and(|known| matches!(known.outcome, Some(EffectOutcome::Ok(_)))) {
+            return Ok(known);
+        }
+        // An effect without an outcome may have been in flight when this run looked, and ended since.
+        let mut old = known.as_ref().is_some_and(|known| known.outcome.is_none());
+        loop {
+            self.taken = in_flight::take(&self.id, self.cell.run.run);
+            if self.taken.is_some() {
+                break;
+            }
+            in_flight::free(&self.id).await;
+            old = true;
+        }
+        if !old {
+            return Ok(known);
+        }
+        let loaded = saver.load(&self.cell.run.thread, At::Id(base)).await.map_err(journal)?;
+        let effects = loaded.into_iter().flat_map(|loaded| loaded.effects);
+        let now = effects.into_iter().find(|effect| effect.id == self.id);
+        if let Some(now) = &now {
+            self.cell.keep_effect(now.clone());
+        }
+        Ok(now.or(known))
     }
 
     /// The effect's idempotency key, given how it was started before.
@@ -279,20 +343,25 @@ impl Flight {
         }
     }
 
-    /// Stores the intent, durably; `None` when the run has ended meanwhile.
-    async fn begin(&self, started: Option<&EffectRecord>) -> Result<Option<IdempotencyKey>, NodeError> {
+    /// Stores the intent, durably.
+    async fn begin(&self, started: Option<&EffectRecord>) -> Result<Begun, NodeError> {
         let intent = self.record(started);
         let token = intent.token;
         if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.facts.base) {
-            saver.begin_effect(&self.cell.run.thread, base, intent.clone()).await.map_err(journal)?;
+            let held =
+                saver.begin_effect(&self.cell.run.thread, base, intent.clone()).await.map_err(journal)?;
+            if let Some(held) = held {
+                self.cell.keep_effect(held.clone());
+                return Ok(Begun::Before(held));
+            }
         }
         // The intent took a while to become durable; the run may have ended meanwhile.
         if !self.cell.is_current(self.attempt) {
-            return Ok(None);
+            return Ok(Begun::Over);
         }
         // Also here, so that a retry in this process finds what a resume in another would.
         self.cell.keep_effect(intent);
-        Ok(Some(token))
+        Ok(Begun::Now(token))
     }
 
     async fn end(&self, outcome: EffectOutcome) -> Result<(), NodeError> {

@@ -20,6 +20,7 @@ mod effect_question;
 mod effect_run;
 mod failed;
 mod function;
+mod in_flight;
 mod info;
 mod input;
 mod json;

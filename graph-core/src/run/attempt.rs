@@ -206,9 +206,10 @@ impl Attempt {
     }
 
     fn finish(&self, program: &Program, done: Done) -> End {
-        match self.output(program.node(self.node), done) {
-            Ok(output) => self.map(program, output),
-            Err(error) => End::Failed(NodeError::new(NodeErrorKind::Codec, error)),
+        match caught(|| self.output(program.node(self.node), done)) {
+            Ok(Ok(output)) => self.map(program, output),
+            Ok(Err(error)) => End::Failed(NodeError::new(NodeErrorKind::Codec, error)),
+            Err(panic) => End::Failed(NodeError::new(NodeErrorKind::Panicked, panic)),
         }
     }
 

@@ -22,7 +22,7 @@ use super::recorder::{Recorder, restore_emitted};
 use super::request::{Answers, Order, Verb};
 use super::slot::Slot;
 use super::spans::Span;
-use super::subgraph::{Delta, Surroundings};
+use super::subgraph::{Delta, Stopped, Surroundings};
 use crate::checkpoint::{AskRecord, At, Loaded, StoreError, TaskResult};
 use crate::engine::restore::{RestoreError, find, restore};
 use crate::engine::{Begin, Machine, Restored};
@@ -120,7 +120,7 @@ pub(super) fn driver(
         drain: stops.drain.clone(),
         metadata: metadata.clone(),
         kept_bytes,
-        stopped: Mutex::default(),
+        stopped: Stopped::default(),
     };
     let recorder = Recorder::of(runtime, log.as_ref(), kept_bytes);
     let sink = match &recorder {

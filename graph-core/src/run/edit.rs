@@ -15,7 +15,7 @@ use crate::checkpoint::{
     Loaded, NextTask, Source, TaskRecord, TaskResult,
 };
 use crate::engine::barrier::{self, Overwrites};
-use crate::graph::Program;
+use crate::graph::{Program, caught};
 use crate::id::{CheckpointId, InterruptId, RunId, TaskId, ThreadId};
 use crate::state::{Change, CodecError, ErasedUpdate, Json, LoggedWrite};
 
@@ -134,7 +134,8 @@ fn changes(
     let (mut state, older) = state_of(&runtime.program, loaded)?;
     let target = Arc::get_mut(&mut state).expect("a freshly decoded state is not shared");
     let overwrites = Overwrites::default();
-    barrier::apply(target, update.into_iter().map(|update| (0, update)), &overwrites);
+    let updates = update.into_iter().map(|update| (0, update));
+    caught(|| barrier::apply(target, updates, &overwrites)).map_err(ThreadError::Reducer)?;
     let changes = match older {
         Some(_) => whole(&*state, &runtime.program.schema),
         None => barrier::changes(&*state, std::iter::once((0, writes)), &overwrites),

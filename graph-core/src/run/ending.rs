@@ -86,7 +86,7 @@ impl Driver {
             }
             // Nobody asks: a subgraph stopped.
             Ending::Interrupted if interrupts.is_empty() => {
-                let stopped = Surroundings::of(&self.cell).stopped.lock().take();
+                let stopped = Surroundings::of(&self.cell).stopped.take();
                 stopped.expect("a task that pauses asks, or says why its subgraph stopped")
             }
             Ending::Interrupted => {

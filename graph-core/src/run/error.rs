@@ -152,6 +152,9 @@ impl From<StoreError> for RunError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ThreadError {
+    /// A reducer panicked while an edit was merged; nothing was stored.
+    #[error("a reducer panicked while the edit was merged: {0}")]
+    Reducer(String),
     /// The graph keeps nothing. Give it a saver with `.checkpointer(..)`.
     #[error("the graph has no checkpointer")]
     NoCheckpointer,

@@ -45,6 +45,8 @@ pub(super) struct Runtime {
     pub(super) store: Option<Store>,
     /// Where nodes' results are kept that are used again; `None` where none are.
     pub(super) cache: Option<Store>,
+    /// Whether that is a store of the user's.
+    pub(super) cache_is_given: bool,
     pub(super) limits: Limits,
     pub(super) step_timeout: Option<Duration>,
     /// How many bytes are kept of what nodes emit in a superstep; `None` where nothing is kept.
@@ -72,6 +74,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             ambient: Arc::new(System),
             store: None,
             cache: caches.then(|| Store::new(MemoryStore::new())),
+            cache_is_given: false,
             limits: Limits::default(),
             step_timeout: None,
             kept_bytes: None,
@@ -112,10 +115,11 @@ impl<S: State, C> Graph<S, C> {
     }
 
     /// Keeps the results of nodes with a [`Cache`](crate::node::Cache) in `store`, so that other programs and
-    /// later ones use them, too. Without it they are kept in memory, for the compiled graph.
+    /// later ones use them, too. Without it they are kept in memory, for the compiled graph. A subgraph without a cache
+    /// of its own uses that of the graph around it.
     #[must_use]
     pub fn cache(self, store: impl Into<Store>) -> Self {
-        self.with(|runtime| runtime.cache = Some(store.into()))
+        self.with(|runtime| (runtime.cache, runtime.cache_is_given) = (Some(store.into()), true))
     }
 
     pub(super) fn runtime(&self) -> &Runtime {

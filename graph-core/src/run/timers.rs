@@ -62,7 +62,10 @@ impl Timers {
         let beats = cell.beats();
         if beats != idle.beats {
             idle.beats = beats;
-            idle.sleep.as_mut().reset(Instant::now() + idle.longest);
+            // A time that is never over began as one.
+            if let Some(over) = Instant::now().checked_add(idle.longest) {
+                idle.sleep.as_mut().reset(over);
+            }
         }
         if is_over(&mut idle.sleep, context) {
             Poll::Ready(Timeout::Idle(idle.longest))

@@ -97,7 +97,7 @@ impl Checkpointer for Failing {
         thread: &ThreadId,
         base: CheckpointId,
         effect: EffectRecord,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<EffectRecord>, StoreError> {
         self.call(self.inner.begin_effect(thread, base, effect)).await
     }
 

@@ -6,6 +6,7 @@ mod kept;
 mod levels;
 mod programs;
 mod stopping;
+mod two_runs;
 
 use crate::support::{Calls, Smashed, Stage, on_both_savers};
 use superstep::prelude::*;

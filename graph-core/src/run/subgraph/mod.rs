@@ -46,8 +46,37 @@ pub(super) struct Surroundings {
     pub(super) metadata: BTreeMap<String, Json>,
     /// How many bytes of what nodes emit in a superstep are kept.
     pub(super) kept_bytes: Option<usize>,
-    /// How a subgraph stopped that waits for nothing but a resume.
-    pub(super) stopped: Mutex<Option<Status>>,
+    /// How subgraphs stopped that wait for nothing but a resume.
+    pub(super) stopped: Stopped,
+}
+
+/// How subgraphs of a superstep stopped.
+#[derive(Default)]
+pub(super) struct Stopped(Mutex<Option<Status>>);
+
+impl Stopped {
+    /// Notes how a subgraph stopped. Several of them may stop at breakpoints in one superstep.
+    fn note(&self, status: Status) {
+        let mut stopped = self.0.lock();
+        match (stopped.as_mut(), status) {
+            (
+                Some(Status::Breakpoint { before, after }),
+                Status::Breakpoint { before: more, after: others },
+            ) => {
+                for (nodes, more) in [(before, more), (after, others)] {
+                    nodes.extend(more);
+                    nodes.sort();
+                    nodes.dedup();
+                }
+            }
+            (_, status) => *stopped = Some(status),
+        }
+    }
+
+    /// How subgraphs stopped; forgets it.
+    pub(super) fn take(&self) -> Option<Status> {
+        self.0.lock().take()
+    }
 }
 
 impl Surroundings {
@@ -59,8 +88,8 @@ impl Surroundings {
 
 /// A compiled graph over `S` that is to be a node of a graph with context `C`.
 ///
-/// A graph with the same context becomes one by itself, and is given the context of the graph around it. One
-/// that has its own context already becomes one with [`Graph::with_own_context`].
+/// A graph that still needs its context becomes one by itself, and is given that of the graph around it. One that was
+/// given its context keeps it; where the graph around it has a context, it becomes one with [`Graph::with_own_context`].
 pub struct Subgraph<S: State, C> {
     runtime: Arc<Runtime>,
     own_context: bool,
@@ -69,7 +98,10 @@ pub struct Subgraph<S: State, C> {
 
 impl<S: State, C> From<Graph<S, C>> for Subgraph<S, C> {
     fn from(graph: Graph<S, C>) -> Self {
-        Self { runtime: graph.into_runtime(), own_context: false, types: PhantomData }
+        let runtime = graph.into_runtime();
+        // One that was given its context already needs no other.
+        let own_context = !(*runtime.context).is::<()>();
+        Self { runtime, own_context, types: PhantomData }
     }
 }
 

@@ -145,6 +145,9 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
         runtime.ambient = Arc::clone(&around.ambient);
         runtime.observers = Vec::new();
         runtime.store = runtime.store.or_else(|| run.store.clone());
+        if !runtime.cache_is_given {
+            runtime.cache = run.cache.clone().or(runtime.cache);
+        }
         if !self.own_context {
             runtime.context = Arc::clone(&run.context);
         }
@@ -179,7 +182,7 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
                 pending().await
             }
             status @ (Status::Drained | Status::Cancelled | Status::Breakpoint { .. }) => {
-                *Surroundings::of(&cell.run).stopped.lock() = Some(status);
+                Surroundings::of(&cell.run).stopped.note(status);
                 cell.halt(Vec::new());
                 pending().await
             }
@@ -213,7 +216,11 @@ async fn standing(
     if let Some(kept) = &kept
         && head.is_none()
     {
-        saver.fork(&kept.thread, kept.checkpoint, thread).await?;
+        match saver.fork(&kept.thread, kept.checkpoint, thread).await {
+            // Another run that goes on with the thread was faster.
+            Ok(()) | Err(StoreError::ThreadExists(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
         head = runtime.load(thread, At::Head).await?;
     }
     let kept = kept.map(|kept| kept.checkpoint);
@@ -227,16 +234,23 @@ async fn answered(
     runtime: &Runtime,
     thread: &ThreadId,
     cell: &TaskCell,
-    head: Loaded,
+    mut head: Loaded,
 ) -> Result<Loaded, ThreadError> {
-    let is_open = |id| head.asks.iter().any(|ask| ask.id == id && ask.answer.is_none());
-    let mut answers = cell.answers_below();
-    answers.retain(|(id, _)| is_open(*id));
-    let Some(saver) = runtime.saver.as_ref().filter(|_| !answers.is_empty()) else {
-        return Ok(head);
-    };
-    saver.answer(thread, answers).await?;
-    Ok(runtime.load(thread, At::Head).await?.unwrap_or(head))
+    let Some(saver) = &runtime.saver else { return Ok(head) };
+    loop {
+        let is_open = |id| head.asks.iter().any(|ask| ask.id == id && ask.is_open());
+        let mut answers = cell.answers_below();
+        answers.retain(|(id, _)| is_open(*id));
+        if answers.is_empty() {
+            return Ok(head);
+        }
+        match saver.answer(thread, answers).await {
+            // Another run that goes on with the thread may have passed some of them on.
+            Ok(()) | Err(StoreError::AlreadyAnswered(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        head = runtime.load(thread, At::Head).await?.ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
+    }
 }
 
 /// A subgraph's question as one of the task that runs it.
