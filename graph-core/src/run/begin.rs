@@ -362,7 +362,7 @@ fn which(thread: &ThreadId, open: &[&AskRecord]) -> RunError {
 
 /// Decodes an answer as the node that asked would, so that a wrong one is refused before it is used.
 fn check_answer(program: &Program, ask: &AskRecord, value: &Json) -> Result<(), RunError> {
-    // A key of the node's own choosing, of a program that stored no more: which ask it belongs to, only the node knows.
+    // Rows of older files name no argument: which ask a key of the node's own choosing belongs to, only the node knows.
     let result = match (program.ask_of(ask), program.asks_of(ask).unwrap_or_default()) {
         (Some(described), _) => (described.check)(value),
         (None, []) => Ok(()),

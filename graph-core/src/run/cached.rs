@@ -21,7 +21,7 @@ const ROOT: &str = "node cache";
 
 /// What is kept of a node's result.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct CachedResult {
     writes: Vec<LoggedWrite>,
     route: Option<RouteRecord>,
 }
@@ -44,13 +44,13 @@ pub(super) fn start(
         let codec = |error| NodeError::new(NodeErrorKind::Codec, error);
         let key = key(&policy, schema, &task).map_err(codec)?;
         let namespace = [names[0].as_str(), &names[1], &names[2]];
-        if let Ok(Some(kept)) = store.get::<Kept>(&namespace, &key).await
+        if let Ok(Some(kept)) = store.get::<CachedResult>(&namespace, &key).await
             && let Ok(done) = kept.done(&*task.state, router.as_ref())
         {
             return Ok(done);
         }
         let done = code.start(task).await?;
-        if let Some(kept) = Kept::of(&done, router.as_ref()).map_err(codec)? {
+        if let Some(kept) = CachedResult::of(&done, router.as_ref()).map_err(codec)? {
             let put = match policy.time_to_live {
                 Some(time) => store.put_for(&namespace, &key, &kept, time).await,
                 None => store.put(&namespace, &key, &kept).await,
@@ -69,7 +69,7 @@ fn key(policy: &CachePolicy, schema: Fingerprint, task: &ErasedTask) -> Result<S
     Ok(Fingerprint::hash(&[schema.as_bytes(), state.as_str().as_bytes(), item.as_bytes()]).to_string())
 }
 
-impl Kept {
+impl CachedResult {
     /// What is kept of `done`; `None` of a subgraph that keeps its state, whose runs are no repetitions.
     fn of(done: &Done, router: Option<&Router>) -> Result<Option<Self>, CodecError> {
         if done.kept.is_some() {

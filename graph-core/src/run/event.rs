@@ -300,10 +300,10 @@ impl EventLog {
 
     pub(crate) fn write(&self, kind: EventKind) {
         let Shared { run, ambient, observers, queue, next_seq, .. } = &*self.shared;
-        let at_ms = ambient.now_ms();
         // Held while observers are called, so that every one sees the log in order. An observer that panicked
         // has broken no invariant of ours.
         let mut seq = next_seq.lock().unwrap_or_else(PoisonError::into_inner);
+        let at_ms = ambient.now_ms();
         let event = RunEvent { seq: *seq, at_ms, run: *run, path: self.path.clone(), kind };
         *seq += 1;
         if let Some(queue) = queue {

@@ -33,11 +33,11 @@ pub(super) struct Recorder {
     log: Option<Arc<EventLog>>,
     /// For one superstep.
     bytes: usize,
-    kept: Mutex<Kept>,
+    kept: Mutex<EmittedSoFar>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct EmittedSoFar {
     /// The superstep that it is of. Another one begins when something of it comes.
     step: i64,
     tasks: BTreeMap<u32, Buffer>,
@@ -90,7 +90,7 @@ impl Recorder {
         Self { ambient: Arc::clone(&runtime.ambient), log, bytes, kept: Mutex::default() }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, EmittedSoFar> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -133,7 +133,7 @@ impl Recorder {
     }
 }
 
-impl Kept {
+impl EmittedSoFar {
     /// What was emitted in the superstep `step`; `None` when that is over.
     fn of_step(&mut self, step: i64) -> Option<&mut BTreeMap<u32, Buffer>> {
         if step > self.step {
