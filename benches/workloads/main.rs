@@ -11,6 +11,8 @@
 
 mod engine;
 mod growth;
+#[cfg(feature = "cli")]
+mod inspection;
 mod report;
 mod storage;
 
@@ -28,6 +30,8 @@ const WORKLOADS: &[Workload] = &[
     ("W9", growth::chain),
     ("W9f", growth::fields),
     ("W9s", growth::levels),
+    #[cfg(feature = "cli")]
+    ("W11", inspection::verbs),
 ];
 
 fn main() {

@@ -54,6 +54,11 @@ pub(super) fn field_of(path: &Path, schema: &Schema) -> Option<Path> {
     }
 }
 
+/// Whether nothing secret is at a path or around it: then what is there may be looked at as it is.
+pub(super) fn leads_to_none(path: &Path, schema: &Schema) -> bool {
+    !path.segments().is_empty() && field_of(path, schema).is_none()
+}
+
 /// The differences between two states, as they may be shown.
 pub(super) fn differences(all: Vec<Difference>, schema: &Schema) -> Vec<Difference> {
     let mut shown: Vec<Difference> = Vec::new();

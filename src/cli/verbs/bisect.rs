@@ -3,22 +3,24 @@
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::checkpoint::StepRecord;
-use crate::inspect::{Bisection, Found, Path, Search, bisect};
+use crate::inspect::{Bisection, Found, Path, Search, Walk, bisect};
+use crate::state::Schema;
 
-use super::super::answer::Answer;
-use super::super::failure::Failure;
-use super::super::lines::{Heads, Short, nodes};
-use super::super::page::{BAD, DIM, GOOD, NAME, Page, plain, span};
-use super::super::predicate::Predicate;
-use super::super::screen::Exit;
-use super::super::secrets;
-use super::super::shapes::Line;
-use super::super::source::{Place, Source};
+use crate::cli::answer::Answer;
+use crate::cli::failure::Failure;
+use crate::cli::lines::{Heads, Short, nodes};
+use crate::cli::page::{BAD, DIM, GOOD, NAME, Page, plain, span};
+use crate::cli::predicate::Predicate;
+use crate::cli::screen::Exit;
+use crate::cli::secrets;
+use crate::cli::shapes::Line;
+use crate::cli::source::{Place, Source};
 
 /// Find the first checkpoint of a branch where something holds
 ///
@@ -75,11 +77,15 @@ impl Bisect {
         let place = source.place(&self.thread)?;
         let mut line = source.reader.history(&place.thread, &place.at(), usize::MAX)?;
         line.reverse();
-        let search = if self.linear { Search::Linear } else { Search::Halves };
-        let Bisection { found, flips_back, evaluated } = bisect(line.len(), search, |at| {
-            let place = Place { thread: place.thread.clone(), id: line[at].id };
-            test.holds(&secrets::state(&source.load(&place)?)?)
-        })?;
+        let bisection = match self.linear {
+            true => one_by_one(&test, &source, &place)?,
+            false => bisect(line.len(), Search::Halves, |at| {
+                let place = Place { thread: place.thread.clone(), id: line[at].id };
+                let loaded = source.load(&place)?;
+                test.holds(&secrets::whole_state(&loaded)?, &loaded.schema)
+            })?,
+        };
+        let Bisection { found, flips_back, evaluated } = bisection;
         let at = match found {
             Found::First(at) => Some(at),
             Found::Always => Some(0),
@@ -115,11 +121,34 @@ impl Bisect {
     }
 }
 
+/// Looks at every state, each made from the one before.
+fn one_by_one(test: &Test, source: &Source, place: &Place) -> Result<Bisection, Failure> {
+    let steps = source.past(place)?;
+    let Some(newest) = steps.first() else {
+        return Err(Failure::nothing("the checkpoint has just been deleted"));
+    };
+    let mut walk = Walk::under(Arc::clone(&newest.schema));
+    bisect(steps.len(), Search::Linear, |at| {
+        walk.step(&steps[steps.len() - 1 - at]).map_err(Failure::damaged)?;
+        test.holds(walk.state(), &newest.schema)
+    })
+}
+
 impl Test {
-    fn holds(&self, state: &Value) -> Result<bool, Failure> {
+    /// Whether it holds of a state, of which it sees what may be shown.
+    fn holds(&self, state: &Value, schema: &Schema) -> Result<bool, Failure> {
         match self {
-            Self::At(path, predicate) => Ok(predicate.holds(path.get(state))),
-            Self::Command(command) => succeeds(command, state),
+            Self::At(path, predicate) if secrets::leads_to_none(path, schema) => {
+                Ok(predicate.holds(path.get(state)))
+            }
+            _ => {
+                let mut shown = state.clone();
+                secrets::hide(&mut shown, schema);
+                match self {
+                    Self::At(path, predicate) => Ok(predicate.holds(path.get(&shown))),
+                    Self::Command(command) => succeeds(command, &shown),
+                }
+            }
         }
     }
 }

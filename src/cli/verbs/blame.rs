@@ -7,15 +7,15 @@ use serde::Serialize;
 use crate::checkpoint::Source as Origin;
 use crate::inspect::{Blame as Part, Path, blame};
 
-use super::super::answer::Answer;
-use super::super::failure::Failure;
-use super::super::lines::{Short, called};
-use super::super::page::{NAME, Page, plain, span};
-use super::super::secrets;
-use super::super::source::Source;
-use super::super::table::{Side, Table};
 use super::log::source_name;
 use super::show::absent;
+use crate::cli::answer::Answer;
+use crate::cli::failure::Failure;
+use crate::cli::lines::{Short, called};
+use crate::cli::page::{NAME, Page, plain, span};
+use crate::cli::secrets;
+use crate::cli::source::Source;
+use crate::cli::table::{Side, Table};
 
 /// Tell which checkpoint, node and task last wrote each part of a value
 #[derive(Debug, clap::Args)]

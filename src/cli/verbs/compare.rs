@@ -8,15 +8,15 @@ use crate::checkpoint::Summary;
 use crate::id::ThreadId;
 use crate::inspect::{Difference, parting};
 
-use super::super::answer::Answer;
-use super::super::failure::Failure;
-use super::super::lines::{Heads, Short, nodes};
-use super::super::page::{DIM, NAME, NOTE, Page, Span, plain, span};
-use super::super::screen::Exit;
-use super::super::shapes::Line;
-use super::super::source::{Place, Source};
-use super::super::table::{Side, Table};
 use super::diff;
+use crate::cli::answer::Answer;
+use crate::cli::failure::Failure;
+use crate::cli::lines::{Heads, Short, nodes};
+use crate::cli::page::{DIM, NAME, NOTE, Page, Span, plain, span};
+use crate::cli::screen::Exit;
+use crate::cli::shapes::Line;
+use crate::cli::source::{Place, Source};
+use crate::cli::table::{Side, Table};
 
 /// Compare two branches: where they part, what each did, and how their states differ
 ///

@@ -8,14 +8,14 @@ use crate::checkpoint::At;
 use crate::id::CheckpointId;
 use crate::inspect::{Difference, Edit, diff, parting};
 
-use super::super::answer::Answer;
-use super::super::failure::Failure;
-use super::super::lines::Short;
-use super::super::page::{BAD, DIM, GOOD, NOTE, Page, plain, span};
-use super::super::screen::Exit;
-use super::super::secrets;
-use super::super::shapes::Effect;
-use super::super::source::{Place, Source};
+use crate::cli::answer::Answer;
+use crate::cli::failure::Failure;
+use crate::cli::lines::Short;
+use crate::cli::page::{BAD, DIM, GOOD, NOTE, Page, plain, span};
+use crate::cli::screen::Exit;
+use crate::cli::secrets;
+use crate::cli::shapes::Effect;
+use crate::cli::source::{Place, Source};
 
 /// Show what differs between the states of two checkpoints, or between one and its parent
 ///

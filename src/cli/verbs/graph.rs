@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::super::answer::Answer;
-use super::super::failure::Failure;
-use super::super::lines::called;
-use super::super::page::{DIM, NAME, NOTE, Page, plain, span};
-use super::super::source::Source;
-use super::super::topology::{How, StoredGraph};
+use crate::cli::answer::Answer;
+use crate::cli::failure::Failure;
+use crate::cli::lines::called;
+use crate::cli::page::{DIM, NAME, NOTE, Page, plain, span};
+use crate::cli::source::Source;
+use crate::cli::topology::{How, StoredGraph};
 
 /// Show the graph that a thread last ran with
 #[derive(Debug, clap::Args)]

@@ -10,14 +10,14 @@ use crate::checkpoint::{At, StoreError};
 use crate::id::{CheckpointId, ThreadId};
 use crate::inspect::{Match, Place as Where, grep};
 
-use super::super::answer::Answer;
-use super::super::failure::Failure;
-use super::super::lines::Short;
-use super::super::page::{DIM, NAME, NOTE, Page, plain, span};
-use super::super::screen::Exit;
-use super::super::secrets;
-use super::super::source::Source;
-use super::super::table::{Side, Table};
+use crate::cli::answer::Answer;
+use crate::cli::failure::Failure;
+use crate::cli::lines::Short;
+use crate::cli::page::{DIM, NAME, NOTE, Page, plain, span};
+use crate::cli::screen::Exit;
+use crate::cli::secrets;
+use crate::cli::source::Source;
+use crate::cli::table::{Side, Table};
 
 /// Search all values of all states, effects, questions, answers and failures; each is told where it came in
 ///

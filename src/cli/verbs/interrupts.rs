@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use crate::id::ThreadId;
 
-use super::super::answer::Answer;
-use super::super::failure::Failure;
-use super::super::page::{DIM, ID, NAME, Page, plain, span};
-use super::super::shapes::Question;
-use super::super::source::Source;
+use crate::cli::answer::Answer;
+use crate::cli::failure::Failure;
+use crate::cli::page::{DIM, ID, NAME, Page, plain, span};
+use crate::cli::shapes::Question;
+use crate::cli::source::Source;
 
 /// List the open questions of all threads
 #[derive(Debug, clap::Args)]

@@ -8,13 +8,13 @@ use crate::checkpoint::{At, Source as Origin, Summary};
 use crate::id::ThreadId;
 use crate::inspect::lanes;
 
-use super::super::answer::Answer;
-use super::super::failure::Failure;
-use super::super::lines::{Heads, Short, changed, nodes};
-use super::super::page::{DIM, GOOD, NAME, NOTE, Page, plain, span};
-use super::super::shapes::Line;
-use super::super::source::Source;
-use super::super::table::{Side, Table};
+use crate::cli::answer::Answer;
+use crate::cli::failure::Failure;
+use crate::cli::lines::{Heads, Short, changed, nodes};
+use crate::cli::page::{DIM, GOOD, NAME, NOTE, Page, plain, span};
+use crate::cli::shapes::Line;
+use crate::cli::source::Source;
+use crate::cli::table::{Side, Table};
 
 /// List a thread's checkpoints, newest first: what ran, what changed, what is next
 #[derive(Debug, clap::Args)]

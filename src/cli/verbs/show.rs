@@ -11,14 +11,14 @@ use crate::id::{NodeName, TaskId};
 use crate::inspect::Path;
 use crate::state::Schema;
 
-use super::super::answer::Answer;
-use super::super::failure::Failure;
-use super::super::lines::{Heads, called};
-use super::super::page::{BAD, DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
-use super::super::secrets;
-use super::super::shapes::{Effect, Line, Question};
-use super::super::source::{Place, Source};
 use super::log::source_name;
+use crate::cli::answer::Answer;
+use crate::cli::failure::Failure;
+use crate::cli::lines::{Heads, called};
+use crate::cli::page::{BAD, DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
+use crate::cli::secrets;
+use crate::cli::shapes::{Effect, Line, Question};
+use crate::cli::source::{Place, Source};
 
 /// Show a checkpoint: its state, what ran, what is next, and what is unfinished on top of it
 #[derive(Debug, clap::Args)]

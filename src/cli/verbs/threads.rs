@@ -7,13 +7,13 @@ use serde::Serialize;
 use crate::checkpoint::{At, ThreadSummary};
 use crate::id::{CheckpointId, NodeName, ThreadId};
 
-use super::super::answer::Answer;
-use super::super::failure::Failure;
-use super::super::lines::{Short, nodes};
-use super::super::page::{BAD, DIM, GOOD, NAME, NOTE, Page, plain, span};
-use super::super::source::Source;
-use super::super::table::{Side, Table};
-use super::super::time::{readable, rfc3339};
+use crate::cli::answer::Answer;
+use crate::cli::failure::Failure;
+use crate::cli::lines::{Short, nodes};
+use crate::cli::page::{BAD, DIM, GOOD, NAME, NOTE, Page, plain, span};
+use crate::cli::source::Source;
+use crate::cli::table::{Side, Table};
+use crate::cli::time::{readable, rfc3339};
 
 /// List the threads with how they stand
 ///

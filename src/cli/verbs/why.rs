@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use crate::inspect::{Via, Why as Reasons, why};
 
-use super::super::answer::Answer;
-use super::super::failure::Failure;
-use super::super::lines::{Short, called};
-use super::super::near::nearest;
-use super::super::page::{DIM, NAME, Page, plain, span};
-use super::super::source::Source;
+use crate::cli::answer::Answer;
+use crate::cli::failure::Failure;
+use crate::cli::lines::{Short, called};
+use crate::cli::near::nearest;
+use crate::cli::page::{DIM, NAME, Page, plain, span};
+use crate::cli::source::Source;
 
 /// Tell what made a node run, or be next, at a checkpoint: back to the input
 #[derive(Debug, clap::Args)]

@@ -1,0 +1,109 @@
+//! The command-line program on a long thread.
+
+use std::path::Path;
+use std::time::Instant;
+
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
+use serde_json::Map;
+use superstep::checkpoint::{Durability, SqliteSaver};
+use superstep::cli::{Exit, Look, Screen, run};
+use superstep::prelude::*;
+use tempfile::TempDir;
+
+use crate::engine::on_worker;
+use crate::report::{Figure, median, round};
+
+/// Supersteps of the thread; its input and its start are checkpoints, too.
+const STEPS: u64 = 9_998;
+
+const ROUNDS: usize = 9;
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Walk {
+    #[reducer(Append)]
+    steps: Vec<String>,
+    count: u64,
+}
+
+#[derive(Route, Serialize, Deserialize)]
+enum Next {
+    On,
+    Done,
+}
+
+async fn walk(walk: Snapshot<Walk>) -> (Update<Walk>, Next) {
+    let next = if walk.count + 1 < STEPS { Next::On } else { Next::Done };
+    (Walk::update().steps([format!("step {}", walk.count)]).count(walk.count + 1), next)
+}
+
+async fn write(path: &Path) {
+    let mut g = StateGraph::<Walk>::new("walk");
+    let walk = g.node("walk", walk);
+    g.edge(START, walk);
+    g.route(walk, move |next| match next {
+        Next::On => to(walk),
+        Next::Done => END,
+    });
+    let saver = SqliteSaver::options().durability(Durability::Process).open(path).await;
+    let graph = g.compile().expect("a loop is a sound graph").recursion_limit(STEPS + 1);
+    let graph = graph.checkpointer(saver.expect("a new file opens"));
+    let last = graph.thread("long").run(Walk::update()).await.expect("the loop runs");
+    assert_eq!(last.state.count, STEPS);
+}
+
+/// How long a verb takes, in milliseconds.
+fn timed(path: &Path, words: &[&str]) -> f64 {
+    let path = path.to_str().expect("a path of text");
+    let words = ["superstep", words[0], path].into_iter().chain(words[1..].iter().copied());
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let screen = Screen { out: &mut out, err: &mut err, look: Look::terminal(100) };
+    let begun = Instant::now();
+    let exit = run(words, screen);
+    let taken = begun.elapsed().as_secs_f64() * 1_000.0;
+    assert!(exit != Exit::Unusable && err.is_empty(), "the verb works");
+    taken
+}
+
+/// The baseline: to open the file with SQLite and to count what is in it.
+fn opened(path: &Path) -> f64 {
+    let begun = Instant::now();
+    let file = Connection::open(path).expect("the file opens");
+    let count: i64 =
+        file.query_row("SELECT count(*) FROM checkpoint", [], |row| row.get(0)).expect("a sound query");
+    assert_eq!(count, 10_000);
+    begun.elapsed().as_secs_f64() * 1_000.0
+}
+
+/// W11: verbs on a thread of 10,000 checkpoints; the value is the slowest of `threads`, `log`, `show` and `diff`.
+pub(crate) fn verbs() -> Figure {
+    on_worker(async {
+        let folder = TempDir::new().expect("a folder for the file");
+        let path = folder.path().join("long.db");
+        write(&path).await;
+        let verbs: [(&str, &[&str]); 6] = [
+            ("threads_ms", &["threads"]),
+            ("log_ms", &["log", "long"]),
+            ("show_ms", &["show", "long"]),
+            ("diff_ms", &["diff", "long"]),
+            ("log_graph_ms", &["log", "long", "--graph"]),
+            ("bisect_ms", &["bisect", "long", "--path", "count", "--is", "> 7000"]),
+        ];
+        let mut samples = verbs.map(|_| Vec::new());
+        let (mut values, mut baselines) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            baselines.push(opened(&path));
+            for ((_, words), samples) in verbs.iter().zip(&mut samples) {
+                samples.push(timed(&path, words));
+            }
+            let bounded = samples[..4].iter().filter_map(|samples| samples.last().copied());
+            values.push(bounded.fold(0.0, f64::max));
+        }
+        let mut extra = Map::new();
+        for ((name, _), samples) in verbs.iter().zip(&samples) {
+            extra.insert((*name).into(), round(median(samples)).into());
+        }
+        let target = "SQLite opening the file and counting, ≤ 100 ms";
+        Figure { unit: "ms", values, baselines, extra, target }
+    })
+}
