@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use superstep::graph::{Description, Registry};
 use superstep::prelude::*;
 use superstep::run::{RunEvent, TraceLog, View};
 
@@ -123,4 +125,95 @@ async fn that_a_secret_is_written_is_told() {
         }
     }
     assert_eq!(told, ["extend tokens \"<secret>\"", "set pin \"<secret>\"", "extend tokens \"<secret>\"",]);
+}
+
+/// A value of the wrong type is the secret all the same.
+#[tokio::test]
+async fn a_secret_that_does_not_fit_its_description_is_in_no_event() {
+    on_both_savers(|saver| async move {
+        for (id, secret) in [("member", json!({ "pw": "hunter2" })), ("whole", json!("hunter2"))] {
+            let description = Description::from_value(json!({
+                "graph": "g",
+                "start": "write",
+                "state": { "key": {
+                    "type": "object", "properties": { "pw": { "type": "integer" } }, "secret": true
+                } },
+                "nodes": { "write": { "to": "END" } }
+            }));
+            let node = move || {
+                let secret = secret.clone();
+                async move { json!({ "key": secret }) }
+            };
+            let graph = Registry::<()>::new().node("write", node).build(&description).compile();
+            let graph = graph.expect("sound").shared_checkpointer(Arc::clone(&saver));
+            let input = graph.update(&json!({})).expect("nothing is written");
+            let thread = graph.thread(id);
+            let mut run = thread.run(input).stream();
+            let mut told = String::new();
+            while let Some(event) = run.next().await {
+                told += &serde_json::to_string(&event).expect("events are JSON");
+            }
+            let error = run.finish().await.expect_err("it does not fit");
+            let view = thread.head().await.expect("it ran").view();
+            told += &format!("{error} {error:?} {}", serde_json::to_string(&view).expect("a view is JSON"));
+            assert!(!told.contains("hunter2"), "{told}");
+            assert!(told.contains("the value, which is secret, does not fit; expected object"), "{told}");
+        }
+    })
+    .await;
+}
+
+/// A decoder quotes what it cannot read.
+#[tokio::test]
+async fn a_secret_of_another_type_than_it_was_stored_with_is_in_no_error() {
+    #[derive(State, Clone, Debug, Default)]
+    struct Numbers {
+        #[state(secret)]
+        password: u64,
+        name: u64,
+    }
+    on_both_savers(|saver| async move {
+        let mut old = StateGraph::<Login>::new("g");
+        let node = old.node("node", async || Login::update().password("hunter2"));
+        old.edge(START, node);
+        old.edge(node, END);
+        let old = old.compile().expect("sound").shared_checkpointer(Arc::clone(&saver));
+        let mut new = StateGraph::<Numbers>::new("g");
+        let node = new.node("node", async || Numbers::update());
+        new.edge(START, node);
+        new.edge(node, END);
+        let new = new.compile().expect("sound").shared_checkpointer(saver);
+
+        old.thread("t").run(Login::update()).await.expect("no node fails").finished().expect("it ends");
+        let error = new.thread("t").run(Numbers::update()).await.expect_err("a text is no number");
+        let told = format!("{error} {error:?}");
+        assert!(told.contains("password") && !told.contains("hunter2"), "{told}");
+    })
+    .await;
+}
+
+#[test]
+fn a_lens_from_a_secret_field_to_one_that_is_not_is_a_problem() {
+    let compile = |lens: Lens<Login, Login>| {
+        let mut inner = StateGraph::<Login>::new("inner");
+        let node = inner.node("node", async || Login::update());
+        inner.edge(START, node);
+        inner.edge(node, END);
+        let mut g = StateGraph::<Login>::new("g");
+        let sub = g.subgraph("sub", inner.compile().expect("sound"), lens);
+        g.edge(START, sub);
+        g.edge(sub, END);
+        g.compile().map(drop).map_err(|error| error.to_string())
+    };
+    let leak = "the lens of subgraph \"sub\" copies \"password\", which is secret, to \"name\", which is not";
+    for lens in [
+        Lens::new().give(Login::PASSWORD, Login::NAME),
+        Lens::new().take(Login::PASSWORD, Login::NAME),
+        Lens::new().share(Login::PASSWORD, Login::NAME),
+        Lens::new().share(Login::NAME, Login::PASSWORD),
+    ] {
+        let error = compile(lens).expect_err("it leaks");
+        assert!(error.contains(leak), "{error}");
+    }
+    compile(Lens::new().give(Login::NAME, Login::PASSWORD)).expect("a secret may be made of what is none");
 }

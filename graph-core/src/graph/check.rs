@@ -188,6 +188,19 @@ pub enum Problem {
         /// Its reducer.
         inner_reducer: String,
     },
+    /// A lens copies a secret field to one whose values are shown.
+    #[error(
+        "the lens of subgraph {node:?} copies {from:?}, which is secret, to {to:?}, which is not: make that secret as \
+         well, or copy what is not secret of it with give_with or take_with"
+    )]
+    SecretLeaks {
+        /// The subgraph's node.
+        node: NodeName,
+        /// The secret field.
+        from: String,
+        /// The other.
+        to: String,
+    },
     /// A mistake in a description, and where it stands.
     #[error("{0}")]
     Described(Found),

@@ -19,6 +19,7 @@ use super::graph::Runtime;
 use super::output::{Output, Record};
 use super::questions::answered_by_deadline;
 use super::recorder::{Recorder, restore_emitted};
+use super::redact;
 use super::request::{Answers, Order, Verb};
 use super::slot::Slot;
 use super::spans::Span;
@@ -274,7 +275,8 @@ fn stored_input(
         return Err(ThreadError::other_version("the input that waits", program, loaded).into());
     }
     let writes = fields.own_writes(&writes);
-    let update = program.initial.decode_update(&writes).map_err(broken)?;
+    let told = |reason| redact::reason(reason, writes.iter().map(|write| write.field), &program.schema);
+    let update = program.initial.decode_update(&writes).map_err(|reason| broken(told(reason)))?;
     Ok(Input { update, writes })
 }
 
@@ -288,7 +290,7 @@ fn stored_output(
     let update = program.initial.decode_update(&writes).map_err(|reason| ThreadError::Decode {
         checkpoint: loaded.checkpoint.id,
         field: std::format!("the result of node {}", result.node),
-        reason,
+        reason: redact::reason(reason, writes.iter().map(|write| write.field), &program.schema),
     })?;
     let TaskResult { route, kept, handled, .. } = result.clone();
     Ok(Output::stored(update, writes, Record { route, kept, handled, cached: false }))

@@ -7,7 +7,7 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::event::NamedWrite;
-use crate::state::{ErasedState, FieldId, Json, Lifetime, Logged, LoggedWrite, Op, Schema};
+use crate::state::{CodecError, ErasedState, FieldId, Json, Lifetime, Logged, LoggedWrite, Op, Schema};
 
 /// What is shown in the place of a secret.
 const SECRET: &str = "<secret>";
@@ -20,6 +20,18 @@ pub(super) fn hidden() -> Json {
 /// A value of a field, as it may be shown.
 pub(super) fn value(value: &Json, field: FieldId, schema: &Schema) -> Json {
     if schema.field(field).secret { hidden() } else { value.clone() }
+}
+
+/// Why stored values of these fields do not decode, as it may be told: the text of a decoder quotes the value.
+pub(super) fn reason(
+    reason: CodecError,
+    fields: impl IntoIterator<Item = FieldId>,
+    schema: &Schema,
+) -> CodecError {
+    match fields.into_iter().any(|field| schema.field(field).secret) {
+        true => reason.redacted(),
+        false => reason,
+    }
 }
 
 /// A write, as it may be shown.

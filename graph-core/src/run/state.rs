@@ -10,6 +10,7 @@ use super::error::ThreadError;
 use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::outcome::Interrupt;
+use super::redact;
 use super::request::typed;
 use crate::checkpoint::{FailureRecord, Loaded, NextTask, RouteRecord, TaskResult};
 use crate::engine::barrier::{self, Overwrites};
@@ -137,7 +138,7 @@ fn apply(
         let update = program.initial.decode_update(&writes).map_err(|reason| ThreadError::Decode {
             checkpoint: loaded.checkpoint.id,
             field: std::format!("the result of node {}", task.node),
-            reason,
+            reason: redact::reason(reason, writes.iter().map(|write| write.field), &program.schema),
         })?;
         updates.push((position, update));
     }

@@ -58,6 +58,10 @@ pub struct Lens<P: State, S: State, In = NoInput, Out = ()> {
     leave: Vec<Leave<P, S>>,
     /// The fields whose writes are given back: the subgraph's, and where its writes go.
     pub(super) shared: Vec<(FieldId, FieldId)>,
+    /// The fields whose values are copied into the subgraph: where they come from, and the subgraph's.
+    pub(super) given: Vec<(FieldId, FieldId)>,
+    /// The fields whose values are copied out of it: the subgraph's, and where they go.
+    pub(super) taken: Vec<(FieldId, FieldId)>,
     /// The key under which the subgraph's state is kept from run to run of its node.
     keep: Option<KeyOf<P>>,
     pub(super) describe: fn(&mut NodeDescription),
@@ -85,6 +89,8 @@ impl<P: State, S: State> Lens<P, S> {
             enter: Vec::new(),
             leave: Vec::new(),
             shared: Vec::new(),
+            given: Vec::new(),
+            taken: Vec::new(),
             keep: None,
             describe: |_| {},
             decide: |_| (),
@@ -101,13 +107,13 @@ impl<P: State, S: State, Out> Lens<P, S, NoInput, Out> {
     where
         T: Serialize + DeserializeOwned + Send + Sync + 'static,
     {
-        let Self { mut enter, leave, shared, keep, decide, exit, .. } = self;
+        let Self { mut enter, leave, shared, given, taken, keep, decide, exit, .. } = self;
         enter.push(Box::new(move |_, item| {
             let item = item.expect("a node that takes an item is led to by `each`");
             begin(&item.value::<T>())
         }));
         let describe = NodeDescription::takes::<T>;
-        Lens { enter, leave, shared, keep, describe, decide, exit, input: PhantomData }
+        Lens { enter, leave, shared, given, taken, keep, describe, decide, exit, input: PhantomData }
     }
 }
 
@@ -115,13 +121,13 @@ impl<P: State, S: State, In> Lens<P, S, In> {
     /// Says that the subgraph may be left with an `R`: its node then decides with an [`Exited<R>`], which is
     /// routed like any other decision.
     pub fn exits<R: Route + Clone + Sync>(self) -> Lens<P, S, In, Exited<R>> {
-        let Self { enter, leave, shared, keep, describe, .. } = self;
+        let Self { enter, leave, shared, given, taken, keep, describe, .. } = self;
         let decide = |item: Option<&Item>| match item {
             Some(item) => Exited::With((*item.value::<R>()).clone()),
             None => Exited::Finished,
         };
         let exit = Some(ExitType::of::<R>());
-        Lens { enter, leave, shared, keep, describe, decide, exit, input: PhantomData }
+        Lens { enter, leave, shared, given, taken, keep, describe, decide, exit, input: PhantomData }
     }
 }
 
@@ -138,18 +144,20 @@ impl<P: State, S: State, T: Send + Sync + 'static, Out> Lens<P, S, Takes<T>, Out
 }
 
 impl<P: State, S: State, In, Out> Lens<P, S, In, Out> {
-    /// Gives the subgraph the value of a field.
+    /// Gives the subgraph the value of a field. A secret field is given to one that is secret as well;
+    /// `compile()` checks it.
     #[must_use]
-    pub fn give<T, V, W>(self, outer: Field<P, T, V>, inner: Field<S, T, W>) -> Self
+    pub fn give<T, V, W>(mut self, outer: Field<P, T, V>, inner: Field<S, T, W>) -> Self
     where
         T: Clone + 'static,
         V: 'static,
         W: 'static,
     {
+        self.given.push((outer.id(), inner.id()));
         self.give_with(move |state| inner.set(outer.get(state).clone()))
     }
 
-    /// Gives the subgraph what `begin` makes of the state around it.
+    /// Gives the subgraph what `begin` makes of the state around it. Whether that holds a secret, nobody checks.
     #[must_use]
     pub fn give_with(mut self, begin: impl Fn(&P) -> Update<S> + Send + Sync + 'static) -> Self {
         self.enter.push(Box::new(move |state, _| begin(state)));
@@ -157,18 +165,20 @@ impl<P: State, S: State, In, Out> Lens<P, S, In, Out> {
     }
 
     /// Takes the final value of a field of the subgraph, and writes it through the reducer of a field around it.
+    /// A secret field is taken to one that is secret as well; `compile()` checks it.
     #[must_use]
-    pub fn take<T, V, U, W>(self, inner: Field<S, T, V>, outer: Field<P, U, W>) -> Self
+    pub fn take<T, V, U, W>(mut self, inner: Field<S, T, V>, outer: Field<P, U, W>) -> Self
     where
         T: Clone + IntoWrite<W> + 'static,
         V: 'static,
         U: 'static,
         W: 'static,
     {
+        self.taken.push((inner.id(), outer.id()));
         self.take_with(move |state| outer.write(inner.get(state).clone().into_write()))
     }
 
-    /// Takes what `end` makes of the subgraph's final state.
+    /// Takes what `end` makes of the subgraph's final state. Whether that holds a secret, nobody checks.
     #[must_use]
     pub fn take_with(mut self, end: impl Fn(&S) -> Update<P> + Send + Sync + 'static) -> Self {
         self.leave.push(Box::new(move |state, _| Ok(end(state))));
@@ -179,7 +189,7 @@ impl<P: State, S: State, In, Out> Lens<P, S, In, Out> {
     /// to the field around it. So nothing is doubled: a list that came in with three items and grew by one gives
     /// back one.
     ///
-    /// Both fields must have the same reducer; `compile()` checks it.
+    /// Both fields must have the same reducer, and both be secret or neither; `compile()` checks it.
     #[must_use]
     pub fn share<T, W>(mut self, outer: Field<P, T, W>, inner: Field<S, T, W>) -> Self
     where
@@ -188,6 +198,7 @@ impl<P: State, S: State, In, Out> Lens<P, S, In, Out> {
     {
         let (to, from) = (outer.id(), inner.id());
         self.shared.push((from, to));
+        self.taken.push((from, to));
         self.leave.push(Box::new(move |_, writes| {
             let own = writes.iter().filter(|write| write.field == from);
             let own = own.map(|write| P::Write::decode(&LoggedWrite { field: to, ..write.clone() }));

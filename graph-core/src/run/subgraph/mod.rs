@@ -21,6 +21,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::string::String;
 use std::sync::Arc;
+use std::vec::Vec;
 
 use spin::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -184,6 +185,18 @@ impl<P: State, C: Send + Sync + 'static> StateGraph<P, C> {
                 lens: name(lens.exit),
             });
         }
+        let (given, taken) = (lens.given.iter(), lens.taken.iter());
+        let given = given.map(|(from, to)| (self.schema().field(*from), program.schema.field(*to)));
+        let taken = taken.map(|(from, to)| (program.schema.field(*from), self.schema().field(*to)));
+        let leaks = given.chain(taken).filter(|(from, to)| from.secret && !to.secret);
+        let leaks: Vec<_> = leaks
+            .map(|(from, to)| Problem::SecretLeaks {
+                node: node.clone(),
+                from: from.name.clone(),
+                to: to.name.clone(),
+            })
+            .collect();
+        leaks.into_iter().for_each(|leak| self.problem(leak));
         for (inner, outer) in &lens.shared {
             let (inner, outer) = (program.schema.field(*inner), self.schema().field(*outer).clone());
             if last_segment(&inner.reducer) != last_segment(&outer.reducer) {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::nearest::suggestion;
 use super::place::{Found, Place, Problems};
 use super::reducer::{JsonReducer, NAMES};
-use super::shape::{KEYWORDS, Shape};
+use super::shape::{KEYWORDS, Kind, Shape};
 use super::update::{JsonUpdate, JsonWrite};
 use crate::state::{CodecError, FieldId, FieldSchema, Lifetime, Logged, Op, Schema};
 
@@ -108,7 +108,7 @@ impl JsonFields {
             return;
         }
         let before = problems.0.len();
-        let shape = Shape::read(place, problems);
+        let mut shape = Shape::read(place, problems);
         let whole = problems.0.len() == before;
         let reducer = match place.member("reducer") {
             None => JsonReducer::LastValue,
@@ -116,6 +116,9 @@ impl JsonFields {
             Some(reducer) => Self::reducer(&reducer, &shape, problems).unwrap_or(JsonReducer::LastValue),
         };
         let secret = place.member("secret").and_then(|secret| secret.truth(problems)).unwrap_or_default();
+        if secret {
+            shape = shape.of_secrets();
+        }
         let default = place.member("default").map_or_else(|| shape.empty(), |default| default.value.clone());
         if whole && let Err(reason) = shape.check(&default) {
             let at = place.member("default").unwrap_or_else(|| place.clone());
@@ -191,7 +194,7 @@ impl JsonFields {
         log: impl Fn(&JsonField, &Value) -> Result<Logged, CodecError>,
     ) -> Result<JsonUpdate, JsonError> {
         let Value::Object(members) = values else {
-            return Err(JsonError::NotAnObject { found: super::place::brief(values) });
+            return Err(JsonError::NotAnObject { found: self.found(values) });
         };
         let mut writes = Vec::with_capacity(members.len());
         for (name, value) in members {
@@ -207,6 +210,14 @@ impl JsonFields {
             });
         }
         Ok(JsonUpdate::of(writes))
+    }
+
+    /// A value in the place of an update, as a message says it: which field it was for is not known.
+    fn found(&self, value: &Value) -> String {
+        if self.schema.fields.iter().any(|field| field.secret) {
+            return Kind::of(value).name().to_owned();
+        }
+        super::place::brief(value)
     }
 
     /// The field with this name.

@@ -35,6 +35,8 @@ pub(super) struct Shape {
     required: Vec<String>,
     /// Whether an object may have no other members.
     closed: bool,
+    /// Whether nothing of a value is said when it does not fit.
+    secret: bool,
     minimum: Option<f64>,
     maximum: Option<f64>,
 }
@@ -64,6 +66,17 @@ const KINDS: [(&str, Kind); 7] = [
 impl Kind {
     pub(super) fn name(self) -> &'static str {
         KINDS.iter().find(|(_, kind)| *kind == self).map_or("any", |(name, _)| name)
+    }
+
+    pub(super) fn of(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(_) => Self::Boolean,
+            Value::Number(_) => Self::Number,
+            Value::String(_) => Self::String,
+            Value::Array(_) => Self::Array,
+            Value::Object(_) => Self::Object,
+        }
     }
 
     fn fits(self, value: &Value) -> bool {
@@ -110,6 +123,12 @@ impl Shape {
         shape
     }
 
+    /// The same shape of values that nobody may see.
+    pub(super) fn of_secrets(mut self) -> Self {
+        self.secret = true;
+        self
+    }
+
     fn nested(place: &Place<'_>, problems: &mut Problems) -> Self {
         place.known(&KEYWORDS, problems);
         Self::read(place, problems)
@@ -144,9 +163,18 @@ impl Shape {
         }
     }
 
-    /// Why a value does not fit, if it does not.
+    /// Why a value does not fit, if it does not. Of a secret one, only what was expected of the whole.
     pub(super) fn check(&self, value: &Value) -> Result<(), String> {
-        self.check_at(value, &mut String::new())
+        let fits = self.check_at(value, &mut String::new());
+        if self.secret { fits.map_err(|_| self.expectation()) } else { fits }
+    }
+
+    /// What is expected of a secret value. Where inside it something is amiss is a part of the secret.
+    fn expectation(&self) -> String {
+        match self.kinds.as_slice() {
+            [] => "the value, which is secret, does not fit".into(),
+            _ => format!("the value, which is secret, does not fit; expected {}", self.name()),
+        }
     }
 
     fn check_at(&self, value: &Value, path: &mut String) -> Result<(), String> {

@@ -52,7 +52,15 @@ impl JsonState {
     pub fn read<T: DeserializeOwned>(&self, field: &str) -> Result<T, JsonError> {
         let id = self.fields.find(field)?;
         let value = serde_json::from_value(self.values[id.index()].clone());
-        value.map_err(|error| JsonError::Misfit { field: field.into(), reason: format!("{error}") })
+        let secret = self.fields.schema().field(id).secret;
+        value.map_err(|error| JsonError::Misfit {
+            field: field.into(),
+            reason: if secret {
+                "the value, which is secret, is of another type".into()
+            } else {
+                format!("{error}")
+            },
+        })
     }
 
     /// The whole state as an object.
@@ -66,7 +74,10 @@ impl JsonState {
         let reducer = self.fields.field(field).reducer;
         if let Err(error) = reducer.apply(&mut self.values[field.index()], write) {
             // As any reducer that cannot go on does; the run reports the node.
-            panic!("field {:?}: {error}", self.fields.schema().field(field).name);
+            match self.fields.schema().field(field) {
+                known if known.secret => panic!("field {:?}: the write does not fit", known.name),
+                known => panic!("field {:?}: {error}", known.name),
+            }
         }
     }
 
