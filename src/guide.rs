@@ -27,6 +27,7 @@ macro_rules! page {
             "[store.md]: crate::guide::store\n",
             "[time-travel.md]: crate::guide::time_travel\n",
             "[subgraphs.md]: crate::guide::subgraphs\n",
+            "[time-travel.md]: crate::guide::time_travel\n",
             "\n",
             include_str!(concat!("../docs/", $file))
         )

@@ -137,6 +137,9 @@ pub(crate) const START_NAME: &str = "__start__";
 /// The stored name of END.
 pub(crate) const END_NAME: &str = "__end__";
 
+/// The name under which the writes of an edit are stored.
+pub(crate) const EDIT_NAME: &str = "__edit__";
+
 impl NodeName {
     /// Whether it is START's, whose task merges the input of a run.
     #[must_use]

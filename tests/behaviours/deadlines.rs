@@ -88,7 +88,7 @@ async fn a_tick_gives_overdue_questions_of_all_threads_their_defaults() {
         let names: Vec<_> = expired.iter().map(|(thread, _)| thread.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         for (_, ask) in &expired {
-            assert_eq!((&ask.answer, ask.answered_by), (&Some(json(false)), AnsweredBy::Deadline));
+            assert_eq!(ask.deadline.as_ref().map(|deadline| &deadline.default), Some(&json(false)));
         }
         assert_eq!(graph.tick().await.expect("the store works"), [], "each deadline counts once");
         assert_eq!(graph.interrupts().await.expect("the store reads").len(), 1);

@@ -434,3 +434,14 @@ async fn b73_each_task_of_a_node_is_played_by_itself() {
     })
     .await;
 }
+
+/// Edits are stored under a name of their own, so a node that had it would be taken for one.
+#[test]
+fn no_node_is_called_like_an_edit() {
+    let mut g = StateGraph::<Log, Stage>::new("g");
+    let node = g.node("__edit__", mark);
+    g.edge(START, node);
+    g.edge(node, END);
+    let error = g.compile().map(drop).expect_err("the name is reserved").to_string();
+    assert!(error.contains("a node cannot be called \"__edit__\": the name is reserved"), "{error}");
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use superstep::error::{NodeErrorKind, Timeout};
+use superstep::error::{BoxError, NodeErrorKind, Timeout};
 use superstep::node::Failed;
 use superstep::prelude::*;
 use superstep::run::{EventKind, Lens};
@@ -451,6 +451,47 @@ async fn b30_a_handler_catches_what_fails_inside_its_subgraph() {
         assert!(log.v[0].starts_with("sub after 1: "), "{}", log.v[0]);
         assert!(log.v[0].contains("second is broken"), "{}", log.v[0]);
         assert_eq!(stage.calls.take(), ["first", "second", "rescue", "rescue", "end"]);
+    })
+    .await;
+}
+
+/// Names of a handler's effects and questions are stored with a prefix; those of a node may begin like it.
+#[tokio::test]
+async fn names_of_a_node_that_begin_like_its_handlers_are_its_own() {
+    on_both_savers(|saver| async move {
+        let mut g = StateGraph::<Log, Stage>::new("g");
+        let node = g.node("node", async |fx: Effects, calls: Dep<Calls>, broken: Dep<Broken>| {
+            for name in ["on_error/pay", "~on_error/pay"] {
+                let pay = || async {
+                    calls.note(name);
+                    Ok::<_, Smashed>(())
+                };
+                fx.run(name, pay).await.map_err(NodeError::terminal)?;
+            }
+            broken.check("node").map_err(NodeError::terminal)
+        });
+        let handler = async |fx: Effects, calls: Dep<Calls>, ask: Ask<String, String>| {
+            let pay = || async {
+                calls.note("pay");
+                Ok::<_, Smashed>(())
+            };
+            fx.run("pay", pay).await?;
+            Ok::<_, BoxError>(wrote(ask.ask("and now?".into()).await))
+        };
+        g.policy(node).on_error(handler);
+        g.edge(START, node);
+        g.edge(node, END);
+        let stage = smashed(&["node"]);
+        let graph = g.compile().expect("sound").with_context(stage.clone()).shared_checkpointer(saver);
+        let asked = graph.thread("t").run(Log::update()).await.expect("it is handled").interrupted();
+        assert_eq!(asked.expect("the handler asks")[0].question.as_str(), "\"and now?\"");
+        let done = graph.thread("t").answer("on").await.expect("it is handled").finished().expect("it ends");
+        assert_eq!(done.v, ["on"]);
+        assert_eq!(
+            stage.calls.take(),
+            ["on_error/pay", "~on_error/pay", "pay"],
+            "each once, and none for another"
+        );
     })
     .await;
 }

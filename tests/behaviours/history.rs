@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use superstep::checkpoint::{At, Checkpointer, Source, StoreError};
 use superstep::prelude::*;
-use superstep::run::ThreadError;
+use superstep::run::{CheckpointView, ThreadError};
 
 use crate::support::{Broken, Calls, Smashed, Stage, on_both_savers};
 
@@ -317,6 +318,58 @@ async fn a_new_turn_discards_unfinished_work_and_keeps_it_in_the_history() {
                 "-1 Input [] -> [__start__]",
             ]
         );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_view_shows_every_write_of_a_task_to_one_field() {
+    on_both_savers(|saver| async move {
+        let mut g = StateGraph::<Log, Stage>::new("g");
+        let twice = g.node("twice", async || Log::update().ran(["a"]).ran(["b"]).topic("once"));
+        let fails = g.node("fails", async |broken: Dep<Broken>| broken.check("fails"));
+        g.edge(START, twice);
+        g.edge(START, fails);
+        g.edge(twice, END);
+        g.edge(fails, END);
+        let stage = Stage::default();
+        stage.broken.smash("fails");
+        let graph = g.compile().expect("sound").with_context(stage.clone()).shared_checkpointer(saver);
+        let thread = graph.thread("t");
+        thread.run(input("in")).await.expect_err("a node fails");
+
+        let wrote = json!({ "ran": [["a"], ["b"]], "topic": "once" });
+        let view = thread.head().await.expect("it ran").view();
+        let pending =
+            view.tasks.iter().find(|task| task.name == "twice").and_then(|task| task.result.clone());
+        assert_eq!(json!(pending), wrote);
+        stage.broken.mend("fails");
+        thread.resume().await.expect("it is mended").finished().expect("it ends");
+        let view = thread.head().await.expect("it ran").view();
+        assert_eq!(view.metadata.writes["twice"], wrote);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_entry_of_the_metadata_hides_nothing_of_a_view() {
+    on_both_savers(|saver| async move {
+        let (graph, _) = chain(&Stage::default(), saver);
+        let names = ["source", "step", "run_id", "writes", "user.source", "origin"];
+        let mut run = graph.thread("t").run(input("in"));
+        for name in names {
+            run = run.metadata(name, name);
+        }
+        run.await.expect("no node fails").finished().expect("it ends");
+        let view = graph.thread("t").head().await.expect("it ran").view();
+        let text = serde_json::to_string(&view).expect("a view is JSON");
+        assert_eq!(serde_json::from_str::<CheckpointView>(&text).expect("it has each member once"), view);
+        assert_eq!((view.metadata.source.as_str(), view.metadata.step), ("loop", 3));
+        let user = json!({
+            "user.source": "source", "user.step": "step", "user.run_id": "run_id", "user.writes": "writes",
+            "user.user.source": "user.source", "origin": "origin",
+        });
+        assert_eq!(json!(view.metadata.user), user);
     })
     .await;
 }

@@ -52,7 +52,8 @@ async fn a_question_pauses_the_thread_until_it_is_answered() {
         assert_eq!(head.step(), 0, "an interrupted superstep has no checkpoint");
         assert_eq!(head.interrupts(), asked);
         let everywhere = graph.interrupts().await.expect("the store reads");
-        assert_eq!(everywhere.len(), 1);
+        assert_eq!(everywhere, [("t".into(), asked[0].clone())], "with all that a form needs");
+        assert!(everywhere[0].1.answer_schema.is_some() && everywhere[0].1.question_schema.is_some());
 
         // A resume without an answer asks the same question.
         assert_eq!(open(thread.resume().await), asked);

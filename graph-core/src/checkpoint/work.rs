@@ -42,6 +42,15 @@ pub struct TaskResult {
     pub emitted: Option<Box<Emitted>>,
 }
 
+impl TaskResult {
+    /// Whether the task is finished. A result without targets is one whose routing is still to be done: what is
+    /// stored of it is kept, and counts for nothing else.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.targets.is_some()
+    }
+}
+
 /// Why a task of an unfinished superstep failed, after its retries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureRecord {

@@ -21,7 +21,7 @@ use super::program::{Branch, NodeProgram, Program, Router};
 use super::topology::{CaseTargets, Decision, Join, NodeId, Topology, TopologyNode};
 use crate::checkpoint::GraphDescription;
 use crate::error::BoxError;
-use crate::id::{END_NAME, NodeName, START_NAME};
+use crate::id::{EDIT_NAME, END_NAME, NodeName, START_NAME};
 use crate::node::{IntoNode, short_type_name};
 use crate::route::Route;
 use crate::state::{Schema, State};
@@ -100,7 +100,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
 
     /// Adds a node without its types.
     pub(super) fn add(&mut self, name: NodeName, decides: bool, program: NodeProgram) -> u32 {
-        if [START_NAME, END_NAME, ""].contains(&name.as_str()) {
+        if [START_NAME, END_NAME, EDIT_NAME, ""].contains(&name.as_str()) {
             self.problems.push(Problem::ReservedName { name: name.clone() });
         } else if self.nodes.iter().any(|other| other.name == name) {
             self.problems.push(Problem::DuplicateName { name: name.clone() });

@@ -14,6 +14,7 @@ use core::time::Duration;
 use spin::Mutex;
 
 use super::ambient::Ambient;
+use super::own_name::{HANDLER, own_name};
 use super::policy::{OnMismatch, OnUnknown};
 use super::revoked::Revoked;
 use crate::checkpoint::{
@@ -184,10 +185,6 @@ pub(crate) struct Asking<'a> {
     pub(crate) deadline: Option<(Duration, &'a Json)>,
 }
 
-/// What asks and effects of an error handler begin with: they are not those of the node, though the task is the
-/// same.
-pub(crate) const HANDLER: &str = "on_error/";
-
 /// What stands between the name of an effect and that of one that its closure starts.
 const INSIDE: &str = " \u{25b8} ";
 
@@ -195,15 +192,18 @@ impl Live {
     /// The name of an effect in the journal: with the effect inside whose closure it is started, if any.
     fn effect_name(&self, name: &str) -> String {
         match &self.inside {
-            None => self.scoped(name).into_owned(),
+            None => {
+                let is_stored = |name: &str| self.effects.iter().any(|effect| effect.id.name == name);
+                self.scoped(name, is_stored).into_owned()
+            }
             Some(outer) => alloc::format!("{outer}{INSIDE}{name}"),
         }
     }
 
     /// The key of a question or the name of an effect, told apart from the node's where a handler has the task.
-    fn scoped<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    fn scoped<'t>(&self, text: &'t str, is_stored: impl Fn(&str) -> bool) -> Cow<'t, str> {
         match self.failure {
-            None => Cow::Borrowed(text),
+            None => own_name(text, is_stored),
             Some(_) => Cow::Owned(alloc::format!("{HANDLER}{text}")),
         }
     }
@@ -364,7 +364,8 @@ impl TaskCell {
         let Asking { key, argument, question, deadline } = asking;
         let mut live = self.live.lock();
         let live = live.get_or_insert_default();
-        let key = &*live.scoped(key);
+        let is_stored = |key: &str| live.asks.iter().any(|ask| ask.key == key);
+        let key = &*live.scoped(key, is_stored);
         let occurrence = count(live.asked.iter().filter(|asked| *asked == key));
         live.asked.push(key.to_string());
         let id = InterruptId::derive(task, key, occurrence, question.as_str());

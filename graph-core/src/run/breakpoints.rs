@@ -2,8 +2,6 @@
 
 use std::vec::Vec;
 
-use alloc::string::ToString;
-
 use super::driver::Driver;
 use super::error::ThreadError;
 use super::event::EventKind;
@@ -55,12 +53,13 @@ impl Runtime {
     /// The node that is meant; `None` for every node.
     pub(super) fn selected(&self, selected: &Selected) -> Result<Option<NodeId>, ThreadError> {
         let topology = &self.program.topology;
-        let unknown = |node| ThreadError::NoSuchNode { graph: topology.name().clone(), node };
         match selected {
             Selected::Every => Ok(None),
             Selected::Handle { graph, node } if self.program.is_own(*graph) => Ok(Some(NodeId(*node))),
-            Selected::Handle { .. } => Err(unknown("of another graph".into())),
-            Selected::Named(name) => topology.find(name).map(Some).ok_or_else(|| unknown(name.to_string())),
+            Selected::Handle { .. } => Err(ThreadError::foreign_handle(topology)),
+            Selected::Named(name) => {
+                topology.find(name).map(Some).ok_or_else(|| ThreadError::no_such_node(topology, name))
+            }
         }
     }
 }

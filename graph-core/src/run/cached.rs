@@ -109,7 +109,7 @@ impl<S: State, C> Graph<S, C> {
     pub async fn clear_cache_of(&self, node: impl Into<NodeName>) -> Result<(), ThreadError> {
         let node = node.into();
         if self.nodes().all(|known| *known != node) {
-            return Err(ThreadError::NoSuchNode { graph: self.name().clone(), node: node.to_string() });
+            return Err(ThreadError::no_such_node(&self.runtime().program.topology, &node));
         }
         self.clear(&[ROOT, self.name().as_str(), node.as_str()]).await
     }

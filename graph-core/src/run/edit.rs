@@ -16,11 +16,8 @@ use crate::checkpoint::{
 };
 use crate::engine::barrier::{self, Overwrites};
 use crate::graph::{Program, caught};
-use crate::id::{CheckpointId, InterruptId, RunId, TaskId, ThreadId};
+use crate::id::{CheckpointId, EDIT_NAME, InterruptId, RunId, TaskId, ThreadId};
 use crate::state::{Change, CodecError, ErasedUpdate, Json, LoggedWrite};
-
-/// The node name under which an edit's writes are recorded.
-pub(super) const EDIT: &str = "__edit__";
 
 pub(super) async fn edit(
     runtime: &Runtime,
@@ -92,7 +89,7 @@ pub(super) async fn put_on_top(
         topology: runtime.program.description.topology_fingerprint,
         changes: changes(runtime, loaded, update, &writes)?,
         tasks: std::vec![TaskRecord {
-            node: EDIT.into(),
+            node: EDIT_NAME.into(),
             writes,
             route: None,
             targets: Vec::new(),

@@ -6,14 +6,14 @@ use std::fmt;
 use std::time::Duration;
 use std::vec::Vec;
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 
 use crate::checkpoint::{Loaded, StoreError};
 use crate::engine::restore::RestoreError;
 use crate::error::{ErrorReport, NodeError};
-use crate::graph::Program;
+use crate::graph::{Program, Topology};
 use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
-use crate::state::{CodecError, LoadError};
+use crate::state::{CodecError, LoadError, suggestion};
 
 /// Why a run failed. What was finished before is kept: `thread.resume()` continues after the cause is mended.
 #[derive(Debug, thiserror::Error)]
@@ -258,12 +258,14 @@ pub enum ThreadError {
     #[error("the results of the finished tasks cannot be merged: {0}")]
     Unmergeable(String),
     /// The handle is of another graph, or the name is unknown.
-    #[error("graph {graph:?} has no node {node:?}")]
+    #[error("graph {graph:?} has no node {node:?}{meant}")]
     NoSuchNode {
         /// The graph.
         graph: NodeName,
         /// The node.
         node: String,
+        /// The nearest name, as a question; empty when none is near.
+        meant: String,
     },
 }
 
@@ -284,6 +286,22 @@ impl ThreadError {
             stored: loaded.schema.version,
             own: program.schema.version,
         }
+    }
+
+    /// The error for a name that no node of a graph has.
+    pub(super) fn no_such_node(topology: &Topology, node: &NodeName) -> Self {
+        let names = topology.nodes().map(|(_, name)| name.as_str());
+        Self::NoSuchNode {
+            graph: topology.name().clone(),
+            node: node.to_string(),
+            meant: suggestion(node.as_str(), names),
+        }
+    }
+
+    /// The error for a handle that another graph's builder returned.
+    pub(super) fn foreign_handle(topology: &Topology) -> Self {
+        let (graph, node) = (topology.name().clone(), "of another graph".into());
+        Self::NoSuchNode { graph, node, meant: String::new() }
     }
 }
 

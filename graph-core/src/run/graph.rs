@@ -13,6 +13,7 @@ use tokio::sync::OnceCell;
 
 use super::ambient::{Ambient, System};
 use super::event::Observer;
+use super::outcome::Interrupt;
 use super::recorder::EMITTED_BYTES;
 use super::request::RunRequest;
 use super::thread::Thread;
@@ -266,17 +267,18 @@ impl<S: State> Graph<S> {
         Ok(saver.unfinished(self.name()).await?)
     }
 
-    /// The open questions of all threads. What it costs depends on how many there are, not on how many threads.
+    /// The open questions of all threads, each with the schemas of its question and its answers. What it costs depends on how many there are, not on how many threads.
     ///
     /// # Errors
     /// When the graph has no checkpointer, or it fails.
-    pub async fn interrupts(&self) -> Result<Vec<(ThreadId, AskRecord)>, ThreadError> {
+    pub async fn interrupts(&self) -> Result<Vec<(ThreadId, Interrupt)>, ThreadError> {
         let saver = self.runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
-        Ok(saver.open_asks(self.name()).await?)
+        Ok(self.asked(saver.open_asks(self.name()).await?))
     }
 
     /// Lets deadlines take effect: gives the open questions of all threads whose deadline has passed their
-    /// default answers, and returns those questions with their threads. Each is returned once, whoever calls
+    /// default answers, and returns those questions with their threads: the answer is the default of its
+    /// [`deadline`](Interrupt::deadline). Each is returned once, whoever calls
     /// this, and how many at once. Their threads can then be resumed:
     ///
     /// ```text
@@ -290,8 +292,13 @@ impl<S: State> Graph<S> {
     ///
     /// # Errors
     /// When the graph has no checkpointer, or it fails.
-    pub async fn tick(&self) -> Result<Vec<(ThreadId, AskRecord)>, ThreadError> {
-        self.runtime.expire(None).await
+    pub async fn tick(&self) -> Result<Vec<(ThreadId, Interrupt)>, ThreadError> {
+        Ok(self.asked(self.runtime.expire(None).await?))
+    }
+
+    fn asked(&self, asks: Vec<(ThreadId, AskRecord)>) -> Vec<(ThreadId, Interrupt)> {
+        let program = &self.runtime.program;
+        asks.into_iter().map(|(thread, ask)| (thread, program.interrupt(&ask))).collect()
     }
 }
 
@@ -330,8 +337,7 @@ impl Runtime {
     pub(super) fn name_of<In, Out>(&self, node: NodeRef<In, Out>) -> Result<NodeName, ThreadError> {
         let topology = &self.program.topology;
         if node.graph != self.program.graph {
-            let node = String::from("of another graph");
-            return Err(ThreadError::NoSuchNode { graph: topology.name().clone(), node });
+            return Err(ThreadError::foreign_handle(topology));
         }
         Ok(topology.node_name(crate::graph::NodeId(node.node)).clone())
     }

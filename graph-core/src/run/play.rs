@@ -13,7 +13,7 @@ use super::attempt::{Attempt, End};
 use super::begin::driver;
 use super::breakpoints::Wanted;
 use super::driver::Driver;
-use super::edit::{Carrier, EDIT, put_on_top};
+use super::edit::{Carrier, put_on_top};
 use super::error::{NodeFailure, RunError, ThreadError};
 use super::field_map::FieldMap;
 use super::graph::Runtime;
@@ -24,7 +24,7 @@ use crate::checkpoint::{At, Carried, Cause, Checkpoint, Loaded, NextTask, TaskRe
 use crate::engine::{Arrivals, Begin, Command, Ending, Event, Limits, PlannedTask, Restored};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, NodeProgram, NodeRef, Program, SelectNodes, Selected, Targets};
-use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
+use crate::id::{CheckpointId, EDIT_NAME, NodeName, RunId, ThreadId};
 use crate::node::{Done, IntoOutcome, done};
 use crate::state::{ErasedUpdate, State};
 
@@ -416,7 +416,7 @@ async fn last_ran(
     thread: &ThreadId,
     loaded: &Loaded,
 ) -> Result<Vec<TaskRecord>, ThreadError> {
-    let is_edit = |node: &NodeName| node.as_str() == EDIT;
+    let is_edit = |node: &NodeName| node.as_str() == EDIT_NAME;
     if !loaded.checkpoint.tasks.iter().any(|task| is_edit(&task.node)) {
         return Ok(loaded.checkpoint.tasks.clone());
     }

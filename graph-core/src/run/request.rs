@@ -160,6 +160,9 @@ impl<S: State> RunRequest<S> {
 
     /// Adds an entry to the metadata of every checkpoint that this run writes. A value that has no JSON form
     /// is kept as its error text.
+    ///
+    /// In the JSON document of a checkpoint, `source`, `step`, `run_id` and `writes` are the checkpoint's own: an
+    /// entry that is called like one of them is there as `user.source`, say.
     pub fn metadata<T: Serialize + ?Sized>(mut self, name: impl Into<String>, value: &T) -> Self {
         let value = Json::encode(value).unwrap_or_else(|error| {
             Json::encode(&std::format!("cannot be encoded: {error}")).expect("a text has a JSON form")

@@ -89,9 +89,8 @@ pub(super) fn tasks_of(program: &Program, loaded: &Loaded) -> Vec<TaskState> {
     let next = loaded.checkpoint.frontier.tasks.iter().filter(|next| !next.node.is_end());
     let state = |next: &NextTask| {
         let id = next.id(loaded.checkpoint.id, loaded.checkpoint.step);
-        // A result without targets is one whose routing is still to be done.
-        let result = loaded.results.iter().find(|result| result.task == id && result.targets.is_some());
-        // Nor is one of another version of the state a result: its task runs again.
+        let result = loaded.results.iter().find(|result| result.task == id && result.is_finished());
+        // One of another version of the state is no result: its task runs again.
         let result = result.filter(|result| fields.carries(&result.writes));
         let failure = loaded.failures.iter().find(|failure| failure.task == id);
         TaskState {

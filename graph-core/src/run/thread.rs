@@ -5,8 +5,6 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use alloc::string::ToString;
-
 use serde::Serialize;
 
 use super::error::{RunError, ThreadError};
@@ -120,8 +118,7 @@ impl<S: State> Thread<S> {
         let node = node.into();
         let topology = &self.runtime.program.topology;
         if topology.find(&node).is_none() {
-            let graph = topology.name().clone();
-            return Err(ThreadError::NoSuchNode { graph, node: node.to_string() });
+            return Err(ThreadError::no_such_node(topology, &node));
         }
         self.past(At::Before(node)).await
     }

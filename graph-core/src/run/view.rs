@@ -53,11 +53,22 @@ pub struct MetadataView {
     pub step: i64,
     /// The run that wrote it.
     pub run_id: String,
-    /// What the superstep's nodes wrote, by node. Of several tasks of one node, a list.
+    /// What the superstep's nodes wrote, by node and field. Of several tasks of one node, a list; of several writes
+    /// of one task to one field, a list of them in order.
     pub writes: BTreeMap<String, serde_json::Value>,
-    /// The user's own entries.
+    /// The user's own entries. One that is called like a member above is `user.source`, say.
     #[serde(flatten)]
     pub user: BTreeMap<String, serde_json::Value>,
+}
+
+impl MetadataView {
+    /// The name of an entry of the user's: a document has each member once.
+    fn user_name(name: &str) -> String {
+        match name.trim_start_matches("user.") {
+            "source" | "step" | "run_id" | "writes" => std::format!("user.{name}"),
+            _ => name.to_string(),
+        }
+    }
 }
 
 /// A task of the next superstep.
@@ -73,7 +84,7 @@ pub struct TaskView {
     pub interrupts: Vec<InterruptView>,
     /// Whether it has finished, and waits for its siblings.
     pub finished: bool,
-    /// What it wrote, by field, once it has finished.
+    /// What it wrote, by field, once it has finished. Of several writes to one field, a list of them in order.
     pub result: Option<BTreeMap<String, serde_json::Value>>,
     /// Why it failed when it was last run, if it has not finished: kind, message and causes.
     pub error: Option<serde_json::Value>,
@@ -119,17 +130,10 @@ impl CheckpointView {
         let field = |id| loaded.schema.field(id).name.clone();
         let mut writes: BTreeMap<String, Vec<serde_json::Value>> = BTreeMap::new();
         for task in &checkpoint.tasks {
-            let wrote: serde_json::Map<_, _> = task
-                .writes
-                .iter()
-                .map(|write| (field(write.field), written(write, &loaded.schema)))
-                .collect();
+            let wrote = by_field(&task.writes, &loaded.schema);
+            let wrote = wrote.into_iter().collect::<serde_json::Map<_, _>>();
             writes.entry(task.node.to_string()).or_default().push(wrote.into());
         }
-        let writes = writes.into_iter().map(|(node, mut wrote)| match wrote.len() {
-            1 => (node, wrote.swap_remove(0)),
-            _ => (node, wrote.into()),
-        });
         let source = match checkpoint.source {
             Source::Input => "input",
             Source::Loop => "loop",
@@ -139,7 +143,7 @@ impl CheckpointView {
         let tasks = checkpoint.frontier.tasks.iter().filter(|next| !next.node.is_end()).map(|next| {
             let id = next.id(checkpoint.id, checkpoint.step);
             let open = loaded.asks.iter().filter(|ask| ask.task == id && ask.answer.is_none());
-            let result = loaded.results.iter().find(|result| result.task == id && result.targets.is_some());
+            let result = loaded.results.iter().find(|result| result.task == id && result.is_finished());
             let failure = loaded.failures.iter().find(|failure| failure.task == id);
             TaskView {
                 id: id.to_string(),
@@ -153,13 +157,7 @@ impl CheckpointView {
                 error: failure
                     .filter(|_| result.is_none())
                     .map(|failure| serde_json::to_value(&failure.error).expect("a report has a JSON form")),
-                result: result.map(|result| {
-                    result
-                        .writes
-                        .iter()
-                        .map(|write| (field(write.field), written(write, &loaded.schema)))
-                        .collect()
-                }),
+                result: result.map(|result| by_field(&result.writes, &loaded.schema)),
             }
         });
         Self {
@@ -177,14 +175,36 @@ impl CheckpointView {
                 source: source.to_string(),
                 step: checkpoint.step,
                 run_id: checkpoint.run.to_string(),
-                writes: writes.collect(),
-                user: checkpoint.metadata.iter().map(|(name, entry)| (name.clone(), value(entry))).collect(),
+                writes: one_or_list(writes),
+                user: checkpoint
+                    .metadata
+                    .iter()
+                    .map(|(name, entry)| (MetadataView::user_name(name), value(entry)))
+                    .collect(),
             },
             created_at: rfc3339(checkpoint.id),
             parent_config: checkpoint.parent.map(config),
             tasks: tasks.collect(),
         }
     }
+}
+
+/// What one task wrote, by field.
+fn by_field(writes: &[LoggedWrite], schema: &Schema) -> BTreeMap<String, serde_json::Value> {
+    let mut fields: BTreeMap<String, Vec<serde_json::Value>> = BTreeMap::new();
+    for write in writes {
+        fields.entry(schema.field(write.field).name.clone()).or_default().push(written(write, schema));
+    }
+    one_or_list(fields)
+}
+
+/// One value as it is, several as a list.
+fn one_or_list(all: BTreeMap<String, Vec<serde_json::Value>>) -> BTreeMap<String, serde_json::Value> {
+    let one_or_list = |mut values: Vec<serde_json::Value>| match values.len() {
+        1 => values.swap_remove(0),
+        _ => values.into(),
+    };
+    all.into_iter().map(|(name, values)| (name, one_or_list(values))).collect()
 }
 
 fn written(write: &LoggedWrite, schema: &Schema) -> serde_json::Value {

@@ -89,8 +89,7 @@ impl Rebuild<'_> {
                     emissions(at, emitted, moment, &mut all);
                 }
                 let route = result.route.as_ref().map(|route| route.case.clone());
-                // Without targets its routing failed, and the task is not finished.
-                if result.targets.is_some() {
+                if result.is_finished() {
                     self.finished(at, &result.writes, &head.schema, route, moment, &mut all);
                 }
             }

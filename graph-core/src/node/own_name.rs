@@ -1,0 +1,42 @@
+//! Names of a node's asks and effects, told apart from those of its error handler: both belong to one task.
+
+use alloc::borrow::Cow;
+use alloc::format;
+
+/// What asks and effects of an error handler begin with.
+pub(crate) const HANDLER: &str = "on_error/";
+
+/// What stands before a name of the node itself that begins like a handler's, or like one that this stands before.
+const OWN: char = '~';
+
+/// The name under which an ask or an effect of a node is stored; `is_stored` says of a name whether the task has it.
+pub(super) fn own_name(text: &str, is_stored: impl Fn(&str) -> bool) -> Cow<'_, str> {
+    if !text.trim_start_matches(OWN).starts_with(HANDLER) {
+        return Cow::Borrowed(text);
+    }
+    let own = format!("{OWN}{text}");
+    // Earlier versions stored it as it is.
+    if text.starts_with(HANDLER) && is_stored(text) && !is_stored(&own) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_names_are_stored_as_one_and_none_as_a_handlers() {
+        let nothing = |_: &str| false;
+        let names = ["pay", "~pay", "on_error/pay", "~on_error/pay", "~~on_error/pay"];
+        let stored = names.map(|name| own_name(name, nothing));
+        assert_eq!(stored, ["pay", "~pay", "~on_error/pay", "~~on_error/pay", "~~~on_error/pay"]);
+    }
+
+    #[test]
+    fn a_record_of_an_earlier_version_is_found() {
+        assert_eq!(own_name("on_error/pay", |name| name == "on_error/pay"), "on_error/pay");
+        assert_eq!(own_name("on_error/pay", |_| true), "~on_error/pay", "the newer one counts");
+    }
+}
