@@ -27,6 +27,7 @@ mod history;
 mod interrupts;
 mod limits;
 mod merging;
+mod on_change;
 mod ordering;
 mod past_events;
 mod questions;

@@ -141,7 +141,12 @@ async fn an_older_state_is_migrated() -> super::Result {
     let saver = std::sync::Arc::new(MemorySaver::new());
     let update = InvoiceV1::update().customer("Ada").total(12.5);
     invoices::<InvoiceV1>(saver.clone())?.thread("t").run(update).await?.finished()?;
-    let invoice = invoices::<Invoice>(saver)?.thread("t").head().await?.into_state();
+    let invoices = invoices::<Invoice>(saver)?;
+
+    let check = invoices.check_threads().await?;
+    assert!(check.is_ok(), "{check}");
+
+    let invoice = invoices.thread("t").head().await?.into_state();
     assert_eq!((invoice.customer.as_deref(), invoice.cents), (Some("Ada"), 1250));
     Ok(())
 }

@@ -51,6 +51,10 @@ pub(super) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result
         None => return Err(ThreadError::NoCheckpointer.into()),
     };
     if let Verb::Answer(answers) = verb {
+        // Before the answer is stored, which is used once.
+        if let Some(loaded) = &loaded {
+            runtime.check_change(thread, &loaded.checkpoint, false)?;
+        }
         loaded = Some(answer(&runtime, thread, loaded, answers).await?);
     }
     perform(runtime, order, Beginning { run, log, loaded, delta: None, around: None }).await
@@ -78,6 +82,9 @@ pub(super) async fn perform(
     let (mut driver, verb) = driver(&runtime, order, run, log, around)?;
     let thread = driver.cell.thread.clone();
     driver.delta = delta;
+    if let Some(loaded) = &loaded {
+        runtime.check_change(&thread, &loaded.checkpoint, matches!(verb, Verb::Input { .. }))?;
+    }
     let begin = match (verb, loaded) {
         (Verb::Input { whole: true, .. }, Some(_)) => return Err(RunError::NotANewThread { thread }),
         (Verb::Input { update, .. }, loaded) => {
@@ -121,6 +128,7 @@ pub(super) fn driver(
         drain: stops.drain.clone(),
         metadata: metadata.clone(),
         kept_bytes,
+        on_change: runtime.on_change,
         stopped: Stopped::default(),
     };
     let recorder = Recorder::of(runtime, log.as_ref(), kept_bytes);

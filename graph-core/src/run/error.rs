@@ -8,6 +8,7 @@ use std::vec::Vec;
 
 use alloc::string::{String, ToString};
 
+use super::change::{Changed, OnChange};
 use crate::checkpoint::{Loaded, StoreError};
 use crate::engine::restore::RestoreError;
 use crate::error::{ErrorReport, NodeError};
@@ -81,6 +82,23 @@ pub enum RunError {
     NotANewThread {
         /// The thread.
         thread: ThreadId,
+    },
+    /// The thread was written last under another state or another graph, and the policy of the graph,
+    /// [`on_change`](super::Graph::on_change), does not let it go on.
+    #[error("checkpoint {checkpoint} of thread {thread} was written under another {changed}, and the graph's policy is \
+         {policy:?}: {}", match policy {
+            OnChange::Pin => "finish it with the program that began it, or give the thread a new input",
+            _ => "run it with the program that wrote it",
+        })]
+    Changed {
+        /// The thread.
+        thread: ThreadId,
+        /// Its latest checkpoint.
+        checkpoint: CheckpointId,
+        /// What differs.
+        changed: Changed,
+        /// The graph's policy.
+        policy: OnChange,
     },
     /// The thread is a subgraph's: it runs when the thread above it does.
     #[error("thread {thread:?} belongs to a subgraph; run the thread above it")]

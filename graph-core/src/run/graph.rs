@@ -12,6 +12,7 @@ use alloc::string::{String, ToString};
 use tokio::sync::OnceCell;
 
 use super::ambient::{Ambient, System};
+use super::change::OnChange;
 use super::event::Observer;
 use super::outcome::Interrupt;
 use super::recorder::EMITTED_BYTES;
@@ -49,6 +50,7 @@ pub(super) struct Runtime {
     /// Whether that is a store of the user's.
     pub(super) cache_is_given: bool,
     pub(super) limits: Limits,
+    pub(super) on_change: OnChange,
     pub(super) step_timeout: Option<Duration>,
     /// How many bytes are kept of what nodes emit in a superstep; `None` where nothing is kept.
     pub(super) kept_bytes: Option<usize>,
@@ -77,6 +79,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             cache: caches.then(|| Store::new(MemoryStore::new())),
             cache_is_given: false,
             limits: Limits::default(),
+            on_change: OnChange::default(),
             step_timeout: None,
             kept_bytes: None,
             breakpoints: program.breakpoints(),
@@ -161,6 +164,13 @@ impl<S: State, C> Graph<S, C> {
     #[must_use]
     pub fn step_timeout(self, timeout: Duration) -> Self {
         self.with(|runtime| runtime.step_timeout = Some(timeout))
+    }
+
+    /// Says what may run on threads whose latest checkpoint was written under another state or another graph;
+    /// [`OnChange::Upgrade`] by default. For subgraphs counts what the graph around them says.
+    #[must_use]
+    pub fn on_change(self, policy: OnChange) -> Self {
+        self.with(|runtime| runtime.on_change = policy)
     }
 
     /// Lets `observer` watch every run. Without an observer no event is built.

@@ -24,6 +24,8 @@ mod attempt;
 mod begin;
 mod breakpoints;
 mod cached;
+mod change;
+mod check_threads;
 mod commit;
 mod described;
 mod driver;
@@ -58,6 +60,8 @@ mod trace;
 mod view;
 
 pub use ambient::{Ambient, System};
+pub use change::{Changed, OnChange};
+pub use check_threads::{CheckedThread, ThreadCheck};
 pub use error::{NodeFailure, RunError, ThreadError};
 pub use event::{EventKind, NamedWrite, Observer, PathSegment, RunEvent};
 pub use flow::{Cx, Flow, FlowRequest, FlowRun, FlowState, FlowStream, FlowThread, flow};

@@ -6,6 +6,7 @@ use std::vec::Vec;
 use alloc::string::ToString;
 
 use super::begin::state_of;
+use super::change::Changed;
 use super::error::ThreadError;
 use super::field_map::FieldMap;
 use super::graph::Runtime;
@@ -32,6 +33,8 @@ pub struct ThreadState<S> {
     pub values: S,
     /// The nodes whose tasks are still to be finished, in merge order.
     pub next: Vec<NodeName>,
+    /// In what the program that wrote the checkpoint was another one; `None` where it was this one.
+    pub changed: Option<Changed>,
     /// Every task of the superstep that is next, in merge order.
     pub tasks: Vec<TaskState>,
 }
@@ -116,6 +119,7 @@ pub(super) fn state<S: State>(runtime: &Runtime, loaded: &Loaded) -> Result<Thre
     Ok(ThreadState {
         checkpoint: loaded.checkpoint.id,
         step: loaded.checkpoint.step,
+        changed: Changed::since(&loaded.checkpoint, program),
         values: typed(values),
         next: tasks.iter().filter(|task| !task.is_finished()).map(|task| task.node.clone()).collect(),
         tasks,

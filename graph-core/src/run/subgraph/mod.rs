@@ -31,6 +31,7 @@ pub use self::lens::Lens;
 pub use self::levels::SubgraphView;
 use self::nested::Nested;
 use super::ambient::Ambient;
+use super::change::OnChange;
 use super::event::EventLog;
 use super::graph::{Graph, Runtime};
 use super::outcome::Status;
@@ -47,6 +48,8 @@ pub(super) struct Surroundings {
     pub(super) metadata: BTreeMap<String, Json>,
     /// How many bytes of what nodes emit in a superstep are kept.
     pub(super) kept_bytes: Option<usize>,
+    /// What may run on threads that another program wrote last.
+    pub(super) on_change: OnChange,
     /// How subgraphs stopped that wait for nothing but a resume.
     pub(super) stopped: Stopped,
 }

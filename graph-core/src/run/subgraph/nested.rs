@@ -144,6 +144,7 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
         runtime.saver = run.saver.clone();
         runtime.ambient = Arc::clone(&around.ambient);
         runtime.observers = Vec::new();
+        runtime.on_change = around.on_change;
         runtime.store = runtime.store.or_else(|| run.store.clone());
         if !runtime.cache_is_given {
             runtime.cache = run.cache.clone().or(runtime.cache);
