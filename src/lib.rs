@@ -46,6 +46,7 @@
 //! | [`node`], [`route`] | functions of extractors as nodes; decisions |
 //! | [`graph`] | wiring, its checks, drawings |
 //! | [`run`] | threads, runs, history, events, traces; [`flow`] for plain async code |
+//! | [`lock`] | a lock file of states and graphs, for a test that notices changes |
 //! | [`checkpoint`] | what is stored; the savers |
 //! | [`store`] | values that outlive threads |
 //! | `nodes` | messages, models, tools, prebuilt nodes and graphs (feature `nodes`, on by default) |
@@ -54,7 +55,7 @@
 
 #![forbid(unsafe_code)]
 
-pub use superstep_core::{engine, error, graph, id, node, reducer, route, run, state};
+pub use superstep_core::{engine, error, graph, id, lock, node, reducer, route, run, state};
 
 pub use superstep_core::run::flow;
 

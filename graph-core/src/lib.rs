@@ -18,6 +18,8 @@ pub mod engine;
 pub mod error;
 pub mod graph;
 pub mod id;
+#[cfg(feature = "tokio")]
+pub mod lock;
 pub mod node;
 pub mod reducer;
 pub mod route;

@@ -146,6 +146,11 @@ async fn an_older_state_is_migrated() -> super::Result {
     let check = invoices.check_threads().await?;
     assert!(check.is_ok(), "{check}");
 
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("superstep.lock");
+    superstep::lock::write(&path, &[&invoices])?;
+    superstep::lock::check(path, &[&invoices])?;
+
     let invoice = invoices.thread("t").head().await?.into_state();
     assert_eq!((invoice.customer.as_deref(), invoice.cents), (Some("Ada"), 1250));
     Ok(())

@@ -218,6 +218,11 @@ impl<S: State, C> Graph<S, C> {
         self.runtime.program.topology.nodes().map(|(_, name)| name)
     }
 
+    /// Its program and those of its subgraphs, at all levels.
+    pub(crate) fn programs(&self) -> Vec<&Program> {
+        self.runtime.programs()
+    }
+
     pub(super) fn initial(&self) -> &dyn ErasedState {
         &*self.runtime.program.initial
     }
@@ -317,14 +322,23 @@ impl Runtime {
     pub(super) async fn register(&self) -> Result<(), StoreError> {
         let Some(saver) = &self.saver else { return Ok(()) };
         let register = || async {
-            let mut programs = std::vec![&self.program];
-            while let Some(program) = programs.pop() {
+            for program in self.programs() {
                 saver.register(&program.description).await?;
-                programs.extend(program.nodes.iter().filter_map(|node| node.subgraph.as_ref()));
             }
             Ok(())
         };
         self.registered.get_or_try_init(register).await.map(drop)
+    }
+
+    /// The program and those of its subgraphs, at all levels.
+    fn programs(&self) -> Vec<&Program> {
+        let mut programs: Vec<&Program> = std::vec![&self.program];
+        let mut next = 0;
+        while let Some(program) = programs.get(next).copied() {
+            programs.extend(program.nodes.iter().filter_map(|node| node.subgraph.as_deref()));
+            next += 1;
+        }
+        programs
     }
 
     /// Reads a checkpoint of a thread, which must be one of this graph's: nothing runs on another one's.

@@ -1,0 +1,185 @@
+//! A lock file of what stored threads depend on, so that a change of it is reviewed.
+//!
+//! A test compares the graphs of a program with the file, and fails when a state's schema or a graph's nodes and wires
+//! changed. `SUPERSTEP_LOCK=update cargo test` writes the file anew; its difference is then part of the review.
+//!
+//! ```
+//! # extern crate superstep_core as superstep;
+//! # use superstep::graph::{END, START, StateGraph};
+//! # use superstep::state::State;
+//! # #[derive(State, Clone, Default)]
+//! # struct Essay { topic: String }
+//! # let path = std::env::temp_dir().join(format!("superstep-lock-{}.json", std::process::id()));
+//! let mut g = StateGraph::<Essay>::new("essay");
+//! let write = g.node("write", async || Essay::update().topic("Rust"));
+//! g.edge(START, write);
+//! g.edge(write, END);
+//! let essays = g.compile()?;
+//!
+//! # superstep::lock::write(&path, &[&essays])?;
+//! superstep::lock::check(&path, &[&essays])?;
+//! # std::fs::remove_file(&path)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod difference;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::string::String;
+use std::vec::Vec;
+
+use alloc::string::ToString;
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::Graph;
+use crate::state::{Schema, State};
+
+/// The environment variable that makes [`check`] write the file: `SUPERSTEP_LOCK=update`.
+pub const VARIABLE: &str = "SUPERSTEP_LOCK";
+
+/// A graph of any state and any context, for a lock file.
+pub trait Locked {
+    /// What the lock file keeps of it and of its subgraphs, by name.
+    fn locked(&self) -> BTreeMap<String, LockedGraph>;
+}
+
+/// What a lock file keeps of a graph.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LockedGraph {
+    /// The state.
+    pub schema: Schema,
+    /// The nodes and wires, as a checkpoint file keeps them.
+    pub topology: serde_json::Value,
+    /// The older versions of the state that migrations lead from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub migrates_from: Vec<u32>,
+}
+
+/// A lock file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Lock {
+    graphs: BTreeMap<String, LockedGraph>,
+}
+
+impl<S: State, C> Locked for Graph<S, C> {
+    fn locked(&self) -> BTreeMap<String, LockedGraph> {
+        let programs = self.programs();
+        let locked = programs.into_iter().map(|program| {
+            let topology = program.description.topology.decode().expect("a topology is a JSON object");
+            let locked = LockedGraph {
+                schema: program.schema.clone(),
+                topology,
+                migrates_from: program.initial.older_versions(),
+            };
+            (program.description.name.clone(), locked)
+        });
+        locked.collect()
+    }
+}
+
+/// Why a lock file does not fit. Its debug form is its text, so that a test that unwraps it is readable.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// There is no such file yet.
+    #[error("there is no lock file {}; write it with `{VARIABLE}=update cargo test`", .0.display())]
+    Missing(PathBuf),
+    /// What stored threads depend on has changed.
+    #[error(
+        "{} graphs differ from {}:\n{}\nIf this is meant, write the file anew with `{VARIABLE}=update cargo test`",
+        .differences.len(), path.display(), .differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    )]
+    Differs {
+        /// The file.
+        path: PathBuf,
+        /// What differs, by graph.
+        differences: Vec<GraphDifference>,
+    },
+    /// The file is not a lock file.
+    #[error("{} is not a lock file: {reason}", path.display())]
+    NotALock {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl fmt::Debug for LockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// How a graph differs from the lock file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphDifference {
+    /// The graph.
+    pub graph: String,
+    /// A line for each change, which says what it is to threads that are stored.
+    pub changes: Vec<String>,
+    /// Whether threads that are stored load and go on as far as can be told without them.
+    pub loads: bool,
+}
+
+impl fmt::Display for GraphDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "graph {:?}:", self.graph)?;
+        for change in &self.changes {
+            write!(f, "\n  {change}")?;
+        }
+        f.write_str(match self.loads {
+            true => "\n  old threads load",
+            false => "\n  old threads may not load, or not go on: try them with `check_threads`",
+        })
+    }
+}
+
+/// Compares graphs with the lock file at `path`. With `SUPERSTEP_LOCK=update` in the environment it writes the file
+/// instead.
+///
+/// # Errors
+/// When the file does not exist, differs, or cannot be read or written.
+pub fn check(path: impl AsRef<Path>, graphs: &[&dyn Locked]) -> Result<(), LockError> {
+    let path = path.as_ref();
+    if std::env::var_os(VARIABLE).is_some_and(|value| value == "update") {
+        return write(path, graphs);
+    }
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(LockError::Missing(path.into())),
+        Err(source) => return Err(LockError::Io { path: path.into(), source }),
+    };
+    let lock: Lock = serde_json::from_str(&text)
+        .map_err(|error| LockError::NotALock { path: path.into(), reason: error.to_string() })?;
+    let differences = difference::all(&lock.graphs, &all(graphs));
+    if differences.is_empty() { Ok(()) } else { Err(LockError::Differs { path: path.into(), differences }) }
+}
+
+/// Writes the lock file of graphs: JSON, the graphs by name.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write(path: impl AsRef<Path>, graphs: &[&dyn Locked]) -> Result<(), LockError> {
+    let path = path.as_ref();
+    let lock = Lock { graphs: all(graphs) };
+    let mut text = serde_json::to_string_pretty(&lock).expect("a description of plain data has a JSON form");
+    text.push('\n');
+    std::fs::write(path, text).map_err(|source| LockError::Io { path: path.into(), source })
+}
+
+fn all(graphs: &[&dyn Locked]) -> BTreeMap<String, LockedGraph> {
+    graphs.iter().flat_map(|graph| graph.locked()).collect()
+}
