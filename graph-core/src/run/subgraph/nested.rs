@@ -246,8 +246,8 @@ async fn answered(
             return Ok(head);
         }
         match saver.answer(thread, answers).await {
-            // Another run that goes on with the thread may have passed some of them on.
-            Ok(()) | Err(StoreError::AlreadyAnswered(_)) => {}
+            // Another run that goes on with the thread may have passed some of them on, and gone on with them.
+            Ok(()) | Err(StoreError::AlreadyAnswered(_) | StoreError::NoInterrupt { .. }) => {}
             Err(error) => return Err(error.into()),
         }
         head = runtime.load(thread, At::Head).await?.ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
