@@ -190,6 +190,12 @@ pub enum EffectError {
         /// The effect.
         effect: String,
     },
+    /// The run is replayed, and the recording has no outcome of it that could be returned.
+    #[error("the recording has no outcome of effect `{effect}` to replay")]
+    NotRecorded {
+        /// The effect.
+        effect: String,
+    },
     /// Its value cannot be stored.
     #[error("the value of effect `{effect}` cannot be recorded: {reason}")]
     Unencodable {

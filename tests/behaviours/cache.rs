@@ -214,7 +214,7 @@ async fn m11_a_copy_uses_what_a_node_with_a_cache_returned() {
             let graph = g.compile().expect("sound").with_context(stage.clone()).shared_checkpointer(saver);
             let thread = graph.thread("t");
             thread.run(Log::update()).await.map(drop).expect("it runs");
-            thread.before_named("node").await.expect("it ran").copy().await.expect("nobody else writes");
+            thread.before_named("node").await.expect("it ran").branch().await.expect("nobody else writes");
             assert_eq!(thread.resume().await.expect("it runs").state.said, ["done"]);
             assert_eq!(stage.calls.of("t"), calls);
         })

@@ -68,7 +68,7 @@ async fn forks_of_a_deleted_thread_keep_the_past_that_they_share() {
         assert_eq!(length(&fork).await, shared + 2);
         let before = fork.before_named("a").await.expect("that is shared");
         assert_eq!(before.state().v, ["in"]);
-        before.copy().await.expect("nobody else writes");
+        before.branch().await.expect("nobody else writes");
         assert_eq!(fork.resume().await.expect("no node fails").state.v, ["in", "a", "b", "c"]);
     })
     .await;

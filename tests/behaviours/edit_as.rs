@@ -184,7 +184,7 @@ async fn f07_an_input_is_stored_without_running_it() {
         assert_eq!(resumed(&thread).await, "in a b c");
         // And a checkpoint is copied as it is, beside the original.
         let before = thread.before_named("b").await.expect("it ran");
-        let copy = thread.at(before.copy().await.expect("nobody else writes")).await.expect("it is there");
+        let copy = thread.at(before.branch().await.expect("nobody else writes")).await.expect("it is there");
         assert_eq!((copy.source(), copy.next()), (Source::Fork, vec!["b".into()]));
         assert_eq!(copy.loaded().checkpoint.parent, before.loaded().checkpoint.parent);
     })

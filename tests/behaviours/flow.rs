@@ -393,7 +393,7 @@ async fn m11_a_copy_runs_the_effects_of_what_had_finished_again() {
         let graph = thread.as_thread();
         let history = graph.history().unwrap().collect().await.unwrap();
         let before = history.iter().find(|line| !line.next.is_empty()).unwrap();
-        graph.at(before.id).await.unwrap().copy().await.unwrap();
+        graph.at(before.id).await.unwrap().branch().await.unwrap();
         assert_eq!(thread.resume().await.unwrap().finished().unwrap(), 1);
         assert_eq!(calls.of("t"), 2);
         let history = graph.history().unwrap().collect().await.unwrap();

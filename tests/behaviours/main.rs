@@ -31,6 +31,7 @@ mod on_change;
 mod ordering;
 mod past_events;
 mod questions;
+mod replay;
 mod retrieval;
 mod runtime_values;
 mod secrets;

@@ -449,7 +449,7 @@ async fn b62_a_copy_from_before_a_node_with_two_questions_asks_the_first_again()
         open(thread.run(Log::update()).await);
         let second = open(thread.answer("A").await);
         assert_eq!(end(thread.answer_to(second[0].id, "B").await), "AB");
-        thread.before_named("a").await.expect("it ran").copy().await.expect("nobody else writes");
+        thread.before_named("a").await.expect("it ran").branch().await.expect("nobody else writes");
         assert_eq!(asked(&open(thread.resume().await)), ["1"]);
         assert_eq!(asked(&open(thread.answer("C").await)), ["2"]);
         assert_eq!(end(thread.answer("D").await), "CD");

@@ -49,9 +49,14 @@ async fn a_node_is_played() -> super::Result {
     }
     assert_eq!((now.next.len(), now.tasks[0].interrupts.len()), (1, 1));
 
-    thread.before(write).await?.copy().await?;
+    thread.before(write).await?.branch().await?;
     let asked = thread.resume().await?.interrupted()?;
     assert_eq!(asked[0].question::<String>()?, "Rust: Rust begins, Rust ends");
+    let asked = thread.before(write).await?.rerun().await?.interrupted()?;
+    assert_eq!(asked.len(), 1);
+    let replay = thread.replay().await?.agrees()?;
+    println!("{} supersteps came out as they are recorded", replay.supersteps);
+    assert_eq!(replay.supersteps, 2);
     thread.discard_pending().await?;
     assert!(thread.state().await?.is_finished());
     Ok(())

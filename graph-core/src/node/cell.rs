@@ -1,5 +1,7 @@
 //! What a task's extractors share with the driver that polls the task.
 
+mod replayed;
+
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -13,6 +15,7 @@ use core::time::Duration;
 
 use spin::Mutex;
 
+pub(crate) use self::replayed::{Note, Tape};
 use super::ambient::Ambient;
 use super::own_name::{HANDLER, own_name};
 use super::policy::{OnMismatch, OnUnknown};
@@ -49,6 +52,8 @@ pub(crate) struct RunCell {
     pub(crate) metadata: BTreeMap<String, Json>,
     /// The attempt that runs this, a subgraph.
     pub(crate) around: Option<Around>,
+    /// Where it is noted what does not agree with the recording, in a replay.
+    pub(crate) tape: Option<Arc<Tape>>,
     pub(crate) revoked: Revoked,
 }
 
@@ -466,22 +471,6 @@ impl TaskCell {
             ("", 0) => Arc::from(name.as_str()),
             _ => alloc::format!("{name}[{key}]#{occurrence}").into(),
         }
-    }
-
-    /// An effect that an earlier run did, and that the code of the attempt that has just finished never came to.
-    #[inline]
-    pub(crate) fn gone_effect(&self) -> Option<String> {
-        if !self.facts.is_resumed || self.facts.on_mismatch == OnMismatch::RunAgain {
-            return None;
-        }
-        let live = self.live.lock();
-        let live = live.as_ref()?;
-        let is_ours = |name: &&String| {
-            // The node's effects are none of its handler's, and an effect that is recorded starts none of its own.
-            name.starts_with(HANDLER) == live.failure.is_some() && !name.contains(INSIDE)
-        };
-        let started = |name: &String| live.started.iter().any(|(started, _)| started == name);
-        live.promised.iter().filter(is_ours).find(|name| !started(name)).cloned()
     }
 }
 

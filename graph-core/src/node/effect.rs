@@ -50,7 +50,7 @@ impl Effects {
         F: FnOnce() -> Fut,
         Fut: Future<Output = Result<T, E>>,
         T: Serialize + DeserializeOwned,
-        E: Display,
+        E: Display + 'static,
     {
         self.effect(name).run(|_| effect()).await
     }
@@ -64,7 +64,7 @@ impl Effects {
         F: FnOnce() -> Fut,
         Fut: Future<Output = Result<T, E>>,
         T: Serialize + DeserializeOwned,
-        E: Display,
+        E: Display + 'static,
     {
         self.effect(name).key(key).run(|_| effect()).await
     }
@@ -151,6 +151,7 @@ impl Effects {
         {
             return Ok(value);
         }
+        self.cell.refuse_live(&flight.id)?;
         let value = draw(&*self.cell.run.ambient);
         let outcome = Some(EffectOutcome::Ok(encode(name, &value)?));
         let record = EffectRecord { outcome, ..flight.record(known.as_ref()) };

@@ -16,6 +16,7 @@ use super::effect::{Effects, encode, journal};
 use super::effect_question::{EFFECT_ARGUMENT, EffectAnswer, EffectQuestion};
 use super::in_flight::{self, Taken};
 use super::policy::OnUnknown;
+use super::recorded_error;
 use crate::checkpoint::{At, EffectId, EffectOutcome, EffectRecord, StoreError};
 use crate::error::{EffectError, NodeError, NodeErrorKind};
 use crate::id::IdempotencyKey;
@@ -72,13 +73,15 @@ impl<'f> Effect<'f> {
     /// attempt and after every resume.
     ///
     /// # Errors
-    /// The effect's own. An effect that failed runs again when the node does.
+    /// The effect's own. An effect that failed runs again when the node does. In a replay it fails again, with the
+    /// recorded text, where the error's type is one that is its text: `String`, `BoxError`, `std::io::Error` and the
+    /// like.
     pub async fn run<T, E, F, Fut>(self, effect: F) -> Result<T, E>
     where
         F: FnOnce(IdempotencyKey) -> Fut,
         Fut: Future<Output = Result<T, E>>,
         T: Serialize + DeserializeOwned,
-        E: Display,
+        E: Display + 'static,
     {
         type Nothing<T, E> = fn(IdempotencyKey) -> Ready<Result<Option<T>, E>>;
         self.perform(None::<Nothing<T, E>>, effect).await
@@ -91,10 +94,16 @@ impl<'f> Effect<'f> {
         F: FnOnce(IdempotencyKey) -> Fut,
         Fut: Future<Output = Result<T, E>>,
         T: Serialize + DeserializeOwned,
-        E: Display,
+        E: Display + 'static,
     {
         let (flight, mut started) = match self.look_up(reconcile.is_some()).await {
             Ok(Found::Recorded(value)) => return Ok(value),
+            Ok(Found::Failed { flight, text }) => {
+                return match recorded_error::again(&text) {
+                    Some(error) => Err(error),
+                    None => self.fx.fail(self.fx.cell.refuse_error(&flight.id)).await,
+                };
+            }
             Ok(Found::New { flight, started }) => (flight, started),
             Ok(Found::Unknown { flight, started }) => {
                 let reconcile = reconcile.expect("only with a way to find out");
@@ -166,6 +175,7 @@ impl<'f> Effect<'f> {
         }
         let (mut flight, known) = Flight::start(fx, name, key)?;
         let Some(known) = flight.take_off(known).await? else {
+            fx.cell.refuse_live(&flight.id)?;
             return Ok(Found::New { flight, started: None });
         };
         let unknown = || EffectError::Unknown { effect: (*name).to_string() };
@@ -173,8 +183,14 @@ impl<'f> Effect<'f> {
         match &known.outcome {
             Some(EffectOutcome::Ok(value)) => match fx.decode(name, value)? {
                 Some(value) => Ok(Found::Recorded(value)),
-                None => Ok(Found::New { flight, started: Some(known) }),
+                None => {
+                    fx.cell.refuse_live(&flight.id)?;
+                    Ok(Found::New { flight, started: Some(known) })
+                }
             },
+            Some(EffectOutcome::Err(text)) if fx.cell.run.tape.is_some() => {
+                Ok(Found::Failed { flight, text: text.clone() })
+            }
             Some(EffectOutcome::Err(_)) => Ok(Found::New { flight, started: Some(known) }),
             None if reconciles => Ok(Found::Unknown { flight, started: known }),
             None => match on_unknown {
@@ -245,7 +261,7 @@ impl<R> Reconciled<'_, R> {
         F: FnOnce(IdempotencyKey) -> Fut,
         Fut: Future<Output = Result<T, E>>,
         T: Serialize + DeserializeOwned,
-        E: Display,
+        E: Display + 'static,
     {
         self.effect.perform(Some(self.reconcile), effect).await
     }
@@ -255,6 +271,8 @@ impl<R> Reconciled<'_, R> {
 enum Found<T> {
     /// Its value.
     Recorded(T),
+    /// In a replay: the text of its error.
+    Failed { flight: Flight, text: String },
     /// It runs now.
     New { flight: Flight, started: Option<EffectRecord> },
     /// It was started and has no end, and there is a way to find out.
@@ -300,7 +318,10 @@ impl Flight {
         let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.facts.base) else {
             return Ok(known);
         };
-        if known.as_ref().is_some_and(|known| matches!(known.outcome, Some(EffectOutcome::Ok(_)))) {
+        let is_known =
+            known.as_ref().is_some_and(|known| matches!(known.outcome, Some(EffectOutcome::Ok(_))));
+        // In a replay nothing takes off.
+        if is_known || self.cell.run.tape.is_some() {
             return Ok(known);
         }
         // An effect without an outcome may have been in flight when this run looked, and ended since.

@@ -27,6 +27,7 @@ mod json;
 mod outcome;
 mod own_name;
 mod policy;
+mod recorded_error;
 mod revoked;
 mod snapshot;
 mod store;
@@ -104,7 +105,7 @@ pub use superstep_macros::FromRef;
 pub use superstep_macros::node;
 
 pub(crate) use cache::CachePolicy;
-pub(crate) use cell::{Around, CustomSink, RunCell, TaskCell, TaskFacts};
+pub(crate) use cell::{Around, CustomSink, Note, RunCell, Tape, TaskCell, TaskFacts};
 pub(crate) use describe::{InputDescription, effect_ask, short_type_name};
 pub(crate) use effect_question::EFFECT_ARGUMENT;
 pub(crate) use function::{Running, done};

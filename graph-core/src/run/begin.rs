@@ -20,7 +20,7 @@ use super::output::{Output, Record};
 use super::questions::answered_by_deadline;
 use super::recorder::{Recorder, restore_emitted};
 use super::redact;
-use super::request::{Answers, Order, Verb};
+use super::request::{Answers, Mode, Order, Verb};
 use super::slot::Slot;
 use super::spans::Span;
 use super::subgraph::{Delta, Stopped, Surroundings};
@@ -30,7 +30,7 @@ use crate::engine::{Begin, Machine, Restored};
 use crate::graph::{END, NodeId, Program, Targets, caught, each_item, to_node};
 use crate::id::{InterruptId, RunId, TaskId, ThreadId};
 use crate::node::{Around, CustomSink, Revoked, RunCell};
-use crate::state::{ErasedState, FieldId, Json, LoadError, LoggedWrite};
+use crate::state::{ErasedState, Json, LoadError, LoggedWrite};
 use crate::store::Store;
 
 /// Carries out a caller's order, from its first look at the thread to the end of the run.
@@ -40,6 +40,10 @@ pub(super) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result
         return Err(RunError::Subgraph { thread: thread.clone() });
     }
     runtime.register().await?;
+    if let Verb::Rerun(original) = verb {
+        super::edit::branch(&runtime, thread, original).await?;
+        *verb = Verb::Resume;
+    }
     let run = RunId(runtime.ambient.id());
     let observers: Vec<_> = runtime.observers.iter().cloned().chain(take(observers)).collect();
     let log = EventLog::new(run, Arc::clone(&runtime.ambient), observers, queue.take());
@@ -120,7 +124,7 @@ pub(super) fn driver(
     log: Option<Arc<EventLog>>,
     around: Option<Around>,
 ) -> Result<(Driver, Verb), ThreadError> {
-    let Order { verb, thread, limits, stops, breakpoints, metadata, kept_bytes, .. } = order;
+    let Order { verb, thread, limits, stops, breakpoints, metadata, kept_bytes, mode, .. } = order;
     let breakpoints = runtime.breakpoints(&breakpoints)?;
     let surroundings = Surroundings {
         ambient: Arc::clone(&runtime.ambient),
@@ -129,6 +133,7 @@ pub(super) fn driver(
         metadata: metadata.clone(),
         kept_bytes,
         on_change: runtime.on_change,
+        mode: mode.clone(),
         stopped: Stopped::default(),
     };
     let recorder = Recorder::of(runtime, log.as_ref(), kept_bytes);
@@ -148,9 +153,10 @@ pub(super) fn driver(
         kept: Mutex::default(),
         surroundings: Arc::new(surroundings),
         store: runtime.store.as_ref().map(told_by_run),
-        cache: runtime.cache.as_ref().map(told_by_run),
+        cache: runtime.cache.as_ref().filter(|_| matches!(mode, Mode::Live)).map(told_by_run),
         metadata,
         around,
+        tape: mode.tape(),
         revoked: Revoked::default(),
     };
     let state = Arc::clone(&runtime.program.initial);
@@ -166,8 +172,7 @@ impl Driver {
         let program = &self.runtime.program;
         let (state, older) = state_of(program, loaded)?;
         // Its value says that a field is lit, whoever wrote it: an edit or an input may lie in between.
-        let is_lit = |field: &FieldId| state.encode_field(*field) != program.initial.encode_field(*field);
-        self.lit = self.runtime.one_step_fields.iter().copied().filter(is_lit).collect();
+        self.lit = self.runtime.lit(&*state, self.runtime.one_step_fields.iter().copied());
         self.state = state;
         self.older = older;
         self.cell.kept.lock().clone_from(&loaded.checkpoint.frontier.kept);

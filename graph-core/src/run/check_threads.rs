@@ -11,7 +11,7 @@ use super::change::Changed;
 use super::error::{RunError, ThreadError};
 use super::field_map::FieldMap;
 use super::graph::{Graph, Runtime};
-use super::request::{Order, Stops, Verb};
+use super::request::{Mode, Order, Stops, Verb};
 use super::subgraph::below;
 use crate::checkpoint::{At, Loaded};
 use crate::engine::Limits;
@@ -145,6 +145,7 @@ fn restores(runtime: Arc<Runtime>, thread: &ThreadId, loaded: Loaded) -> Result<
         queue: None,
         metadata: BTreeMap::new(),
         kept_bytes: None,
+        mode: Mode::Live,
     };
     let (mut driver, _) = driver(&runtime, order, loaded.checkpoint.run, None, None)?;
     driver.restore(loaded).map(drop)

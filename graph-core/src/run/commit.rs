@@ -9,6 +9,7 @@ use std::vec::Vec;
 use super::driver::{AtBarrier, Driver};
 use super::error::RunError;
 use super::event::EventKind;
+use super::graph::Runtime;
 use super::output::Record;
 use super::slot::Slot;
 use crate::checkpoint::{Checkpoint, Commit, Committed, Frontier, Kept, Source, TaskRecord};
@@ -114,7 +115,8 @@ impl Driver {
             return Ok(Vec::new());
         }
         let dimmed = barrier::dim(state, &self.lit, &written);
-        self.lit = written;
+        // As a run that resumes here finds it: by its value, not by who wrote it.
+        self.lit = self.runtime.lit(&*self.state, written.into_iter());
         Ok(dimmed)
     }
 
@@ -237,6 +239,14 @@ impl Driver {
             second: self.merged_node(conflict.second),
             overwrites: conflict.overwrites,
         }
+    }
+}
+
+impl Runtime {
+    /// Those of the fields that are not as they begin: a field that lives for one superstep is then reset.
+    pub(super) fn lit(&self, state: &dyn ErasedState, fields: impl Iterator<Item = FieldId>) -> Vec<FieldId> {
+        let initial = &self.program.initial;
+        fields.filter(|field| state.encode_field(*field) != initial.encode_field(*field)).collect()
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) async fn discard(runtime: &Runtime, thread: &ThreadId) -> Result<Chec
 }
 
 /// Makes a copy of a checkpoint the head of its thread.
-pub(super) async fn copy(
+pub(super) async fn branch(
     runtime: &Runtime,
     thread: &ThreadId,
     original: &Checkpoint,

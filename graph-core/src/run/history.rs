@@ -1,5 +1,6 @@
 //! Looking back: a thread's checkpoints, and the states they hold.
 
+use std::boxed::Box;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use super::error::ThreadError;
 use super::graph::Runtime;
 use super::outcome::Interrupt;
 use super::past_events::PastEvents;
-use super::request::typed;
+use super::replay::ReplayRequest;
+use super::request::{RunRequest, Verb, typed};
 use super::state::{TaskState, tasks_of};
 use super::thread::Thread;
 use super::view::CheckpointView;
@@ -141,14 +143,50 @@ impl<S: State> Past<S> {
         self.runtime.past_events(&self.thread, At::Id(self.id()))
     }
 
-    /// Goes on from here on the same thread: makes a copy of this checkpoint, with the source `fork`, the thread's
-    /// latest. What came after it stays as it is, and is found by id. The copy begins without unfinished work:
-    /// what is next runs, and asks, anew.
+    /// Begins a branch here, on the same thread: a copy of this checkpoint, with the source `fork`, becomes the
+    /// thread's latest. What came after it stays as it is, and is found by id. The branch begins without unfinished
+    /// work: what is next runs, and asks, anew. [`rerun`](Self::rerun) begins one and runs it.
     ///
     /// # Errors
     /// When another run was faster, or the store fails.
-    pub async fn copy(&self) -> Result<CheckpointId, ThreadError> {
-        super::edit::copy(&self.runtime, &self.thread, &self.loaded.checkpoint).await
+    pub async fn branch(&self) -> Result<CheckpointId, ThreadError> {
+        super::edit::branch(&self.runtime, &self.thread, &self.loaded.checkpoint).await
+    }
+
+    /// Runs on from here once more, live: begins a [`branch`](Self::branch) and runs it to its end. All effects
+    /// happen again, all questions are asked again, and the node cache is neither read nor written; nothing that was
+    /// recorded on top of this checkpoint is used. Should the run be stopped, `thread.resume()` goes on with it.
+    ///
+    /// ```
+    /// # extern crate superstep_core as superstep;
+    /// # use serde::{Deserialize, Serialize};
+    /// # use superstep::checkpoint::MemorySaver;
+    /// # use superstep::graph::{END, START, StateGraph};
+    /// # use superstep::state::{State, Update};
+    /// # #[derive(State, Clone, Default, Serialize, Deserialize)]
+    /// # struct Essay { draft: String }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let mut g = StateGraph::<Essay>::new("essay");
+    /// # let write = g.node("write", || async { Essay::update().draft("…") });
+    /// # g.edge(START, write);
+    /// # g.edge(write, END);
+    /// # let essays = g.compile()?.checkpointer(MemorySaver::new());
+    /// let thread = essays.thread("rust");
+    /// thread.run(Essay::update()).await?.finished()?;
+    /// let again = thread.before(write).await?.rerun().await?.finished()?;
+    /// # assert_eq!(again.draft, "…");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn rerun(&self) -> RunRequest<S> {
+        let verb = Verb::Rerun(Box::new(self.loaded.checkpoint.clone()));
+        RunRequest::new(Arc::clone(&self.runtime), self.thread.clone(), verb)
+    }
+
+    /// Verifies the run that led here: see [`ReplayRequest`].
+    pub fn replay(&self) -> ReplayRequest {
+        ReplayRequest::new(Arc::clone(&self.runtime), self.thread.clone(), At::Id(self.id()))
     }
 
     /// Makes a new thread that begins here: it shares the past and copies nothing.

@@ -4,6 +4,8 @@
 //! Graph ─ thread(id) ─► Thread ─ run, resume, answer ─► RunRequest ─ .await ───► Run { status, state }
 //!                          │                                       └ .stream() ─► RunStream: events, then Run
 //!                          ├─ history, head, at, before ─► Past ─ fork ─► Thread
+//!                          │                              ├ rerun ─► RunRequest
+//!                          │                              └ replay ─► ReplayRequest ─► Replay
 //!                          ├─ events ─► PastEvents ─ follow(feed) ─► Followed
 //!                          └─ state, edit, edit_as, input, discard_pending
 //!
@@ -16,6 +18,7 @@
 //!               results  keeps, records or reports what a task ended with
 //!               commit   merges, logs and stores a superstep
 //!               recorder keeps what nodes emit, for the checkpoint
+//!               replay   runs recorded supersteps once more, and compares
 //!               subgraph runs a graph inside a task of another
 //! ```
 
@@ -45,6 +48,7 @@ mod play;
 mod questions;
 mod recorder;
 mod redact;
+mod replay;
 mod request;
 mod results;
 mod slot;
@@ -70,6 +74,7 @@ pub use history::{History, Past};
 pub use outcome::{Interrupt, Run, Status, Unfinished};
 pub use past_events::{EventPosition, Followed, PastEvent, PastEvents, ThreadEvent};
 pub use play::EditRequest;
+pub use replay::{Difference, Divergence, Replay, ReplayRequest, Unverified, WhyUnverified};
 pub use request::RunRequest;
 pub use state::{TaskOutput, TaskState, ThreadState};
 pub use stream::{Feed, Received, RunStream, Subscription, View, Views};

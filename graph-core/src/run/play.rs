@@ -18,7 +18,7 @@ use super::error::{NodeFailure, RunError, ThreadError};
 use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::output::{Output, Record};
-use super::request::{Order, Stops, Verb};
+use super::request::{Mode, Order, Stops, Verb};
 use super::slot::Slot;
 use crate::checkpoint::{At, Carried, Cause, Checkpoint, Loaded, NextTask, TaskRecord, TaskResult};
 use crate::engine::{Arrivals, Begin, Command, Ending, Event, Limits, PlannedTask, Restored};
@@ -144,6 +144,7 @@ async fn play(runtime: Arc<Runtime>, thread: ThreadId, plays: Plays) -> Result<C
     let loaded = runtime.load(&thread, At::Head).await?;
     let order = Order {
         kept_bytes: None,
+        mode: Mode::Live,
         verb: Verb::Resume,
         thread: thread.clone(),
         limits: Limits::default(),

@@ -22,7 +22,9 @@ use super::event::Observer;
 use super::graph::Runtime;
 use super::outcome::Run;
 use super::recorder::EMITTED_BYTES;
+use super::replay::Recording;
 use super::stream::{EventQueue, Feed, RunStream, Views, Wants};
+use crate::checkpoint::Checkpoint;
 use crate::engine::Limits;
 use crate::graph::SelectNodes;
 use crate::id::{InterruptId, ThreadId};
@@ -60,6 +62,19 @@ pub(super) struct Order {
     pub(super) metadata: BTreeMap<String, Json>,
     /// How many bytes of what nodes emit in a superstep are kept with its checkpoint; `None` for no such thing.
     pub(super) kept_bytes: Option<usize>,
+    pub(super) mode: Mode,
+}
+
+/// What a run uses of what earlier ones have come to, beside the work on top of the checkpoint that it begins at.
+#[derive(Clone, Default)]
+pub(super) enum Mode {
+    /// What the node cache holds.
+    #[default]
+    Live,
+    /// Nothing: everything happens again.
+    Anew,
+    /// Everything that is recorded, and nothing else: nothing happens.
+    Replayed(Arc<Recording>),
 }
 
 /// How the caller may stop a run.
@@ -79,6 +94,8 @@ pub(super) enum Verb {
     Input { update: Box<dyn ErasedUpdate>, whole: bool },
     /// The unfinished work of the head.
     Resume,
+    /// A new branch from this checkpoint.
+    Rerun(Box<Checkpoint>),
     /// The same, with answers.
     Answer(Answers),
 }
@@ -98,7 +115,6 @@ impl<S: State> RunRequest<S> {
         let limits = runtime.limits;
         let stops = Stops { step_timeout: runtime.step_timeout, ..Stops::default() };
         let order = Order {
-            verb,
             thread,
             limits,
             stops,
@@ -107,6 +123,8 @@ impl<S: State> RunRequest<S> {
             queue: None,
             metadata: BTreeMap::new(),
             kept_bytes: runtime.kept_bytes,
+            mode: if matches!(verb, Verb::Rerun(_)) { Mode::Anew } else { Mode::Live },
+            verb,
         };
         Self { runtime, order, state: PhantomData }
     }

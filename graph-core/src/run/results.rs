@@ -18,6 +18,7 @@ use crate::checkpoint::{At, FailureRecord, Loaded, StoreError, TargetRecord, Tas
 use crate::engine::Event;
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, Targets};
+use crate::node::Note;
 use crate::state::CodecError;
 
 /// Something on its way to the saver, and whether it is what counts.
@@ -72,12 +73,19 @@ impl Driver {
             self.keep_failure(task, attempt, error, None);
             return Event::TaskFailed { task, retry: None };
         }
+        let tape = self.cell.tape.clone();
+        if tape.as_ref().is_some_and(|tape| tape.stops(task)) {
+            self.keep_failure(task, attempt, error, None);
+            return Event::TaskFailed { task, retry: None };
+        }
         let planned = self.machine.task(task).expect("a task of the running superstep ended");
         let node = self.runtime.program.node(planned.node);
         let retry = match node.policy.retries.iter().find(|retry| retry.covers(&error)) {
             Some(retry) => retry.next(attempt, &error, self.runtime.ambient.roll()),
             None => None,
         };
+        // Nobody waits for what is not there.
+        let retry = if tape.is_some() { retry.map(|_| Duration::ZERO) } else { retry };
         if retry.is_some() {
             self.keep_failure(task, attempt, error, retry);
             return Event::TaskFailed { task, retry };
@@ -130,6 +138,9 @@ impl Driver {
 
     fn keep_failure(&mut self, task: u32, attempt: u32, error: NodeError, retry: Option<Duration>) {
         self.tell_failure(task, attempt, &error, retry, false);
+        if let (Some(tape), None) = (&self.cell.tape, retry) {
+            tape.note(task, Note::Failed(error.report()));
+        }
         self.slots[task as usize].rare().error = Some((error, attempt));
     }
 

@@ -12,6 +12,7 @@ use super::graph::Runtime;
 use super::history::{History, Past};
 use super::past_events::PastEvents;
 use super::play::{EditRequest, Plays, played};
+use super::replay::ReplayRequest;
 use super::request::{Answers, RunRequest, Verb};
 use super::state::ThreadState;
 use crate::checkpoint::{At, Checkpointer, Summary};
@@ -138,6 +139,12 @@ impl<S: State> Thread<S> {
     /// When the graph has no checkpointer, or its store fails.
     pub async fn lineage(&self) -> Result<Vec<Summary>, ThreadError> {
         Ok(self.saver()?.lineage(&self.id).await?)
+    }
+
+    /// Verifies the run that is recorded on this thread's branch, up to its latest checkpoint: see
+    /// [`ReplayRequest`].
+    pub fn replay(&self) -> ReplayRequest {
+        ReplayRequest::new(Arc::clone(&self.runtime), self.id.clone(), At::Head)
     }
 
     /// The events of the past, oldest first, up to the thread as it stands: rebuilt from what is stored, whether or

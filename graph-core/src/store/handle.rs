@@ -13,6 +13,8 @@ use super::access::AccessError;
 use super::backend::{Entry, Put, StoreBackend};
 use super::namespace::Namespace;
 use super::search::Search;
+#[cfg(feature = "tokio")]
+use super::unwritten::Unwritten;
 use crate::state::Json;
 
 /// The store of a graph, as an argument of a node or on its own. See the [module](self::super) for when writes
@@ -90,6 +92,16 @@ impl Store {
     pub(crate) fn told_by(&self, clock: impl Clock) -> Self {
         let open = self.open.as_ref();
         Self { open: open.map(|open| Open { backend: Arc::clone(&open.backend), clock: Arc::new(clock) }) }
+    }
+
+    /// The same entries, of which no write is kept.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn unwritten(&self) -> Self {
+        let unwritten = |open: &Open| Open {
+            backend: Arc::new(Unwritten(Arc::clone(&open.backend))),
+            clock: Arc::clone(&open.clock),
+        };
+        Self { open: self.open.as_ref().map(unwritten) }
     }
 
     fn open(&self) -> Result<(&dyn StoreBackend, u64), AccessError> {

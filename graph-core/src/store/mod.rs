@@ -24,6 +24,8 @@ mod handle;
 mod memory;
 mod namespace;
 mod search;
+#[cfg(feature = "tokio")]
+mod unwritten;
 
 pub use access::AccessError;
 pub use backend::{Entry, Put, StoreBackend};

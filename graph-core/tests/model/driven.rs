@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::failing::{FAILURE, Failing};
 use crate::reference::{Ending, Told};
+use crate::replayed::Replayed;
 use crate::retold::Logs;
 use crate::spec::World;
 use crate::stage::{Shared, Stage, TOLD, Trouble};
@@ -60,6 +61,7 @@ pub(crate) struct Played {
     /// Whether the trouble came before the end.
     pub(crate) troubled: bool,
     pub(crate) logs: Logs,
+    pub(crate) replayed: Replayed,
 }
 
 impl Play {
@@ -77,7 +79,8 @@ impl Play {
             backstage.trouble = self.trouble.clone();
         }
         let saver: Arc<dyn Checkpointer> = Arc::new(Failing::new(stage.shared.clone()));
-        let graph = graph.clone().with_context(stage.clone()).shared_checkpointer(Arc::clone(&saver));
+        let (plain, store) = (graph, Arc::clone(&saver));
+        let graph = graph.clone().with_context(stage.clone()).shared_checkpointer(saver);
         let graph = graph.ambient(Counting::default()).max_concurrency(self.at_once);
         let live: Arc<Mutex<Vec<RunEvent>>> = Arc::default();
         let log = Arc::clone(&live);
@@ -129,7 +132,8 @@ impl Play {
         let rebuilt = thread.events().expect("there is a saver").collect().await.expect("it ran");
         let rebuilt = rebuilt.into_iter().map(|past| past.event).collect();
         let live = std::mem::take(&mut *live.lock().unwrap_or_else(PoisonError::into_inner));
-        Played { told, texts, ending, stage: stage.shared, troubled, logs: Logs { live, rebuilt } }
+        let replayed = Replayed::of(plain, store, TOP, &self.trouble).await;
+        Played { told, texts, ending, stage: stage.shared, troubled, logs: Logs { live, rebuilt }, replayed }
     }
 
     /// Runs on from where the thread is; `None` when the run was dropped.

@@ -5,7 +5,7 @@
 //! are retried. Whatever
 //! the order in which tasks finish, the checkpoints are the same to the byte. Wherever a run is stopped, and
 //! whichever call of the store fails, its thread goes on to the same end; what was recorded does not run again. And
-//! what the store tells of it afterwards is what was live.
+//! what the store tells of it afterwards is what was live, and a replay of it comes to the same bytes.
 #![cfg(feature = "tokio")]
 
 extern crate superstep_core as superstep;
@@ -14,6 +14,7 @@ mod driven;
 mod failing;
 mod graphs;
 mod reference;
+mod replayed;
 mod retold;
 mod spec;
 mod stage;
@@ -35,7 +36,7 @@ fn agrees(spec: &Spec, played: &Played) -> Result<(), TestCaseError> {
     let (told, ending) = tell(spec, LIMIT);
     prop_assert_eq!(&played.told, &told);
     prop_assert_eq!(&played.ending, &ending);
-    Ok(())
+    played.replayed.agrees().map_err(TestCaseError::fail)
 }
 
 /// How many random graphs are run: as many as `SUPERSTEP_GRAPHS` says, 2,000 without it.

@@ -149,6 +149,11 @@ impl Shared {
         self.lock().effects.values().any(|times| *times > 1)
     }
 
+    /// How many effects happened.
+    pub(crate) fn effects(&self) -> usize {
+        self.lock().effects.values().sum()
+    }
+
     pub(crate) fn executions(&self) -> usize {
         self.lock().executions
     }

@@ -75,7 +75,7 @@ impl<I> Cx<I> {
         F: FnOnce() -> Fut,
         Fut: Future<Output = Result<T, E>>,
         T: Serialize + DeserializeOwned,
-        E: Display,
+        E: Display + 'static,
     {
         self.effects.run(name, effect).await
     }
@@ -89,7 +89,7 @@ impl<I> Cx<I> {
         F: FnOnce() -> Fut,
         Fut: Future<Output = Result<T, E>>,
         T: Serialize + DeserializeOwned,
-        E: Display,
+        E: Display + 'static,
     {
         self.effects.run_keyed(name, key, effect).await
     }

@@ -30,6 +30,13 @@ pub struct SubgraphView {
     pub view: CheckpointView,
 }
 
+/// A subgraph on the way down, and where it is to go on.
+struct Level {
+    task: TaskId,
+    thread: ThreadId,
+    at: CheckpointId,
+}
+
 impl<S: State> Past<S> {
     /// The subgraphs of this checkpoint's next tasks and their subgraphs in turn, as far as they have begun,
     /// in merge order. With a checkpoint that was continued, these are the subgraphs as they ended.
@@ -60,6 +67,42 @@ impl<S: State> Past<S> {
         below: &ThreadId,
         at: CheckpointId,
     ) -> Result<Thread<S>, ThreadError> {
+        let way = self.way_to(below, at).await?;
+        let fork = self.fork(name).await?;
+        self.fork_levels(fork.id().clone(), way).await?;
+        Ok(fork)
+    }
+
+    /// Begins a [`branch`](Self::branch) here, on the same thread, with the subgraph on the thread `below` as of its
+    /// checkpoint `at`: `thread.resume()` goes on in the middle of the subgraph, live. Other subgraphs that are
+    /// unfinished here begin anew.
+    ///
+    /// # Errors
+    /// When another run was faster, `below` is not below this checkpoint, `at` is not one of its checkpoints, or the
+    /// store fails.
+    pub async fn branch_below(
+        &self,
+        below: &ThreadId,
+        at: CheckpointId,
+    ) -> Result<CheckpointId, ThreadError> {
+        let mut way = self.way_to(below, at).await?;
+        let (_, thread, loaded) = self.parts();
+        let copy = self.branch().await?;
+        // The task that runs the outermost subgraph is another one on the copy; those below stand on checkpoints of
+        // their own.
+        let Loaded { checkpoint, .. } = loaded;
+        let mut next = checkpoint.frontier.tasks.iter();
+        if let Some(outermost) = way.first_mut()
+            && let Some(next) = next.find(|next| next.id(checkpoint.id, checkpoint.step) == outermost.task)
+        {
+            outermost.task = next.id(copy, checkpoint.step);
+        }
+        self.fork_levels(thread.clone(), way).await?;
+        Ok(copy)
+    }
+
+    /// The subgraphs from here down to the one on `below`, each with where it stands, and that one at `at`.
+    async fn way_to(&self, below: &ThreadId, at: CheckpointId) -> Result<Vec<Level>, ThreadError> {
         let levels = self.subgraphs().await?;
         let level = levels.iter().find(|level| level.thread == *below);
         let level =
@@ -68,20 +111,28 @@ impl<S: State> Past<S> {
         let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
         // Looked up first: a thread that was made is there, whatever fails after it.
         saver.load(below, At::Id(at)).await?;
-        let fork = self.fork(name).await?;
-        let above = levels.iter().filter(|other| level.thread.is_on_or_below(&other.thread));
-        let mut thread = fork.id().clone();
-        for above in above {
-            thread = thread.below(above.task);
+        let mut way = Vec::new();
+        for above in levels.iter().filter(|other| level.thread.is_on_or_below(&other.thread)) {
             let at = if above.thread == *below {
                 at
             } else {
                 let head = saver.load(&above.thread, At::Head).await?;
                 head.ok_or_else(|| ThreadError::NeverRan(above.thread.clone()))?.checkpoint.id
             };
-            saver.fork(&above.thread, at, &thread).await?;
+            way.push(Level { task: above.task, thread: above.thread.clone(), at });
         }
-        Ok(fork)
+        Ok(way)
+    }
+
+    /// Forks subgraphs to below `thread`.
+    async fn fork_levels(&self, mut thread: ThreadId, way: Vec<Level>) -> Result<(), ThreadError> {
+        let (runtime, ..) = self.parts();
+        let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        for Level { task, thread: above, at } in way {
+            thread = thread.below(task);
+            saver.fork(&above, at, &thread).await?;
+        }
+        Ok(())
     }
 }
 

@@ -35,6 +35,7 @@ use super::change::OnChange;
 use super::event::EventLog;
 use super::graph::{Graph, Runtime};
 use super::outcome::Status;
+use super::request::Mode;
 use crate::graph::{ExitType, NodeRef, Problem, Program, StateGraph};
 use crate::id::NodeName;
 use crate::node::RunCell;
@@ -50,6 +51,7 @@ pub(super) struct Surroundings {
     pub(super) kept_bytes: Option<usize>,
     /// What may run on threads that another program wrote last.
     pub(super) on_change: OnChange,
+    pub(super) mode: Mode,
     /// How subgraphs stopped that wait for nothing but a resume.
     pub(super) stopped: Stopped,
 }

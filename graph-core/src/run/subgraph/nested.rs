@@ -24,8 +24,8 @@ use crate::run::error::{RunError, ThreadError};
 use crate::run::event::PathSegment;
 use crate::run::graph::Runtime;
 use crate::run::outcome::{Interrupt, Status};
-use crate::run::request::{Order, Stops, Verb, typed};
-use crate::state::State;
+use crate::run::request::{Mode, Order, Stops, Verb, typed};
+use crate::state::{ErasedUpdate, State};
 
 /// A compiled graph and its lens, as a node.
 pub(super) struct Nested<P: State, S: State, In, Out> {
@@ -71,7 +71,15 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
             None => cell.run.thread.clone(),
         };
         let key = self.lens.key(&state, input.as_ref());
-        let Standing { head, begun } = standing(&runtime, &thread, &cell, key.as_deref()).await?;
+        let Standing { head, begun } = match &surroundings.mode {
+            Mode::Replayed(recording) => {
+                let entry: Box<dyn ErasedUpdate> = Box::new(self.lens.enter(&state, input.as_ref()));
+                let entry = entry.encode().map_err(|error| NodeError::new(NodeErrorKind::Codec, error))?;
+                let head = recording.subgraph(&runtime, &thread, &cell, entry).await?;
+                Standing { head: Some(head), begun: true }
+            }
+            _ => standing(&runtime, &thread, &cell, key.as_deref()).await?,
+        };
         let mut delta = Delta::new(self.lens.shared.iter().map(|(inner, _)| *inner).collect());
         let (verb, loaded) = match head {
             Some(head) if begun => {
@@ -109,6 +117,7 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
             queue: None,
             metadata: surroundings.metadata.clone(),
             kept_bytes: surroundings.kept_bytes,
+            mode: surroundings.mode.clone(),
         };
         let around = Around::new(Arc::clone(&cell));
         let beginning = Beginning {

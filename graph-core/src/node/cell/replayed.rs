@@ -1,0 +1,131 @@
+//! A task and what is recorded of its effects: on a resume one that the code has lost is an error, and in a replay
+//! whatever does not agree is noted.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use spin::Mutex;
+
+use super::{HANDLER, INSIDE, Live, TaskCell};
+use crate::checkpoint::{EffectId, EffectRecord};
+use crate::error::{EffectError, ErrorReport, NodeError, NodeErrorKind};
+use crate::node::policy::OnMismatch;
+
+/// What does not agree with the recording, by the positions of the superstep's tasks, in the order in which it was
+/// found.
+#[derive(Default)]
+pub(crate) struct Tape {
+    notes: Mutex<Vec<(u32, Note)>>,
+}
+
+/// What does not agree with the recording of a task.
+#[derive(Clone, Debug)]
+pub(crate) enum Note {
+    /// The code came to an effect that has no recorded outcome; `instead` is the key of one of the same name that
+    /// has, and that the code has not come to.
+    Unrecorded { effect: EffectId, instead: Option<String> },
+    /// An outcome is recorded of an effect that the code never came to.
+    Unreached(EffectId),
+    /// The effect failed, with an error that cannot be made again from its text.
+    Unrepeatable(EffectId),
+    /// The thread of the task's subgraph is not there, or not at its end.
+    NoSubgraph,
+    /// The task failed.
+    Failed(ErrorReport),
+}
+
+impl Tape {
+    pub(crate) fn note(&self, task: u32, note: Note) {
+        self.notes.lock().push((task, note));
+    }
+
+    /// Whether what was noted of the task is why it fails: it is then neither tried again nor handled.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn stops(&self, task: u32) -> bool {
+        self.notes.lock().iter().any(|(of, note)| *of == task && !matches!(note, Note::Unreached(_)))
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn take(&self) -> Vec<(u32, Note)> {
+        core::mem::take(&mut *self.notes.lock())
+    }
+}
+
+impl TaskCell {
+    /// Fails an effect that has no recorded outcome, where the task is replayed: its closure must not run.
+    pub(crate) fn refuse_live(&self, effect: &EffectId) -> Result<(), NodeError> {
+        let Some(tape) = &self.run.tape else { return Ok(()) };
+        let instead = self.live.lock().as_ref().and_then(|live| live.other_key(effect));
+        tape.note(self.facts.task, Note::Unrecorded { effect: effect.clone(), instead });
+        Err(not_replayed(effect))
+    }
+
+    /// Fails an effect whose recorded error cannot be made again.
+    pub(crate) fn refuse_error(&self, effect: &EffectId) -> NodeError {
+        if let Some(tape) = &self.run.tape {
+            tape.note(self.facts.task, Note::Unrepeatable(effect.clone()));
+        }
+        not_replayed(effect)
+    }
+
+    /// An effect that an earlier run did, and that the code of the attempt that has just finished never came to.
+    #[inline]
+    pub(crate) fn gone_effect(&self) -> Option<String> {
+        if !self.facts.is_resumed {
+            return None;
+        }
+        if let Some(tape) = &self.run.tape {
+            self.note_unreached(tape);
+            return None;
+        }
+        if self.facts.on_mismatch == OnMismatch::RunAgain {
+            return None;
+        }
+        let live = self.live.lock();
+        let live = live.as_ref()?;
+        let started = |name: &String| live.started.iter().any(|(started, _)| started == name);
+        live.promised.iter().filter(|name| live.is_own(name)).find(|name| !started(name)).cloned()
+    }
+
+    /// Notes the recorded effects that the attempt which has just finished never came to. Where an attempt failed on
+    /// the way, what only that one has come to is no news.
+    fn note_unreached(&self, tape: &Tape) {
+        let live = self.live.lock();
+        let Some(live) = live.as_ref() else { return };
+        if live.effects.iter().any(|effect| effect.starts > 1 || effect.attempt > 1) {
+            return;
+        }
+        for EffectRecord { id, .. } in &live.effects {
+            if live.is_own(&id.name) && !live.has_started(id) && !id.name.starts_with(RESERVED) {
+                tape.note(self.facts.task, Note::Unreached(id.clone()));
+            }
+        }
+    }
+}
+
+/// What the names of rows begin with that are no effects of a user.
+const RESERVED: char = '\u{1f}';
+
+impl Live {
+    /// Whether an effect is one of the code that has the task: the node's are none of its handler's, and an effect
+    /// that is recorded starts none of its own.
+    fn is_own(&self, name: &str) -> bool {
+        name.starts_with(HANDLER) == self.failure.is_some() && !name.contains(INSIDE)
+    }
+
+    fn has_started(&self, id: &EffectId) -> bool {
+        let same = self.started.iter().filter(|(name, key)| *name == id.name && *key == id.key);
+        same.count() > id.occurrence as usize
+    }
+
+    fn other_key(&self, effect: &EffectId) -> Option<String> {
+        let same_name = |record: &&EffectRecord| {
+            record.id.name == effect.name && record.id.key != effect.key && !self.has_started(&record.id)
+        };
+        self.effects.iter().find(same_name).map(|record| record.id.key.clone())
+    }
+}
+
+fn not_replayed(effect: &EffectId) -> NodeError {
+    NodeError::new(NodeErrorKind::Effect, EffectError::NotRecorded { effect: effect.name.clone() })
+}
