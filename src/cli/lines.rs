@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::checkpoint::{AskRecord, EffectOutcome, EffectRecord, StepRecord, Summary};
+use crate::checkpoint::{AskRecord, EffectOutcome, EffectRecord, StepRecord, Summary, rfc3339};
 use crate::id::{CheckpointId, NodeName, ThreadId};
 
 use super::failure::Failure;
 use super::page::{BAD, DIM, NAME, Page, Span, plain, span};
 use super::shapes::{Effect, Line, Question};
-use super::time::rfc3339;
 
 /// The heads of threads.
 pub(super) type Heads = HashMap<CheckpointId, Vec<ThreadId>>;

@@ -66,7 +66,7 @@ impl Owned {
                 items.insert(*at, Self::new(value, by));
             }
             (Node::List(items), Edit::Removed { .. }, Some(last)) => {
-                let at = position(items, last)?;
+                let at = last.position(items, Self::id)?;
                 items.remove(at);
             }
             (Node::Object(members), Edit::Added { value, .. }, Some(Segment::Key(key))) => {
@@ -83,7 +83,7 @@ impl Owned {
     fn at(&mut self, path: &[Segment]) -> Option<&mut Self> {
         path.iter().try_fold(self, |owned, segment| match (&mut owned.node, segment) {
             (Node::List(items), _) => {
-                let at = position(items, segment)?;
+                let at = segment.position(items, Self::id)?;
                 items.get_mut(at)
             }
             (Node::Object(members), Segment::Key(key)) => members.get_mut(key),
@@ -94,7 +94,7 @@ impl Owned {
     /// The part at `path`.
     pub(super) fn find(&self, path: &Path) -> Option<&Self> {
         path.segments().iter().try_fold(self, |owned, segment| match (&owned.node, segment) {
-            (Node::List(items), _) => items.get(position(items, segment)?),
+            (Node::List(items), _) => items.get(segment.position(items, Self::id)?),
             (Node::Object(members), Segment::Key(key)) => members.get(key),
             _ => None,
         })
@@ -146,14 +146,4 @@ impl Owned {
             }
         }
     }
-}
-
-/// Where a segment leads in a list.
-fn position(items: &[Owned], segment: &Segment) -> Option<usize> {
-    let at = match segment {
-        Segment::Index(at) => *at,
-        Segment::Key(key) => key.parse().ok()?,
-        Segment::Item(id) => items.iter().position(|item| item.id().as_ref() == Some(id))?,
-    };
-    (at < items.len()).then_some(at)
 }

@@ -81,16 +81,18 @@ impl Path {
 }
 
 impl Segment {
-    /// The position of this step in a list.
-    pub(super) fn index_in(&self, items: &[Value]) -> Option<usize> {
-        let index = match self {
-            Self::Index(index) => *index,
+    /// The position of this step in a list, given the id of an item as paths have it.
+    pub(super) fn position<T>(&self, items: &[T], id_of: impl Fn(&T) -> Option<String>) -> Option<usize> {
+        let at = match self {
+            Self::Index(at) => *at,
             Self::Key(key) => key.parse().ok()?,
-            Self::Item(id) => {
-                items.iter().position(|item| item.get("id").is_some_and(|held| text_of(held) == *id))?
-            }
+            Self::Item(id) => items.iter().position(|item| id_of(item).as_ref() == Some(id))?,
         };
-        (index < items.len()).then_some(index)
+        (at < items.len()).then_some(at)
+    }
+
+    pub(super) fn index_in(&self, items: &[Value]) -> Option<usize> {
+        self.position(items, |item| item.get("id").map(text_of))
     }
 
     fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {

@@ -25,6 +25,7 @@ mod frontier;
 mod memory;
 mod model;
 mod step_record;
+mod time;
 mod work;
 
 pub use checkpointer::{At, Carried, Checkpointer, Commit, Committed, StoreError};
@@ -39,6 +40,7 @@ pub use model::{
     ThreadSummary,
 };
 pub use step_record::StepRecord;
+pub use time::rfc3339;
 pub use work::{
     AnsweredBy, AskRecord, Deadline, EffectId, EffectOutcome, EffectRecord, FailureRecord, TargetRecord,
     TaskResult,

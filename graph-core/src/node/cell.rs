@@ -4,102 +4,25 @@ mod replayed;
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 use core::sync::atomic::{AtomicU32, Ordering};
-use core::task::{Context, Poll, Waker};
+use core::task::Waker;
 use core::time::Duration;
 
 use spin::Mutex;
 
 pub(crate) use self::replayed::{Note, Tape};
-use super::ambient::Ambient;
 use super::own_name::{HANDLER, own_name};
 use super::policy::{OnMismatch, OnUnknown};
-use super::revoked::Revoked;
+use super::run_cell::RunCell;
 use crate::checkpoint::{
-    AnsweredBy, AskRecord, Checkpointer, Deadline, EffectId, EffectOutcome, EffectRecord, FailureRecord, Kept,
+    AnsweredBy, AskRecord, Deadline, EffectId, EffectOutcome, EffectRecord, FailureRecord,
 };
 use crate::error::{EffectError, NodeError};
-use crate::id::{CheckpointId, InterruptId, NodeName, RunId, TaskId, ThreadId};
+use crate::id::{CheckpointId, InterruptId, NodeName, TaskId};
 use crate::state::Json;
-use crate::store::Store;
-
-/// What the tasks of one run share.
-pub(crate) struct RunCell {
-    pub(crate) thread: ThreadId,
-    pub(crate) run: RunId,
-    pub(crate) saver: Option<Arc<dyn Checkpointer>>,
-    /// Receives custom events; `None` when nobody observes the run or keeps them.
-    pub(crate) sink: Option<Arc<dyn CustomSink>>,
-    pub(crate) ambient: Arc<dyn Ambient>,
-    /// The names of the graph's nodes, by position.
-    pub(crate) nodes: Arc<[NodeName]>,
-    /// The graph's context.
-    pub(crate) context: Arc<dyn Any + Send + Sync>,
-    /// Where subgraphs that keep their state go on, as of the last barrier.
-    pub(crate) kept: Mutex<Vec<Kept>>,
-    /// What the driver hands on to the subgraphs of this run. Of the driver's own type.
-    pub(crate) surroundings: Arc<dyn Any + Send + Sync>,
-    /// The graph's store, told the time by the run.
-    pub(crate) store: Option<Store>,
-    /// Where nodes' results are kept that are used again.
-    pub(crate) cache: Option<Store>,
-    /// The caller's entries for the checkpoints of the run.
-    pub(crate) metadata: BTreeMap<String, Json>,
-    /// The attempt that runs this, a subgraph.
-    pub(crate) around: Option<Around>,
-    /// Where it is noted what does not agree with the recording, in a replay.
-    pub(crate) tape: Option<Arc<Tape>>,
-    pub(crate) revoked: Revoked,
-}
-
-/// The attempt of a task inside which a subgraph runs.
-#[derive(Clone)]
-pub(crate) struct Around {
-    cell: Arc<TaskCell>,
-    attempt: u32,
-}
-
-impl Around {
-    pub(crate) fn new(cell: Arc<TaskCell>) -> Self {
-        Self { attempt: cell.attempt(), cell }
-    }
-
-    fn is_over(&self) -> bool {
-        !self.cell.is_current(self.attempt)
-    }
-
-    /// Waits until the attempt is over, though it goes on: what it runs is to stop.
-    #[cfg(feature = "tokio")]
-    pub(crate) async fn over(&self) {
-        self.cell.run.revoked.until(|| self.is_over()).await;
-    }
-}
-
-/// Receives what nodes emit.
-pub(crate) trait CustomSink: Send + Sync {
-    fn custom(&self, task: &TaskCell, attempt: u32, name: &str, data: Json);
-
-    fn message(&self, task: &TaskCell, attempt: u32, chunk: Json);
-
-    /// Waits until whoever drives the run has kept up with what was emitted.
-    fn poll_room(&self, context: &Context<'_>) -> Poll<()>;
-}
-
-impl RunCell {
-    pub(crate) fn revoke(&self) {
-        self.revoked.set();
-    }
-
-    /// Whether the run has ended, or what it is a part of.
-    pub(crate) fn is_revoked(&self) -> bool {
-        self.revoked.is_set() || self.around.as_ref().is_some_and(Around::is_over)
-    }
-}
 
 /// What the extractors of one task share, through all its attempts.
 pub(crate) struct TaskCell {

@@ -5,9 +5,10 @@ use core::fmt;
 
 use serde::Serialize;
 
-use super::cell::{CustomSink, TaskCell};
+use super::cell::TaskCell;
 use super::function::FromTask;
 use super::input::NoInput;
+use super::run_cell::CustomSink;
 use super::task::Task;
 use crate::id::{CheckpointId, NodeName, RunId, TaskId, ThreadId};
 use crate::state::{Json, State};

@@ -1,20 +1,17 @@
 //! Whether the threads of a store load and go on in this program: everything but running, and nothing is written.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::vec::Vec;
 
 use super::begin::driver;
-use super::breakpoints::Wanted;
 use super::change::Changed;
 use super::error::{RunError, ThreadError};
 use super::field_map::FieldMap;
 use super::graph::{Graph, Runtime};
-use super::request::{Mode, Order, Stops, Verb};
+use super::request::{Order, Verb};
 use super::subgraph::below;
 use crate::checkpoint::{At, Loaded};
-use crate::engine::Limits;
 use crate::engine::barrier::{one_step_fields, seeds};
 use crate::graph::Program;
 use crate::id::{CheckpointId, NodeName, ThreadId};
@@ -135,18 +132,7 @@ fn check_loaded(runtime: Runtime, thread: ThreadId, loaded: Loaded) -> CheckedTh
 
 /// Whether a run would begin.
 fn restores(runtime: Arc<Runtime>, thread: &ThreadId, loaded: Loaded) -> Result<(), RunError> {
-    let order = Order {
-        verb: Verb::Resume,
-        thread: thread.clone(),
-        limits: Limits::default(),
-        stops: Stops::default(),
-        breakpoints: Wanted::default(),
-        observers: Vec::new(),
-        queue: None,
-        metadata: BTreeMap::new(),
-        kept_bytes: None,
-        mode: Mode::Live,
-    };
+    let order = Order::new(Verb::Resume, thread.clone());
     let (mut driver, _) = driver(&runtime, order, loaded.checkpoint.run, None, None)?;
     driver.restore(loaded).map(drop)
 }

@@ -1,7 +1,6 @@
 //! Editing as a node: an outcome that a node might have had, in the place of its run.
 
 use std::boxed::Box;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
@@ -11,17 +10,16 @@ use std::vec::Vec;
 
 use super::attempt::{Attempt, End};
 use super::begin::driver;
-use super::breakpoints::Wanted;
 use super::driver::Driver;
 use super::edit::{Carrier, put_on_top};
 use super::error::{NodeFailure, RunError, ThreadError};
 use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::output::{Output, Record};
-use super::request::{Mode, Order, Stops, Verb};
+use super::request::{Order, Verb};
 use super::slot::Slot;
 use crate::checkpoint::{At, Carried, Cause, Checkpoint, Loaded, NextTask, TaskRecord, TaskResult};
-use crate::engine::{Arrivals, Begin, Command, Ending, Event, Limits, PlannedTask, Restored};
+use crate::engine::{Arrivals, Begin, Command, Ending, Event, PlannedTask, Restored};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, NodeProgram, NodeRef, Program, SelectNodes, Selected, Targets};
 use crate::id::{CheckpointId, EDIT_NAME, NodeName, RunId, ThreadId};
@@ -142,18 +140,7 @@ async fn play(runtime: Arc<Runtime>, thread: ThreadId, plays: Plays) -> Result<C
     }
     runtime.register().await?;
     let loaded = runtime.load(&thread, At::Head).await?;
-    let order = Order {
-        kept_bytes: None,
-        mode: Mode::Live,
-        verb: Verb::Resume,
-        thread: thread.clone(),
-        limits: Limits::default(),
-        stops: Stops::default(),
-        breakpoints: Wanted::default(),
-        observers: Vec::new(),
-        queue: None,
-        metadata: BTreeMap::new(),
-    };
+    let order = Order::new(Verb::Resume, thread.clone());
     let (mut driver, _) = driver(&runtime, order, RunId(runtime.ambient.id()), None, None)?;
     let mut restored = Restored {
         step: -1,

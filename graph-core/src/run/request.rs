@@ -65,6 +65,24 @@ pub(super) struct Order {
     pub(super) mode: Mode,
 }
 
+impl Order {
+    /// An order without wishes, of nobody who watches.
+    pub(super) fn new(verb: Verb, thread: ThreadId) -> Self {
+        Self {
+            verb,
+            thread,
+            limits: Limits::default(),
+            stops: Stops::default(),
+            breakpoints: Wanted::default(),
+            observers: Vec::new(),
+            queue: None,
+            metadata: BTreeMap::new(),
+            kept_bytes: None,
+            mode: Mode::default(),
+        }
+    }
+}
+
 /// What a run uses of what earlier ones have come to, beside the work on top of the checkpoint that it begins at.
 #[derive(Clone, Default)]
 pub(super) enum Mode {
@@ -112,19 +130,12 @@ pub(super) enum Answers {
 
 impl<S: State> RunRequest<S> {
     pub(super) fn new(runtime: Arc<Runtime>, thread: ThreadId, verb: Verb) -> Self {
-        let limits = runtime.limits;
-        let stops = Stops { step_timeout: runtime.step_timeout, ..Stops::default() };
         let order = Order {
-            thread,
-            limits,
-            stops,
-            breakpoints: Wanted::default(),
-            observers: Vec::new(),
-            queue: None,
-            metadata: BTreeMap::new(),
+            limits: runtime.limits,
+            stops: Stops { step_timeout: runtime.step_timeout, ..Stops::default() },
             kept_bytes: runtime.kept_bytes,
             mode: if matches!(verb, Verb::Rerun(_)) { Mode::Anew } else { Mode::Live },
-            verb,
+            ..Order::new(verb, thread)
         };
         Self { runtime, order, state: PhantomData }
     }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::redact;
-use crate::checkpoint::{AskRecord, Loaded, Source};
+use crate::checkpoint::{AskRecord, Loaded, Source, rfc3339};
 use crate::graph::Program;
 use crate::id::{CheckpointId, ThreadId};
 use crate::state::{Json, LoggedWrite, Schema};
@@ -182,7 +182,7 @@ impl CheckpointView {
                     .map(|(name, entry)| (MetadataView::user_name(name), value(entry)))
                     .collect(),
             },
-            created_at: rfc3339(checkpoint.id),
+            created_at: rfc3339(checkpoint.id.unix_ms()),
             parent_config: checkpoint.parent.map(config),
             tasks: tasks.collect(),
         }
@@ -221,23 +221,6 @@ fn value(json: &Json) -> serde_json::Value {
     json.decode().expect("stored text is JSON")
 }
 
-/// The time in a UUIDv7, to the millisecond. The calendar is Howard Hinnant's `civil_from_days`.
-fn rfc3339(id: CheckpointId) -> String {
-    let (seconds, nanos) = id.0.get_timestamp().map_or((0, 0), |time| time.to_unix());
-    let (days, rest) = (i64::try_from(seconds / 86_400).unwrap_or(0), seconds % 86_400);
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
-    std::format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", nanos / 1_000_000)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,6 +228,6 @@ mod tests {
     #[test]
     fn the_time_of_an_id_is_read_from_it() {
         let id = CheckpointId("01943d4e-7c00-7000-8000-000000000000".parse().expect("a UUID"));
-        assert_eq!(rfc3339(id), "2025-01-06T20:29:01.312Z");
+        assert_eq!(rfc3339(id.unix_ms()), "2025-01-06T20:29:01.312Z");
     }
 }

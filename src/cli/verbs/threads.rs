@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::checkpoint::{At, ThreadSummary};
+use crate::checkpoint::{At, ThreadSummary, rfc3339};
 use crate::id::{CheckpointId, NodeName, ThreadId};
 
 use crate::cli::answer::Answer;
@@ -13,7 +13,7 @@ use crate::cli::lines::{Short, nodes};
 use crate::cli::page::{BAD, DIM, GOOD, NAME, NOTE, Page, plain, span};
 use crate::cli::source::Source;
 use crate::cli::table::{Side, Table};
-use crate::cli::time::{readable, rfc3339};
+use crate::cli::time::readable;
 
 /// List the threads with how they stand
 ///

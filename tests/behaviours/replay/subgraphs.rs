@@ -1,5 +1,6 @@
 //! Subgraphs are replayed from their own threads.
 
+use superstep::node::NoInput;
 use superstep::run::WhyUnverified;
 
 use super::*;
@@ -39,9 +40,18 @@ fn inner(said: &'static str) -> Graph<Log, Stage> {
 
 /// The subgraph, with its state kept or not, beside a node; then a human, or nobody.
 fn outer(stage: &Stage, keeps: bool, said: &'static str, saver: Arc<dyn Checkpointer>) -> Graph<Log> {
-    let mut g = StateGraph::<Log, Stage>::new("outer");
     let lens = Lens::new().give(Log::TOPIC, Log::TOPIC).share(Log::RAN, Log::RAN).exits::<Handoff>();
-    let lens = if keeps { lens.keep("inner") } else { lens };
+    around(stage, if keeps { lens.keep("inner") } else { lens }, said, saver)
+}
+
+/// The same, with any lens.
+fn around(
+    stage: &Stage,
+    lens: Lens<Log, Log, NoInput, Exited<Handoff>>,
+    said: &'static str,
+    saver: Arc<dyn Checkpointer>,
+) -> Graph<Log> {
+    let mut g = StateGraph::<Log, Stage>::new("outer");
     let sub = g.subgraph("sub", inner(said), lens);
     let [beside, human] = ["beside", "human"].map(|name| g.node(name, step));
     g.edge(START, sub);
@@ -113,22 +123,11 @@ async fn what_a_subgraph_is_given_is_compared_too() {
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         two_turns(&outer(&stage, false, "looked", Arc::clone(&saver)).thread("t")).await;
-        let mut g = StateGraph::<Log, Stage>::new("outer");
         let lens = Lens::new()
             .give_with(|_: &Log| Log::update().topic("else"))
             .share(Log::RAN, Log::RAN)
             .exits::<Handoff>();
-        let sub = g.subgraph("sub", inner("looked"), lens);
-        let [beside, human] = ["beside", "human"].map(|name| g.node(name, step));
-        g.edge(START, sub);
-        g.edge(START, beside);
-        g.edge(beside, END);
-        g.route(sub, move |exited| match exited {
-            Exited::Finished => END,
-            Exited::With(Handoff::Human(_)) => to(human),
-        });
-        g.edge(human, END);
-        let graph = g.compile().expect("sound").with_context(stage.clone()).shared_checkpointer(saver);
+        let graph = around(&stage, lens, "looked", saver);
         let found = first(&graph.thread("t"), &stage.calls).await;
         assert!(found.to_string().starts_with("step -1 of sub: frontier.tasks[0].input"), "{found}");
     })

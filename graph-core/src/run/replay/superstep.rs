@@ -20,10 +20,9 @@ use crate::engine::Limits;
 use crate::id::{TaskId, ThreadId};
 use crate::node::Note;
 use crate::run::begin::driver;
-use crate::run::breakpoints::Wanted;
 use crate::run::error::RunError;
 use crate::run::graph::Runtime;
-use crate::run::request::{Mode, Order, Stops, Verb};
+use crate::run::request::{Mode, Order, Verb};
 use crate::run::subgraph::below;
 use crate::state::CodecError;
 
@@ -204,16 +203,10 @@ impl Superstep<'_> {
         runtime.store = runtime.store.map(|store| store.unwritten());
         runtime.ambient = Arc::new(Recorded(self.recorded.id));
         let order = Order {
-            verb: Verb::Resume,
-            thread: self.thread.clone(),
             limits: Limits { recursion: self.remaining, ..runtime.limits },
-            stops: Stops::default(),
-            breakpoints: Wanted::default(),
-            observers: Vec::new(),
-            queue: None,
             metadata: self.recorded.metadata.clone(),
-            kept_bytes: None,
             mode: Mode::Replayed(Arc::clone(recording)),
+            ..Order::new(Verb::Resume, self.thread.clone())
         };
         let (mut driver, _) = driver(&Arc::new(runtime), order, self.recorded.run, None, None)?;
         // It stops at its barrier; its subgraphs are not told to.

@@ -18,7 +18,6 @@ use crate::error::{NodeError, NodeErrorKind};
 use crate::id::ThreadId;
 use crate::node::{Around, Code, Done, ErasedTask, IntoNode, NodeDescription, RunCell, TaskCell};
 use crate::run::begin::{Beginning, perform};
-use crate::run::breakpoints::Wanted;
 use crate::run::ending::Ended;
 use crate::run::error::{RunError, ThreadError};
 use crate::run::event::PathSegment;
@@ -104,20 +103,16 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
         };
         let stop = CancellationToken::new();
         let order = Order {
-            verb,
-            thread: thread.clone(),
             limits: runtime.limits,
             stops: Stops {
                 cancel: Some(stop.clone()),
                 drain: surroundings.drain.clone(),
                 step_timeout: runtime.step_timeout,
             },
-            breakpoints: Wanted::default(),
-            observers: Vec::new(),
-            queue: None,
             metadata: surroundings.metadata.clone(),
             kept_bytes: surroundings.kept_bytes,
             mode: surroundings.mode.clone(),
+            ..Order::new(verb, thread.clone())
         };
         let around = Around::new(Arc::clone(&cell));
         let beginning = Beginning {
