@@ -25,7 +25,7 @@ const MIGRATIONS: &[&str; FORMATS] = &[FORMAT_1, FORMAT_2, FORMAT_3];
 /// in the place of what the file lacks.
 const LACKED: &[&str; FORMATS] = &["", WITHOUT_FORMAT_2, WITHOUT_FORMAT_3];
 
-const FORMATS: usize = 3;
+pub(crate) const FORMATS: usize = 3;
 
 /// No text or blob may be longer, on the way in and on the way out.
 const LONGEST_VALUE: i32 = 256 << 20;

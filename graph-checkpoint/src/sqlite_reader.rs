@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::described::{self, Key};
 use crate::fault::{Trouble, corrupt, sqlite};
-use crate::file::{File, Sharing};
+use crate::file::{FORMATS, File, Sharing};
 use crate::options::SqliteOptions;
 use crate::reader::{self, snapshot};
 use crate::rows::{CheckpointRow, ThreadRow};
@@ -75,6 +75,9 @@ pub struct ThreadSize {
 }
 
 impl SqliteReader {
+    /// The newest format that can be read: that of the files that a saver writes.
+    pub const FORMAT: u32 = FORMATS as u32;
+
     /// Opens the file at `path` for reading.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use super::answer::Answer;
 use super::failure::Failure;
 use super::page::Page;
 use super::screen::{Exit, Look};
-use super::verbs::{Bisect, Blame, Compare, Diff, Graph, Grep, Interrupts, Log, Show, Threads, Why};
+use super::verbs::{Bisect, Blame, Compare, Delete, Diff, Graph, Grep, Interrupts, Log, Show, Threads, Why};
 
 /// Look into checkpoint files: what happened, when, who wrote it, and why.
 #[derive(Debug, Parser)]
@@ -30,7 +30,7 @@ CHECKPOINT is one of
 Exit codes: 0 fine; 1 the answer is no: nothing was found, it differs, or what was read is damaged;
 2 it could not be asked: wrong usage, or a file that cannot be read.
 
-FILE is only read, also while a program writes to it.";
+FILE may be in use by a program. `delete` writes to it; every other verb only reads.";
 
 /// What can be asked for without the code of the program that wrote the file.
 #[derive(Debug, Subcommand)]
@@ -46,6 +46,7 @@ pub(super) enum Verb {
     Bisect(Bisect),
     Compare(Compare),
     Graph(Graph),
+    Delete(Delete),
 }
 
 /// A text for the screen, and the exit code.
@@ -65,6 +66,7 @@ impl Verb {
             Self::Bisect(verb) => told(&verb.answer()?, json, look),
             Self::Compare(verb) => told(&verb.answer()?, json, look),
             Self::Graph(verb) => told(&verb.answer()?, json, look),
+            Self::Delete(verb) => told(&verb.answer()?, json, look),
         }
     }
 }

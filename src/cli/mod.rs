@@ -1,7 +1,7 @@
 //! The verbs of the `superstep` program, as a library: what a program of your own can offer, too.
 //!
-//! They only read: any checkpoint file, while its program runs or after it crashed, and without the types that it
-//! was written with. [docs/cli.md](https://github.com/superstep-rs/superstep/blob/main/docs/cli.md) describes them.
+//! They look into any checkpoint file, while its program runs or after it crashed, and without the types that it
+//! was written with. Most only read; those that write never touch what is there, but for what is deleted by name. [docs/cli.md](https://github.com/superstep-rs/superstep/blob/main/docs/cli.md) describes them.
 //!
 //! ```
 //! use superstep::cli::{Exit, Look, Screen, run};
@@ -26,6 +26,7 @@ mod secrets;
 mod shapes;
 mod source;
 mod table;
+mod target;
 mod time;
 mod topology;
 mod verbs;

@@ -122,9 +122,29 @@ async fn wrong_usage_is_explained() {
         "bisect",
         "compare",
         "graph",
+        "delete",
     ];
     for verb in verbs {
         let help = said(&path, Look::PIPED, &format!("{verb} --help")).out;
         assert!(help.contains(&format!(": superstep {verb} essays.db")), "{verb} has no example: {help}");
     }
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_not_deleted_and_old_files_are_not_written_to() {
+    let Written { path, folder } = written().await;
+    is(&error(&path, "delete FILE rst"), 1, "error: there is no thread rst; did you mean rust?");
+    let none = folder.path().join("none.db");
+    is(&error(&none, "delete FILE rust"), 2, "error: there is no file FILE");
+    assert!(!none.exists());
+    let old = folder.path().join("old.db");
+    fs::copy(&path, &old).unwrap();
+    Connection::open(&old).unwrap().execute_batch("DROP TABLE emitted; PRAGMA user_version = 2").unwrap();
+    let before = fs::read(&old).unwrap();
+    is(
+        &error(&old, "delete FILE rust"),
+        2,
+        "error: FILE has format 2, which is only read; `superstep migrate` upgrades it to 3",
+    );
+    assert_eq!(fs::read(&old).unwrap(), before);
 }

@@ -43,6 +43,17 @@ async fn every_verb_says_what_it_is_known_to_say() {
 }
 
 #[tokio::test]
+async fn a_thread_is_deleted_and_what_others_share_with_it_stays() {
+    let file = written().await;
+    let said = |line: &str| said(&file.path, Look::PIPED, line);
+    let zig = said("show FILE zig").out;
+    assert_eq!(said("delete FILE rust").out, "deleted rust\n");
+    assert_eq!(said("delete FILE trouble --json").out, "{\n  \"deleted\": \"trouble\"\n}\n");
+    assert_eq!(said("log FILE rust").exit, Exit::No);
+    assert_eq!(said("show FILE zig").out, zig);
+}
+
+#[tokio::test]
 async fn a_checkpoint_has_many_names() {
     let file = written().await;
     let id = |name: &str| said(&file.path, Look::PIPED, &format!("show FILE {name} --json")).out;

@@ -3,6 +3,7 @@
 mod bisect;
 mod blame;
 mod compare;
+mod delete;
 mod diff;
 mod graph;
 mod grep;
@@ -15,6 +16,7 @@ mod why;
 pub(super) use bisect::Bisect;
 pub(super) use blame::Blame;
 pub(super) use compare::Compare;
+pub(super) use delete::Delete;
 pub(super) use diff::Diff;
 pub(super) use graph::Graph;
 pub(super) use grep::Grep;

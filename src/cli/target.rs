@@ -1,0 +1,42 @@
+//! The file that a verb writes to.
+
+use std::future::Future;
+use std::path::Path;
+use std::thread;
+
+use tokio::runtime::Builder;
+
+use crate::checkpoint::{SqliteReader, SqliteSaver, StoreError};
+
+use super::failure::Failure;
+
+/// A file of today's format, open for writing. A program may write to it at the same time.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) saver: SqliteSaver,
+}
+
+impl Target {
+    /// Opens a file that is there. Nothing is created, and an older format is not upgraded in passing.
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+        match SqliteReader::open(path)?.format() {
+            SqliteReader::FORMAT => Ok(Self { saver: wait(SqliteSaver::open(path))? }),
+            older => Err(Failure::unusable(format!(
+                "{} has format {older}, which is only read; `superstep migrate` upgrades it to {}",
+                path.display(),
+                SqliteReader::FORMAT
+            ))),
+        }
+    }
+}
+
+/// Waits for work of a saver on a thread of its own: a verb may be called where a runtime runs already, which must not
+/// be blocked.
+pub(super) fn wait<T: Send>(work: impl Future<Output = Result<T, StoreError>> + Send) -> Result<T, Failure> {
+    let run = || {
+        let runtime =
+            Builder::new_current_thread().build().map_err(|error| Failure::unusable(error.to_string()))?;
+        Ok(runtime.block_on(work)?)
+    };
+    thread::scope(|scope| scope.spawn(run).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+}

@@ -1,0 +1,47 @@
+//! `delete`: a thread goes.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::checkpoint::Checkpointer;
+use crate::id::{NodeName, ThreadId};
+
+use crate::cli::answer::Answer;
+use crate::cli::failure::Failure;
+use crate::cli::page::{NAME, Page, plain, span};
+use crate::cli::source::Source;
+use crate::cli::target::{Target, wait};
+
+/// Delete a thread with the threads of its subgraphs
+///
+/// What other threads share with it stays for them. The file keeps its size until `vacuum`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep delete essays.db rust")]
+pub(crate) struct Delete {
+    /// The checkpoint file
+    file: PathBuf,
+    /// The thread
+    thread: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Deleted {
+    deleted: ThreadId,
+}
+
+impl Delete {
+    pub(crate) fn answer(&self) -> Result<Deleted, Failure> {
+        let found = Source::open(&self.file)?.thread(&self.thread)?;
+        let graph = NodeName::from(found.graph.as_str());
+        let target = Target::open(&self.file)?;
+        wait(target.saver.delete(&graph, &found.thread))?;
+        Ok(Deleted { deleted: found.thread })
+    }
+}
+
+impl Answer for Deleted {
+    fn show(&self, page: &mut Page) {
+        page.line([plain("deleted "), span(NAME, self.deleted.as_str())]);
+    }
+}
