@@ -6,7 +6,9 @@ use super::answer::Answer;
 use super::failure::Failure;
 use super::page::Page;
 use super::screen::{Exit, Look};
-use super::verbs::{Bisect, Blame, Compare, Delete, Diff, Graph, Grep, Interrupts, Log, Show, Threads, Why};
+use super::verbs::{
+    Bisect, Blame, Compare, Delete, Diff, Edit, Fork, Graph, Grep, Interrupts, Log, Show, Threads, Why,
+};
 
 /// Look into checkpoint files: what happened, when, who wrote it, and why.
 #[derive(Debug, Parser)]
@@ -30,7 +32,7 @@ CHECKPOINT is one of
 Exit codes: 0 fine; 1 the answer is no: nothing was found, it differs, or what was read is damaged;
 2 it could not be asked: wrong usage, or a file that cannot be read.
 
-FILE may be in use by a program. `delete` writes to it; every other verb only reads.";
+FILE may be in use by a program. `fork`, `edit` and `delete` write to it; every other verb only reads.";
 
 /// What can be asked for without the code of the program that wrote the file.
 #[derive(Debug, Subcommand)]
@@ -46,6 +48,8 @@ pub(super) enum Verb {
     Bisect(Bisect),
     Compare(Compare),
     Graph(Graph),
+    Fork(Fork),
+    Edit(Edit),
     Delete(Delete),
 }
 
@@ -66,6 +70,8 @@ impl Verb {
             Self::Bisect(verb) => told(&verb.answer()?, json, look),
             Self::Compare(verb) => told(&verb.answer()?, json, look),
             Self::Graph(verb) => told(&verb.answer()?, json, look),
+            Self::Fork(verb) => told(&verb.answer()?, json, look),
+            Self::Edit(verb) => told(&verb.answer()?, json, look),
             Self::Delete(verb) => told(&verb.answer()?, json, look),
         }
     }

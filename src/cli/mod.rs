@@ -13,8 +13,10 @@
 //! ```
 
 mod address;
+mod amend;
 mod answer;
 mod arguments;
+mod assignment;
 mod failure;
 mod lines;
 mod near;

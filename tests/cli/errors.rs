@@ -123,6 +123,8 @@ async fn wrong_usage_is_explained() {
         "compare",
         "graph",
         "delete",
+        "fork",
+        "edit",
     ];
     for verb in verbs {
         let help = said(&path, Look::PIPED, &format!("{verb} --help")).out;

@@ -2,6 +2,7 @@
 //! terminal. `UPDATE_GOLDEN=1` writes the files in `tests/cli/golden` anew.
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
+mod amend;
 mod errors;
 mod long;
 mod page;
@@ -43,23 +44,67 @@ fn words(line: &str) -> Vec<String> {
     words.collect()
 }
 
-/// Compares what a verb says with the golden file of this name: text, text on a terminal, and JSON.
-fn golden(file: &Path, name: &str, line: &str) {
-    let mut text = String::new();
-    for (look, line) in [
+/// The ways in which a verb is asked: for text, for text on a terminal, and for JSON.
+fn ways(line: &str) -> [(Look, String); 3] {
+    [
         (Look::PIPED, line.to_owned()),
         (Look::terminal(72), line.to_owned()),
         (Look::PIPED, format!("{line} --json")),
-    ] {
-        let Said { exit, out, err } = said(file, look, &line);
-        assert_eq!(err, "", "{line}");
-        let out = out.replace('\u{1b}', "␛");
-        let on = if look.color { " # on a terminal" } else { "" };
-        text += &format!("$ superstep {line}{on}\n{out}[exit {}]\n\n", exit as u8);
+    ]
+}
+
+/// What a verb says, as a golden file shows it.
+fn shown(file: &Path, look: Look, line: &str) -> String {
+    let Said { exit, out, err } = said(file, look, line);
+    assert_eq!(err, "", "{line}");
+    let out = out.replace('\u{1b}', "␛");
+    let on = if look.color { " # on a terminal" } else { "" };
+    format!("$ superstep {line}{on}\n{out}[exit {}]\n\n", exit as u8)
+}
+
+/// Compares what a verb says with the golden file of this name.
+fn golden(file: &Path, name: &str, line: &str) {
+    let text: String = ways(line).into_iter().map(|(look, line)| shown(file, look, &line)).collect();
+    compare(name, &text);
+}
+
+/// The same for a verb that writes: each time on a new file, and without the ids that it draws.
+async fn golden_writing(name: &str, line: &str) {
+    let mut text = String::new();
+    for (look, line) in ways(line) {
+        let file = program::written().await;
+        text += &masked(&shown(&file.path, look, &line));
     }
+    compare(name, &text);
+}
+
+/// Ids that the program of the file has not drawn are `<id>`. Its own end with four times the same byte.
+fn masked(text: &str) -> String {
+    let is_own = |end: &str| end.as_bytes().chunks(2).all(|byte| byte == &end.as_bytes()[..2]);
+    let is_id = |word: &str| {
+        let digits = word.chars().all(|letter| letter.is_ascii_hexdigit() || letter == '-');
+        digits && (word.len() == 8 || word.len() == 36) && !is_own(&word[word.len() - 8..])
+    };
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(is_part) {
+        let (before, from) = rest.split_at(at);
+        let (word, after) = from.split_at(from.find(|letter| !is_part(letter)).unwrap_or(from.len()));
+        // On a terminal the code of an id's colour stands before it.
+        let (color, word) = word.split_at(if word.starts_with("33m") { 3 } else { 0 });
+        shown += before;
+        shown += color;
+        shown += if is_id(word) { "<id>" } else { word };
+        rest = after;
+    }
+    shown + rest
+}
+
+fn compare(name: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cli/golden/{name}.txt"));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, &text).unwrap();
+        std::fs::write(&path, text).unwrap();
     }
     let held = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(held == text, "{} differs; this is new:\n{text}", path.display());

@@ -15,8 +15,8 @@ pub(crate) struct Essay {
     pub(crate) topic: String,
     #[reducer(Append)]
     facts: Vec<Fact>,
-    draft: String,
-    rounds: u32,
+    pub(crate) draft: String,
+    pub(crate) rounds: u32,
     #[state(secret)]
     token: String,
 }

@@ -9,6 +9,7 @@ mod lineage;
 mod material;
 mod owned;
 mod path;
+mod put;
 mod walk;
 mod why;
 
@@ -18,5 +19,6 @@ pub use diff::{ApplyError, Difference, Edit, apply, diff};
 pub use grep::{Match, Place, grep};
 pub use lineage::{Row, lanes, parting};
 pub use path::{Path, PathError, Segment};
+pub use put::PutError;
 pub use walk::{Walk, Written};
 pub use why::{NotPlanned, Reason, Via, Why, WhyStep, why};

@@ -16,6 +16,8 @@
 //! A checkpoint says what changed, as operations ([`Op`](crate::state::Op)); the value of a field is the fold
 //! of its operations along the parents. So a checkpoint costs what changed, and nothing that did not.
 
+mod amend;
+pub(crate) mod below;
 mod checkpointer;
 mod codec;
 mod deletion;
@@ -28,6 +30,7 @@ mod step_record;
 mod time;
 mod work;
 
+pub use amend::{Carrier, Onto};
 pub use checkpointer::{At, Carried, Checkpointer, Commit, Committed, StoreError};
 pub use codec::{Fold, digest};
 pub use deletion::still_needed;

@@ -9,14 +9,10 @@ use super::commit::whole;
 use super::error::ThreadError;
 use super::field_map::FieldMap;
 use super::graph::Runtime;
-use super::subgraph::below;
-use crate::checkpoint::{
-    AskRecord, At, Carried, Checkpoint, Commit, Committed, EffectId, EffectRecord, FailureRecord, Frontier,
-    Loaded, NextTask, Source, TaskRecord, TaskResult,
-};
+use crate::checkpoint::{At, Carried, Carrier, Checkpoint, Commit, Committed, Frontier, Loaded, Onto};
 use crate::engine::barrier::{self, Overwrites};
 use crate::graph::{Program, caught};
-use crate::id::{CheckpointId, EDIT_NAME, InterruptId, RunId, TaskId, ThreadId};
+use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
 use crate::state::{Change, CodecError, ErasedUpdate, Json, LoggedWrite};
 
 pub(super) async fn edit(
@@ -27,11 +23,9 @@ pub(super) async fn edit(
     let loaded = head(runtime, thread).await?;
     let id = CheckpointId(runtime.ambient.id());
     let fields = FieldMap::new(&loaded.schema, &runtime.program.schema);
-    let mut carrier = Carrier::new(&runtime.program, thread, &loaded, &fields);
-    for next in &loaded.checkpoint.frontier.tasks {
-        carrier.carry(next, next.id(id, loaded.checkpoint.step + 1));
-    }
-    put_on_top(runtime, thread, &loaded, id, Some(update), carrier.carried).await
+    let own = Own { program: &runtime.program, fields: &fields };
+    let carried = Carrier::new(thread, &loaded, &own).all(id);
+    put_on_top(runtime, thread, &loaded, id, Some(update), carried).await
 }
 
 /// Drops what is next.
@@ -52,8 +46,7 @@ pub(super) async fn branch(
     let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
     let head = saver.history(thread, At::Head, 1).await?;
     let head = head.first().ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
-    let id = CheckpointId(runtime.ambient.id());
-    let copy = Checkpoint { id, source: Source::Fork, ..original.clone() };
+    let copy = original.branched(CheckpointId(runtime.ambient.id()));
     store(runtime, thread, head.id, copy, Carried::default()).await
 }
 
@@ -79,24 +72,12 @@ pub(super) async fn put_on_top(
         None => Vec::new(),
     };
     let old = &loaded.checkpoint;
+    let changes = changes(runtime, loaded, update, &writes)?;
     let checkpoint = Checkpoint {
-        id,
-        parent: Some(old.id),
-        run: RunId(runtime.ambient.id()),
-        step: old.step + 1,
-        source: Source::Update,
         schema: runtime.program.schema_fingerprint,
         topology: runtime.program.description.topology_fingerprint,
-        changes: changes(runtime, loaded, update, &writes)?,
-        tasks: std::vec![TaskRecord {
-            node: EDIT_NAME.into(),
-            writes,
-            route: None,
-            targets: Vec::new(),
-            handled: None
-        }],
         frontier: frontier(runtime, loaded, &fields)?,
-        metadata: std::collections::BTreeMap::new(),
+        ..old.edited(id, RunId(runtime.ambient.id()), writes, changes)
     };
     store(runtime, thread, old.id, checkpoint, carried).await
 }
@@ -156,65 +137,20 @@ fn frontier(runtime: &Runtime, loaded: &Loaded, fields: &FieldMap) -> Result<Fro
     Ok(frontier)
 }
 
-/// Takes along what a superstep's tasks have done, to the ids that they have on another checkpoint.
-pub(super) struct Carrier<'l> {
-    program: &'l Program,
-    thread: &'l ThreadId,
-    loaded: &'l Loaded,
-    fields: &'l FieldMap,
-    pub(super) carried: Carried,
+/// The program as what an edit takes along is carried to.
+pub(super) struct Own<'p> {
+    pub(super) program: &'p Program,
+    pub(super) fields: &'p FieldMap,
 }
 
-impl<'l> Carrier<'l> {
-    pub(super) fn new(
-        program: &'l Program,
-        thread: &'l ThreadId,
-        loaded: &'l Loaded,
-        fields: &'l FieldMap,
-    ) -> Self {
-        Self { program, thread, loaded, fields, carried: Carried::default() }
+impl Onto for Own<'_> {
+    /// A task whose result is of another version of the state runs again, with its journal.
+    fn writes(&self, stored: &[LoggedWrite]) -> Option<Vec<LoggedWrite>> {
+        self.fields.carries(stored).then(|| self.fields.own_writes(stored))
     }
 
-    /// Takes along what `next` has done, which is the task `after` from now on.
-    pub(super) fn carry(&mut self, next: &NextTask, after: TaskId) {
-        let Self { program, thread, loaded, fields, carried } = self;
-        let before = next.id(loaded.checkpoint.id, loaded.checkpoint.step);
-        let results = loaded.results.iter().filter(|result| result.task == before);
-        // A task whose result is of another version of the state runs again, with its journal.
-        let results = results.filter(|result| fields.carries(&result.writes));
-        carried.results.extend(results.map(|result| TaskResult {
-            task: after,
-            writes: fields.own_writes(&result.writes),
-            ..result.clone()
-        }));
-        let failures = loaded.failures.iter().filter(|failure| failure.task == before);
-        carried.failures.extend(failures.map(|failure| FailureRecord { task: after, ..failure.clone() }));
-        let asks = loaded.asks.iter().filter(|ask| ask.task == before);
-        carried.asks.extend(asks.filter_map(|ask| move_ask(ask, after)));
-        let effects = loaded.effects.iter().filter(|effect| effect.id.task == before);
-        carried.effects.extend(effects.map(|effect| EffectRecord {
-            id: EffectId { task: after, ..effect.id.clone() },
-            ..effect.clone()
-        }));
-        let node = program.topology.find(&next.node);
-        if node.is_some_and(|node| program.node(node).subgraph.is_some()) {
-            let thread = below::thread(&loaded.effects, thread, before);
-            carried.effects.retain(|effect| effect.id != below::link(after));
-            carried.effects.push(below::linked(after, &thread));
-        }
+    fn runs_subgraph(&self, node: &NodeName) -> bool {
+        let node = self.program.topology.find(node);
+        node.is_some_and(|node| self.program.node(node).subgraph.is_some())
     }
 }
-
-/// The question as another task asks it; `None` where its id says nothing, and it will be asked anew. Which of
-/// several with the same key and text it was is in its id only. A question of a subgraph stays what it is.
-fn move_ask(ask: &AskRecord, task: TaskId) -> Option<AskRecord> {
-    if !ask.path.is_empty() {
-        return Some(AskRecord { task, ..ask.clone() });
-    }
-    let id = |task, occurrence| InterruptId::derive(task, &ask.key, occurrence, ask.question.as_str());
-    let occurrence = (0..MOST_ALIKE).find(|occurrence| id(ask.task, *occurrence) == ask.id)?;
-    Some(AskRecord { id: id(task, occurrence), task, ..ask.clone() })
-}
-
-/// No task asks more often than this under one key.
-const MOST_ALIKE: u32 = 4096;

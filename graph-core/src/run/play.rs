@@ -11,14 +11,14 @@ use std::vec::Vec;
 use super::attempt::{Attempt, End};
 use super::begin::driver;
 use super::driver::Driver;
-use super::edit::{Carrier, put_on_top};
+use super::edit::{Own, put_on_top};
 use super::error::{NodeFailure, RunError, ThreadError};
 use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::output::{Output, Record};
 use super::request::{Order, Verb};
 use super::slot::Slot;
-use crate::checkpoint::{At, Carried, Cause, Checkpoint, Loaded, NextTask, TaskRecord, TaskResult};
+use crate::checkpoint::{At, Carried, Carrier, Cause, Checkpoint, Loaded, NextTask, TaskRecord, TaskResult};
 use crate::engine::{Arrivals, Begin, Command, Ending, Event, PlannedTask, Restored};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, NodeProgram, NodeRef, Program, SelectNodes, Selected, Targets};
@@ -114,7 +114,8 @@ impl Played {
             return Carried::default();
         };
         let fields = FieldMap::new(&loaded.schema, &program.schema);
-        let mut carrier = Carrier::new(program, thread, loaded, &fields);
+        let own = Own { program, fields: &fields };
+        let mut carrier = Carrier::new(thread, loaded, &own);
         for next in &checkpoint.frontier.tasks {
             let same = |old: &&NextTask| {
                 old.node == next.node && old.cause.each() == next.cause.each() && old.input == next.input
@@ -289,7 +290,8 @@ impl Driver {
         let fields = FieldMap::new(&loaded.schema, &self.runtime.program.schema);
         let id = CheckpointId(self.runtime.ambient.id());
         let step = loaded.checkpoint.step + 1;
-        let mut carrier = Carrier::new(&self.runtime.program, &self.cell.thread, loaded, &fields);
+        let own = Own { program: &self.runtime.program, fields: &fields };
+        let mut carrier = Carrier::new(&self.cell.thread, loaded, &own);
         for (position, next) in (0u32..).zip(&loaded.checkpoint.frontier.tasks) {
             let task = next.id(id, step);
             if !played.contains(&position) {

@@ -10,7 +10,6 @@
 //! parent's thread and the task, and the task's id from the checkpoint it was planned on; so a resume finds what
 //! the subgraph has done, and another branch never does.
 
-pub(super) mod below;
 mod delta;
 mod lens;
 mod levels;
@@ -25,6 +24,8 @@ use std::vec::Vec;
 
 use spin::Mutex;
 use tokio_util::sync::CancellationToken;
+
+pub(super) use crate::checkpoint::below;
 
 pub(super) use self::delta::Delta;
 pub use self::lens::Lens;

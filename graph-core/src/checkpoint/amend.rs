@@ -1,0 +1,130 @@
+//! Checkpoints that somebody adds to a thread by hand: copies to branch from, and edits.
+
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::below;
+use super::{
+    AskRecord, Carried, Checkpoint, EffectId, EffectRecord, FailureRecord, Loaded, NextTask, Source,
+    TaskRecord, TaskResult,
+};
+use crate::id::{CheckpointId, EDIT_NAME, InterruptId, NodeName, RunId, TaskId, ThreadId};
+use crate::state::{Change, LoggedWrite};
+
+impl Checkpoint {
+    /// A copy of this checkpoint, to be the head of its thread: a branch begins there, without unfinished work.
+    #[must_use]
+    pub fn branched(&self, id: CheckpointId) -> Self {
+        Self { id, source: Source::Fork, ..self.clone() }
+    }
+
+    /// A checkpoint on top of this one, for an edit that writes `writes` and so changes the state by `changes`.
+    /// What was next stays next. Fields and nodes are those of this checkpoint's schema and topology.
+    #[must_use]
+    pub fn edited(
+        &self,
+        id: CheckpointId,
+        run: RunId,
+        writes: Vec<LoggedWrite>,
+        changes: Vec<Change>,
+    ) -> Self {
+        let node = EDIT_NAME.into();
+        Self {
+            id,
+            parent: Some(self.id),
+            run,
+            step: self.step + 1,
+            source: Source::Update,
+            schema: self.schema,
+            topology: self.topology,
+            changes,
+            tasks: vec![TaskRecord { node, writes, route: None, targets: Vec::new(), handled: None }],
+            frontier: self.frontier.clone(),
+            metadata: BTreeMap::new(),
+        }
+    }
+}
+
+/// What a [`Carrier`] has to know that a checkpoint does not say.
+pub trait Onto: Sync {
+    /// Stored writes as they are on the other checkpoint. `None` where they mean nothing there: their task then runs
+    /// again, with its journal.
+    fn writes(&self, stored: &[LoggedWrite]) -> Option<Vec<LoggedWrite>>;
+
+    /// Whether the node runs a subgraph.
+    fn runs_subgraph(&self, node: &NodeName) -> bool;
+}
+
+/// Takes along what the next tasks of a checkpoint have done, to the ids that they have on another one: results,
+/// failures, questions with their answers, effects, and the threads of their subgraphs.
+pub struct Carrier<'l> {
+    thread: &'l ThreadId,
+    loaded: &'l Loaded,
+    onto: &'l dyn Onto,
+    /// What was taken along so far.
+    pub carried: Carried,
+}
+
+impl<'l> Carrier<'l> {
+    /// One that has taken nothing yet, for a checkpoint of `thread`.
+    #[must_use]
+    pub fn new(thread: &'l ThreadId, loaded: &'l Loaded, onto: &'l dyn Onto) -> Self {
+        Self { thread, loaded, onto, carried: Carried::default() }
+    }
+
+    /// What all tasks have done, on top of the checkpoint `id` that an edit puts on theirs.
+    #[must_use]
+    pub fn all(mut self, id: CheckpointId) -> Carried {
+        let loaded = self.loaded;
+        for next in &loaded.checkpoint.frontier.tasks {
+            self.carry(next, next.id(id, loaded.checkpoint.step + 1));
+        }
+        self.carried
+    }
+
+    /// Takes along what `next` has done, which is the task `after` from now on.
+    pub fn carry(&mut self, next: &NextTask, after: TaskId) {
+        let Self { thread, loaded, onto, carried } = self;
+        let before = next.id(loaded.checkpoint.id, loaded.checkpoint.step);
+        let results = loaded.results.iter().filter(|result| result.task == before);
+        carried.results.extend(results.filter_map(|result| {
+            let writes = onto.writes(&result.writes)?;
+            Some(TaskResult { task: after, writes, ..result.clone() })
+        }));
+        let failures = loaded.failures.iter().filter(|failure| failure.task == before);
+        carried.failures.extend(failures.map(|failure| FailureRecord { task: after, ..failure.clone() }));
+        let asks = loaded.asks.iter().filter(|ask| ask.task == before);
+        carried.asks.extend(asks.filter_map(|ask| move_ask(ask, after)));
+        let effects = loaded.effects.iter().filter(|effect| effect.id.task == before);
+        carried.effects.extend(effects.map(|effect| EffectRecord {
+            id: EffectId { task: after, ..effect.id.clone() },
+            ..effect.clone()
+        }));
+        if onto.runs_subgraph(&next.node) {
+            let thread = below::thread(&loaded.effects, thread, before);
+            carried.effects.retain(|effect| effect.id != below::link(after));
+            carried.effects.push(below::linked(after, &thread));
+        }
+    }
+}
+
+impl core::fmt::Debug for Carrier<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Carrier").field("carried", &self.carried).finish_non_exhaustive()
+    }
+}
+
+/// The question as another task asks it; `None` where its id says nothing, and it will be asked anew. Which of
+/// several with the same key and text it was is in its id only. A question of a subgraph stays what it is.
+fn move_ask(ask: &AskRecord, task: TaskId) -> Option<AskRecord> {
+    if !ask.path.is_empty() {
+        return Some(AskRecord { task, ..ask.clone() });
+    }
+    let id = |task, occurrence| InterruptId::derive(task, &ask.key, occurrence, ask.question.as_str());
+    let occurrence = (0..MOST_ALIKE).find(|occurrence| id(ask.task, *occurrence) == ask.id)?;
+    Some(AskRecord { id: id(task, occurrence), task, ..ask.clone() })
+}
+
+/// No task asks more often than this under one key.
+const MOST_ALIKE: u32 = 4096;

@@ -1,0 +1,218 @@
+//! `edit`: an edited state as a new checkpoint.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::checkpoint::{Carried, Carrier, Loaded};
+use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
+use crate::inspect::{Difference, diff};
+use crate::state::{Change, FieldId, Json, Lifetime, Logged, LoggedWrite, Op};
+
+use crate::cli::amend::{self, Destination};
+use crate::cli::answer::Answer;
+use crate::cli::assignment::Assignment;
+use crate::cli::failure::Failure;
+use crate::cli::lines::Short;
+use crate::cli::page::{NAME, Page, plain, span};
+use crate::cli::secrets;
+use crate::cli::source::{Place, Source};
+use crate::cli::target::Target;
+use crate::cli::topology::StoredGraph;
+
+use super::diff::show as show_difference;
+use super::fork::show_next;
+
+/// Store an edited state as a new checkpoint
+///
+/// What is there stays as it is. On the latest checkpoint of a thread, what is next stays next with what it has done:
+/// results, effects, answers. On an older one the edit begins a branch, without unfinished work.
+///
+/// The values are not checked against the program's types: what does not decode fails when the program resumes. Only a
+/// field that would become another kind of JSON is refused.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples: superstep edit essays.db rust@3 --set rounds=0 --set 'draft=\"by hand\"'
+          superstep edit essays.db rust --set 'facts[id=\"people\"].text=\"few\"' --name other")]
+pub(crate) struct Edit {
+    /// The checkpoint file
+    file: PathBuf,
+    /// The checkpoint to edit; see `superstep --help`
+    checkpoint: String,
+    /// Put the JSON where the path leads; may be repeated, and applies in order
+    #[arg(long = "set", value_name = "PATH=JSON", required = true)]
+    sets: Vec<String>,
+    /// Put the edit on a thread of this name, which begins at the checkpoint
+    #[arg(long, value_name = "THREAD")]
+    name: Option<String>,
+    /// Also where a field becomes another kind of JSON
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Edited {
+    thread: ThreadId,
+    checkpoint: CheckpointId,
+    /// The checkpoint that was edited.
+    from: CheckpointId,
+    /// Whether it was an older one of the thread, so that the edit begins a branch.
+    branch: bool,
+    /// Whether the thread is new.
+    new_thread: bool,
+    step: i64,
+    state: Vec<Difference>,
+    next: Vec<NodeName>,
+}
+
+impl Edit {
+    pub(crate) fn answer(&self) -> Result<Edited, Failure> {
+        let sets: Vec<Assignment<'_>> =
+            self.sets.iter().map(|set| Assignment::parse(set)).collect::<Result<_, _>>()?;
+        let source = Source::open(&self.file)?;
+        let place = source.place(&self.checkpoint)?;
+        let loaded = source.load(&place)?;
+        let to = Destination::of(&source, &place, self.name.as_deref())?;
+        let graph = graph_of(&source, &place)?;
+        drop(source);
+
+        let State { fields, whole } = self.edited(&loaded, &sets)?;
+        let writes = fields
+            .iter()
+            .map(|(field, value)| LoggedWrite { field: *field, write: Logged::Op(Op::Set(value.clone())) });
+        let writes = writes.collect();
+        let mut changes: Vec<Change> =
+            fields.into_iter().map(|(field, value)| Change { field, ops: vec![Op::Set(value)] }).collect();
+        changes.sort_unstable_by_key(|change| change.field);
+        let edited = loaded.checkpoint.edited(amend::id(), RunId(amend::id().0), writes, changes);
+        let (checkpoint, step) = (edited.id, edited.step);
+        let on_head = to.head == Some(place.id);
+        let carried = match on_head {
+            true => Carrier::new(&place.thread, &loaded, &graph).all(checkpoint),
+            false => Carried::default(),
+        };
+        let next = edited.frontier.nodes().cloned().collect();
+        to.commit(&Target::open(&self.file)?, loaded.graph.clone(), edited, carried)?;
+
+        let state = secrets::differences(diff(&secrets::whole_state(&loaded)?, &whole), &loaded.schema);
+        let new_thread = to.head.is_none();
+        let branch = !on_head && !new_thread;
+        Ok(Edited { thread: to.thread, checkpoint, from: place.id, branch, new_thread, step, state, next })
+    }
+
+    /// The fields that the assignments change, and the whole state with them.
+    fn edited(&self, loaded: &Loaded, sets: &[Assignment<'_>]) -> Result<State, Failure> {
+        let schema = &loaded.schema;
+        let held = |field: FieldId| loaded.values.iter().find(|held| held.field == field);
+        let named = loaded.values.iter().map(|held| (schema.field(held.field).name.clone(), &held.value));
+        let named: BTreeMap<String, &Json> = named.collect();
+        let mut state = Json::encode(&named).map_err(Failure::damaged)?;
+        let mut touched: Vec<FieldId> = Vec::new();
+        for set in sets {
+            let field = self.field(loaded, set)?;
+            let value = set.value(schema.field(field).secret)?;
+            state = set.path.put(&state, &value).map_err(|error| Failure::nothing(error.to_string()))?;
+            if !touched.contains(&field) {
+                touched.push(field);
+            }
+        }
+        let mut named: BTreeMap<String, Json> = state.decode().map_err(Failure::damaged)?;
+        let mut fields = Vec::new();
+        for field in touched {
+            let name = &schema.field(field).name;
+            let value = named.remove(name).expect("it was put there");
+            match held(field) {
+                Some(held) if held.value == value => {}
+                Some(held) if !self.force => {
+                    let (was, is) = (kind(&held.value), kind(&value));
+                    if was != is && was != NULL && is != NULL {
+                        return Err(Failure::unusable(format!(
+                            "{name} is {was} and would become {is}, which its program may not be able to read; add --force to \
+                             do it all the same"
+                        )));
+                    }
+                    fields.push((field, value));
+                }
+                _ => fields.push((field, value)),
+            }
+        }
+        if fields.is_empty() {
+            return Err(Failure::nothing("nothing was written: the state has these values already"));
+        }
+        let whole = state.decode().map_err(|error| Failure::unusable(error.to_string()))?;
+        Ok(State { fields, whole })
+    }
+
+    /// The field that an assignment is to.
+    fn field(&self, loaded: &Loaded, set: &Assignment<'_>) -> Result<FieldId, Failure> {
+        let schema = &loaded.schema;
+        let names = schema.fields.iter().map(|field| field.name.as_str());
+        let Some(field) = schema.find(set.field()) else {
+            let all: Vec<&str> = names.collect();
+            return Err(Failure::nothing(format!(
+                "the state has no field {}; its fields are {}",
+                set.field(),
+                all.join(", ")
+            )));
+        };
+        match schema.field(field).lifetime {
+            Lifetime::Unstored => Err(Failure::unusable(format!(
+                "{} is kept in memory only: nothing of it is stored",
+                set.field()
+            ))),
+            Lifetime::Stored | Lifetime::OneStep => Ok(field),
+        }
+    }
+}
+
+/// A state that was edited.
+struct State {
+    /// The fields that changed.
+    fields: Vec<(FieldId, Json)>,
+    whole: Value,
+}
+
+const NULL: &str = "null";
+
+/// What kind of JSON a value is.
+fn kind(value: &Json) -> &'static str {
+    match value.as_str().trim_start().as_bytes().first() {
+        Some(b'{') => "an object",
+        Some(b'[') => "a list",
+        Some(b'"') => "a text",
+        Some(b't' | b'f') => "true or false",
+        Some(b'n') => NULL,
+        _ => "a number",
+    }
+}
+
+/// The graph that a checkpoint was planned with.
+fn graph_of(source: &Source, place: &Place) -> Result<StoredGraph, Failure> {
+    let stored = source.reader.topology(&place.thread, &place.at())?;
+    let stored = stored.ok_or_else(|| Failure::nothing("the checkpoint has just been deleted"))?;
+    stored.decode().map_err(Failure::damaged)
+}
+
+impl Answer for Edited {
+    fn show(&self, page: &mut Page) {
+        let Self { thread, checkpoint, from, branch, new_thread, step, state, next } = self;
+        let short = Short::among([*checkpoint, *from].into_iter());
+        let begun = match (*branch, *new_thread) {
+            (true, _) => "began a branch of ",
+            (_, true) => "began thread ",
+            _ => "edited ",
+        };
+        page.line([
+            plain(begun),
+            span(NAME, thread.as_str()),
+            plain(": checkpoint "),
+            short.span(*checkpoint),
+            plain(format!(" (step {step}) on top of ")),
+            short.span(*from),
+        ]);
+        state.iter().for_each(|difference| show_difference(page, difference));
+        show_next(page, next);
+    }
+}
