@@ -81,13 +81,16 @@ pub(crate) fn verbs() -> Figure {
         let folder = TempDir::new().expect("a folder for the file");
         let path = folder.path().join("long.db");
         write(&path).await;
-        let verbs: [(&str, &[&str]); 6] = [
+        let verbs: [(&str, &[&str]); 9] = [
             ("threads_ms", &["threads"]),
             ("log_ms", &["log", "long"]),
             ("show_ms", &["show", "long"]),
             ("diff_ms", &["diff", "long"]),
             ("log_graph_ms", &["log", "long", "--graph"]),
             ("bisect_ms", &["bisect", "long", "--path", "count", "--is", "> 7000"]),
+            ("blame_ms", &["blame", "long", "steps[7]"]),
+            ("why_ms", &["why", "long@17", "walk"]),
+            ("grep_ms", &["grep", "step 4242"]),
         ];
         let mut samples = verbs.map(|_| Vec::new());
         let (mut values, mut baselines) = (Vec::new(), Vec::new());

@@ -1,5 +1,8 @@
 //! Schemas and topologies: stored once per fingerprint.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::Fingerprint;
@@ -7,7 +10,7 @@ use superstep_core::state::{Json, Schema};
 
 use crate::checksum::Checksum;
 use crate::fault::{corrupt, sqlite};
-use crate::rows::{mismatch, text};
+use crate::rows::{CheckpointRow, mismatch, text};
 
 /// A description that is stored once per fingerprint.
 #[derive(Clone, Copy, Debug)]
@@ -139,4 +142,48 @@ fn topology_with<T>(
         }
         with(id, Fingerprint::from_bytes(fingerprint), stored)
     })
+}
+
+/// Descriptions that were read, by their rows: a walk over many checkpoints parses each once.
+#[derive(Default)]
+pub(crate) struct Descriptions {
+    schemas: HashMap<i64, (Fingerprint, Arc<Schema>)>,
+    topologies: HashMap<i64, Fingerprint>,
+}
+
+/// What describes a checkpoint.
+pub(crate) struct Description {
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) topology: Fingerprint,
+}
+
+impl Descriptions {
+    pub(crate) fn of(
+        &mut self,
+        connection: &Connection,
+        row: &CheckpointRow,
+    ) -> Result<Description, StoreError> {
+        let absent =
+            |what| corrupt(format_args!("checkpoint row {}", row.seq), format_args!("its {what} is missing"));
+        let (fingerprint, schema) = match self.schemas.get(&row.schema) {
+            Some((fingerprint, schema)) => (*fingerprint, Arc::clone(schema)),
+            None => {
+                let found = schema(connection, Key::Row(row.schema))?.ok_or_else(|| absent("schema"))?;
+                let found = (found.1, Arc::new(found.2));
+                self.schemas.insert(row.schema, found.clone());
+                found
+            }
+        };
+        let topology = match self.topologies.get(&row.topology) {
+            Some(topology) => *topology,
+            None => {
+                let found =
+                    topology(connection, Key::Row(row.topology))?.ok_or_else(|| absent("topology"))?;
+                self.topologies.insert(row.topology, found.1);
+                found.1
+            }
+        };
+        Ok(Description { fingerprint, schema, topology })
+    }
 }

@@ -209,6 +209,8 @@ impl File {
         set(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         set(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
         set(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+        // Without this a statement is planned anew each time that a value is bound to it.
+        set(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE).map_err(sqlite)?;
         connection.pragma_update(None, "mmap_size", 0).map_err(sqlite)?;
         connection.set_prepared_statement_cache_capacity(64);

@@ -1,23 +1,23 @@
 //! Reading: loads, history and lists. On one snapshot each, and never through a damaged row.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 use superstep_core::checkpoint::{
     AskRecord, At, Carried, Checkpoint, Fold, Loaded, Seq, StoreError, Summary, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
-use superstep_core::state::{FieldId, FieldValue, Json};
+use superstep_core::state::{FieldId, FieldValue, Json, Schema};
 
 use crate::ask;
 use crate::bodies::BodyTable;
 use crate::decode::{self, Outline, StoredChange};
-use crate::described::{Key, schema, topology};
+use crate::described::Descriptions;
 use crate::fault::{corrupt, sqlite};
 use crate::file::File;
 use crate::manifest::{Fields, Version};
-use crate::rows::{Changed, CheckpointRow, ThreadRow};
+use crate::rows::{Changed, CheckpointRow, Manifested, ThreadRow};
 use crate::work;
 
 /// Idle connections for reading.
@@ -171,9 +171,7 @@ pub(crate) fn place(connection: &Connection, row: &ThreadRow, at: &At) -> Result
 
 /// The checkpoint of a thread of `graph` at `place` with its values and the work on top of it.
 pub(crate) fn load_at(connection: &Connection, graph: &str, place: Seen) -> Result<Loaded, StoreError> {
-    let checkpoint = checkpoint(connection, place.seq)?;
-    let (row, _, schema) = schema(connection, Key::Fingerprint(checkpoint.schema))?
-        .ok_or_else(|| corrupt("the schemas", "one is missing"))?;
+    let Read { row, schema, checkpoint } = checkpoint(connection, place.seq, &mut Descriptions::default())?;
     let (fields, _) = fields_at(connection, place.seq)?;
     let values =
         values(connection, &fields).map_err(|(field, error)| match schema.fields.get(field.index()) {
@@ -183,7 +181,10 @@ pub(crate) fn load_at(connection: &Connection, graph: &str, place: Seen) -> Resu
             _ => error,
         })?;
     if fields.len() > schema.fields.len() {
-        return Err(corrupt(format_args!("schema row {row}"), "a value belongs to none of its fields"));
+        return Err(corrupt(
+            format_args!("schema row {}", row.schema),
+            "a value belongs to none of its fields",
+        ));
     }
     let Carried { results, failures, asks, effects } = work::on(connection, place)?;
     Ok(Loaded {
@@ -191,7 +192,7 @@ pub(crate) fn load_at(connection: &Connection, graph: &str, place: Seen) -> Resu
         graph: graph.into(),
         checkpoint,
         values,
-        schema,
+        schema: Arc::unwrap_or_clone(schema),
         results,
         failures,
         asks,
@@ -199,36 +200,45 @@ pub(crate) fn load_at(connection: &Connection, graph: &str, place: Seen) -> Resu
     })
 }
 
+/// A checkpoint with its row, and what its fields are.
+pub(crate) struct Read {
+    pub(crate) row: CheckpointRow,
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) checkpoint: Checkpoint,
+}
+
 /// The checkpoint at `seq`.
-pub(crate) fn checkpoint(connection: &Connection, seq: i64) -> Result<Checkpoint, StoreError> {
-    let found = CheckpointRow::get(connection, seq)?;
-    let row = found.row;
+pub(crate) fn checkpoint(
+    connection: &Connection,
+    seq: i64,
+    descriptions: &mut Descriptions,
+) -> Result<Read, StoreError> {
+    let Manifested { row, manifest } = CheckpointRow::get(connection, seq)?;
     let mut changes = Vec::new();
     Changed::descend(connection, seq, |_, changed| {
         changes = decode::parse_changes(changed.changes)?;
         Ok(None)
     })?;
-    let parts = decode::decode(&changes, &found.manifest, &BodyTable(connection))?;
+    let parts = decode::decode(&changes, &manifest, &BodyTable(connection))?;
     let parent = match row.parent {
         None => None,
         Some(parent) => Some(CheckpointRow::visit(connection, parent, |row, _| Ok(row.id))?),
     };
-    let absent = |what| corrupt(format_args!("checkpoint row {seq}"), format_args!("its {what} is missing"));
-    let (_, schema, _) = schema(connection, Key::Row(row.schema))?.ok_or_else(|| absent("schema"))?;
-    let (_, topology) = topology(connection, Key::Row(row.topology))?.ok_or_else(|| absent("topology"))?;
-    Ok(Checkpoint {
+    let described = descriptions.of(connection, &row)?;
+    let checkpoint = Checkpoint {
         id: row.id,
         parent,
         run: row.run,
         step: row.step,
         source: row.source,
-        schema,
-        topology,
+        schema: described.fingerprint,
+        topology: described.topology,
         changes: parts.changes,
         tasks: parts.tasks,
         frontier: parts.frontier,
         metadata: parts.metadata,
-    })
+    };
+    Ok(Read { row, schema: described.schema, checkpoint })
 }
 
 /// The map from field to version at `seq`, and how many checkpoints back the last whole map is.

@@ -1,18 +1,13 @@
 //! Reading what happened: checkpoints with their supersteps, and without the values that they hold.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use rusqlite::Connection;
 use superstep_core::checkpoint::{At, Seq, StepRecord, StoreError};
-use superstep_core::id::{Fingerprint, ThreadId};
-use superstep_core::state::Schema;
+use superstep_core::id::ThreadId;
 
-use crate::described::{Key, schema};
+use crate::described::Descriptions;
 use crate::emitted;
-use crate::fault::corrupt;
-use crate::reader::{self, Names, Seen};
-use crate::rows::{CheckpointRow, ThreadRow};
+use crate::reader::{self, Names, Read, Seen};
+use crate::rows::ThreadRow;
 use crate::work;
 
 /// The checkpoint of `thread` that is meant and those it continues, at most `limit` of them.
@@ -27,21 +22,10 @@ pub(crate) fn steps(
     };
     let mut next = Some(reader::place(connection, &thread, from)?);
     let mut names = Names::from([(thread.id, thread.name.clone())]);
-    let mut schemas: HashMap<Fingerprint, Arc<Schema>> = HashMap::new();
+    let mut descriptions = Descriptions::default();
     let mut steps = Vec::new();
     while let Some(seen) = next.filter(|_| steps.len() < limit) {
-        let row = CheckpointRow::visit(connection, seen.seq, |row, _| Ok(row))?;
-        let checkpoint = reader::checkpoint(connection, seen.seq)?;
-        let schema = match schemas.get(&checkpoint.schema) {
-            Some(schema) => Arc::clone(schema),
-            None => {
-                let (_, fingerprint, found) = schema(connection, Key::Fingerprint(checkpoint.schema))?
-                    .ok_or_else(|| corrupt("the schemas", "one is missing"))?;
-                let found = Arc::new(found);
-                schemas.insert(fingerprint, Arc::clone(&found));
-                found
-            }
-        };
+        let Read { row, schema, checkpoint } = reader::checkpoint(connection, seen.seq, &mut descriptions)?;
         steps.push(StepRecord {
             seq: Seq(seen.seq.cast_unsigned()),
             graph: thread.graph.as_str().into(),

@@ -200,10 +200,10 @@ async fn shown(saver: &Saver, name: &ThreadId) -> Vec<(Summary, Loaded)> {
     shown
 }
 
-/// Threads that grow, branch, fork from anywhere in their pasts and are deleted: nothing that is deleted is missed by
-/// the others, and when all are gone, so is everything.
+/// Threads that grow, branch, fork from anywhere in their pasts and are deleted: whatever one does, the others show what
+/// they showed, a fork's trunk and a trunk's forks among them; and when all are gone, so is everything.
 #[test]
-fn whatever_is_deleted_the_others_show_what_they_showed() {
+fn whatever_becomes_of_a_thread_the_others_show_what_they_showed() {
     on_every_saver(|saver| async move {
         for seed in 0..2 {
             let mut dice = Dice(seed);
@@ -216,6 +216,10 @@ fn whatever_is_deleted_the_others_show_what_they_showed() {
                     len => names[dice.roll(len)].clone(),
                 };
                 let past = shown(&saver, &name).await;
+                let mut before = Vec::new();
+                for other in names.iter().filter(|other| **other != name) {
+                    before.push((other, shown(&saver, other).await));
+                }
                 match dice.roll(10) {
                     // A step on, or, from somewhere in the past, a branch on the same thread.
                     0..6 => {
@@ -245,18 +249,15 @@ fn whatever_is_deleted_the_others_show_what_they_showed() {
                         let fork = thread(&format!("f{seed} {turn}"));
                         saver.fork(&name, at.id, &fork).await.unwrap();
                         heads.insert(fork, at);
+                        assert_eq!(shown(&saver, &name).await, past, "{name} in {seed} at {turn}");
                     }
                     _ => {
-                        let mut before = Vec::new();
-                        for other in names.iter().filter(|other| **other != name) {
-                            before.push((other, shown(&saver, other).await));
-                        }
                         delete(&saver, name.as_str()).await;
                         heads.remove(&name);
-                        for (other, before) in before {
-                            assert_eq!(shown(&saver, other).await, before, "{other} in {seed} at {turn}");
-                        }
                     }
+                }
+                for (other, before) in before {
+                    assert_eq!(shown(&saver, other).await, before, "{other} in {seed} at {turn}");
                 }
             }
             for name in heads.keys() {
