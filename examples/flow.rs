@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --example flow               # asks the first question, or the one that waits
 //! cargo run --example flow -- 42         # answers it
+//! cargo run --example flow -- debug log me --graph
 //! ```
 
 mod terminal;
@@ -50,6 +51,9 @@ async fn main() -> ExitCode {
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let db = std::env::temp_dir().join("superstep-flow.db");
     let quizzes = flow("quiz", quiz).checkpointer(SqliteSaver::open(&db).await?);
+    if let Some(exit) = superstep::debugger(&[&quizzes]).subcommand("debug").await {
+        return Ok(exit);
+    }
     let thread = quizzes.thread("me");
 
     let run = match std::env::args().nth(1) {

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! cargo run --example reducers -- README.md Cargo.toml
+//! cargo run --example reducers -- debug threads
 //! ```
 
 mod terminal;
@@ -42,19 +43,25 @@ async fn plan(census: Snapshot<Census>) -> Plan {
     Plan::Count(census.files.clone())
 }
 
-async fn count(file: Input<String>) -> Result<Update<Census>, std::io::Error> {
-    let text = tokio::fs::read_to_string(&*file).await?;
+/// What a node looks at is an effect: it is recorded, and a replay is given the text that was there.
+async fn count(file: Input<String>, fx: Effects) -> Result<Update<Census>, std::io::Error> {
+    let text = fx.run_keyed("read", &*file, || tokio::fs::read_to_string(&*file)).await?;
     let longest = text.lines().map(str::len).max().unwrap_or(0);
     Ok(Census::update().words([(file.as_str(), text.split_whitespace().count())]).longest_line(longest))
 }
 
-async fn weigh(census: Snapshot<Census>) -> Result<Update<Census>, std::io::Error> {
+async fn weigh(census: Snapshot<Census>, fx: Effects) -> Result<Update<Census>, std::io::Error> {
     let mut update = Census::update();
     for file in &census.files {
         let kind = file.rsplit_once('.').map_or("none", |(_, kind)| kind);
-        update = update.bytes(tokio::fs::metadata(file).await?.len()).kinds([kind]);
+        let bytes = fx.run_keyed("weigh", file, || size(file)).await?;
+        update = update.bytes(bytes).kinds([kind]);
     }
     Ok(update)
+}
+
+async fn size(file: &str) -> Result<u64, std::io::Error> {
+    Ok(tokio::fs::metadata(file).await?.len())
 }
 
 async fn report(census: Snapshot<Census>) -> Update<Census> {
@@ -80,7 +87,11 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     g.route(plan, move |Plan::Count(files)| each(count, files));
     g.join((count, weigh), report);
     g.edge(report, END);
-    let census = g.compile()?;
+    let db = std::env::temp_dir().join("superstep-reducers.db");
+    let census = g.compile()?.checkpointer(SqliteSaver::open(&db).await?);
+    if let Some(exit) = superstep::debugger(&[&census]).subcommand("debug").await {
+        return Ok(exit);
+    }
     print(census.mermaid())?;
 
     let mut files: Vec<String> = std::env::args().skip(1).collect();

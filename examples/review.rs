@@ -5,6 +5,7 @@
 //! cargo run --example review -- draft "Typed graphs"
 //! cargo run --example review -- answer revise
 //! cargo run --example review -- answer accept
+//! cargo run --example review -- debug log article       # or another verb of the debugger: debug --help
 //! ```
 
 #![expect(clippy::print_stderr, reason = "a command-line program says there how to call it")]
@@ -61,6 +62,9 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     });
     let db = std::env::temp_dir().join("superstep-review.db");
     let articles = g.compile()?.checkpointer(SqliteSaver::open(&db).await?);
+    if let Some(exit) = superstep::debugger(&[&articles]).subcommand("debug").await {
+        return Ok(exit);
+    }
     let thread = articles.thread("article");
 
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -71,7 +75,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
         ["answer", "accept"] => thread.answer(&Verdict::Accept).await?,
         ["answer", "revise"] => thread.answer(&Verdict::Revise).await?,
         _ => {
-            eprintln!("usage: review [draft TITLE | answer accept | answer revise]");
+            eprintln!("usage: review [draft TITLE | answer accept | answer revise | debug VERB ..]");
             return Ok(ExitCode::from(2));
         }
     };

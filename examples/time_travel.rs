@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! cargo run --example time_travel
+//! cargo run --example time_travel -- debug log poor --graph
+//! cargo run --example time_travel -- debug compare rich poor
 //! ```
 
 mod terminal;
@@ -44,9 +46,16 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     g.edge(START, travel);
     g.edge(travel, book);
     g.edge(book, END);
-    let trips = g.compile()?.checkpointer(SqliteSaver::in_memory().await?);
+    let db = std::env::temp_dir().join("superstep-time-travel.db");
+    let trips = g.compile()?.checkpointer(SqliteSaver::open(&db).await?);
+    if let Some(exit) = superstep::debugger(&[&trips]).subcommand("debug").await {
+        return Ok(exit);
+    }
 
     let rich = trips.thread("rich");
+    // Those of the last time.
+    rich.delete().await?;
+    trips.thread("poor").delete().await?;
     rich.run(Trip { budget: 900, ..Trip::default() }).await?.finished()?;
     print("the thread's checkpoints, newest first:")?;
     let mut history = rich.history()?;

@@ -6,6 +6,7 @@
 macro_rules! page {
     ($file:literal) => {
         concat!(
+            "[../README.md#examples]: https://github.com/superstep-rs/superstep#examples\n",
             "[../benches/README.md]: https://github.com/superstep-rs/superstep/blob/main/benches/README.md\n",
             "[checkpoints.md]: crate::guide::checkpoints\n",
             "[checkpoints.md#durability-levels]: crate::guide::checkpoints#durability-levels\n",

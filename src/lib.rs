@@ -65,6 +65,9 @@ pub use superstep_checkpoint::inspect;
 #[cfg(feature = "cli")]
 pub mod cli;
 
+#[cfg(feature = "cli")]
+pub use cli::debugger;
+
 /// Values that outlive threads, by namespace and key: the extractor, the trait, and the stores.
 pub mod store {
     pub use superstep_core::store::*;

@@ -255,7 +255,8 @@ fn the_review_drafts_asks_and_publishes() {
 #[test]
 fn the_error_of_a_node_is_a_text() {
     let folder = TempDir::new().expect("a folder");
-    let output = Command::new(example("reducers")).current_dir(folder.path()).arg("missing.txt").output();
+    let mut command = Command::new(example("reducers"));
+    let output = command.current_dir(folder.path()).env("TMPDIR", folder.path()).arg("missing.txt").output();
     let output = output.expect("the example runs");
     assert_eq!(output.status.code(), Some(1));
     assert!(complaint(&output).starts_with("error: node \""), "{}", complaint(&output));

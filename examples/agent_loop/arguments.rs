@@ -1,17 +1,19 @@
 //! The command line.
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
 use etcetera::BaseStrategy;
 use superstep::id::ThreadId;
 use superstep::nodes::graphs::DEFAULT_MAX_ITERATIONS;
 
 /// Answers a question from a folder of documents, offline, by quoting them.
 #[derive(Debug, Parser)]
-#[command(name = "agent_loop")]
+#[command(name = "agent_loop", subcommand_negates_reqs = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
     /// The question. With --resume only asked on a thread that never ran.
     #[arg(required_unless_present = "resume", value_parser = not_blank)]
@@ -44,9 +46,31 @@ pub(crate) struct Arguments {
     /// Stand still at the Nth time a point is passed, for tests that kill or interrupt the process there.
     #[arg(long, value_name = "POINT:N", hide = true)]
     pub(crate) halt_at: Option<crate::halt::Mark>,
+
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Look into the file, and run, replay and answer its threads. `debug --help` lists the verbs.
+    #[command(disable_help_flag = true)]
+    Debug {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "VERB ..")]
+        arguments: Vec<OsString>,
+    },
 }
 
 impl Arguments {
+    /// Those of the process; with wrong ones it ends here.
+    pub(crate) fn of_process() -> Self {
+        let arguments = Self::parse();
+        if arguments.command.is_some() && (arguments.question.is_some() || arguments.resume) {
+            Self::command().error(ErrorKind::ArgumentConflict, "`debug` is not asked a question").exit();
+        }
+        arguments
+    }
+
     pub(crate) fn docs(&self) -> PathBuf {
         self.docs.clone().unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")))
     }

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! cargo run --release --example agent_loop -- "How do I fork a checkpoint?"
+//! cargo run --release --example agent_loop -- debug threads
 //! ```
 //!
 //! The model is built in: it quotes the documents and does not write. `--help` lists the options.
@@ -20,7 +21,6 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser;
 use superstep::nodes::docs::{DocIndex, IndexOptions, SearchDocs};
 use superstep::nodes::graphs::{self, AgentState, EvaluatorConfig};
 use superstep::nodes::model::Extractive;
@@ -29,20 +29,24 @@ use superstep::prelude::*;
 use superstep::run::ThreadError;
 
 use crate::answer::Answer;
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, Command};
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    terminal::ended(run(Arguments::parse()).await)
+    terminal::ended(run(Arguments::of_process()).await)
 }
 
-async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
+async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let db = arguments.db()?;
     let halt = halt::Halt::new(arguments.halt_at.as_ref());
     let saver = SqliteSaver::options().observe_commits(halt.at_commits()).open(&db).await?;
     let tools = ToolRegistry::new().with(SearchDocs::new(Arc::new(index(&arguments)?)))?;
     let config = EvaluatorConfig::new(Extractive).tools(tools);
     let graph = graphs::evaluator(config)?.checkpointer(saver).observe(halt.at_nodes());
+
+    if let Some(Command::Debug { arguments }) = arguments.command.take() {
+        return Ok(superstep::debugger(&[&graph]).run(arguments).await);
+    }
 
     let thread = graph.thread(arguments.thread());
     let resumes = arguments.resume && (arguments.question.is_none() || has_run(&thread).await?);

@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --example dynamic                                  # runs examples/dynamic/graph.toml
 //! cargo run --example dynamic -- my.toml "buy bread" swim      # another description, other errands
+//! cargo run --example dynamic -- debug threads                 # what has been run
 //! ```
 
 #[path = "../terminal/mod.rs"]
@@ -42,17 +43,21 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let description = match arguments.next() {
+    let description = match arguments.next().as_deref() {
+        None | Some("debug") => Description::from_toml(include_str!("graph.toml"))?,
         Some(path) => Description::from_toml(&std::fs::read_to_string(path)?)?,
-        None => Description::from_toml(include_str!("graph.toml"))?,
     };
+    let registry = Registry::new().node("plan", plan).node("errand", errand).node("look_back", look_back);
+    let db = std::env::temp_dir().join("superstep-dynamic.db");
+    let graph = registry.build(&description).compile()?.checkpointer(SqliteSaver::open(&db).await?);
+    if let Some(exit) = superstep::debugger(&[&graph]).subcommand("debug").await {
+        return Ok(exit);
+    }
+
     let mut errands: Vec<String> = arguments.collect();
     if errands.is_empty() {
         errands = ["buy bread", "swim"].map(String::from).into();
     }
-
-    let registry = Registry::new().node("plan", plan).node("errand", errand).node("look_back", look_back);
-    let graph = registry.build(&description).compile()?;
     print(graph.mermaid())?;
     let done = graph.run(graph.update(&json!({ "errands": errands }))?).await?.finished()?;
     print(format_args!("{:#}", done.to_json()))?;

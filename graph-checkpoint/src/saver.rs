@@ -400,6 +400,10 @@ impl Checkpointer for SqliteSaver {
         let graph = graph.clone();
         self.read(move |connection| reader::open_asks(connection, &graph)).await
     }
+
+    fn path(&self) -> Option<&Path> {
+        self.file().path.as_deref()
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::verbs::{
 
 /// Look into checkpoint files: what happened, when, who wrote it, and why.
 #[derive(Debug, Parser)]
-#[command(name = "superstep", version, after_help = AFTER, max_term_width = 100)]
+#[command(name = "superstep", version, after_help = format!("{ADDRESSES}\n\n{AFTER}"), max_term_width = 100)]
 pub(super) struct Arguments {
     #[command(subcommand)]
     pub(super) verb: Verb,
@@ -22,13 +22,15 @@ pub(super) struct Arguments {
     pub(super) json: bool,
 }
 
-const AFTER: &str = "\
+/// How a checkpoint is named.
+pub(super) const ADDRESSES: &str = "\
 CHECKPOINT is one of
   THREAD           the latest checkpoint of a thread
   THREAD@STEP      the newest of its checkpoints with this step
   CHECKPOINT~N     N checkpoints before another one
-  ID               a checkpoint's id, or the beginning or the end of it, from 4 digits on
+  ID               a checkpoint's id, or the beginning or the end of it, from 4 digits on";
 
+const AFTER: &str = "\
 Exit codes: 0 fine; 1 the answer is no: nothing was found, it differs, or what was read is damaged;
 2 it could not be asked: wrong usage, or a file that cannot be read.
 
@@ -77,7 +79,7 @@ impl Verb {
     }
 }
 
-fn told(answer: &impl Answer, json: bool, look: Look) -> Result<Told, Failure> {
+pub(super) fn told(answer: &impl Answer, json: bool, look: Look) -> Result<Told, Failure> {
     if json {
         let text = serde_json::to_string_pretty(answer).map_err(Failure::damaged)?;
         return Ok((text + "\n", answer.exit()));

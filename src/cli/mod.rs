@@ -17,6 +17,7 @@ mod amend;
 mod answer;
 mod arguments;
 mod assignment;
+mod debug;
 mod failure;
 mod lines;
 mod near;
@@ -33,5 +34,6 @@ mod time;
 mod topology;
 mod verbs;
 
+pub use debug::{Debuggable, Debugger, debugger};
 pub use program::{main, run};
 pub use screen::{Exit, Look, Screen};

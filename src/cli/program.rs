@@ -6,39 +6,68 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Told};
+use super::failure::Failure;
 use super::screen::{Exit, Look, Screen};
 
 /// Runs the program with the arguments and on the terminal that the process has.
 #[must_use]
 pub fn main() -> ExitCode {
     let (out, err) = (io::stdout(), io::stderr());
-    let look = match out.is_terminal() {
+    let look = here(&out);
+    let screen = Screen { out: &mut out.lock(), err: &mut err.lock(), look };
+    ExitCode::from(run(std::env::args_os(), screen) as u8)
+}
+
+/// What output looks like there.
+pub(super) fn here(out: &impl IsTerminal) -> Look {
+    match out.is_terminal() {
         false => Look::PIPED,
         true => Look {
             width: terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0)),
             color: std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty()),
         },
-    };
-    let screen = Screen { out: &mut out.lock(), err: &mut err.lock(), look };
-    ExitCode::from(run(std::env::args_os(), screen) as u8)
+    }
 }
 
 /// Runs the program with these arguments, the first of which is what it is called.
 pub fn run<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>, screen: Screen<'_>) -> Exit {
     let told = match Arguments::try_parse_from(arguments) {
-        Err(usage) if !usage.use_stderr() => Ok((usage.to_string(), Exit::Fine)),
-        Err(usage) => Err((usage.to_string(), Exit::Unusable)),
-        Ok(Arguments { verb, json }) => {
-            let told = verb.tell(json, screen.look);
-            told.map_err(|failure| (format!("error: {}\n", failure.text), failure.exit))
-        }
+        Err(usage) => Err(usage.into()),
+        Ok(Arguments { verb, json }) => verb.tell(json, screen.look).map_err(Into::into),
     };
-    let (written, exit) = match told {
-        Ok((text, exit)) => (screen.out.write_all(text.as_bytes()).and_then(|()| screen.out.flush()), exit),
-        Err((text, exit)) => (screen.err.write_all(text.as_bytes()), exit),
+    said(told, screen)
+}
+
+/// Why there is no answer: nobody can answer it, or the arguments are none.
+#[derive(Debug)]
+pub(super) struct Unanswered {
+    text: String,
+    exit: Exit,
+}
+
+impl From<clap::Error> for Unanswered {
+    /// That may be a help text, which is all that was asked for.
+    fn from(usage: clap::Error) -> Self {
+        let exit = if usage.use_stderr() { Exit::Unusable } else { Exit::Fine };
+        Self { text: usage.to_string(), exit }
+    }
+}
+
+impl From<Failure> for Unanswered {
+    fn from(failure: Failure) -> Self {
+        Self { text: format!("error: {}\n", failure.text), exit: failure.exit }
+    }
+}
+
+/// Writes an answer, or why there is none.
+pub(super) fn said(told: Result<Told, Unanswered>, screen: Screen<'_>) -> Exit {
+    let (text, exit, to) = match told {
+        Ok((text, exit)) => (text, exit, screen.out),
+        Err(Unanswered { text, exit: Exit::Fine }) => (text, Exit::Fine, screen.out),
+        Err(Unanswered { text, exit }) => (text, exit, screen.err),
     };
-    match written {
+    match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Exit::Unusable,
         // Who stops reading has seen enough.
         _ => exit,

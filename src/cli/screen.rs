@@ -49,4 +49,8 @@ pub enum Exit {
     No = 1,
     /// It could not be asked: wrong usage, or a file that cannot be read.
     Unusable = 2,
+    /// A run stopped before its end, and can go on: it waits for an answer, or is at a breakpoint or a limit.
+    Unfinished = 3,
+    /// A run was cancelled with Ctrl-C, and can go on.
+    Cancelled = 130,
 }

@@ -7,6 +7,7 @@
 
 mod agent_loop;
 mod checkpoints;
+mod cli;
 mod dynamic_graphs;
 mod effects_and_resume;
 mod errors_and_retries;

@@ -193,6 +193,12 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// Lists the questions on the heads of a graph's threads that wait for an answer, by thread and in the order
     /// in which they were asked. What it costs depends on their number, not on the number of threads.
     async fn open_asks(&self, graph: &NodeName) -> Result<Vec<(ThreadId, AskRecord)>, StoreError>;
+
+    /// The file that it keeps everything in; `None` for one that has no file, or not one of its own.
+    #[cfg(feature = "std")]
+    fn path(&self) -> Option<&std::path::Path> {
+        None
+    }
 }
 
 /// Which checkpoint of a thread.

@@ -37,7 +37,7 @@ pub struct RunEvent {
 }
 
 /// A task that runs a subgraph.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PathSegment {
     /// Its node.
     pub node: NodeName,

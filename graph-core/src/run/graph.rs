@@ -118,6 +118,12 @@ impl<S: State, C> Graph<S, C> {
         })
     }
 
+    /// What keeps its threads; `None` for a graph without a checkpointer.
+    #[must_use]
+    pub fn saver(&self) -> Option<&Arc<dyn Checkpointer>> {
+        self.runtime.saver.as_ref()
+    }
+
     /// Keeps the results of nodes with a [`Cache`](crate::node::Cache) in `store`, so that other programs and
     /// later ones use them, too. Without it they are kept in memory, for the compiled graph. A subgraph without a cache
     /// of its own uses that of the graph around it.

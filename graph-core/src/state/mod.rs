@@ -18,6 +18,7 @@ mod dynamic;
 mod erased;
 mod field;
 mod finite;
+mod from_json;
 mod json;
 mod migration;
 mod mismatch;
@@ -118,6 +119,14 @@ pub trait State: Clone + Send + Sync + 'static {
 
     /// The update that overwrites every field with this state's values.
     fn overwrite(self) -> Self::Update;
+
+    /// An update from an object, each member through the reducer of its field.
+    ///
+    /// # Errors
+    /// When a member names no field, or its value does not fit.
+    fn update_from(&self, values: &serde_json::Value) -> Result<Self::Update, JsonError> {
+        from_json::update::<Self>(values)
+    }
 
     /// Encodes one field.
     ///

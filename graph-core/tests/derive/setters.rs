@@ -210,3 +210,29 @@ fn an_update_shows_its_writes() {
         r#"EssayUpdate [topic: "Rust", facts: extend ["a"], cost: 2, set cost: 3, title: "t"]"#
     );
 }
+
+/// What is given as JSON is written as its setter writes it.
+#[test]
+fn an_update_is_made_from_json() {
+    let given = serde_json::json!({
+        "topic": "Rust", "subtitle": null, "revision": 2, "facts": ["a", "b"], "sources": { "x": 1 },
+        "links": { "a": "b" }, "tags": ["x"], "marks": [1], "cost": 2, "best": 7, "any": "any", "hint": "hint",
+        "notes": [{ "id": "n", "text": "t" }], "title": "longest",
+    });
+    let set = Essay::update().topic("Rust").subtitle(None::<String>).revision(2).facts(["a", "b"]);
+    let set = set.sources([("x", 1)]).links([("a", "b")]).tags(["x"]).marks([1]).cost(2).best(7);
+    let set = set.any("any").hint("hint").notes([note("n", "t")]).title("longest");
+    let update = Essay::initial().update_from(&given).unwrap();
+    assert_eq!(after(Essay::default(), update), after(Essay::default(), set));
+
+    let refused = |given| Essay::initial().update_from(&given).unwrap_err().to_string();
+    assert_eq!(
+        refused(serde_json::json!({ "fact": [] })),
+        r#"the state has no field "fact"; did you mean "facts"?"#
+    );
+    assert!(
+        refused(serde_json::json!({ "facts": [1] }))
+            .starts_with(r#"field "facts": invalid type: integer `1`"#)
+    );
+    assert!(refused(serde_json::json!([])).starts_with("an update is an object"));
+}

@@ -23,4 +23,4 @@ pub use state::JsonState;
 pub use update::{JsonUpdate, JsonWrite};
 
 pub(crate) use nearest::suggestion;
-pub(crate) use place::{Place, Problems};
+pub(crate) use place::{Place, Problems, brief};

@@ -114,6 +114,10 @@ impl State for JsonState {
         JsonUpdate::of(writes.collect())
     }
 
+    fn update_from(&self, values: &Value) -> Result<JsonUpdate, JsonError> {
+        self.fields.update(values)
+    }
+
     fn encode_field(&self, field: FieldId) -> Result<Json, CodecError> {
         self.stored(field)?;
         Json::encode(&self.values[field.index()])

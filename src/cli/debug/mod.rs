@@ -1,0 +1,19 @@
+//! The debugger of a program: the verbs of `superstep`, and those that need the program's code.
+//!
+//! ```text
+//! debugger(&[&essays, &mails]) ─► Debugger ─ main, subcommand, run ─► arguments ─► a verb of superstep: reads the file
+//!                                                                          └─► a verb of a run ─► Session ─► Subject
+//!                                                                                  which file, which graph ┘     │
+//!                                                                              the graph without its type ◄──────┘
+//! ```
+
+mod arguments;
+mod debugger;
+mod progress;
+mod session;
+mod stopped;
+mod subject;
+mod verbs;
+
+pub use debugger::{Debugger, debugger};
+pub use subject::Debuggable;

@@ -1,0 +1,189 @@
+//! The graphs that a debugger was given, and the file that it looks into.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::checkpoint::SqliteSaver;
+use crate::cli::failure::Failure;
+use crate::cli::near::nearest;
+use crate::cli::source::{Place, Source};
+use crate::cli::target::Target;
+use crate::id::ThreadId;
+
+use super::stopped::no_input;
+use super::subject::{Erased, Subject};
+
+/// What all verbs of one debugger know.
+pub(super) struct Session {
+    pub(super) graphs: Vec<Erased>,
+    /// How it was called: the words before the verb.
+    pub(super) program: String,
+}
+
+/// One of the graphs, over the file that was meant.
+pub(super) struct Chosen<'s> {
+    graph: &'s Erased,
+    /// The graph over a file that is not its own.
+    elsewhere: Option<Box<dyn Subject>>,
+}
+
+impl Chosen<'_> {
+    pub(super) fn subject(&self) -> &dyn Subject {
+        self.elsewhere.as_deref().unwrap_or(&*self.graph.graph)
+    }
+
+    /// The update that an input is.
+    pub(super) fn input(&self, given: Value) -> Result<Value, Failure> {
+        (self.graph.input)(given).map_err(no_input)
+    }
+}
+
+impl Session {
+    /// The one file in which the graphs keep their threads, if there is one.
+    pub(super) fn file(&self) -> Option<PathBuf> {
+        let mut files = self.graphs.iter().filter_map(|graph| path_of(&*graph.graph));
+        let first = files.next()?;
+        files.all(|other| is_same(other, first)).then(|| first.to_owned())
+    }
+
+    /// Why there is no file that need not be named.
+    pub(super) fn no_file(&self) -> Failure {
+        let files: Vec<String> = self
+            .graphs
+            .iter()
+            .filter_map(|graph| Some((graph.graph.name(), path_of(&*graph.graph)?)))
+            .map(|(graph, path)| format!("{graph} in {}", path.display()))
+            .collect();
+        Failure::unusable(match files.is_empty() {
+            true => {
+                "the graphs keep their threads in memory, where only the program that runs them sees them: name a \
+                 file with --file, or give them a SqliteSaver"
+                    .to_owned()
+            }
+            false => {
+                format!("the graphs keep their threads in several files: name one with --file ({})", files.join(", "))
+            }
+        })
+    }
+
+    /// The graph that a thread of a file belongs to.
+    pub(super) async fn graph_of(&self, file: &Path, thread: &ThreadId) -> Result<Chosen<'_>, Failure> {
+        if thread.is_below() {
+            return Err(Failure::unusable(format!(
+                "thread {:?} is a subgraph's: name the thread above it",
+                thread.as_str()
+            )));
+        }
+        let thread = Source::open(file)?.thread(thread.as_str())?;
+        let graph = self.graphs.iter().find(|given| given.graph.name().as_str() == thread.graph);
+        let graph = graph.ok_or_else(|| {
+            Failure::unusable(format!(
+                "thread {} belongs to graph {}, which the debugger was not given; it has {}",
+                thread.thread,
+                thread.graph,
+                self.names()
+            ))
+        })?;
+        self.over(graph, file).await
+    }
+
+    /// The graph that runs on a thread: that of the thread, or for a new one the only graph or the named one.
+    pub(super) async fn graph_for(
+        &self,
+        file: &Path,
+        thread: &ThreadId,
+        named: Option<&str>,
+    ) -> Result<Chosen<'_>, Failure> {
+        let is_there = Source::open(file)?.reader.threads()?.iter().any(|held| held.thread == *thread);
+        if is_there {
+            return self.graph_of(file, thread).await;
+        }
+        let graph = match (named, &*self.graphs) {
+            (Some(name), graphs) => graphs.iter().find(|given| given.graph.name().as_str() == name),
+            (None, [only]) => Some(only),
+            (None, _) => None,
+        };
+        let graph = graph.ok_or_else(|| {
+            Failure::unusable(match named {
+                Some(name) => {
+                    let names = self.graphs.iter().map(|given| given.graph.name().as_str());
+                    let near = nearest(name, names).join(", ");
+                    let hint =
+                        if near.is_empty() { String::new() } else { format!("; did you mean {near}?") };
+                    format!("there is no graph {name}, but {}{hint}", self.names())
+                }
+                None => format!(
+                    "thread {thread} is new: say with --graph which graph it is to be of ({})",
+                    self.names()
+                ),
+            })
+        })?;
+        self.over(graph, file).await
+    }
+
+    /// All graphs, over a file.
+    pub(super) async fn all(&self, file: &Path) -> Result<Vec<Chosen<'_>>, Failure> {
+        let mut all = Vec::new();
+        for graph in &self.graphs {
+            all.push(self.over(graph, file).await?);
+        }
+        Ok(all)
+    }
+
+    async fn over<'s>(&'s self, graph: &'s Erased, file: &Path) -> Result<Chosen<'s>, Failure> {
+        if path_of(&*graph.graph).is_some_and(|own| is_same(own, file)) {
+            return Ok(Chosen { graph, elsewhere: None });
+        }
+        let saver: SqliteSaver = Target::open(file)?.saver;
+        Ok(Chosen { graph, elsewhere: Some(graph.graph.kept_in(Arc::new(saver))) })
+    }
+
+    fn names(&self) -> String {
+        let names: Vec<&str> = self.graphs.iter().map(|given| given.graph.name().as_str()).collect();
+        names.join(", ")
+    }
+
+    /// A checkpoint that is meant, in a file.
+    pub(super) fn place(file: &Path, meant: &str) -> Result<Place, Failure> {
+        Source::open(file)?.place(meant)
+    }
+
+    /// A command of this debugger, as a shell takes it.
+    pub(super) fn command(&self, words: &[&str]) -> String {
+        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        format!("{} {}", self.program, words.join(" "))
+    }
+}
+
+fn path_of(graph: &dyn Subject) -> Option<&Path> {
+    graph.saver()?.path()
+}
+
+/// Whether two paths lead to one file.
+fn is_same(a: &Path, b: &Path) -> bool {
+    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// A word as a shell takes it.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:@~+,%".contains(letter);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_comes_through_a_shell_as_it_is() {
+        assert_eq!(quoted("rust@3"), "rust@3");
+        assert_eq!(quoted("it's one"), r"'it'\''s one'");
+        assert_eq!(quoted(r#"{"a": 1}"#), r#"'{"a": 1}'"#);
+        assert_eq!(quoted(""), "''");
+    }
+}

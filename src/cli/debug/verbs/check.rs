@@ -1,0 +1,122 @@
+//! `check`: whether the threads of a file would go on in this program.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::cli::answer::Answer;
+use crate::cli::debug::session::Session;
+use crate::cli::failure::Failure;
+use crate::cli::page::{BAD, DIM, GOOD, NAME, NOTE, Page, plain, span};
+use crate::cli::screen::Exit;
+use crate::id::{CheckpointId, NodeName, ThreadId};
+
+/// Try whether the threads would go on with this program's code
+///
+/// Loads the latest checkpoint of each with its unfinished work, through the migrations of the state. Nothing runs, and
+/// nothing is written. Exits with 1 where a thread would not go on.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep check essays.db")]
+pub(crate) struct Check {
+    /// The checkpoint file
+    file: PathBuf,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Checked {
+    threads: Vec<CheckedThread>,
+    /// The graphs that the debugger was not given, of which nothing can be said.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unknown_graphs: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct CheckedThread {
+    graph: NodeName,
+    thread: ThreadId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<CheckpointId>,
+    /// The version of the stored state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
+    /// In what the program that wrote it was another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed: Option<String>,
+    /// The nodes that have finished and would run again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    again: Vec<NodeName>,
+    /// Why it would not go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+impl Check {
+    pub(crate) async fn answer(&self, session: &Session) -> Result<Checked, Failure> {
+        let known: Vec<&str> = session.graphs.iter().map(|graph| graph.graph.name().as_str()).collect();
+        let mut unknown_graphs: Vec<String> = crate::cli::source::Source::open(&self.file)?
+            .reader
+            .threads()?
+            .into_iter()
+            .map(|thread| thread.graph)
+            .filter(|graph| !known.contains(&graph.as_str()))
+            .collect();
+        unknown_graphs.sort_unstable();
+        unknown_graphs.dedup();
+        let mut threads = Vec::new();
+        for chosen in session.all(&self.file).await? {
+            let graph = chosen.subject().name().clone();
+            let checked = chosen.subject().check_threads().await?.threads.into_iter();
+            threads.extend(checked.map(|checked| CheckedThread {
+                graph: graph.clone(),
+                thread: checked.thread,
+                checkpoint: checked.checkpoint,
+                version: checked.version,
+                changed: checked.changed.map(|changed| changed.to_string()),
+                again: checked.again,
+                problem: checked.problem.map(|problem| problem.to_string()),
+            }));
+        }
+        Ok(Checked { threads, unknown_graphs })
+    }
+
+    fn failures(threads: &[CheckedThread]) -> usize {
+        threads.iter().filter(|thread| thread.problem.is_some()).count()
+    }
+}
+
+fn threads(count: usize) -> String {
+    if count == 1 { "1 thread".to_owned() } else { format!("{count} threads") }
+}
+
+impl Answer for Checked {
+    fn show(&self, page: &mut Page) {
+        let (count, failures) = (self.threads.len(), Check::failures(&self.threads));
+        page.line(match failures {
+            0 => [span(GOOD, "fine"), plain(format!(": {} would go on", threads(count)))],
+            failures => {
+                [span(BAD, "not fine"), plain(format!(": {failures} of {} would not go on", threads(count)))]
+            }
+        });
+        for thread in &self.threads {
+            let told = match (&thread.problem, &thread.changed) {
+                (Some(problem), _) => span(BAD, problem),
+                (None, Some(changed)) => span(NOTE, format!("written under another {changed}, and loads")),
+                (None, None) => continue,
+            };
+            let mut spans = vec![span(NAME, thread.thread.as_str()), plain(": "), told];
+            if !thread.again.is_empty() {
+                let again: Vec<&str> = thread.again.iter().map(NodeName::as_str).collect();
+                spans.push(plain(format!("; runs again: {}", again.join(", "))));
+            }
+            page.line(spans);
+        }
+        if !self.unknown_graphs.is_empty() {
+            let names = self.unknown_graphs.join(", ");
+            page.line([span(DIM, format!("not looked at: threads of {names}, which this program has not"))]);
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        if Check::failures(&self.threads) == 0 { Exit::Fine } else { Exit::No }
+    }
+}

@@ -1,0 +1,18 @@
+//! The verbs that need the code of a program.
+
+mod answer;
+mod check;
+mod ending;
+mod replay;
+mod rerun;
+mod resume;
+mod run;
+mod tail;
+
+pub(super) use answer::Answer;
+pub(super) use check::Check;
+pub(super) use replay::Replay;
+pub(super) use rerun::Rerun;
+pub(super) use resume::Resume;
+pub(super) use run::Run;
+pub(super) use tail::Tail;

@@ -1,0 +1,35 @@
+//! `rerun`: a branch from a checkpoint, on which everything happens again.
+
+use std::path::PathBuf;
+
+use crate::cli::arguments::Told;
+use crate::cli::debug::progress::Progress;
+use crate::cli::debug::session::Session;
+use crate::cli::debug::subject::Work;
+use crate::cli::failure::Failure;
+
+use super::ending::drive;
+
+/// Run on from a checkpoint once more, on a new branch of its thread
+///
+/// All effects happen again, and all questions are asked again. What came after the checkpoint stays as it is.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep rerun essays.db rust@3")]
+pub(crate) struct Rerun {
+    /// The checkpoint file
+    file: PathBuf,
+    /// The checkpoint
+    checkpoint: String,
+}
+
+impl Rerun {
+    pub(crate) async fn carry_out(
+        &self,
+        session: &Session,
+        screen: &mut Progress<'_>,
+    ) -> Result<Told, Failure> {
+        let place = Session::place(&self.file, &self.checkpoint)?;
+        let chosen = session.graph_of(&self.file, &place.thread).await?;
+        drive(session, &chosen, place.thread, Work::Rerun(place.id), screen).await
+    }
+}

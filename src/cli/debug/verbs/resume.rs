@@ -1,0 +1,37 @@
+//! `resume`: what a thread has left to do.
+
+use std::path::PathBuf;
+
+use crate::cli::arguments::Told;
+use crate::cli::debug::progress::Progress;
+use crate::cli::debug::session::Session;
+use crate::cli::debug::subject::Work;
+use crate::cli::failure::Failure;
+use crate::id::ThreadId;
+
+use super::ending::drive;
+
+/// Go on with what a thread has left to do
+///
+/// After a crash, a failure, a breakpoint, a limit or a cancellation. What has finished does not run again, and effects
+/// that succeeded are not repeated.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep resume essays.db rust")]
+pub(crate) struct Resume {
+    /// The checkpoint file
+    file: PathBuf,
+    /// The thread
+    thread: String,
+}
+
+impl Resume {
+    pub(crate) async fn carry_out(
+        &self,
+        session: &Session,
+        screen: &mut Progress<'_>,
+    ) -> Result<Told, Failure> {
+        let thread = ThreadId::from(self.thread.as_str());
+        let chosen = session.graph_of(&self.file, &thread).await?;
+        drive(session, &chosen, thread, Work::Resume, screen).await
+    }
+}

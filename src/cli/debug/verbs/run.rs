@@ -1,0 +1,63 @@
+//! `run`: a turn of a thread.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+use crate::cli::arguments::Told;
+use crate::cli::debug::progress::Progress;
+use crate::cli::debug::session::Session;
+use crate::cli::debug::subject::Work;
+use crate::cli::failure::Failure;
+use crate::id::ThreadId;
+
+use super::ending::drive;
+
+/// Run a thread on an input
+///
+/// The input is an object of the state's fields, each of which goes through its reducer; for a flow, its input. Without
+/// one nothing is written before the graph runs. A thread that is new begins; unfinished work of one that is there is
+/// discarded.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep run essays.db rust '{\"topic\": \"Rust\"}'")]
+pub(crate) struct Run {
+    /// The checkpoint file
+    file: PathBuf,
+    /// The thread
+    thread: String,
+    /// The input as JSON; `-` reads it from the standard input
+    input: Option<String>,
+    /// The graph, for a new thread where there are several
+    #[arg(long)]
+    graph: Option<String>,
+}
+
+impl Run {
+    pub(crate) async fn carry_out(
+        &self,
+        session: &Session,
+        screen: &mut Progress<'_>,
+    ) -> Result<Told, Failure> {
+        let input = self.input()?;
+        let thread = ThreadId::from(self.thread.as_str());
+        let chosen = session.graph_for(&self.file, &thread, self.graph.as_deref()).await?;
+        let input = chosen.input(input)?;
+        drive(session, &chosen, thread, Work::Run(input), screen).await
+    }
+
+    fn input(&self) -> Result<Value, Failure> {
+        let text = match self.input.as_deref() {
+            None => return Ok(Value::Object(Map::new())),
+            Some("-") => {
+                let mut text = String::new();
+                let read = std::io::stdin().lock().read_to_string(&mut text);
+                read.map_err(|error| Failure::unusable(format!("the input cannot be read: {error}")))?;
+                text
+            }
+            Some(text) => text.to_owned(),
+        };
+        serde_json::from_str(&text)
+            .map_err(|error| Failure::unusable(format!("the input is not JSON: {error}")))
+    }
+}

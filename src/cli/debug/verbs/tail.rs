@@ -1,0 +1,148 @@
+//! `tail`: the events of a thread as they are stored, whoever runs it.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use serde_json::Value;
+
+use crate::cli::arguments::Told;
+use crate::cli::debug::progress::{Progress, page};
+use crate::cli::debug::session::{Chosen, Session};
+use crate::cli::failure::Failure;
+use crate::cli::screen::Exit;
+use crate::cli::source::Source;
+use crate::id::{CheckpointId, ThreadId};
+use crate::run::{EventKind, EventPosition, RunEvent, Status};
+
+use super::ending::{exit, show};
+
+/// How often the file is looked at.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// Follow a thread while it runs, in this process or another
+///
+/// Tells what is stored: each task once it has finished, failed or asked. Ends when the run has ended, with the exit
+/// code that the run would have; the end of a run that was killed or cancelled is not stored, and is waited for.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep tail essays.db rust --from start")]
+pub(crate) struct Tail {
+    /// The checkpoint file
+    file: PathBuf,
+    /// The thread
+    thread: String,
+    /// What is told first
+    #[arg(long, value_enum, default_value_t = From::Now)]
+    from: From,
+    /// Go on with the runs that follow, until Ctrl-C
+    #[arg(long)]
+    forever: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum From {
+    /// What is on top of the latest checkpoint
+    Now,
+    /// Everything that ever happened on the thread
+    Start,
+}
+
+impl Tail {
+    pub(crate) async fn carry_out(
+        &self,
+        session: &Session,
+        screen: &mut Progress<'_>,
+    ) -> Result<Told, Failure> {
+        let thread = ThreadId::from(self.thread.as_str());
+        let chosen = session.graph_of(&self.file, &thread).await?;
+        let mut tail = match self.from {
+            From::Start => Reading::default(),
+            From::Now => Reading::after(Source::open(&self.file)?.thread(&self.thread)?.head.id),
+        };
+        loop {
+            let read = tokio::select! {
+                read = tail.read_on(&chosen, &thread, screen) => read?,
+                Ok(()) = tokio::signal::ctrl_c() => return Ok((String::new(), Exit::Cancelled)),
+            };
+            match read {
+                Some(End::Failed(why)) if !self.forever => return Err(Failure::nothing(why)),
+                Some(End::Other(status)) if !self.forever => {
+                    let text = page(screen, |page| show(page, session, &thread, None, &status));
+                    return Ok((text, exit(&status)));
+                }
+                _ => {}
+            }
+            tokio::select! {
+                () = tokio::time::sleep(PERIOD) => {}
+                Ok(()) = tokio::signal::ctrl_c() => return Ok((String::new(), Exit::Cancelled)),
+            }
+        }
+    }
+}
+
+/// How the latest run ended.
+enum End {
+    Failed(String),
+    Other(Status),
+}
+
+/// What is told so far.
+#[derive(Default)]
+struct Reading {
+    position: Option<EventPosition>,
+    /// What is told of the superstep that is unfinished, and how often: it is told again once that has finished.
+    told: HashMap<String, usize>,
+}
+
+impl Reading {
+    fn after(checkpoint: CheckpointId) -> Self {
+        Self { position: Some(checkpoint.into()), told: HashMap::new() }
+    }
+
+    /// Tells what is new, and whether the run has ended with it.
+    async fn read_on(
+        &mut self,
+        chosen: &Chosen<'_>,
+        thread: &ThreadId,
+        screen: &mut Progress<'_>,
+    ) -> Result<Option<End>, Failure> {
+        let mut events = chosen.subject().events(thread)?;
+        if let Some(position) = self.position {
+            events = events.after(position);
+        }
+        let mut before = std::mem::take(&mut self.told);
+        let mut end = None;
+        while let Some(past) = events.next().await? {
+            let key = key(&past.event);
+            if self.position != Some(past.position) {
+                self.position = Some(past.position);
+                self.told.clear();
+            }
+            *self.told.entry(key.clone()).or_default() += 1;
+            match &past.event.kind {
+                _ if !past.event.path.is_empty() => {}
+                EventKind::RunFinished { status } => end = Some(End::Other(status.clone())),
+                EventKind::RunFailed { message } => end = Some(End::Failed(message.clone())),
+                _ => end = None,
+            }
+            match before.get_mut(&key).filter(|count| **count > 0) {
+                Some(count) => *count -= 1,
+                None => screen.tell(&past.event),
+            }
+        }
+        Ok(end)
+    }
+}
+
+/// What an event says, but for what may be known only later.
+fn key(event: &RunEvent) -> String {
+    let mut event = serde_json::to_value(event).unwrap_or_default();
+    for name in ["seq", "at_ms", "attempt", "recorded"] {
+        event.as_object_mut().map(|members| members.remove(name));
+    }
+    for segment in event.get_mut("path").and_then(Value::as_array_mut).into_iter().flatten() {
+        segment.as_object_mut().map(|members| members.remove("attempt"));
+    }
+    event.to_string()
+}
