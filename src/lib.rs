@@ -47,6 +47,7 @@
 //! | [`graph`] | wiring, its checks, drawings |
 //! | [`run`] | threads, runs, history, events, traces; [`flow`] for plain async code |
 //! | [`lock`] | a lock file of states and graphs, for a test that notices changes |
+//! | [`testing`] | for tests of graphs: cassettes, single nodes, a clock moved by hand, claims about what ran |
 //! | [`checkpoint`] | what is stored; the savers |
 //! | [`store`] | values that outlive threads |
 //! | `nodes` | messages, models, tools, prebuilt nodes and graphs (feature `nodes`, on by default) |
@@ -55,7 +56,7 @@
 
 #![forbid(unsafe_code)]
 
-pub use superstep_core::{engine, error, graph, id, lock, node, reducer, route, run, state};
+pub use superstep_core::{engine, error, graph, id, lock, node, reducer, route, run, state, testing};
 
 pub use superstep_core::run::flow;
 

@@ -11,7 +11,7 @@ const MEMBERS: [&str; 5] = [".", "graph-core", "graph-macros", "graph-checkpoint
 const LONGEST: usize = 500;
 
 /// What each module of graph-core may name. Leaves first; `state` and `reducer` are one vocabulary in two files.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("error", &[]),
     ("id", &[]),
     ("route", &[]),
@@ -23,6 +23,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("node", &["checkpoint", "error", "id", "route", "state", "store"]),
     ("graph", &["checkpoint", "error", "id", "node", "route", "state"]),
     ("engine", &["checkpoint", "graph", "id", "node", "state"]),
+    ("testing", &["checkpoint", "engine", "error", "graph", "id", "node", "route", "run", "state", "store"]),
     ("run", &["checkpoint", "engine", "error", "graph", "id", "node", "route", "state", "store"]),
 ];
 

@@ -196,6 +196,26 @@ pub enum EffectError {
         /// The effect.
         effect: String,
     },
+    /// The run is given a cassette, and the cassette has no recording of it. The report names the nearest one.
+    #[error("{report}")]
+    NotOnCassette {
+        /// What is missing, where, and which recording is nearest to it.
+        report: String,
+    },
+    /// The cassette says that it failed, and the error cannot be made from its text. Say how, with
+    /// `Cassette::error_as`.
+    #[error(
+        "effect `{effect}` is recorded as failed with {text:?}, and no `{wanted}` is made from a text; say how with \
+         Cassette::error_as"
+    )]
+    NotRepeatable {
+        /// The effect.
+        effect: String,
+        /// The text of its error.
+        text: String,
+        /// The type of its error.
+        wanted: String,
+    },
     /// Its value cannot be stored.
     #[error("the value of effect `{effect}` cannot be recorded: {reason}")]
     Unencodable {

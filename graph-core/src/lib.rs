@@ -27,6 +27,8 @@ pub mod route;
 pub mod run;
 pub mod state;
 pub mod store;
+#[cfg(feature = "tokio")]
+pub mod testing;
 
 /// What the expansions of the derives name. Not public API.
 #[doc(hidden)]

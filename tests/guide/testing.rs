@@ -8,7 +8,122 @@ use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
 use superstep::run::{EventKind, RunEvent};
 
+use superstep::testing::{Cassette, TestAmbient};
+
 use super::story::{Story, Verdict, stories};
+
+#[derive(State, Clone, Default)]
+struct Essay {
+    topic: String,
+    draft: String,
+}
+
+/// What essays are made of.
+#[derive(Clone, FromRef)]
+struct Model {
+    is_there: bool,
+}
+
+impl Model {
+    /// One that must not be asked.
+    fn absent() -> Self {
+        Self { is_there: false }
+    }
+
+    async fn about(&self, topic: &str) -> Result<String, String> {
+        assert!(self.is_there, "a live call");
+        Ok(format!("All about {topic}."))
+    }
+}
+
+#[derive(Clone, FromRef)]
+struct Deps {
+    model: Model,
+}
+
+async fn write(essay: Snapshot<Essay>, model: Dep<Model>, fx: Effects) -> Result<Update<Essay>, String> {
+    let draft = fx.run_keyed("draft", &essay.topic, || model.about(&essay.topic)).await?;
+    Ok(Essay::update().draft(draft))
+}
+
+async fn review(essay: Snapshot<Essay>, editor: Ask<String, String>) -> Done {
+    let editor = editor.within(Duration::from_secs(86_400), "good".to_owned());
+    match editor.ask(essay.draft.clone()).await.as_str() {
+        "good" => Done::Yes,
+        _ => Done::No,
+    }
+}
+
+fn essays(model: &Model) -> Graph<Essay> {
+    let mut g = StateGraph::<Essay, Deps>::new("essay");
+    let write = g.node("write", write);
+    let review = g.node("review", review);
+    g.edge(START, write);
+    g.edge(write, review);
+    g.route(review, move |done| match done {
+        Done::Yes => END,
+        Done::No => to(write),
+    });
+    g.compile().expect("sound").with_context(Deps { model: model.clone() }).checkpointer(MemorySaver::new())
+}
+
+#[tokio::test]
+async fn a_run_is_put_on_a_cassette_and_runs_without_the_model() -> super::Result {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("rust.json");
+    let model = Model { is_there: true };
+
+    let thread = essays(&model).thread("rust");
+    thread.run(Essay::update().topic("Rust")).await?.interrupted()?;
+    thread.answer("good").await?.finished()?;
+    Cassette::of(&thread).await?.save(&path)?;
+
+    let cassette = Cassette::load(&path)?;
+    let essays = essays(&Model::absent()).with_cassette(&cassette);
+    let essay = essays.run(Essay::update().topic("Rust")).await?.finished()?;
+    assert_eq!(essay.draft, "All about Rust.");
+    cassette.finish()?;
+
+    let cassette = Cassette::load(&path)?;
+    let essays = essays.with_cassette(&cassette);
+    let missed = essays.run(Essay::update().topic("Zig")).await.err().ok_or("it is a miss")?.to_string();
+    let shown = include_str!("../../docs/testing.md");
+    let report = missed.split_once("the cassette").ok_or("it is a miss")?.1;
+    assert!(shown.contains(report), "{missed}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_test_records_its_own_cassette() -> super::Result {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("rust.json");
+    let model = Model { is_there: true };
+    // What the page says holds where nothing says that this is CI.
+    if std::env::var_os("CI").is_some() {
+        assert!(Cassette::record_or_replay(&path).is_err());
+        return Ok(());
+    }
+    let cassette = Cassette::record_or_replay(&path)?;
+    let essays = essays(&model).checkpointer(MemorySaver::new()).with_cassette(&cassette);
+    let thread = essays.thread("rust");
+    thread.run(Essay::update().topic("Rust")).await?.interrupted()?;
+    thread.answer("good").await?.finished()?;
+    cassette.finish()?;
+    assert!(path.exists());
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_day_passes_at_once() -> super::Result {
+    let model = Model { is_there: true };
+    let ambient = TestAmbient::seeded(7).on_paused_time();
+    let essays = essays(&model).ambient(ambient.clone());
+    let thread = essays.thread("rust");
+    thread.run(Essay::update().topic("Rust")).await?.interrupted()?;
+    ambient.advance(Duration::from_secs(86_400));
+    assert_eq!(essays.tick().await?.len(), 1);
+    Ok(())
+}
 
 #[derive(State, Clone, Default)]
 struct Order {
@@ -79,6 +194,7 @@ async fn the_log_says_what_ran() -> super::Result {
 #[derive(Route, Serialize, Deserialize)]
 enum Done {
     Yes,
+    No,
 }
 
 async fn wait() -> Done {
@@ -91,7 +207,10 @@ async fn an_hour_takes_no_time() -> super::Result {
     let mut g = StateGraph::<Order>::new("wait");
     let wait = g.node("wait", wait);
     g.edge(START, wait);
-    g.route(wait, move |Done::Yes| END);
+    g.route(wait, move |done| match done {
+        Done::Yes => END,
+        Done::No => to(wait),
+    });
     let _order = g.compile()?.run(Order::update()).await?.finished()?;
     Ok(())
 }

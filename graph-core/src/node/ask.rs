@@ -92,11 +92,11 @@ where
         if !self.cell.is_current(self.attempt) {
             return Ok(Answer::Stale);
         }
-        let Some(task) = self.cell.task_id() else {
-            return Err(NodeError::terminal(
-                "the node asks a question, but the graph has no checkpointer to keep it until it is answered",
-            ));
-        };
+        let stored = self.cell.task_id();
+        if stored.is_none() && !self.cell.is_played() {
+            return Err(nowhere_to_keep());
+        }
+        let task = stored.unwrap_or_else(|| self.cell.any_task_id());
         if let Some(effect) = self.cell.inside() {
             return Err(NodeError::new(NodeErrorKind::Effect, EffectError::Asks { effect }));
         }
@@ -111,11 +111,18 @@ where
         let argument = u32::try_from(self.position).ok();
         match self.cell.ask(task, Asking { key, argument, question, deadline }) {
             Asked::Answered(answer) => Ok(Answer::Given(answer.decode().map_err(codec)?)),
+            Asked::Open(_) if stored.is_none() => Err(nowhere_to_keep()),
             Asked::Open(id) => {
                 Ok(Answer::Awaited(OpenAsk { cell: Arc::clone(&self.cell), attempt: self.attempt, id }))
             }
         }
     }
+}
+
+fn nowhere_to_keep() -> NodeError {
+    NodeError::terminal(
+        "the node asks a question, but the graph has no checkpointer to keep it until it is answered",
+    )
 }
 
 enum Answer<A> {

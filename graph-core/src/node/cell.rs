@@ -114,7 +114,7 @@ pub(crate) struct Asking<'a> {
 }
 
 /// What stands between the name of an effect and that of one that its closure starts.
-const INSIDE: &str = " \u{25b8} ";
+pub(crate) const INSIDE: &str = " \u{25b8} ";
 
 impl Live {
     /// The name of an effect in the journal: with the effect inside whose closure it is started, if any.
@@ -297,8 +297,14 @@ impl TaskCell {
         let occurrence = count(live.asked.iter().filter(|asked| *asked == key));
         live.asked.push(key.to_string());
         let id = InterruptId::derive(task, key, occurrence, question.as_str());
+        if let Some(answer) = self.play_answer(argument, key, occurrence) {
+            return Asked::Answered(answer);
+        }
         match live.asks.iter().find(|ask| ask.id == id) {
-            Some(AskRecord { answer: Some(answer), .. }) => return Asked::Answered(answer.clone()),
+            Some(AskRecord { answer: Some(answer), .. }) => {
+                self.tape_answer(key, occurrence, &question, answer);
+                return Asked::Answered(answer.clone());
+            }
             // The deadline that counts is the one that was stored when it was first asked.
             Some(asked) => live.open.push(asked.clone()),
             None => live.open.push(AskRecord {

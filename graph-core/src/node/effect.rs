@@ -147,14 +147,19 @@ impl Effects {
     {
         let (flight, known) = Flight::start(self, name, "")?;
         if let Some(EffectRecord { outcome: Some(EffectOutcome::Ok(value)), .. }) = &known
-            && let Some(value) = self.decode(name, value)?
+            && let Some(decoded) = self.decode(name, value)?
         {
-            return Ok(value);
+            self.cell.tape_effect(&flight.id, &EffectOutcome::Ok(value.clone()));
+            return Ok(decoded);
         }
         self.cell.refuse_live(&flight.id)?;
-        let value = draw(&*self.cell.run.ambient);
-        let outcome = Some(EffectOutcome::Ok(encode(name, &value)?));
-        let record = EffectRecord { outcome, ..flight.record(known.as_ref()) };
+        let value = match self.cell.play_effect(&flight.id).transpose()? {
+            Some(outcome) => self.cell.play_outcome::<T, NodeError>(&flight.id, &outcome)??,
+            None => draw(&*self.cell.run.ambient),
+        };
+        let outcome = EffectOutcome::Ok(encode(name, &value)?);
+        self.cell.tape_effect(&flight.id, &outcome);
+        let record = EffectRecord { outcome: Some(outcome), ..flight.record(known.as_ref()) };
         if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.facts.base) {
             saver.note_effect(&self.cell.run.thread, base, record.clone()).await.map_err(journal)?;
         }

@@ -117,6 +117,10 @@ impl<'f> Effect<'f> {
             Ok(Found::Stale) => return pending().await,
             Err(error) => return self.fx.fail(error).await,
         };
+        let recorded = match self.fx.cell.play_effect(&flight.id).transpose() {
+            Ok(recorded) => recorded,
+            Err(error) => return self.fx.fail(error).await,
+        };
         let token = loop {
             match flight.begin(started.as_ref()).await {
                 Ok(Begun::Now(token)) => break token,
@@ -129,8 +133,27 @@ impl<'f> Effect<'f> {
                 Err(error) => return self.fx.fail(error).await,
             }
         };
+        if let Some(outcome) = recorded {
+            return self.played(&flight, outcome).await;
+        }
         let result = flight.within(async move { effect(token).await }).await;
         self.recorded(&flight, result).await
+    }
+
+    /// Records what a cassette says of the effect, as if it had happened.
+    async fn played<T, E>(&self, flight: &Flight, outcome: EffectOutcome) -> Result<T, E>
+    where
+        T: DeserializeOwned,
+        E: 'static,
+    {
+        let result = match self.fx.cell.play_outcome(&flight.id, &outcome) {
+            Ok(result) => result,
+            Err(error) => return self.fx.fail(error).await,
+        };
+        match flight.end(outcome).await {
+            Ok(()) => result,
+            Err(error) => self.fx.fail(error).await,
+        }
     }
 
     /// What a run says of the effect that was faster: its value, or nothing of one that failed.
@@ -182,7 +205,10 @@ impl<'f> Effect<'f> {
         let broken = |error| NodeError::new(NodeErrorKind::Effect, error);
         match &known.outcome {
             Some(EffectOutcome::Ok(value)) => match fx.decode(name, value)? {
-                Some(value) => Ok(Found::Recorded(value)),
+                Some(decoded) => {
+                    fx.cell.tape_effect(&flight.id, &EffectOutcome::Ok(value.clone()));
+                    Ok(Found::Recorded(decoded))
+                }
                 None => {
                     fx.cell.refuse_live(&flight.id)?;
                     Ok(Found::New { flight, started: Some(known) })
@@ -192,6 +218,7 @@ impl<'f> Effect<'f> {
                 Ok(Found::Failed { flight, text: text.clone() })
             }
             Some(EffectOutcome::Err(_)) => Ok(Found::New { flight, started: Some(known) }),
+            None if fx.cell.is_played() => Ok(Found::New { flight, started: Some(known) }),
             None if reconciles => Ok(Found::Unknown { flight, started: known }),
             None => match on_unknown {
                 OnUnknown::Retry => Ok(Found::New { flight, started: Some(known) }),
@@ -320,8 +347,8 @@ impl Flight {
         };
         let is_known =
             known.as_ref().is_some_and(|known| matches!(known.outcome, Some(EffectOutcome::Ok(_))));
-        // In a replay nothing takes off.
-        if is_known || self.cell.run.tape.is_some() {
+        // In a replay nothing takes off, and with a cassette nothing lives.
+        if is_known || self.cell.run.tape.is_some() || self.cell.is_played() {
             return Ok(known);
         }
         // An effect without an outcome may have been in flight when this run looked, and ended since.
@@ -392,6 +419,7 @@ impl Flight {
                 .await
                 .map_err(journal)?;
         }
+        self.cell.tape_effect(&self.id, &outcome);
         self.cell.end_effect(&self.id, outcome);
         self.cell.beat(self.attempt);
         Ok(())

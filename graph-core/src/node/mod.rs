@@ -12,6 +12,7 @@ mod ask;
 #[cfg(feature = "tokio")]
 mod blocking;
 mod cache;
+mod cassette;
 mod cell;
 mod context;
 mod describe;
@@ -106,7 +107,8 @@ pub use superstep_macros::FromRef;
 pub use superstep_macros::node;
 
 pub(crate) use cache::CachePolicy;
-pub(crate) use cell::{Note, Tape, TaskCell, TaskFacts};
+pub(crate) use cassette::{Deck, Level, Recording, What};
+pub(crate) use cell::{INSIDE, Note, Tape, TaskCell, TaskFacts};
 pub(crate) use describe::{InputDescription, effect_ask, short_type_name};
 pub(crate) use effect_question::EFFECT_ARGUMENT;
 pub(crate) use function::{Running, done};

@@ -10,6 +10,7 @@ use core::task::{Context, Poll};
 use spin::Mutex;
 
 use super::ambient::Ambient;
+use super::cassette::Deck;
 use super::cell::{Tape, TaskCell};
 use super::revoked::Revoked;
 use crate::checkpoint::{Checkpointer, Kept};
@@ -43,6 +44,8 @@ pub(crate) struct RunCell {
     pub(crate) around: Option<Around>,
     /// Where it is noted what does not agree with the recording, in a replay.
     pub(crate) tape: Option<Arc<Tape>>,
+    /// What answers for the outside world, in a test.
+    pub(crate) deck: Option<Arc<Deck>>,
     pub(crate) revoked: Revoked,
 }
 
@@ -56,6 +59,17 @@ pub(crate) struct Around {
 impl Around {
     pub(crate) fn new(cell: Arc<TaskCell>) -> Self {
         Self { attempt: cell.attempt(), cell }
+    }
+
+    /// The task that runs the subgraph.
+    pub(super) fn cell(&self) -> &TaskCell {
+        &self.cell
+    }
+
+    /// What answers for the outside world in the run of the graph around.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn deck(&self) -> Option<&Arc<Deck>> {
+        self.cell.run.deck.as_ref()
     }
 
     fn is_over(&self) -> bool {

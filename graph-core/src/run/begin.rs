@@ -142,6 +142,7 @@ pub(super) fn driver(
         None => log.clone().map(|log| log as Arc<dyn CustomSink>),
     };
     let told_by_run = |store: &Store| store.told_by(AmbientClock(Arc::clone(&runtime.ambient)));
+    let deck = runtime.deck.clone().or_else(|| around.as_ref()?.deck().cloned());
     let cell = RunCell {
         thread: thread.clone(),
         run,
@@ -157,6 +158,7 @@ pub(super) fn driver(
         metadata,
         around,
         tape: mode.tape(),
+        deck,
         revoked: Revoked::default(),
     };
     let state = Arc::clone(&runtime.program.initial);

@@ -20,6 +20,7 @@ use super::graph::Runtime;
 use super::output::Output;
 use super::play::Played;
 use super::recorder::Recorder;
+use super::redact;
 use super::request::Stops;
 use super::results::Recording;
 use super::slot::Slot;
@@ -243,6 +244,18 @@ impl Driver {
             self.span = Span::superstep(step, self.machine.width());
         }
         self.superstep_started();
+        self.keep_secrets_off_tape();
+    }
+
+    /// Has the values of secret fields left out of what is recorded of the run.
+    fn keep_secrets_off_tape(&self) {
+        let Some(deck) = self.cell.deck.as_ref().filter(|deck| deck.records) else { return };
+        let schema = &self.runtime.program.schema;
+        for field in schema.ids().filter(|field| schema.field(*field).secret) {
+            if let Ok(value) = self.state.encode_field(field) {
+                deck.hide(redact::texts_of_secrets(field, &value, schema));
+            }
+        }
     }
 
     fn start(&mut self, task: u32, attempt: u32, after: Duration) {

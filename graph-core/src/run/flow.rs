@@ -129,6 +129,11 @@ impl<I, O> Flow<I, O> {
         self.shared_checkpointer(Arc::new(saver))
     }
 
+    /// The same flow, with its graph changed.
+    pub(crate) fn map_graph(self, change: impl FnOnce(Graph<FlowState>) -> Graph<FlowState>) -> Self {
+        Self::of(change(self.graph))
+    }
+
     /// Like [`checkpointer`](Self::checkpointer), for a saver that several flows and graphs share.
     #[must_use]
     pub fn shared_checkpointer(self, saver: Arc<dyn Checkpointer>) -> Self {

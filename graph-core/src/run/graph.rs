@@ -23,6 +23,7 @@ use crate::engine::barrier::{one_step_fields, seeds};
 use crate::engine::{Breakpoints, Limits};
 use crate::graph::{BuildError, NodeRef, Program, StateGraph};
 use crate::id::{NodeName, ThreadId};
+use crate::node::Deck;
 use crate::run::error::ThreadError;
 use crate::state::{Change, ErasedState, FieldId, IntoInput, State};
 use crate::store::{MemoryStore, Store};
@@ -38,8 +39,8 @@ pub struct Graph<S: State, C = ()> {
 
 /// What the runs of a graph share.
 #[derive(Clone)]
-pub(super) struct Runtime {
-    pub(super) program: Arc<Program>,
+pub(crate) struct Runtime {
+    pub(crate) program: Arc<Program>,
     pub(super) context: Arc<dyn Any + Send + Sync>,
     pub(super) saver: Option<Arc<dyn Checkpointer>>,
     pub(super) observers: Vec<Arc<dyn Observer>>,
@@ -59,6 +60,8 @@ pub(super) struct Runtime {
     pub(super) one_step_fields: Vec<FieldId>,
     /// What the first checkpoint of a thread says of fields that do not begin empty.
     pub(super) seeds: Vec<Change>,
+    /// What answers for the outside world, in a test.
+    pub(crate) deck: Option<Arc<Deck>>,
     registered: Arc<OnceCell<()>>,
 }
 
@@ -85,6 +88,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             breakpoints: program.breakpoints(),
             one_step_fields: one_step_fields(&program.schema),
             seeds: seeds(&program.schema, &*program.initial),
+            deck: None,
             registered: Arc::default(),
             program,
         };
@@ -97,7 +101,7 @@ impl<S: State, C> Graph<S, C> {
         self.runtime
     }
 
-    pub(super) fn with(self, change: impl FnOnce(&mut Runtime)) -> Self {
+    pub(crate) fn with(self, change: impl FnOnce(&mut Runtime)) -> Self {
         let mut runtime = self.runtime;
         change(Arc::make_mut(&mut runtime));
         Self { runtime, types: PhantomData }
@@ -132,7 +136,7 @@ impl<S: State, C> Graph<S, C> {
         self.with(|runtime| (runtime.cache, runtime.cache_is_given) = (Some(store.into()), true))
     }
 
-    pub(super) fn runtime(&self) -> &Runtime {
+    pub(crate) fn runtime(&self) -> &Runtime {
         &self.runtime
     }
 

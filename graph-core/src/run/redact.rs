@@ -93,3 +93,29 @@ pub(super) fn state(state: &dyn ErasedState, schema: &Schema) -> Json {
         .collect();
     Json::encode(&values).expect("an object of JSON values has a JSON form")
 }
+
+/// The fewest letters of a text that is hidden wherever it is.
+const SHORTEST: usize = 4;
+
+/// The texts in a value of a secret field, which are to be seen nowhere; none for other fields.
+pub(crate) fn texts_of_secrets(field: FieldId, value: &Json, schema: &Schema) -> Vec<String> {
+    let mut texts = Vec::new();
+    if schema.field(field).secret
+        && let Ok(value) = value.decode::<serde_json::Value>()
+    {
+        gather(value, &mut texts);
+    }
+    texts.retain(|text| text.chars().count() >= SHORTEST);
+    texts
+}
+
+fn gather(value: serde_json::Value, into: &mut Vec<String>) {
+    match value {
+        serde_json::Value::String(text) => into.push(text),
+        serde_json::Value::Array(items) => items.into_iter().for_each(|item| gather(item, into)),
+        serde_json::Value::Object(members) => {
+            members.into_iter().for_each(|(_, member)| gather(member, into))
+        }
+        _ => {}
+    }
+}

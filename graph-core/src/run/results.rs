@@ -74,7 +74,8 @@ impl Driver {
             return Event::TaskFailed { task, retry: None };
         }
         let tape = self.cell.tape.clone();
-        if tape.as_ref().is_some_and(|tape| tape.stops(task)) {
+        let is_broken = || self.cell.deck.as_ref().is_some_and(|deck| deck.is_broken());
+        if tape.as_ref().is_some_and(|tape| tape.stops(task)) || is_broken() {
             self.keep_failure(task, attempt, error, None);
             return Event::TaskFailed { task, retry: None };
         }

@@ -298,7 +298,7 @@ impl<S: State> Thread<S> {
         Past::new(Arc::clone(&self.runtime), self.id.clone(), loaded)
     }
 
-    fn saver(&self) -> Result<&Arc<dyn Checkpointer>, ThreadError> {
+    pub(crate) fn saver(&self) -> Result<&Arc<dyn Checkpointer>, ThreadError> {
         self.runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)
     }
 }

@@ -1,0 +1,241 @@
+//! The recordings of a test: which one stands for what the run comes to, and which nobody has used.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::any::Any;
+
+use spin::Mutex;
+
+use super::miss::Miss;
+use super::recording::{Level, Mark, Recording, Title, What, marks, nodes};
+use crate::checkpoint::EffectOutcome;
+use crate::id::ThreadId;
+use crate::state::Json;
+
+/// Makes an error of a user's own type from its recorded text, where that type is wanted.
+type Again = Box<dyn Fn(&mut dyn Any, &str) -> bool + Send + Sync>;
+
+/// The recordings that a run of a test is given, or makes.
+#[derive(Default)]
+pub(crate) struct Deck {
+    /// Whether the run is live, and is recorded.
+    pub(crate) records: bool,
+    /// Whether questions are asked though their answers are recorded.
+    asks: Mutex<bool>,
+    pub(super) held: Mutex<Held>,
+    again: Mutex<Vec<Again>>,
+}
+
+#[derive(Default)]
+pub(super) struct Held {
+    recordings: Vec<Recording>,
+    used: BTreeSet<usize>,
+    /// Which part of a recorded place stands for which of a live one.
+    matched: BTreeMap<(Title, Vec<LiveMark>), Vec<Mark>>,
+    /// The recorded places that stand for one.
+    taken: BTreeSet<(Title, Vec<Mark>)>,
+    /// In a recording: what is there already.
+    recorded: BTreeMap<(Title, Vec<LiveMark>), usize>,
+    /// Why the run fails, whatever its code makes of it.
+    pub(super) troubles: Vec<String>,
+    secrets: BTreeSet<String>,
+}
+
+/// A part of the place of what a run comes to: supersteps of two threads are two.
+type LiveMark = (Option<ThreadId>, Mark);
+
+/// The place of what a run comes to.
+pub(super) struct Live {
+    pub(super) place: Vec<Level>,
+    /// The threads of its levels.
+    pub(super) threads: Vec<ThreadId>,
+    pub(super) occurrence: u32,
+}
+
+/// The name of what a run comes to.
+pub(crate) enum Known<'t> {
+    Effect { name: &'t str, key: &'t str },
+    Question { key: &'t str },
+}
+
+impl Deck {
+    pub(crate) fn new(recordings: Vec<Recording>) -> Self {
+        let held = Held { recordings, ..Held::default() };
+        Self { held: Mutex::new(held), ..Self::default() }
+    }
+
+    pub(crate) fn empty_tape() -> Self {
+        Self { records: true, ..Self::default() }
+    }
+
+    pub(crate) fn recordings(&self) -> Vec<Recording> {
+        self.held.lock().recordings.clone()
+    }
+
+    /// The recordings that nobody has used, in the order of the cassette.
+    pub(crate) fn unused(&self) -> Vec<Recording> {
+        let held = self.held.lock();
+        let asks = *self.asks.lock();
+        let all = held.recordings.iter().enumerate();
+        let is_for_test = |recording: &Recording| asks && matches!(recording.what, What::Answer { .. });
+        let unused = all.filter(|(at, recording)| !held.used.contains(at) && !is_for_test(recording));
+        unused.map(|(_, recording)| recording.clone()).collect()
+    }
+
+    pub(crate) fn troubles(&self) -> Vec<String> {
+        self.held.lock().troubles.clone()
+    }
+
+    /// Whether something was asked for that is not here: the run is to fail then, whatever it makes of it.
+    pub(crate) fn is_broken(&self) -> bool {
+        !self.held.lock().troubles.is_empty()
+    }
+
+    /// Has questions asked, though their answers are recorded.
+    pub(crate) fn ask_all(&self) {
+        *self.asks.lock() = true;
+    }
+
+    pub(super) fn answers(&self) -> bool {
+        !self.records && !*self.asks.lock()
+    }
+
+    /// Adds a way to make errors of another type from their texts.
+    pub(crate) fn make_errors(&self, again: Again) {
+        self.again.lock().push(again);
+    }
+
+    /// Puts the error with this text where one of its type is wanted; `false` where nobody knows how.
+    pub(super) fn make_error(&self, wanted: &mut dyn Any, text: &str) -> bool {
+        self.again.lock().iter().any(|make| make(wanted, text))
+    }
+
+    /// The recorded outcome of an effect.
+    pub(super) fn effect(&self, live: &Live, name: &str, key: &str) -> Result<EffectOutcome, String> {
+        let title = Known::Effect { name, key }.title(live);
+        if let Some(Recording { what: What::Effect { outcome, .. }, .. }) = self.find(&title, live) {
+            return Ok(outcome);
+        }
+        let mut held = self.held.lock();
+        let miss = Miss::new(title, live, &held.recordings, &held.used).to_string();
+        held.troubles.push(miss.clone());
+        Err(miss)
+    }
+
+    /// The recorded answer to a question, if there is one.
+    pub(super) fn answer(&self, live: &Live, key: &str) -> Option<Json> {
+        match self.find(&Known::Question { key }.title(live), live)?.what {
+            What::Answer { answer, .. } => Some(answer),
+            What::Effect { .. } => None,
+        }
+    }
+
+    fn find(&self, title: &Title, live: &Live) -> Option<Recording> {
+        let mut held = self.held.lock();
+        let at = held.look_up(title, live)?;
+        held.used.insert(at);
+        Some(held.recordings[at].clone())
+    }
+
+    /// Keeps what a live run has come to. What an earlier attempt has come to at the same place counts no more.
+    pub(super) fn keep(&self, live: &Live, known: &Known<'_>, what: What) {
+        let title = known.title(live);
+        let recording = Recording { place: live.place.clone(), what, occurrence: live.occurrence };
+        let mut held = self.held.lock();
+        let held = &mut *held;
+        match held.recorded.entry((title, live.marks())) {
+            alloc::collections::btree_map::Entry::Occupied(at) => held.recordings[*at.get()] = recording,
+            alloc::collections::btree_map::Entry::Vacant(place) => {
+                place.insert(held.recordings.len());
+                held.recordings.push(recording);
+            }
+        }
+    }
+
+    /// Notes values that are not to be seen in a cassette.
+    pub(crate) fn hide(&self, secrets: impl IntoIterator<Item = String>) {
+        self.held.lock().secrets.extend(secrets);
+    }
+
+    pub(crate) fn secrets(&self) -> BTreeSet<String> {
+        self.held.lock().secrets.clone()
+    }
+}
+
+impl Held {
+    /// The recording for a live place: the same as before for the same place, else the first that is free, in the
+    /// order in which it was recorded.
+    fn look_up(&mut self, title: &Title, live: &Live) -> Option<usize> {
+        let of_title: Vec<(usize, Vec<Mark>)> = self
+            .recordings
+            .iter()
+            .enumerate()
+            .filter(|(_, recording)| recording.title() == *title)
+            .map(|(at, recording)| (at, recording.marks()))
+            .collect();
+        let (mut way, mut found): (Vec<LiveMark>, Vec<Mark>) = (Vec::new(), Vec::new());
+        for mark in live.marks() {
+            way.push(mark);
+            let step = (title.clone(), way.clone());
+            if let Some(known) = self.matched.get(&step) {
+                found.clone_from(known);
+                continue;
+            }
+            let next: BTreeSet<Mark> = of_title
+                .iter()
+                .filter(|(_, marks)| marks.starts_with(&found))
+                .map(|(_, marks)| marks[found.len()].clone())
+                .filter(|mark| {
+                    let mut place = found.clone();
+                    place.push(mark.clone());
+                    !self.taken.contains(&(title.clone(), place))
+                })
+                .collect();
+            let (_, mark) = &way[way.len() - 1];
+            found.push(mark.among(&next)?);
+            self.taken.insert((title.clone(), found.clone()));
+            self.matched.insert(step, found.clone());
+        }
+        of_title.into_iter().find(|(_, marks)| *marks == found).map(|(at, _)| at)
+    }
+}
+
+impl Mark {
+    /// Which of these stands for it. Supersteps follow one another, so the next one does; the items of a fan-out run at
+    /// the same time, and are known by their indices.
+    fn among(&self, free: &BTreeSet<Self>) -> Option<Self> {
+        let found = match self {
+            Self::Step(_) => free.first(),
+            Self::Occurrence(_) => free.get(self),
+            Self::Item(each) => free.get(self).or_else(|| {
+                let index = |each: &Option<(u32, u32)>| each.map_or(0, |(_, index)| index);
+                free.iter().find(|held| matches!(held, Self::Item(held) if index(held) == index(each)))
+            }),
+        };
+        found.cloned()
+    }
+}
+
+impl Live {
+    fn marks(&self) -> Vec<LiveMark> {
+        let mut threads = self.threads.iter();
+        let marks = marks(&self.place, self.occurrence).into_iter();
+        let of_thread = marks.map(|mark| match mark {
+            Mark::Step(_) => (threads.next().cloned(), mark),
+            _ => (None, mark),
+        });
+        of_thread.collect()
+    }
+}
+
+impl Known<'_> {
+    fn title(&self, live: &Live) -> Title {
+        let nodes = nodes(&live.place);
+        match self {
+            Self::Effect { name, key } => Title { nodes, effect: Some((*name).into()), key: (*key).into() },
+            Self::Question { key } => Title { nodes, effect: None, key: (*key).into() },
+        }
+    }
+}

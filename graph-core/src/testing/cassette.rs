@@ -1,0 +1,255 @@
+//! Recordings that answer for the outside world.
+
+use std::any::Any;
+use std::env;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::string::String;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use alloc::boxed::Box;
+use alloc::string::ToString;
+
+use super::error::CassetteError;
+use super::file;
+use super::journal::Journal;
+use crate::checkpoint::At;
+use crate::node::{Deck, Recording};
+use crate::run::{Flow, Graph, Thread, ThreadError};
+use crate::state::State;
+
+/// Has missing cassettes recorded, and the others anew.
+const UPDATE: &str = "UPDATE_CASSETTES";
+/// What is set where nothing is to be recorded.
+const CI: &str = "CI";
+
+/// What a run has recorded of the outside world: how its effects ended, what it was answered, and the times, ids and
+/// random numbers that it has drawn. It is a text that can be reviewed.
+///
+/// A graph that is [given one](Graph::with_cassette) runs anew, with nodes and prompts that may have changed. What it
+/// comes to is answered by the cassette, and no closure of an effect runs:
+///
+/// - Effects and drawn values are found by their node, name and key. Those that have all three in common are told apart
+///   by their order: the superstep, the item of `each`, and the count in the task. Supersteps may be more or fewer
+///   than in the recording.
+/// - Questions are found by their node and key, whatever their text is now. One whose answer is not recorded pauses the
+///   thread, as it would without a cassette.
+/// - What is not there fails the run, whatever the node or an error handler makes of errors. The error names the
+///   recording that is nearest, and the difference.
+///
+/// A failed effect fails again with its text: see [`error_as`](Self::error_as).
+///
+/// Values of secret fields are not on a cassette: where an effect returned one, or its key has one, `<secret>` is
+/// there instead. That is so for texts of four characters and more.
+///
+/// Clones share what was used. It is for one run of the recorded story: for another one, load it again.
+#[derive(Clone)]
+pub struct Cassette {
+    pub(super) deck: Arc<Deck>,
+    /// Where a recording is to be written.
+    to: Option<PathBuf>,
+}
+
+/// What becomes of a cassette that a test names.
+#[derive(Debug, PartialEq, Eq)]
+enum Use {
+    Replay,
+    Record,
+    Refuse,
+}
+
+impl Use {
+    /// What is done where a file is there or not, and is asked for anew or not.
+    fn of(is_there: bool, is_update: bool, is_ci: bool) -> Self {
+        match (is_there && !is_update, is_ci) {
+            (true, _) => Self::Replay,
+            (false, false) => Self::Record,
+            (false, true) => Self::Refuse,
+        }
+    }
+}
+
+impl Cassette {
+    /// The journal of a thread, of all its runs and subgraphs up to its latest checkpoint, and of what is unfinished on
+    /// top of that.
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer, or it fails.
+    pub async fn of<S: State>(thread: &Thread<S>) -> Result<Self, ThreadError> {
+        let saver = thread.saver()?;
+        let mut journal = Journal::new(thread.id().clone(), At::Head);
+        while let Some((thread, at)) = journal.wanted() {
+            journal.add(saver.steps(&thread, at, usize::MAX).await?);
+        }
+        Ok(journal.cassette())
+    }
+
+    pub(super) fn new(recordings: Vec<Recording>) -> Self {
+        Self { deck: Arc::new(Deck::new(recordings)), to: None }
+    }
+
+    /// Reads the text of a cassette.
+    ///
+    /// # Errors
+    /// When it is none, or a newer version wrote it.
+    pub fn parse(text: &str) -> Result<Self, CassetteError> {
+        file::read(text, "the text").map(Self::new)
+    }
+
+    /// Reads a cassette from a file. A missing one is an error here, always.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is no cassette, or a newer version wrote it.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, CassetteError> {
+        let path = path.as_ref();
+        let text = fs::read_to_string(path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => CassetteError::Missing { path: path.into() },
+            _ => CassetteError::File { path: path.into(), source },
+        })?;
+        file::read(&text, &std::format!("{}", path.display())).map(Self::new)
+    }
+
+    /// Reads a cassette from a file, and where there is none, has the run recorded: it is live then, and
+    /// [`finish`](Self::finish) writes the file. So the first run of a new test needs the outside world, and no other
+    /// one does.
+    ///
+    /// With `UPDATE_CASSETTES` set to anything but `0` the run is recorded anew. Where `CI` is set nothing is recorded:
+    /// a missing file is an error.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load), and [`CassetteError::NotHere`].
+    pub fn record_or_replay(path: impl Into<PathBuf>) -> Result<Self, CassetteError> {
+        let path = path.into();
+        let is_set = |name| {
+            env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0" && value != "false")
+        };
+        match Use::of(path.exists(), is_set(UPDATE), is_set(CI)) {
+            Use::Replay => Self::load(path),
+            Use::Record => Ok(Self::record(path)),
+            Use::Refuse => Err(CassetteError::NotHere { path }),
+        }
+    }
+
+    /// Has the run recorded, whatever is in the file: it is live, and [`finish`](Self::finish) writes the file.
+    pub fn record(path: impl Into<PathBuf>) -> Self {
+        Self { deck: Arc::new(Deck::empty_tape()), to: Some(path.into()) }
+    }
+
+    /// Makes errors of type `E` from their recorded texts, for the effects that fail with one.
+    ///
+    /// `String`, `BoxError`, `NodeError` and `std::io::Error` need it not: they are their texts.
+    #[must_use]
+    pub fn error_as<E: 'static>(self, make: impl Fn(&str) -> E + Send + Sync + 'static) -> Self {
+        self.deck.make_errors(Box::new(move |wanted: &mut dyn Any, text: &str| {
+            let Some(wanted) = wanted.downcast_mut::<Option<E>>() else { return false };
+            *wanted = Some(make(text));
+            true
+        }));
+        self
+    }
+
+    /// Leaves the questions to the test: they pause the thread though their answers are recorded, and recorded answers
+    /// need not be used.
+    #[must_use]
+    pub fn asking(self) -> Self {
+        self.deck.ask_all();
+        self
+    }
+
+    /// The cassette as a text: JSON, a recording an entry, in the order in which they were made.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        file::write(self.deck.recordings(), &self.deck.secrets())
+    }
+
+    /// Writes the cassette to a file, and makes the folders on the way.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), CassetteError> {
+        let path = path.as_ref();
+        let write = || {
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            fs::write(path, self.to_json())
+        };
+        write().map_err(|source| CassetteError::File { path: path.into(), source })
+    }
+
+    /// What nobody has come to, each with its place.
+    #[must_use]
+    pub fn unused(&self) -> Vec<String> {
+        self.deck.unused().iter().map(Recording::to_string).collect()
+    }
+
+    /// Ends the test: everything that was needed was there, and everything that is there was used. A recording is
+    /// written to its file.
+    ///
+    /// # Errors
+    /// [`CassetteError::Missed`], [`CassetteError::Unused`], and when the file cannot be written.
+    pub fn finish(&self) -> Result<(), CassetteError> {
+        if self.deck.records {
+            return self.to.as_ref().map_or(Ok(()), |path| self.save(path));
+        }
+        let reports = self.deck.troubles();
+        if !reports.is_empty() {
+            return Err(CassetteError::Missed { reports });
+        }
+        let recordings = self.unused();
+        if recordings.is_empty() { Ok(()) } else { Err(CassetteError::Unused { recordings }) }
+    }
+
+    /// Like [`finish`](Self::finish), for tests that return nothing.
+    ///
+    /// # Panics
+    /// Where that fails.
+    #[track_caller]
+    pub fn assert_all_used(&self) {
+        if let Err(error) = self.finish() {
+            panic!("{error}");
+        }
+    }
+}
+
+impl<S: State, C> Graph<S, C> {
+    /// Has a cassette answer for the outside world, in this graph and its subgraphs: see [`Cassette`]. For tests.
+    #[must_use]
+    pub fn with_cassette(self, cassette: &Cassette) -> Self {
+        self.with(|runtime| runtime.deck = Some(Arc::clone(&cassette.deck)))
+    }
+}
+
+impl<I, O> Flow<I, O> {
+    /// Has a cassette answer for the outside world: see [`Cassette`]. For tests.
+    #[must_use]
+    pub fn with_cassette(self, cassette: &Cassette) -> Self {
+        self.map_graph(|graph| graph.with_cassette(cassette))
+    }
+}
+
+impl fmt::Debug for Cassette {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let recordings = self.deck.recordings();
+        let recordings: Vec<String> = recordings.iter().map(Recording::to_string).collect();
+        f.debug_struct("Cassette").field("recordings", &recordings).field("to", &self.to).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_recorded_where_ci_is_set() {
+        assert_eq!(Use::of(true, false, true), Use::Replay);
+        assert_eq!(Use::of(true, false, false), Use::Replay);
+        assert_eq!(Use::of(true, true, false), Use::Record);
+        assert_eq!(Use::of(false, false, false), Use::Record);
+        assert_eq!(Use::of(false, false, true), Use::Refuse);
+        assert_eq!(Use::of(true, true, true), Use::Refuse);
+    }
+}

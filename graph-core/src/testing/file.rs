@@ -1,0 +1,280 @@
+//! The form of a cassette in a file.
+
+use std::collections::BTreeSet;
+use std::string::String;
+use std::vec::Vec;
+
+use alloc::string::ToString;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use super::error::CassetteError;
+use crate::checkpoint::EffectOutcome;
+use crate::id::NodeName;
+use crate::node::{Level, Recording, What};
+use crate::state::Json;
+
+/// The version of the form.
+const VERSION: u32 = 1;
+/// What is there in the place of a secret.
+const SECRET: &str = "<secret>";
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    version: u32,
+    recordings: Vec<Entry>,
+}
+
+/// What is read first, so that a newer form is told from a broken one.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
+/// A recording: an effect, with `ok` or `err`, or a question, with its answer.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Entry {
+    /// The tasks whose subgraphs lead there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    within: Vec<Task>,
+    node: String,
+    step: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<(u32, u32)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asks: Option<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    key: String,
+    #[serde(skip_serializing_if = "is_zero")]
+    occurrence: u32,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    ok: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    err: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    question: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    answer: Option<Json>,
+}
+
+/// A task whose subgraph leads to a recording.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Task {
+    node: String,
+    step: i64,
+    /// For an item of `each`: the task that sent it, by position, and the item's index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    item: Option<(u32, u32)>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// A member that is there is a value, also when it is JSON's `null`.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
+    Json::deserialize(deserializer).map(Some)
+}
+
+/// Reads the text of a cassette; `what` it is, for errors.
+pub(super) fn read(text: &str, what: &str) -> Result<Vec<Recording>, CassetteError> {
+    let broken = |reason: String| CassetteError::NoCassette { what: what.into(), reason };
+    let Version { version } = serde_json::from_str(text).map_err(|error| broken(error.to_string()))?;
+    if version > VERSION {
+        return Err(CassetteError::Version { what: what.into(), found: version, known: VERSION });
+    }
+    let file: File = serde_json::from_str(text).map_err(|error| broken(error.to_string()))?;
+    let numbered = file.recordings.into_iter().zip(1u32..);
+    numbered
+        .map(|(entry, number)| {
+            entry.recording().map_err(|reason| broken(std::format!("recording {number}: {reason}")))
+        })
+        .collect()
+}
+
+impl Entry {
+    fn recording(self) -> Result<Recording, &'static str> {
+        let Self { within, node, step, item, effect, asks, key, occurrence, ok, err, question, answer } =
+            self;
+        if node.is_empty() {
+            return Err("it names no node");
+        }
+        let level = |Task { node, step, item }| Level { node: NodeName::from(node), step, each: item };
+        let mut place: Vec<Level> = within.into_iter().map(level).collect();
+        place.push(level(Task { node, step, item }));
+        let what = match (effect, asks, ok, err, answer) {
+            (Some(name), None, Some(value), None, None) => {
+                What::Effect { name, key, outcome: EffectOutcome::Ok(value) }
+            }
+            (Some(name), None, None, Some(text), None) => {
+                What::Effect { name, key, outcome: EffectOutcome::Err(text) }
+            }
+            (None, Some(key), None, None, Some(answer)) => {
+                What::Answer { key, question: question.unwrap_or_else(Json::null), answer }
+            }
+            _ => return Err("it has to be an `effect` with `ok` or `err`, or `asks` with its `answer`"),
+        };
+        Ok(Recording { place, what, occurrence })
+    }
+
+    fn of(recording: Recording, hide: &dyn Fn(&Json) -> Json, hide_text: &dyn Fn(&str) -> String) -> Self {
+        let Recording { mut place, what, occurrence } = recording;
+        let task = |Level { node, step, each }| Task { node: node.to_string(), step, item: each };
+        let Task { node, step, item } = task(place.pop().expect("a recording is of a task"));
+        let within = place.into_iter().map(task).collect();
+        let entry = Self { within, node, step, item, occurrence, ..Self::default() };
+        match what {
+            What::Effect { name, key, outcome } => {
+                let (ok, err) = match outcome {
+                    EffectOutcome::Ok(value) => (Some(hide(&value)), None),
+                    EffectOutcome::Err(text) => (None, Some(hide_text(&text))),
+                };
+                Self { effect: Some(name), key: hide_text(&key), ok, err, ..entry }
+            }
+            What::Answer { key, question, answer } => {
+                let (question, answer) = (Some(hide(&question)), Some(hide(&answer)));
+                Self { asks: Some(key), question, answer, ..entry }
+            }
+        }
+    }
+}
+
+/// The text of a cassette, without these secrets.
+pub(super) fn write(recordings: Vec<Recording>, secrets: &BTreeSet<String>) -> String {
+    let hide_text = |text: &str| hidden(text, secrets);
+    let hide =
+        |value: &Json| match secrets.iter().any(|secret| value.as_str().contains(escaped(secret).as_str())) {
+            true => without(value, &hide_text),
+            false => value.clone(),
+        };
+    let entry = |recording| Entry::of(recording, &hide, &hide_text);
+    let recordings = recordings.into_iter().map(entry).collect();
+    let text = Json::encode(&File { version: VERSION, recordings }).expect("texts and JSON have a JSON form");
+    pretty(text.as_str())
+}
+
+/// A text as it stands in JSON, without its quotes.
+fn escaped(text: &str) -> String {
+    let quoted = Json::encode(text).expect("a text has a JSON form");
+    let quoted = quoted.as_str();
+    quoted[1..quoted.len() - 1].into()
+}
+
+/// The text without secrets, the longest first: one may be a part of another.
+fn hidden(text: &str, secrets: &BTreeSet<String>) -> String {
+    let mut secrets: Vec<&String> = secrets.iter().collect();
+    secrets.sort_by_key(|secret| usize::MAX - secret.len());
+    secrets.into_iter().fold(text.into(), |text: String, secret| text.replace(secret.as_str(), SECRET))
+}
+
+fn without(value: &Json, hide: &dyn Fn(&str) -> String) -> Json {
+    fn walk(value: Value, hide: &dyn Fn(&str) -> String) -> Value {
+        match value {
+            Value::String(text) => Value::String(hide(&text)),
+            Value::Array(items) => items.into_iter().map(|item| walk(item, hide)).collect(),
+            Value::Object(members) => {
+                members.into_iter().map(|(name, member)| (hide(&name), walk(member, hide))).collect()
+            }
+            other => other,
+        }
+    }
+    let value: Value = value.decode().expect("JSON is JSON");
+    Json::encode(&walk(value, hide)).expect("it was JSON before")
+}
+
+/// JSON as people read it, with members in the order that they have.
+pub(super) fn pretty(json: &str) -> String {
+    let mut text = String::new();
+    let (mut depth, mut in_text, mut escaped) = (0usize, false, false);
+    let mut letters = json.chars().filter(|letter| *letter != '\n').peekable();
+    let line = |text: &mut String, depth: usize| {
+        text.push('\n');
+        text.extend(core::iter::repeat_n("  ", depth));
+    };
+    while let Some(letter) = letters.next() {
+        if in_text {
+            text.push(letter);
+            in_text = escaped || letter != '"';
+            escaped = !escaped && letter == '\\';
+            continue;
+        }
+        match letter {
+            '{' | '[' => {
+                text.push(letter);
+                match letters.peek() {
+                    Some('}' | ']') => text.extend(letters.next()),
+                    _ => {
+                        depth += 1;
+                        line(&mut text, depth);
+                    }
+                }
+            }
+            '}' | ']' => {
+                depth -= 1;
+                line(&mut text, depth);
+                text.push(letter);
+            }
+            ',' => {
+                text.push(',');
+                line(&mut text, depth);
+            }
+            ':' => text.push_str(": "),
+            ' ' | '\t' | '\r' => {}
+            _ => {
+                in_text = letter == '"';
+                text.push(letter);
+            }
+        }
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_pretty_and_stays_what_it_is() {
+        let json = r#"{"b":[1,{"a \" }":"x\\"}],"a":{},"c":[]}"#;
+        let text = pretty(json);
+        assert_eq!(
+            text,
+            "{\n  \"b\": [\n    1,\n    {\n      \"a \\\" }\": \"x\\\\\"\n    }\n  ],\n  \"a\": {},\n  \"c\": []\n}\n"
+        );
+        let (was, is): (Value, Value) =
+            (serde_json::from_str(json).unwrap(), serde_json::from_str(&text).unwrap());
+        assert_eq!(was, is);
+    }
+
+    #[test]
+    fn secrets_are_hidden_wherever_they_are() {
+        let secrets = BTreeSet::from(["sesame".into(), "a\"b".into()]);
+        let level = Level { node: "n".into(), step: 1, each: None };
+        let outcome = EffectOutcome::Ok(Json::encode(&["open sesame", "a\"b"]).unwrap());
+        let what = What::Effect { name: "e".into(), key: "k sesame".into(), outcome };
+        let text = write(std::vec![Recording { place: std::vec![level], what, occurrence: 0 }], &secrets);
+        assert!(!text.contains("sesame") && !text.contains("a\\\"b"), "{text}");
+        assert!(text.contains("\"open <secret>\"") && text.contains("\"k <secret>\""), "{text}");
+    }
+
+    #[test]
+    fn what_is_no_cassette_is_named() {
+        let read = |text: &str| read(text, "the text").unwrap_err().to_string();
+        assert_eq!(
+            read(r#"{"version":2}"#),
+            "the text is a cassette of version 2, and this library reads version 1"
+        );
+        let entry = r#"{"version":1,"recordings":[{"node":"n","step":1,"effect":"e"}]}"#;
+        let said = "the text is no cassette: recording 1: it has to be an `effect` with `ok` or `err`, or `asks` with its `answer`";
+        assert_eq!(read(entry), said);
+        assert!(read("[]").starts_with("the text is no cassette: "));
+    }
+}

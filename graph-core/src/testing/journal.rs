@@ -1,0 +1,165 @@
+//! The journal of a thread, put together from what is stored.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::string::String;
+use std::vec::Vec;
+
+use super::cassette::Cassette;
+use crate::checkpoint::{AskRecord, At, EffectRecord, NextTask, Source, StepRecord};
+use crate::id::{InterruptId, ThreadId};
+use crate::node::{EFFECT_ARGUMENT, INSIDE, Level, Recording, What};
+use crate::run::{below, texts_of_secrets};
+use crate::state::{Json, Logged};
+
+/// Puts the recordings of a thread and its subgraphs together, wherever they are read from.
+///
+/// ```text
+/// let mut journal = Journal::new(thread, At::Head);
+/// while let Some((thread, at)) = journal.wanted() {
+///     journal.add(saver.steps(&thread, at, usize::MAX).await?);
+/// }
+/// let cassette = journal.cassette();
+/// ```
+#[derive(Debug)]
+pub struct Journal {
+    root: ThreadId,
+    wanted: Vec<(ThreadId, At)>,
+    asked: Option<ThreadId>,
+    /// The checkpoints of each thread, oldest first.
+    held: BTreeMap<ThreadId, Vec<StepRecord>>,
+}
+
+/// A superstep that was begun: the checkpoint that it stands on, with the journal of its tasks.
+struct Begun<'a> {
+    base: &'a StepRecord,
+    /// The thread that it ran on.
+    thread: &'a ThreadId,
+}
+
+impl Journal {
+    /// The journal of `thread`, of what led to a checkpoint. Where that is the latest one, also of what is unfinished
+    /// on top of it.
+    #[must_use]
+    pub fn new(thread: ThreadId, to: At) -> Self {
+        Self { wanted: alloc::vec![(thread.clone(), to)], root: thread, asked: None, held: BTreeMap::new() }
+    }
+
+    /// The thread whose steps it needs next, and from which checkpoint on; `None` when it is complete.
+    pub fn wanted(&mut self) -> Option<(ThreadId, At)> {
+        let (thread, at) = self.wanted.pop()?;
+        self.asked = Some(thread.clone());
+        Some((thread, at))
+    }
+
+    /// Takes the steps that it wanted, newest first; none where the thread is not there.
+    ///
+    /// # Panics
+    /// When it wanted none.
+    pub fn add(&mut self, mut steps: Vec<StepRecord>) {
+        let thread = self.asked.take().expect("steps are given when they are wanted");
+        steps.reverse();
+        if thread != self.root {
+            // A subgraph that keeps its state has earlier turns, which other tasks took.
+            let turn = steps.iter().rposition(|step| step.checkpoint.source == Source::Input);
+            steps.drain(..turn.unwrap_or(0));
+        }
+        for Begun { base, thread } in begun(&thread, &steps) {
+            let below = base.checkpoint.frontier.tasks.iter().map(|task| below_of(base, thread, task));
+            self.wanted.extend(below.map(|thread| (thread, At::Head)));
+        }
+        self.held.insert(thread, steps);
+    }
+
+    /// What is recorded, in the order in which the run went.
+    #[must_use]
+    pub fn cassette(&self) -> Cassette {
+        let mut recordings = Vec::new();
+        self.collect(&self.root, 0, &[], &mut recordings);
+        let cassette = Cassette::new(recordings);
+        cassette.deck.hide(self.secrets());
+        cassette
+    }
+
+    fn collect(&self, thread: &ThreadId, from: usize, within: &[Level], into: &mut Vec<Recording>) {
+        let Some(steps) = self.held.get(thread).and_then(|steps| steps.get(from..)) else { return };
+        for Begun { base, thread } in begun(thread, steps) {
+            for task in &base.checkpoint.frontier.tasks {
+                let step = base.checkpoint.step + 1;
+                let mut place = within.to_vec();
+                place.push(Level { node: task.node.clone(), step, each: task.cause.each() });
+                of_task(base, task, &place, into);
+                self.collect(&below_of(base, thread, task), 0, &place, into);
+            }
+        }
+    }
+
+    /// The texts that secret fields have had.
+    fn secrets(&self) -> BTreeSet<String> {
+        let mut secrets = BTreeSet::new();
+        for step in self.held.values().flatten() {
+            let checkpoint = &step.checkpoint;
+            let ops = checkpoint
+                .changes
+                .iter()
+                .map(|change| (change.field, change.ops.iter().map(|op| op.operand())));
+            for (field, operands) in ops {
+                secrets.extend(operands.flat_map(|value| texts_of_secrets(field, value, &step.schema)));
+            }
+            for write in checkpoint.tasks.iter().flat_map(|task| &task.writes) {
+                secrets.extend(texts_of_secrets(write.field, operand(&write.write), &step.schema));
+            }
+        }
+        secrets
+    }
+}
+
+fn operand(write: &Logged) -> &Json {
+    match write {
+        Logged::Op(op) => op.operand(),
+        Logged::Reduce(argument) => argument,
+    }
+}
+
+/// The supersteps of a branch that have come to their barrier, and the one that is unfinished. One that was given up
+/// for an input or another branch does not count, and the work of one that was edited has moved on.
+fn begun<'a>(thread: &'a ThreadId, steps: &'a [StepRecord]) -> Vec<Begun<'a>> {
+    let next = |position: usize| steps.get(position + 1);
+    let all = steps.iter().enumerate().filter_map(|(position, base)| match next(position) {
+        None => Some(Begun { base, thread }),
+        Some(next) if next.checkpoint.source == Source::Loop => Some(Begun { base, thread: &next.thread }),
+        Some(_) => None,
+    });
+    all.collect()
+}
+
+/// The thread of the subgraph that a task runs, if it does.
+fn below_of(base: &StepRecord, thread: &ThreadId, task: &NextTask) -> ThreadId {
+    below(&base.work.effects, thread, task.id(base.checkpoint.id, base.checkpoint.step))
+}
+
+fn of_task(base: &StepRecord, task: &NextTask, place: &[Level], into: &mut Vec<Recording>) {
+    let id = task.id(base.checkpoint.id, base.checkpoint.step);
+    let is_own = |effect: &&EffectRecord| {
+        // What an effect has started is not come to when it is played. Rows of the framework are no effects.
+        effect.id.task == id && !effect.id.name.contains(INSIDE) && !effect.id.name.starts_with('\u{1f}')
+    };
+    for EffectRecord { id, outcome, .. } in base.work.effects.iter().filter(is_own) {
+        if let Some(outcome) = outcome.clone() {
+            let what = What::Effect { name: id.name.clone(), key: id.key.clone(), outcome };
+            into.push(Recording { place: place.to_vec(), what, occurrence: id.occurrence });
+        }
+    }
+    let asked =
+        |ask: &&AskRecord| ask.task == id && ask.path.is_empty() && ask.argument != Some(EFFECT_ARGUMENT);
+    let mut of_key: BTreeMap<&str, u32> = BTreeMap::new();
+    for ask in base.work.asks.iter().filter(asked) {
+        let earlier = of_key.entry(&ask.key).or_default();
+        let derived = |occurrence| InterruptId::derive(id, &ask.key, occurrence, ask.question.as_str());
+        let occurrence = (0..=*earlier).find(|occurrence| derived(*occurrence) == ask.id).unwrap_or(*earlier);
+        *earlier += 1;
+        if let Some(answer) = ask.answer.clone() {
+            let what = What::Answer { key: ask.key.clone(), question: ask.question.clone(), answer };
+            into.push(Recording { place: place.to_vec(), what, occurrence });
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! `superstep::testing`: what a user's tests of graphs are written with.
+#![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
+
+mod ambient;
+mod cassette;
+mod program;
