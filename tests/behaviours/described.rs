@@ -233,6 +233,8 @@ fn j02_everything_that_is_wrong_with_a_description_is_said_at_once_with_its_path
             "total": { "type": "string", "reducer": "sum" },
             "mood": { "enum": ["good", "bad"] },
             "size": { "type": "integer", "default": "big" },
+            "stage": { "enum": ["open", "shut", 3], "default": "open" },
+            "notes": { "type": "array", "reducer": "keyed_log", "items": { "properties": { "key": {} } } },
         },
         "nodes": {
             "a": { "run": "mrak", "to": ["b", "c"], "retry": { "attempts": 0, "fixed_ms": 1, "max_ms": 2 } },
@@ -242,7 +244,8 @@ fn j02_everything_that_is_wrong_with_a_description_is_said_at_once_with_its_path
                 { "by": "enuf", "cases": { "yes": "END" } },
                 { "on": "topci", "cases": { "x": { "each": "w" } } },
                 { "cases": {} },
-            ] },
+                { "on": "stage", "cases": { "opne": "END", "3": { "each": "w", "items": "total" } } },
+            ], "on_unknown": "guess", "on_mismatch": "ask" },
             "END": {},
         },
         "start": "a",
@@ -253,6 +256,7 @@ fn j02_everything_that_is_wrong_with_a_description_is_said_at_once_with_its_path
     let expected = [
         r#"colour: no such member (there are graph, description, state, nodes, start, joins)"#,
         r#"state.facts.reducer: there is no reducer "apend"; did you mean "append"?"#,
+        r#"state.notes.reducer: "keyed_log" finds items by their "id", and those of this field have none"#,
         r#"state.mood: the field needs a default: its empty value does not fit: expected one of "good", "bad", found null"#,
         r#"state.size.default: the default does not fit: expected integer, found "big""#,
         r#"state.topic.type: there is no type "strin"; did you mean "string"?"#,
@@ -269,6 +273,11 @@ fn j02_everything_that_is_wrong_with_a_description_is_said_at_once_with_its_path
         r#"nodes.d.branches.1.cases.x: the "items" are missing: the field that holds them"#,
         r#"nodes.d.branches.2: a branch decides either "on" a field or "by" a registered decision"#,
         r#"nodes.d.branches.2.cases: there is no case"#,
+        r#"nodes.d.branches.3.cases.3.items: the field is of type string; only an array holds items"#,
+        r#"nodes.d.branches.3.cases.opne: field "stage" never is "opne"; did you mean "open"?"#,
+        r#"nodes.d.branches.3: there is no case, and no "else", for open, shut"#,
+        r#"nodes.d.on_unknown: there is no policy "guess" (there are fail, retry, ask)"#,
+        r#"nodes.d.on_mismatch: there is no policy "ask" (there are fail, run_again)"#,
         r#"nodes.w.to: the function of this node takes an `Input`; reach it with {"each": "w"}"#,
         r#"joins.0.of.1: a join waits for nodes without cases"#,
         r#"joins.0: a join leads to a node, not to END"#,
@@ -318,6 +327,10 @@ fn toml_says_the_same_as_json() {
     assert!(error.starts_with("the description is not TOML: "), "{error}");
     let error = Description::from_json("{").unwrap_err().to_string();
     assert!(error.starts_with("the description is not JSON: "), "{error}");
+    let twice =
+        Description::from_json("{ \"nodes\": {\n  \"a\": [null, true, 1, -1, 1.5],\n  \"a\": {}\n} }");
+    let error = twice.unwrap_err().to_string();
+    assert_eq!(error, "the description is not JSON: the member \"a\" is given twice at line 3 column 5");
 }
 
 /// A graph that asks, fails on demand, and writes with every reducer.

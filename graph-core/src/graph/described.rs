@@ -15,6 +15,7 @@ mod description;
 mod policies;
 mod reader;
 mod registry;
+mod unique;
 
 pub use cases::CaseError;
 pub use code::JsonDecision;

@@ -5,6 +5,8 @@ use core::fmt;
 
 use serde_json::Value;
 
+use super::unique::Unique;
+
 /// A graph as data. It says nothing of the code: that is the [`Registry`](super::Registry)'s.
 ///
 /// | member | says |
@@ -26,7 +28,8 @@ use serde_json::Value;
 /// | `retry` | `attempts`, and `initial_ms`, `max_ms` and `jitter`, or `fixed_ms` |
 /// | `timeout_ms`, `idle_timeout_ms` | as the policies of the same names |
 /// | `defer` | whether it runs when nothing else is left to run |
-/// | `on_unknown` | `"fail"` or `"retry"` |
+/// | `on_unknown` | of an effect that may have happened: `"fail"`, `"retry"` or `"ask"` |
+/// | `on_mismatch` | of a record of an effect that the code does not fit any more: `"fail"` or `"run_again"` |
 /// | `cache` | whether what it returned is used again: `true`, or `{"time_to_live_ms": ..}` |
 /// | `on_error` | the registered function that handles its failure and leads on as it would, or `{"run": function, "cases": ..}` to lead elsewhere |
 ///
@@ -41,10 +44,11 @@ impl Description {
     /// Reads a description in JSON.
     ///
     /// # Errors
-    /// When the text is not JSON. What is wrong with the graph is reported by `compile()`.
+    /// When the text is not JSON, or gives a member twice. What is wrong with the graph is reported by `compile()`.
     pub fn from_json(text: &str) -> Result<Self, DescriptionError> {
         let value = serde_json::from_str(text);
-        value.map(Self::from_value).map_err(|error| DescriptionError::of("JSON", &error))
+        let value = value.map(|Unique(value)| Self::from_value(value));
+        value.map_err(|error| DescriptionError::of("JSON", &error))
     }
 
     /// Reads a description in TOML.

@@ -1,22 +1,31 @@
 //! The policies of a described node.
 
 use alloc::format;
+use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::node::{Cache, CachePolicy, OnUnknown, Policy, Retry};
+use crate::node::{Cache, CachePolicy, OnMismatch, OnUnknown, Policy, Retry};
 use crate::state::{JsonState, Place, Problems, Schema};
+
+const ON_UNKNOWN: [(&str, OnUnknown); 3] =
+    [("fail", OnUnknown::Fail), ("retry", OnUnknown::Retry), ("ask", OnUnknown::Ask)];
+
+const ON_MISMATCH: [(&str, OnMismatch); 2] =
+    [("fail", OnMismatch::Fail), ("run_again", OnMismatch::RunAgain)];
 
 /// Reads the policies among the members of a node.
 pub(super) fn read(place: &Place<'_>, schema: &Schema, problems: &mut Problems) -> Policy {
     let retry = place.member("retry").and_then(|retry| retrying(&retry, problems));
     let defer = place.member("defer").and_then(|defer| defer.truth(problems));
-    let unknown = place.member("on_unknown").and_then(|unknown| on_unknown(&unknown, problems));
+    let unknown = place.member("on_unknown").and_then(|unknown| choice(&unknown, &ON_UNKNOWN, problems));
+    let mismatch = place.member("on_mismatch").and_then(|found| choice(&found, &ON_MISMATCH, problems));
     Policy {
         timeout: time(place, "timeout_ms", problems),
         idle_timeout: time(place, "idle_timeout_ms", problems),
         retries: retry.into_iter().collect(),
         deferred: defer.unwrap_or_default(),
         on_unknown: unknown.unwrap_or_default(),
+        on_mismatch: mismatch.unwrap_or_default(),
         cache: place.member("cache").and_then(|cache| caching(&cache, schema, problems)),
         ..Policy::default()
     }
@@ -66,13 +75,13 @@ fn retrying(place: &Place<'_>, problems: &mut Problems) -> Option<Retry> {
     Some(if jitter == Some(false) { retry.without_jitter() } else { retry })
 }
 
-fn on_unknown(place: &Place<'_>, problems: &mut Problems) -> Option<OnUnknown> {
-    match place.text(problems)? {
-        "fail" => Some(OnUnknown::Fail),
-        "retry" => Some(OnUnknown::Retry),
-        other => {
-            problems.add(place, format!("there is no policy {other:?} (there are fail, retry)"));
-            None
-        }
+/// One of the policies that have names.
+fn choice<P: Copy>(place: &Place<'_>, known: &[(&str, P)], problems: &mut Problems) -> Option<P> {
+    let name = place.text(problems)?;
+    let found = known.iter().find(|(known, _)| *known == name).map(|(_, policy)| *policy);
+    if found.is_none() {
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        problems.add(place, format!("there is no policy {name:?} (there are {})", names.join(", ")));
     }
+    found
 }

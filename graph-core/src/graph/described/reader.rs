@@ -19,7 +19,7 @@ use crate::node::{NoInput, short_type_name};
 use crate::state::{FieldId, JsonFields, JsonState, Place, Problems, suggestion};
 
 const GRAPH: [&str; 6] = ["graph", "description", "state", "nodes", "start", "joins"];
-const NODE: [&str; 12] = [
+const NODE: [&str; 13] = [
     "run",
     "description",
     "to",
@@ -30,6 +30,7 @@ const NODE: [&str; 12] = [
     "idle_timeout_ms",
     "defer",
     "on_unknown",
+    "on_mismatch",
     "cache",
     "on_error",
 ];
@@ -212,6 +213,9 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         let cases = place.required("cases", &mut self.problems);
         let otherwise = place.member("else");
         let cases = cases.map(|cases| self.cases(&cases, otherwise.as_ref(), false)).unwrap_or_default();
+        if let Some(Basis::Field(field)) = basis {
+            self.fits(place, field, &cases);
+        }
         self.graph.decision(from, cases.described());
         if let Some(basis) = basis {
             let graph = self.graph.number();
@@ -249,7 +253,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         let each = place.required("each", &mut self.problems)?;
         let known = self.find(&each)?;
         let items = match place.member("items") {
-            Some(items) => Some(self.field(&items)?),
+            Some(items) => Some(self.list(&items)?),
             None if gives => None,
             None => {
                 self.problems.add(place, "the \"items\" are missing: the field that holds them");
@@ -294,6 +298,35 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
     fn field(&mut self, place: &Place<'r>) -> Option<FieldId> {
         let name = place.text(&mut self.problems)?;
         self.fields.find(name).map_err(|error| self.problems.add(place, error.to_string())).ok()
+    }
+
+    /// A field that holds items.
+    fn list(&mut self, place: &Place<'r>) -> Option<FieldId> {
+        let field = self.field(place)?;
+        if !self.fields.may_hold_items(field) {
+            let held = &self.fields.schema().field(field).rust_type;
+            self.problems.add(place, format!("the field is of type {held}; only an array holds items"));
+        }
+        Some(field)
+    }
+
+    /// Compares the cases of a branch with the values that its field may have, where these are listed.
+    fn fits(&mut self, place: &Place<'r>, field: FieldId, cases: &Cases) {
+        let Some(values) = self.fields.listed(field) else { return };
+        let name = self.fields.schema().field(field).name.clone();
+        let ways = place.member("cases").map(|cases| cases.members(&mut self.problems));
+        for (case, way) in ways.into_iter().flatten() {
+            if !values.iter().any(|value| value == case) {
+                let meant = suggestion(case, values.iter().map(String::as_str));
+                self.problems.add(&way, format!("field {name:?} never is {case:?}{meant}"));
+            }
+        }
+        let missing: Vec<&str> =
+            values.iter().filter(|value| cases.find(value).is_err()).map(String::as_str).collect();
+        if !missing.is_empty() {
+            let missing = missing.join(", ");
+            self.problems.add(place, format!("there is no case, and no \"else\", for {missing}"));
+        }
     }
 
     /// What goes on with the node's task when it has failed for good.

@@ -163,7 +163,24 @@ impl JsonFields {
             problems.add(place, reason);
             return None;
         }
+        if reducer == JsonReducer::KeyedLog && shape.items_lack("id") {
+            problems.add(
+                place,
+                format!("{name:?} finds items by their \"id\", and those of this field have none"),
+            );
+        }
         Some(reducer)
+    }
+
+    /// Whether a value of the field may be an array.
+    pub(crate) fn may_hold_items(&self, field: FieldId) -> bool {
+        self.fields[field.index()].shape.may_be(Kind::Array)
+    }
+
+    /// The values that the field may have, as a branch names them; `None` when any of its type will do.
+    pub(crate) fn listed(&self, field: FieldId) -> Option<Vec<String>> {
+        let allowed = self.fields[field.index()].shape.allowed()?.iter();
+        Some(allowed.map(|value| value.as_str().map_or_else(|| format!("{value}"), str::to_owned)).collect())
     }
 
     /// The fields as every state describes them.

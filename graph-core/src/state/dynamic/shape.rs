@@ -134,6 +134,24 @@ impl Shape {
         Self::read(place, problems)
     }
 
+    /// Whether a value may be of the type.
+    pub(super) fn may_be(&self, kind: Kind) -> bool {
+        self.kinds.is_empty() || self.kinds.contains(&kind)
+    }
+
+    /// Whether the items are described, and as what has no such member.
+    pub(super) fn items_lack(&self, member: &str) -> bool {
+        self.items.as_ref().is_some_and(|items| {
+            let described = items.closed || !items.members.is_empty();
+            !items.may_be(Kind::Object) || (described && !items.members.contains_key(member))
+        })
+    }
+
+    /// The values that there are, where they are listed.
+    pub(super) fn allowed(&self) -> Option<&[Value]> {
+        self.allowed.as_deref()
+    }
+
     /// The one type of the values, where there is one.
     pub(super) fn kind(&self) -> Option<Kind> {
         match self.kinds.as_slice() {
