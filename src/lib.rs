@@ -90,6 +90,9 @@ pub mod checkpoint {
     };
 
     #[cfg(feature = "sqlite")]
+    pub use superstep_checkpoint::portable;
+
+    #[cfg(feature = "sqlite")]
     #[doc(hidden)]
     pub use superstep_checkpoint::Stage;
 }

@@ -142,7 +142,7 @@ impl Live {
         }
     }
 
-    fn encode(
+    pub(crate) fn encode(
         &mut self,
         checkpoint: &Checkpoint,
         seq: i64,
@@ -163,7 +163,7 @@ impl Live {
         Encoder { bodies, out }.manifest(checkpoint)
     }
 
-    fn next_thread(&self) -> Result<i64, StoreError> {
+    pub(crate) fn next_thread(&self) -> Result<i64, StoreError> {
         let mut last =
             self.connection.prepare_cached("SELECT coalesce(max(id), 0) FROM thread").map_err(sqlite)?;
         last.query_row([], |row| row.get::<_, i64>(0)).map(|last| last + 1).map_err(sqlite)
@@ -232,7 +232,11 @@ struct Base {
 }
 
 /// The versions under a newer schema, in which fields have other ids.
-fn carry(fields: &Fields, carried: &[Option<superstep_core::state::FieldId>], len: usize) -> Fields {
+pub(crate) fn carry(
+    fields: &Fields,
+    carried: &[Option<superstep_core::state::FieldId>],
+    len: usize,
+) -> Fields {
     let mut newer: Vec<Option<Version>> = vec![None; len];
     for (version, target) in fields.iter().zip(carried) {
         if let Some(place) = target.and_then(|target| newer.get_mut(target.index())) {
@@ -242,7 +246,7 @@ fn carry(fields: &Fields, carried: &[Option<superstep_core::state::FieldId>], le
     newer
 }
 
-fn insert_thread(
+pub(crate) fn insert_thread(
     connection: &Connection,
     id: i64,
     name: &ThreadId,

@@ -123,12 +123,12 @@ impl Plan {
     }
 }
 
-fn place(seq: i64) -> Seq {
+pub(crate) fn place(seq: i64) -> Seq {
     Seq(seq.cast_unsigned())
 }
 
 /// Where the subgraphs that a checkpoint keeps go on from; their threads are added to `named`.
-fn kept(connection: &Connection, at: Seq, named: &mut Vec<i64>) -> Result<Vec<Seq>, StoreError> {
+pub(crate) fn kept(connection: &Connection, at: Seq, named: &mut Vec<i64>) -> Result<Vec<Seq>, StoreError> {
     let kept = CheckpointRow::visit(connection, at.0.cast_signed(), |_, manifest| decode::kept(manifest))?;
     let mut places = Vec::new();
     for kept in kept {

@@ -93,6 +93,25 @@ pub(crate) fn schema(
     connection: &Connection,
     key: Key,
 ) -> Result<Option<(i64, Fingerprint, Schema)>, StoreError> {
+    schema_with(connection, key, |id, fingerprint, text| {
+        let schema =
+            serde_json::from_str(text).map_err(|error| corrupt(format_args!("schema row {id}"), error))?;
+        Ok((id, fingerprint, schema))
+    })
+}
+
+/// The text of the schema at `key`.
+pub(crate) fn schema_text(connection: &Connection, key: Key) -> Result<Option<Json>, StoreError> {
+    schema_with(connection, key, |id, _, text| {
+        Json::parse(text).map_err(|error| corrupt(format_args!("schema row {id}"), error))
+    })
+}
+
+fn schema_with<T>(
+    connection: &Connection,
+    key: Key,
+    with: impl FnOnce(i64, Fingerprint, &str) -> Result<T, StoreError>,
+) -> Result<Option<T>, StoreError> {
     let queries = [
         "SELECT id, fingerprint, text, sum FROM schema WHERE id = ?",
         "SELECT id, fingerprint, text, sum FROM schema WHERE fingerprint = ?",
@@ -105,28 +124,33 @@ pub(crate) fn schema(
         if sum != (Described::Schema { text: stored }).sum(id, &fingerprint) {
             return Err(mismatch(format_args!("schema row {id}")));
         }
-        let schema =
-            serde_json::from_str(stored).map_err(|error| corrupt(format_args!("schema row {id}"), error))?;
-        Ok((id, Fingerprint::from_bytes(fingerprint), schema))
+        with(id, Fingerprint::from_bytes(fingerprint), stored)
     })
 }
 
 /// The topology at `key`: its row and fingerprint.
 pub(crate) fn topology(connection: &Connection, key: Key) -> Result<Option<(i64, Fingerprint)>, StoreError> {
-    topology_with(connection, key, |id, fingerprint, _| Ok((id, fingerprint)))
+    topology_with(connection, key, |id, fingerprint, _, _| Ok((id, fingerprint)))
 }
 
 /// The text of the topology at `key`.
 pub(crate) fn topology_text(connection: &Connection, key: Key) -> Result<Option<Json>, StoreError> {
-    topology_with(connection, key, |id, _, text| {
-        Json::parse(text.to_owned()).map_err(|error| corrupt(format_args!("topology row {id}"), error))
+    Ok(topology_part(connection, key)?.map(|(_, topology)| topology))
+}
+
+/// The graph of the topology at `key`, and its text.
+pub(crate) fn topology_part(connection: &Connection, key: Key) -> Result<Option<(String, Json)>, StoreError> {
+    topology_with(connection, key, |id, _, graph, text| {
+        let topology =
+            Json::parse(text).map_err(|error| corrupt(format_args!("topology row {id}"), error))?;
+        Ok((graph.to_owned(), topology))
     })
 }
 
 fn topology_with<T>(
     connection: &Connection,
     key: Key,
-    with: impl FnOnce(i64, Fingerprint, &str) -> Result<T, StoreError>,
+    with: impl FnOnce(i64, Fingerprint, &str, &str) -> Result<T, StoreError>,
 ) -> Result<Option<T>, StoreError> {
     let queries = [
         "SELECT id, fingerprint, graph, text, sum FROM topology WHERE id = ?",
@@ -135,12 +159,12 @@ fn topology_with<T>(
     described(connection, key, queries, |row| {
         let id: i64 = row.get(0).map_err(sqlite)?;
         let fingerprint: [u8; 16] = row.get(1).map_err(sqlite)?;
-        let stored = text(row, 3)?;
+        let (graph, stored) = (text(row, 2)?, text(row, 3)?);
         let sum: i64 = row.get(4).map_err(sqlite)?;
-        if sum != (Described::Topology { graph: text(row, 2)?, text: stored }).sum(id, &fingerprint) {
+        if sum != (Described::Topology { graph, text: stored }).sum(id, &fingerprint) {
             return Err(mismatch(format_args!("topology row {id}")));
         }
-        with(id, Fingerprint::from_bytes(fingerprint), stored)
+        with(id, Fingerprint::from_bytes(fingerprint), graph, stored)
     })
 }
 

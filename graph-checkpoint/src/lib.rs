@@ -69,6 +69,7 @@ mod manifest;
 mod options;
 mod pace;
 mod pending;
+pub mod portable;
 mod queue;
 mod reader;
 mod rows;

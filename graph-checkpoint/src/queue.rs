@@ -11,6 +11,7 @@ use superstep_core::state::Json;
 use tokio::sync::oneshot;
 
 use crate::pace::Pace;
+use crate::portable::Document;
 
 /// What the writer is asked to do.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub(crate) enum Request {
     NoteEffect(ThreadId, CheckpointId, EffectRecord),
     Fork(ThreadId, CheckpointId, ThreadId),
     Delete(NodeName, ThreadId),
+    /// Store a document as a thread of this name.
+    Import(Box<Document>, ThreadId),
     /// Make everything on the thread as durable as was promised, and say what went wrong.
     Flush(ThreadId),
     /// Write what is waiting; nothing else.

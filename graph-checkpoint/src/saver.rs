@@ -24,6 +24,7 @@ use crate::file::File;
 use crate::lineage;
 use crate::options::SqliteOptions;
 use crate::pending::pending;
+use crate::portable::Document;
 use crate::queue::{Done, Job, Queue, Request};
 use crate::reader::{self, Readers, Seen};
 use crate::rows::{CheckpointRow, ThreadRow};
@@ -122,15 +123,22 @@ impl SqliteSaver {
                 }
                 _ => shared.writer.queue.push(job),
             },
-            // The save syncs, and a deletion reads much: the writer thread is there to wait for that.
+            // The save syncs, and a deletion or an import reads much: the writer thread is there to wait for that.
             Durability::Exit if matches!(job.request, Request::Flush(_)) => shared.writer.queue.push(job),
-            _ if matches!(job.request, Request::Delete(..)) => shared.writer.queue.push(job),
+            _ if matches!(job.request, Request::Delete(..) | Request::Import(..)) => {
+                shared.writer.queue.push(job)
+            }
             Durability::Process | Durability::Exit => shared.writer.write_here(job),
         }
         let mut waiting = Waiting { queue: &shared.writer.queue, answered: false };
         let answer = answer.await;
         waiting.answered = true;
         answer.map_err(|_| Trouble::WriterGone)?
+    }
+
+    /// Stores a document as a thread.
+    pub(crate) async fn import(&self, document: Document, name: ThreadId) -> Result<(), StoreError> {
+        self.tell_writer(Request::Import(Box::new(document), name)).await
     }
 
     async fn tell_writer(&self, request: Request) -> Result<(), StoreError> {

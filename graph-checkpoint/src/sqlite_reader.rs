@@ -201,7 +201,10 @@ impl SqliteReader {
         })
     }
 
-    fn read<T>(&self, read: impl Fn(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(crate) fn read<T>(
+        &self,
+        read: impl Fn(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut held = self.held.borrow_mut();
         loop {
             let result = snapshot(&held.connection, &read);

@@ -348,6 +348,7 @@ impl Ledger {
             Request::Delete(graph, thread) => {
                 live.delete(graph, thread).map(|()| faults.take(thread)).map(|_| Done::Nothing)
             }
+            Request::Import(document, name) => live.import(document, name).map(|()| Done::Nothing),
             Request::Settle => Ok(Done::Nothing),
             Request::Flush(thread) => match faults.take(thread) {
                 Some(fault) => return Ok(Err(fault)),

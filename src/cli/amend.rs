@@ -67,13 +67,18 @@ impl Destination {
 
 /// The name of a thread that is not there yet.
 pub(super) fn new_thread(source: &Source, name: &str) -> Result<ThreadId, Failure> {
-    if name.is_empty() || name.contains(char::is_control) {
-        return Err(Failure::unusable("a thread's name has at least one letter and no control characters"));
-    }
-    let thread = ThreadId::from(name);
+    let thread = thread_name(name)?;
     match source.reader.history(&thread, &At::Head, 1)?.is_empty() {
         true => Ok(thread),
         false => Err(Failure::unusable(format!("thread {name} is there already: choose another name"))),
+    }
+}
+
+/// A name that a thread may have.
+pub(super) fn thread_name(name: &str) -> Result<ThreadId, Failure> {
+    match name.is_empty() || name.contains(char::is_control) {
+        true => Err(Failure::unusable("a thread's name has at least one letter and no control characters")),
+        false => Ok(name.into()),
     }
 }
 

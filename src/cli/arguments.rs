@@ -7,7 +7,8 @@ use super::failure::Failure;
 use super::page::Page;
 use super::screen::{Exit, Look};
 use super::verbs::{
-    Bisect, Blame, Compare, Delete, Diff, Edit, Fork, Graph, Grep, Interrupts, Log, Show, Threads, Why,
+    Bisect, Blame, Compare, Delete, Diff, Edit, Export, Fork, Graph, Grep, Import, Interrupts, Log, Show,
+    Threads, Why,
 };
 
 /// Look into checkpoint files: what happened, when, who wrote it, and why.
@@ -34,7 +35,7 @@ const AFTER: &str = "\
 Exit codes: 0 fine; 1 the answer is no: nothing was found, it differs, or what was read is damaged;
 2 it could not be asked: wrong usage, or a file that cannot be read.
 
-FILE may be in use by a program. `fork`, `edit` and `delete` write to it; every other verb only reads.";
+FILE may be in use by a program. `fork`, `edit`, `import` and `delete` write to it; every other verb only reads.";
 
 /// What can be asked for without the code of the program that wrote the file.
 #[derive(Debug, Subcommand)]
@@ -52,6 +53,8 @@ pub(super) enum Verb {
     Graph(Graph),
     Fork(Fork),
     Edit(Edit),
+    Export(Export),
+    Import(Import),
     Delete(Delete),
 }
 
@@ -74,6 +77,8 @@ impl Verb {
             Self::Graph(verb) => told(&verb.answer()?, json, look),
             Self::Fork(verb) => told(&verb.answer()?, json, look),
             Self::Edit(verb) => told(&verb.answer()?, json, look),
+            Self::Export(verb) => told(&verb.answer()?, json, look),
+            Self::Import(verb) => told(&verb.answer()?, json, look),
             Self::Delete(verb) => told(&verb.answer()?, json, look),
         }
     }

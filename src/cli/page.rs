@@ -87,6 +87,12 @@ impl Page {
         self.text.push('\n');
     }
 
+    /// Adds a document as it is, whatever the width: it is for another program.
+    pub(super) fn document(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
     /// Adds an empty line.
     pub(super) fn gap(&mut self) {
         self.text.push('\n');

@@ -30,13 +30,27 @@ impl Target {
     }
 }
 
-/// Waits for work of a saver on a thread of its own: a verb may be called where a runtime runs already, which must not
-/// be blocked.
+impl Target {
+    /// Opens a file that is there, or creates one. Whether it was created.
+    pub(super) fn open_or_create(path: &Path) -> Result<(Self, bool), Failure> {
+        match path.exists() {
+            true => Ok((Self::open(path)?, false)),
+            false => Ok((Self { saver: wait(SqliteSaver::open(path))? }, true)),
+        }
+    }
+}
+
+/// Waits for work of a saver.
 pub(super) fn wait<T: Send>(work: impl Future<Output = Result<T, StoreError>> + Send) -> Result<T, Failure> {
+    Ok(runs(work)??)
+}
+
+/// Waits for work on a thread of its own: a verb may be called where a runtime runs already, which must not be blocked.
+pub(super) fn runs<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, Failure> {
     let run = || {
         let runtime =
             Builder::new_current_thread().build().map_err(|error| Failure::unusable(error.to_string()))?;
-        Ok(runtime.block_on(work)?)
+        Ok(runtime.block_on(work))
     };
     thread::scope(|scope| scope.spawn(run).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }

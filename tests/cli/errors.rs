@@ -125,6 +125,8 @@ async fn wrong_usage_is_explained() {
         "delete",
         "fork",
         "edit",
+        "export",
+        "import",
     ];
     for verb in verbs {
         let help = said(&path, Look::PIPED, &format!("{verb} --help")).out;

@@ -7,6 +7,7 @@ mod debugger;
 mod errors;
 mod long;
 mod page;
+mod portable;
 mod program;
 mod verbs;
 

@@ -13,15 +13,15 @@ use superstep_core::state::{
 };
 use uuid::Uuid;
 
-pub(super) fn json(value: &Value) -> Json {
+pub(crate) fn json(value: &Value) -> Json {
     Json::parse(value.to_string()).unwrap()
 }
 
 /// What a task does: its node, and what it writes to the one field `x`.
-pub(super) type Doing = (&'static str, Vec<Op>);
+pub(crate) type Doing = (&'static str, Vec<Op>);
 
 /// A past over one field `x`, newest first: an input, then for each step its tasks, each planned by all of the last.
-pub(super) fn past(steps: &[Vec<Doing>]) -> Vec<StepRecord> {
+pub(crate) fn past(steps: &[Vec<Doing>]) -> Vec<StepRecord> {
     let mut past: Vec<StepRecord> = Vec::new();
     let input = (Source::Input, &[][..]);
     let all = [input].into_iter().chain(steps.iter().map(|tasks| (Source::Loop, &**tasks)));

@@ -6,7 +6,7 @@ mod diff;
 mod grep;
 mod lineage;
 #[cfg(test)]
-mod material;
+pub(crate) mod material;
 mod owned;
 mod path;
 mod put;

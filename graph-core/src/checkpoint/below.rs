@@ -28,9 +28,23 @@ pub(crate) fn linked(task: TaskId, thread: &ThreadId) -> EffectRecord {
 pub(crate) fn thread(effects: &[EffectRecord], thread: &ThreadId, task: TaskId) -> ThreadId {
     let link = link(task);
     let linked = effects.iter().find(|effect| effect.id == link);
-    let name = linked.and_then(|linked| match &linked.outcome {
-        Some(EffectOutcome::Ok(name)) => name.decode().ok(),
-        _ => None,
-    });
-    name.unwrap_or_else(|| thread.below(task))
+    linked.and_then(EffectRecord::subgraph).unwrap_or_else(|| thread.below(task))
+}
+
+impl EffectRecord {
+    /// The thread of its task's subgraph, if this is the row that names it: an edit leaves such rows.
+    #[must_use]
+    pub fn subgraph(&self) -> Option<ThreadId> {
+        match &self.outcome {
+            Some(EffectOutcome::Ok(name)) if self.id == link(self.id.task) => name.decode().ok(),
+            _ => None,
+        }
+    }
+
+    /// The same row for the same subgraph on a thread of another name.
+    #[must_use]
+    pub fn with_subgraph(self, thread: &ThreadId) -> Self {
+        let name = Json::encode(thread).expect("a name has a JSON form");
+        Self { outcome: Some(EffectOutcome::Ok(name)), ..self }
+    }
 }

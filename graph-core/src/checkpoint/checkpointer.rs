@@ -283,6 +283,9 @@ pub enum StoreError {
     /// The target of a fork is taken. Choose another name.
     #[error("thread {0} already exists")]
     ThreadExists(ThreadId),
+    /// A checkpoint is to be stored under an id that another one has. A thread that is there is not imported again.
+    #[error("checkpoint {0} is stored already")]
+    CheckpointExists(CheckpointId),
     /// The thread was written by another graph. Use that graph, or another thread.
     #[error("thread {thread} belongs to graph {found}, not to {expected}")]
     WrongGraph {

@@ -1,0 +1,155 @@
+//! The form of the document.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use superstep_core::checkpoint::{
+    AskRecord, Carried, Checkpoint, EffectRecord, Emitted, FailureRecord, TaskResult,
+};
+use superstep_core::id::{CheckpointId, Fingerprint, NodeName, ThreadId};
+use superstep_core::state::Json;
+
+use super::NoExport;
+
+/// What says that a document is an export.
+const KIND: &str = "superstep thread";
+
+pub(super) const FORMAT: u32 = 1;
+
+/// A thread with all that belongs to it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Document {
+    kind: String,
+    format: u32,
+    /// BLAKE3 of the document without it, as it is written with no white space.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    digest: String,
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub(super) redacted: bool,
+    /// The thread itself comes first.
+    pub(super) threads: Vec<ThreadPart>,
+    pub(super) schemas: BTreeMap<Fingerprint, Json>,
+    pub(super) topologies: BTreeMap<Fingerprint, TopologyPart>,
+    /// From older to newer.
+    pub(super) checkpoints: Vec<CheckpointPart>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ThreadPart {
+    pub(super) name: ThreadId,
+    pub(super) graph: NodeName,
+    /// None of a thread of which only what is shared is here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) head: Option<CheckpointId>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TopologyPart {
+    pub(super) graph: String,
+    pub(super) topology: Json,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CheckpointPart {
+    /// The thread that it was written on, by its position.
+    pub(super) thread: usize,
+    pub(super) checkpoint: Checkpoint,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) emitted: Vec<(u32, Emitted)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) work: Vec<WorkPart>,
+}
+
+/// What a thread has on top of a checkpoint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WorkPart {
+    pub(super) thread: usize,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) results: Vec<TaskResult>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) failures: Vec<FailureRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) asks: Vec<AskRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) effects: Vec<EffectRecord>,
+}
+
+impl WorkPart {
+    pub(super) fn of(thread: usize, work: Carried) -> Self {
+        let Carried { results, failures, asks, effects } = work;
+        Self { thread, results, failures, asks, effects }
+    }
+
+    pub(super) fn carried(&self) -> Carried {
+        let Self { results, failures, asks, effects, .. } = self.clone();
+        Carried { results, failures, asks, effects }
+    }
+}
+
+impl Document {
+    pub(super) fn new(threads: Vec<ThreadPart>) -> Self {
+        Self {
+            kind: KIND.into(),
+            format: FORMAT,
+            digest: String::new(),
+            redacted: false,
+            threads,
+            schemas: BTreeMap::new(),
+            topologies: BTreeMap::new(),
+            checkpoints: Vec::new(),
+        }
+    }
+
+    /// The thread itself.
+    pub(super) fn root(&self) -> &ThreadPart {
+        &self.threads[0]
+    }
+
+    /// Whether a thread is this document's own: the thread itself, or one of its subgraphs'.
+    pub(super) fn is_own(&self, thread: &ThreadPart) -> bool {
+        thread.head.is_some() && thread.name.is_on_or_below(&self.root().name)
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        let signed = Self { digest: self.digest(), ..self.clone() };
+        let mut text = serde_json::to_string_pretty(&signed).expect(PLAIN);
+        text.push('\n');
+        text
+    }
+
+    fn digest(&self) -> String {
+        let unsigned = Self { digest: String::new(), ..self.clone() };
+        let text = serde_json::to_string(&unsigned).expect(PLAIN);
+        blake3::hash(text.as_bytes()).to_hex().to_string()
+    }
+
+    pub(super) fn parse(text: &str) -> Result<Self, NoExport> {
+        #[derive(Deserialize)]
+        struct Header {
+            #[serde(default)]
+            kind: String,
+            #[serde(default)]
+            format: u32,
+        }
+        let unreadable = |error: serde_json::Error| NoExport::Unreadable(error.to_string());
+        let header: Header = serde_json::from_str(text).map_err(unreadable)?;
+        if header.kind != KIND || header.format == 0 {
+            return Err(NoExport::Unreadable(format!("its member `kind` is not {KIND:?}")));
+        }
+        if header.format > FORMAT {
+            return Err(NoExport::Newer { found: header.format, supported: FORMAT });
+        }
+        let document: Self = serde_json::from_str(text).map_err(unreadable)?;
+        match document.digest == document.digest() {
+            true => Ok(document),
+            false => Err(NoExport::Changed),
+        }
+    }
+}
+
+const PLAIN: &str = "records of plain data have a JSON form";

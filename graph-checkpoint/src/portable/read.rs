@@ -1,0 +1,160 @@
+//! From a file to a document.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rusqlite::Connection;
+use superstep_core::checkpoint::{Seq, StoreError, still_needed};
+use superstep_core::id::{CheckpointId, ThreadId};
+
+use super::document::{CheckpointPart, Document, ThreadPart, TopologyPart, WorkPart};
+use crate::delete::{kept, place};
+use crate::described::{Descriptions, Key, schema_text, topology_part};
+use crate::emitted;
+use crate::fault::{corrupt, sqlite};
+use crate::reader::{self, Read, Seen};
+use crate::rows::{CheckpointRow, ThreadRow};
+use crate::work;
+
+/// The thread with all that belongs to it.
+pub(super) fn read(connection: &Connection, thread: &ThreadId) -> Result<Option<Document>, StoreError> {
+    let all = ThreadRow::all(connection)?;
+    if thread.is_below() || all.iter().all(|row| row.name != *thread) {
+        return Ok(None);
+    }
+    let selection = Selection::of(connection, all, thread)?;
+    selection.document(connection).map(Some)
+}
+
+/// What belongs to a thread.
+struct Selection {
+    /// All threads of the file, by their rows.
+    rows: HashMap<i64, ThreadRow>,
+    /// The rows of the threads in the document, in its order.
+    threads: Vec<i64>,
+    /// Those that are there with their heads.
+    headed: BTreeSet<i64>,
+    /// The checkpoints, with the threads that they were written on.
+    checkpoints: BTreeMap<i64, i64>,
+    /// The threads that continue each of them.
+    continued: BTreeMap<i64, BTreeSet<i64>>,
+}
+
+impl Selection {
+    fn of(connection: &Connection, all: Vec<ThreadRow>, thread: &ThreadId) -> Result<Self, StoreError> {
+        // What is left of a deleted thread of this name is nobody's own.
+        let is_own =
+            |row: &&ThreadRow| row.name.is_on_or_below(thread) && row.name.before_deletion() == row.name;
+        let own: BTreeSet<i64> = all.iter().filter(is_own).map(|row| row.id).collect();
+        let mut parents = BTreeMap::new();
+        let mut owners = BTreeMap::new();
+        let mut needed: Vec<Seq> =
+            all.iter().filter(|row| own.contains(&row.id)).map(|row| place(row.head)).collect();
+        let mut listed = connection
+            .prepare_cached("SELECT seq, parent, thread FROM checkpoint WHERE thread <> 0 ORDER BY seq")
+            .map_err(sqlite)?;
+        let mut rows = listed.query([]).map_err(sqlite)?;
+        while let Some(row) = rows.next().map_err(sqlite)? {
+            let seq: i64 = row.get(0).map_err(sqlite)?;
+            let parent: Option<i64> = row.get(1).map_err(sqlite)?;
+            let owner: i64 = row.get(2).map_err(sqlite)?;
+            parents.insert(place(seq), parent.map(place));
+            owners.insert(seq, owner);
+            needed.extend(own.contains(&owner).then_some(place(seq)));
+        }
+        let mut named = Vec::new();
+        let needed = still_needed(&parents, needed, |seq| kept(connection, seq, &mut named))?;
+
+        let checkpoints: BTreeMap<i64, i64> =
+            needed.iter().map(|seq| seq.0.cast_signed()).map(|seq| (seq, owners[&seq])).collect();
+        let mut continued: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
+        for (seq, owner) in &checkpoints {
+            if let Some(Some(parent)) = parents.get(&place(*seq)) {
+                continued.entry(parent.0.cast_signed()).or_default().insert(*owner);
+            }
+        }
+        // The thread itself, then in the order of their first checkpoints, then those without one of their own.
+        let rows: HashMap<i64, ThreadRow> = all.into_iter().map(|row| (row.id, row)).collect();
+        let headed: BTreeSet<i64> = own.into_iter().chain(named).collect();
+        let root = rows.values().find(|row| row.name == *thread).map(|row| row.id);
+        let mut threads: Vec<i64> = Vec::new();
+        let mut idle: Vec<i64> = headed.iter().copied().collect();
+        idle.sort_by_key(|id| rows.get(id).map(|row| row.name.clone()));
+        for id in root.into_iter().chain(checkpoints.values().copied()).chain(idle) {
+            if !threads.contains(&id) {
+                threads.push(id);
+            }
+        }
+        Ok(Self { rows, threads, headed, checkpoints, continued })
+    }
+
+    fn document(&self, connection: &Connection) -> Result<Document, StoreError> {
+        let threads = self.threads.iter().map(|id| {
+            let row = self.row(*id)?;
+            let head = match self.headed.contains(id) {
+                true => Some(head_id(connection, row)?),
+                false => None,
+            };
+            Ok(ThreadPart { name: row.name.before_deletion(), graph: row.graph.as_str().into(), head })
+        });
+        let mut document = Document::new(threads.collect::<Result<_, StoreError>>()?);
+        let mut descriptions = Descriptions::default();
+        for (seq, owner) in &self.checkpoints {
+            let Read { row, checkpoint, .. } = reader::checkpoint(connection, *seq, &mut descriptions)?;
+            let missing =
+                |what| corrupt(format_args!("checkpoint row {seq}"), format_args!("its {what} is missing"));
+            if let Entry::Vacant(entry) = document.schemas.entry(checkpoint.schema) {
+                let text = schema_text(connection, Key::Row(row.schema))?;
+                entry.insert(text.ok_or_else(|| missing("schema"))?);
+            }
+            if let Entry::Vacant(entry) = document.topologies.entry(checkpoint.topology) {
+                let part = topology_part(connection, Key::Row(row.topology))?;
+                let (graph, topology) = part.ok_or_else(|| missing("topology"))?;
+                entry.insert(TopologyPart { graph, topology });
+            }
+            document.checkpoints.push(CheckpointPart {
+                thread: self.position(*owner),
+                checkpoint,
+                emitted: emitted::of(connection, *seq)?,
+                work: self.work(connection, *seq, *owner)?,
+            });
+        }
+        Ok(document)
+    }
+
+    /// What the document's threads have on top of a checkpoint: those that continue it, that it is the head of, and the
+    /// one that it was written on.
+    fn work(&self, connection: &Connection, seq: i64, owner: i64) -> Result<Vec<WorkPart>, StoreError> {
+        let mut workers = self.continued.get(&seq).cloned().unwrap_or_default();
+        workers.extend(self.headed.contains(&owner).then_some(owner));
+        for id in &self.headed {
+            if self.row(*id)?.head == seq {
+                workers.insert(*id);
+            }
+        }
+        let mut positions: Vec<(usize, i64)> =
+            workers.into_iter().map(|worker| (self.position(worker), worker)).collect();
+        positions.sort_unstable();
+        let mut parts = Vec::new();
+        for (position, worker) in positions {
+            let head = self.headed.contains(&worker) && self.row(worker)?.head == seq;
+            let work = work::on(connection, Seen { seq, worker, head })?;
+            if !work.is_empty() {
+                parts.push(WorkPart::of(position, work));
+            }
+        }
+        Ok(parts)
+    }
+
+    fn row(&self, id: i64) -> Result<&ThreadRow, StoreError> {
+        self.rows.get(&id).ok_or_else(|| corrupt(format_args!("thread row {id}"), "the row is missing"))
+    }
+
+    fn position(&self, id: i64) -> usize {
+        self.threads.iter().position(|held| *held == id).expect("the threads of all checkpoints are listed")
+    }
+}
+
+fn head_id(connection: &Connection, row: &ThreadRow) -> Result<CheckpointId, StoreError> {
+    CheckpointRow::visit(connection, row.head, |row, _| Ok(row.id))
+}

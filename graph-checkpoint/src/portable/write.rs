@@ -1,0 +1,255 @@
+//! From a document to rows.
+
+use std::collections::HashMap;
+
+use superstep_core::checkpoint::{Carried, Checkpoint, EffectRecord, StoreError, TaskResult};
+use superstep_core::id::{CheckpointId, Fingerprint, ThreadId};
+
+use super::document::{CheckpointPart, Document, ThreadPart, WorkPart};
+use crate::commit::{carry, insert_thread};
+use crate::described::{Described, Descriptions};
+use crate::emitted;
+use crate::fault::{corrupt, sqlite};
+use crate::live::Live;
+use crate::manifest::{Fields, MAP_EVERY};
+use crate::reader;
+use crate::rows::{CheckpointRow, ThreadRow};
+use crate::work::{self, Place};
+
+impl Live {
+    /// Stores a document as the thread `name`. What cannot be stored is found before anything is written.
+    pub(crate) fn import(&mut self, document: &Document, name: &ThreadId) -> Result<(), StoreError> {
+        let plan = self.plan_import(document, name)?;
+        self.carry_out_import(&plan)?;
+        self.forget();
+        Ok(())
+    }
+
+    fn plan_import<'d>(&self, document: &'d Document, name: &'d ThreadId) -> Result<Plan<'d>, StoreError> {
+        let mut rows = Vec::with_capacity(document.threads.len());
+        for (next, part) in (self.next_thread()?..).zip(&document.threads) {
+            let held = match part.head {
+                Some(_) => ThreadRow::find(&self.connection, &renamed(&part.name, document, name))?,
+                None => None,
+            };
+            rows.push(match held {
+                Some(held) if document.is_own(part) => return Err(StoreError::ThreadExists(held.name)),
+                Some(held) => Row::Held(held.id),
+                None => Row::New(next),
+            });
+        }
+        let mut held = HashMap::new();
+        for part in &document.checkpoints {
+            let id = part.checkpoint.id;
+            match CheckpointRow::seq_of(&self.connection, id)? {
+                None => {
+                    if let Row::Held(_) = rows[part.thread] {
+                        return Err(StoreError::ThreadExists(document.threads[part.thread].name.clone()));
+                    }
+                }
+                // What is shared may have come with another thread.
+                Some(seq) if !document.is_own(&document.threads[part.thread]) && self.holds(seq, part)? => {
+                    held.insert(id, seq);
+                }
+                Some(_) => return Err(StoreError::CheckpointExists(id)),
+            }
+        }
+        Ok(Plan { document, name, rows, held })
+    }
+
+    fn holds(&self, seq: i64, part: &CheckpointPart) -> Result<bool, StoreError> {
+        let held = reader::checkpoint(&self.connection, seq, &mut Descriptions::default())?;
+        Ok(held.checkpoint == part.checkpoint)
+    }
+
+    fn carry_out_import(&mut self, plan: &Plan<'_>) -> Result<(), StoreError> {
+        for (fingerprint, text) in &plan.document.schemas {
+            Described::Schema { text: text.as_str() }.keep(&self.connection, *fingerprint)?;
+        }
+        for (fingerprint, part) in &plan.document.topologies {
+            let topology = Described::Topology { graph: &part.graph, text: part.topology.as_str() };
+            topology.keep(&self.connection, *fingerprint)?;
+        }
+        let mut seqs = plan.held.clone();
+        // The newest checkpoint of each thread that was written here.
+        let mut newest: HashMap<usize, i64> = HashMap::new();
+        let mut last: Option<Last> = None;
+        for part in &plan.document.checkpoints {
+            let id = part.checkpoint.id;
+            let seq = match seqs.get(&id) {
+                Some(seq) => *seq,
+                None => {
+                    let seq = self.last_seq + 1;
+                    let parent = match part.checkpoint.parent {
+                        Some(parent) => Some(*seqs.get(&parent).ok_or_else(|| missing(parent))?),
+                        None => None,
+                    };
+                    let at = Written { seq, parent, thread: plan.rows[part.thread].id() };
+                    last = Some(self.write(&plan.checkpoint(part), at, last)?);
+                    emitted::keep(&self.connection, seq, &part.emitted)?;
+                    self.last_seq = seq;
+                    seqs.insert(id, seq);
+                    newest.insert(part.thread, seq);
+                    seq
+                }
+            };
+            for work in &part.work {
+                if let Row::New(thread) = plan.rows[work.thread] {
+                    work::carry(&self.connection, Place { thread, base: seq }, &plan.work(work))?;
+                }
+            }
+            CheckpointRow::locate(&self.connection, seq)?;
+        }
+        for (position, part) in plan.document.threads.iter().enumerate() {
+            let Row::New(row) = plan.rows[position] else { continue };
+            let (name, head) = match part.head {
+                Some(head) => {
+                    let head = *seqs.get(&head).ok_or_else(|| missing(head))?;
+                    (renamed(&part.name, plan.document, plan.name), head)
+                }
+                // Of another thread that shares this past only that is here, as when it has been deleted.
+                None => match newest.get(&position) {
+                    Some(head) => (part.name.remnant(head.cast_unsigned()), *head),
+                    None => continue,
+                },
+            };
+            insert_thread(&self.connection, row, &name, part.graph.as_str(), head)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a checkpoint's row. `last` is what was written before it, most often its parent.
+    fn write(
+        &mut self,
+        checkpoint: &Checkpoint,
+        at: Written,
+        last: Option<Last>,
+    ) -> Result<Last, StoreError> {
+        let (schema_row, schema) = self.schema(checkpoint.schema)?;
+        let topology = self.topology(checkpoint.topology)?;
+        let base = match (at.parent, last) {
+            (None, _) => None,
+            (Some(parent), Some(last)) if last.seq == parent => Some(last),
+            (Some(parent), _) => {
+                let (fields, since_map) = reader::fields_at(&self.connection, parent)?;
+                let read = reader::checkpoint(&self.connection, parent, &mut Descriptions::default())?;
+                let schema = read.checkpoint.schema;
+                Some(Last { seq: parent, schema, fields, since_map })
+            }
+        };
+        let (older, mut fields, since_map) = match base {
+            Some(base) => (base.schema, base.fields, base.since_map),
+            None => (checkpoint.schema, Fields::new(), MAP_EVERY),
+        };
+        let mut whole_map = since_map + 1 >= MAP_EVERY;
+        if older != checkpoint.schema {
+            let (_, older) = self.schema(older)?;
+            fields = carry(&fields, &schema.carried_from(&older), schema.fields.len());
+            whole_map = true;
+        }
+        self.encode(checkpoint, at.seq, &mut fields, whole_map)?;
+        let row = CheckpointRow {
+            seq: at.seq,
+            id: checkpoint.id,
+            parent: at.parent,
+            thread: at.thread,
+            run: checkpoint.run,
+            step: checkpoint.step,
+            source: checkpoint.source,
+            schema: schema_row,
+            topology,
+        };
+        let map = whole_map.then_some(self.fields.as_str());
+        row.insert(&self.connection, &self.changes, map, &self.manifest).map_err(sqlite)?;
+        let since_map = if whole_map { 0 } else { since_map + 1 };
+        Ok(Last { seq: at.seq, schema: checkpoint.schema, fields, since_map })
+    }
+}
+
+/// What is to be written.
+struct Plan<'d> {
+    document: &'d Document,
+    /// What the thread is to be called.
+    name: &'d ThreadId,
+    /// The rows of the document's threads.
+    rows: Vec<Row>,
+    /// The checkpoints that are in the file already.
+    held: HashMap<CheckpointId, i64>,
+}
+
+/// The row of a thread.
+#[derive(Clone, Copy, Debug)]
+enum Row {
+    New(i64),
+    Held(i64),
+}
+
+impl Row {
+    fn id(self) -> i64 {
+        match self {
+            Self::New(id) | Self::Held(id) => id,
+        }
+    }
+}
+
+/// Where a checkpoint's row goes.
+struct Written {
+    seq: i64,
+    parent: Option<i64>,
+    thread: i64,
+}
+
+/// What a checkpoint that was written holds.
+struct Last {
+    seq: i64,
+    schema: Fingerprint,
+    fields: Fields,
+    since_map: u32,
+}
+
+impl Plan<'_> {
+    fn renames(&self) -> bool {
+        self.document.root().name != *self.name
+    }
+
+    fn checkpoint(&self, part: &CheckpointPart) -> Checkpoint {
+        let mut checkpoint = part.checkpoint.clone();
+        if self.renames() {
+            for kept in &mut checkpoint.frontier.kept {
+                kept.thread = renamed(&kept.thread, self.document, self.name);
+            }
+        }
+        checkpoint
+    }
+
+    fn work(&self, part: &WorkPart) -> Carried {
+        let mut work = part.carried();
+        if self.renames() {
+            let kept = |result: &mut TaskResult| {
+                if let Some(kept) = &mut result.kept {
+                    kept.thread = renamed(&kept.thread, self.document, self.name);
+                }
+            };
+            work.results.iter_mut().for_each(kept);
+            let linked = |effect: EffectRecord| match effect.subgraph() {
+                Some(thread) => effect.with_subgraph(&renamed(&thread, self.document, self.name)),
+                None => effect,
+            };
+            work.effects = work.effects.into_iter().map(linked).collect();
+        }
+        work
+    }
+}
+
+/// What a thread of a document is called once the document's thread is called `name`.
+fn renamed(thread: &ThreadId, document: &Document, name: &ThreadId) -> ThreadId {
+    let ThreadPart { name: root, .. } = document.root();
+    match thread.as_str().strip_prefix(root.as_str()) {
+        Some(below) if thread.is_on_or_below(root) => format!("{name}{below}").into(),
+        _ => thread.clone(),
+    }
+}
+
+fn missing(id: CheckpointId) -> StoreError {
+    corrupt("the export", format_args!("checkpoint {id} is missing"))
+}

@@ -1,0 +1,118 @@
+//! `import`: a thread from a document.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::checkpoint::StoreError;
+use crate::checkpoint::portable::{self, Export, NoExport};
+use crate::id::ThreadId;
+
+use crate::cli::amend::thread_name;
+use crate::cli::answer::Answer;
+use crate::cli::failure::Failure;
+use crate::cli::page::{DIM, NAME, Page, plain, span};
+use crate::cli::target::{Target, runs};
+
+use super::export::without_secrets;
+
+/// Store an exported thread in a file, which is created if it is not there
+///
+/// The document is checked before anything is written, and then all of it is stored or nothing. Ids, times, steps and
+/// sources stay what they were.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples: superstep import essays.db rust.json
+          superstep export here.db rust | superstep import there.db --as copy")]
+pub(crate) struct Import {
+    /// The checkpoint file
+    file: PathBuf,
+    /// The export, or `-` for the standard input
+    #[arg(default_value = "-")]
+    export: PathBuf,
+    /// Give the thread this name instead of the one that it had
+    #[arg(long = "as", value_name = "THREAD")]
+    name: Option<String>,
+    /// Also an export without its secrets, to look into it: its program may not be able to go on with it
+    #[arg(long)]
+    redacted: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Imported {
+    imported: ThreadId,
+    checkpoints: usize,
+    redacted: bool,
+    /// Whether the checkpoint file is a new one.
+    created: bool,
+}
+
+impl Import {
+    pub(crate) fn answer(&self) -> Result<Imported, Failure> {
+        let export = read(&self.export)?;
+        if export.is_redacted() && !self.redacted {
+            return Err(Failure::unusable(
+                "the export is without its secrets, and the program may not be able to go on with it; add --redacted to \
+                 import it all the same",
+            ));
+        }
+        let name = match &self.name {
+            Some(name) => thread_name(name)?,
+            None => export.thread().clone(),
+        };
+        let (checkpoints, redacted) = (export.checkpoints(), export.is_redacted());
+        let (target, created) = Target::open_or_create(&self.file)?;
+        runs(portable::import(&target.saver, export, &name))?.map_err(|error| self.refused(error))?;
+        Ok(Imported { imported: name, checkpoints, redacted, created })
+    }
+
+    fn refused(&self, error: StoreError) -> Failure {
+        match error {
+            StoreError::ThreadExists(name) => {
+                Failure::unusable(format!("thread {name} is there already: choose another name with --as"))
+            }
+            StoreError::CheckpointExists(id) => Failure::unusable(format!(
+                "checkpoint {id} of the export is in {} already, where `superstep fork` makes another thread of it",
+                self.file.display()
+            )),
+            other => other.into(),
+        }
+    }
+}
+
+fn read(from: &Path) -> Result<Export, Failure> {
+    let (name, text) = match from.to_str() {
+        Some("-") => ("the standard input".to_owned(), io::read_to_string(io::stdin())),
+        _ => (from.display().to_string(), fs::read_to_string(from)),
+    };
+    let text = text.map_err(|error| {
+        Failure::unusable(match error.kind() {
+            ErrorKind::NotFound => format!("there is no file {name}"),
+            ErrorKind::InvalidData => format!("{name} is no export of a thread: it is no text"),
+            _ => format!("{name} cannot be read: {error}"),
+        })
+    })?;
+    Export::parse(&text).map_err(|error| {
+        let told = format!("{name}: {error}");
+        match error {
+            NoExport::Changed | NoExport::Inconsistent(_) => Failure::nothing(told),
+            NoExport::Newer { .. } => Failure::unusable(format!("{told}: use a newer version of it")),
+            _ => Failure::unusable(told),
+        }
+    })
+}
+
+impl Answer for Imported {
+    fn show(&self, page: &mut Page) {
+        let Self { imported, checkpoints, redacted, created } = self;
+        let into = if *created { " into a new file" } else { "" };
+        page.line([
+            plain("imported "),
+            span(NAME, imported.as_str()),
+            plain(into),
+            span(DIM, format!(" ({checkpoints} checkpoints{})", without_secrets(*redacted))),
+        ]);
+    }
+}
