@@ -86,7 +86,7 @@ pub mod checkpoint {
 
     #[cfg(feature = "sqlite")]
     pub use superstep_checkpoint::{
-        Durability, Located, SqliteOptions, SqliteReader, SqliteSaver, ThreadSize,
+        Durability, Located, SqliteOptions, SqliteReader, SqliteSaver, ThreadSize, care,
     };
 
     #[cfg(feature = "sqlite")]

@@ -3,7 +3,7 @@
 //! The columns of a row hold what is asked for by itself: when a question answers itself, what the answer is then,
 //! the answer, and whether the deadline gave it. `text` is the rest of the record.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 use superstep_core::checkpoint::{AnsweredBy, AskRecord, Deadline, StoreError};
 use superstep_core::id::{InterruptId, NodeName, ThreadId};
 use superstep_core::state::Json;
@@ -11,7 +11,7 @@ use superstep_core::state::Json;
 use crate::fault::{corrupt, sqlite};
 use crate::reader::Seen;
 use crate::rows::{ThreadRow, mismatch, text};
-use crate::work::{Place, encode, place_of};
+use crate::work::{self, Place, Visit, encode, place_of};
 
 /// A row of `ask`, as it is stored.
 struct AskRow {
@@ -35,6 +35,23 @@ impl AskRow {
             answer: ask.answer.as_ref().map(owned),
             by_deadline: ask.answered_by == AnsweredBy::Deadline,
         })
+    }
+
+    /// Reads the row whose columns begin at `first`.
+    fn read(row: &Row<'_>, first: usize, place: Place) -> Result<Self, StoreError> {
+        let found = Self {
+            interrupt: InterruptId::from_bytes(row.get(first).map_err(sqlite)?),
+            text: text(row, first + 1)?.to_owned(),
+            deadline: row.get(first + 2).map_err(sqlite)?,
+            fallback: row.get(first + 3).map_err(sqlite)?,
+            answer: row.get(first + 4).map_err(sqlite)?,
+            by_deadline: row.get(first + 5).map_err(sqlite)?,
+        };
+        let sum: i64 = row.get(first + 6).map_err(sqlite)?;
+        if sum != found.sum(place) {
+            return Err(mismatch(format_args!("question {}", found.interrupt)));
+        }
+        Ok(found)
     }
 
     fn sum(&self, place: Place) -> i64 {
@@ -77,23 +94,19 @@ pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Vec<AskRecord>, 
     let mut rows = find.query([place.thread, place.base]).map_err(sqlite)?;
     let mut asks = Vec::new();
     while let Some(row) = rows.next().map_err(sqlite)? {
-        let found = AskRow {
-            interrupt: InterruptId::from_bytes(row.get(0).map_err(sqlite)?),
-            text: text(row, 1)?.to_owned(),
-            deadline: row.get(2).map_err(sqlite)?,
-            fallback: row.get(3).map_err(sqlite)?,
-            answer: row.get(4).map_err(sqlite)?,
-            by_deadline: row.get(5).map_err(sqlite)?,
-        };
-        let sum: i64 = row.get(6).map_err(sqlite)?;
-        if sum != found.sum(place) {
-            return Err(mismatch(format_args!("question {}", found.interrupt)));
-        }
+        let found = AskRow::read(row, 0, place)?;
         if found.answer.is_some() || seen.head {
             asks.push(found.record()?);
         }
     }
     Ok(asks)
+}
+
+/// Reads every row.
+pub(crate) fn check(connection: &Connection, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+    let sql = "SELECT id, thread, base, interrupt, text, deadline, fallback, answer, by_deadline, sum \
+               FROM ask ORDER BY id";
+    work::check_rows(connection, sql, |row, place| AskRow::read(row, 3, place)?.record().map(drop), visit)
 }
 
 /// Stores the questions of paused tasks in the place of those that these tasks asked before, unless they have

@@ -238,7 +238,7 @@ fn drop_unused(connection: &Connection, mut bodies: BTreeSet<i64>) -> Result<(),
 
 /// The long texts that a stored text refers to: the numbers after `_body":`. A user's key may end so as well; what it
 /// names then stays for nothing.
-fn references(text: &str) -> impl Iterator<Item = i64> {
+pub(crate) fn references(text: &str) -> impl Iterator<Item = i64> {
     text.split("_body\":").skip(1).filter_map(|rest| {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         rest[..digits].parse().ok()

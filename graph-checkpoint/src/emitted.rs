@@ -2,7 +2,7 @@
 //!
 //! Runs that do not ask for it write none.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 use superstep_core::checkpoint::{Emitted, StoreError};
 
 use crate::checksum::Checksum;
@@ -34,13 +34,33 @@ pub(crate) fn of(connection: &Connection, seq: i64) -> Result<Vec<(u32, Emitted)
     let mut rows = find.query([seq]).map_err(sqlite)?;
     let mut all = Vec::new();
     while let Some(row) = rows.next().map_err(sqlite)? {
-        let task: u32 = row.get(0).map_err(sqlite)?;
-        let stored = text(row, 1)?;
-        let place = format_args!("what task {task} of checkpoint row {seq} emitted");
-        if row.get::<_, i64>(2).map_err(sqlite)? != sum_of(seq, task, stored) {
-            return Err(mismatch(place));
-        }
-        all.push((task, serde_json::from_str(stored).map_err(|error| corrupt(place, error))?));
+        all.push(read(row, 0, seq)?);
     }
     Ok(all)
+}
+
+/// Reads the row whose columns begin at `first`.
+fn read(row: &Row<'_>, first: usize, seq: i64) -> Result<(u32, Emitted), StoreError> {
+    let task: u32 = row.get(first).map_err(sqlite)?;
+    let stored = text(row, first + 1)?;
+    let place = format_args!("what task {task} of checkpoint row {seq} emitted");
+    if row.get::<_, i64>(first + 2).map_err(sqlite)? != sum_of(seq, task, stored) {
+        return Err(mismatch(place));
+    }
+    Ok((task, serde_json::from_str(stored).map_err(|error| corrupt(place, error))?))
+}
+
+/// Reads every row: `visit` gets its id, the checkpoint, and whether it is sound.
+pub(crate) fn check(
+    connection: &Connection,
+    mut visit: impl FnMut(i64, i64, Result<(), StoreError>),
+) -> Result<(), StoreError> {
+    let sql = "SELECT id, checkpoint, task, text, sum FROM emitted ORDER BY id";
+    let mut all = connection.prepare_cached(sql).map_err(sqlite)?;
+    let mut rows = all.query([]).map_err(sqlite)?;
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let seq = row.get(1).map_err(sqlite)?;
+        visit(row.get(0).map_err(sqlite)?, seq, read(row, 2, seq).map(drop));
+    }
+    Ok(())
 }

@@ -96,7 +96,7 @@ CREATE TEMP VIEW effect AS SELECT *, 0 AS starts, x'0000000000000000000000000000
 ";
 
 const WITHOUT_FORMAT_3: &str = "
-CREATE TEMP VIEW emitted AS SELECT 0 AS checkpoint, 0 AS task, '' AS text, 0 AS sum WHERE 0;
+CREATE TEMP VIEW emitted AS SELECT 0 AS id, 0 AS checkpoint, 0 AS task, '' AS text, 0 AS sum WHERE 0;
 ";
 
 /// Where the checkpoints are.

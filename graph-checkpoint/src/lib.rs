@@ -50,6 +50,7 @@
 mod answers;
 mod ask;
 mod bodies;
+pub mod care;
 mod checksum;
 mod commit;
 mod decode;

@@ -1,6 +1,6 @@
 //! Results and failures of the tasks of an unfinished superstep: the table `pending`, one row a task.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 use superstep_core::checkpoint::{FailureRecord, StoreError, TaskResult};
 use superstep_core::id::TaskId;
@@ -8,7 +8,7 @@ use superstep_core::id::TaskId;
 use crate::fault::{corrupt, sqlite};
 use crate::reader::Seen;
 use crate::rows::{mismatch, text};
-use crate::work::{Place, encode, place_of};
+use crate::work::{self, Place, Visit, encode, place_of};
 
 /// What a row says of its task.
 enum Pending {
@@ -56,6 +56,16 @@ fn parse(place: Place, task: TaskId, stored: &str, sum: i64) -> Result<Pending, 
         serde_json::from_str(stored).map(Pending::Finished)
     };
     parsed.map_err(|error| corrupt(at, error))
+}
+
+/// Reads every row.
+pub(crate) fn check(connection: &Connection, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+    let sql = "SELECT id, thread, base, task, text, sum FROM pending ORDER BY id";
+    let check = |row: &Row<'_>, place| {
+        let task = TaskId::from_bytes(row.get(3).map_err(sqlite)?);
+        parse(place, task, text(row, 4)?, row.get(5).map_err(sqlite)?).map(drop)
+    };
+    work::check_rows(connection, sql, check, visit)
 }
 
 fn sum_of(place: Place, task: TaskId, stored: &str) -> i64 {

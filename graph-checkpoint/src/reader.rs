@@ -276,10 +276,14 @@ fn values(connection: &Connection, fields: &Fields) -> Result<Vec<FieldValue>, (
 }
 
 /// Changes that were read for one field and may hold versions of another.
-type Parsed = HashMap<i64, Vec<StoredChange>>;
+pub(crate) type Parsed = HashMap<i64, Vec<StoredChange>>;
 
 /// The fold of the chain of versions that ends with `last`.
-fn value(connection: &Connection, last: Version, parsed: &mut Parsed) -> Result<Option<Json>, StoreError> {
+pub(crate) fn value(
+    connection: &Connection,
+    last: Version,
+    parsed: &mut Parsed,
+) -> Result<Option<Json>, StoreError> {
     let mut chain = Vec::new();
     let mut next = Some(last);
     while let Some(version) = next {

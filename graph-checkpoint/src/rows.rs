@@ -12,7 +12,7 @@ use crate::fault::{corrupt, sqlite};
 /// Ids are entered into the locator so many at a time (the statements below say the same number): an index
 /// that every commit had to touch would be a third of what a commit writes. Until then a checkpoint is found
 /// among the newest.
-const LOCATE_EVERY: i64 = 64;
+pub(crate) const LOCATE_EVERY: i64 = 64;
 
 /// A row of `thread`.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 //! outcome go; answers and outcomes stay, for replay. A reader ignores what another process left on a checkpoint that
 //! is no longer a head.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use superstep_core::checkpoint::{Carried, EffectId, EffectOutcome, EffectRecord, StoreError};
 use superstep_core::id::{IdempotencyKey, TaskId};
@@ -66,33 +66,77 @@ fn effects(connection: &Connection, seen: Seen) -> Result<Vec<EffectRecord>, Sto
     let mut rows = find.query([place.thread, place.base]).map_err(sqlite)?;
     let mut effects = Vec::new();
     while let Some(row) = rows.next().map_err(sqlite)? {
-        let id = EffectId {
-            task: TaskId::from_bytes(row.get(0).map_err(sqlite)?),
-            name: row.get(1).map_err(sqlite)?,
-            key: row.get(2).map_err(sqlite)?,
-            occurrence: row.get(3).map_err(sqlite)?,
-        };
-        let attempt = row.get(4).map_err(sqlite)?;
-        let outcome: Option<String> = row.get(5).map_err(sqlite)?;
-        let sum: i64 = row.get(6).map_err(sqlite)?;
-        let starts = row.get(7).map_err(sqlite)?;
-        let token = IdempotencyKey::from_bytes(row.get(8).map_err(sqlite)?);
-        let at = format_args!("effect {} of task {}", id.name, id.task);
-        if sum != effect_sum(place, &id, (attempt, starts, token), outcome.as_deref()) {
-            return Err(mismatch(at));
+        let (found, outcome) = read_effect(row, 0, place)?;
+        if outcome.is_some() || seen.head {
+            effects.push(complete(found, outcome)?);
         }
-        if outcome.is_none() && !seen.head {
-            continue;
-        }
-        let outcome = outcome.map(|outcome| serde_json::from_str(&outcome)).transpose();
-        let outcome = outcome.map_err(|error| corrupt(at, error))?;
-        let (starts, token) = match starts {
-            0 => (1, IdempotencyKey::derive(&"".into(), id.task, &id.name, &id.key, id.occurrence)),
-            starts => (starts, token),
-        };
-        effects.push(EffectRecord { id, attempt, starts, token, outcome });
     }
     Ok(effects)
+}
+
+/// Reads the row whose columns begin at `first`; the outcome is not decoded yet.
+fn read_effect(
+    row: &Row<'_>,
+    first: usize,
+    place: Place,
+) -> Result<(EffectRecord, Option<String>), StoreError> {
+    let id = EffectId {
+        task: TaskId::from_bytes(row.get(first).map_err(sqlite)?),
+        name: row.get(first + 1).map_err(sqlite)?,
+        key: row.get(first + 2).map_err(sqlite)?,
+        occurrence: row.get(first + 3).map_err(sqlite)?,
+    };
+    let attempt = row.get(first + 4).map_err(sqlite)?;
+    let outcome: Option<String> = row.get(first + 5).map_err(sqlite)?;
+    let sum: i64 = row.get(first + 6).map_err(sqlite)?;
+    let starts = row.get(first + 7).map_err(sqlite)?;
+    let token = IdempotencyKey::from_bytes(row.get(first + 8).map_err(sqlite)?);
+    if sum != effect_sum(place, &id, (attempt, starts, token), outcome.as_deref()) {
+        return Err(mismatch(format_args!("effect {} of task {}", id.name, id.task)));
+    }
+    let (starts, token) = match starts {
+        0 => (1, IdempotencyKey::derive(&"".into(), id.task, &id.name, &id.key, id.occurrence)),
+        starts => (starts, token),
+    };
+    Ok((EffectRecord { id, attempt, starts, token, outcome: None }, outcome))
+}
+
+fn complete(found: EffectRecord, outcome: Option<String>) -> Result<EffectRecord, StoreError> {
+    let outcome = outcome.map(|outcome| serde_json::from_str(&outcome)).transpose();
+    let at = format_args!("effect {} of task {}", found.id.name, found.id.task);
+    let outcome = outcome.map_err(|error| corrupt(at, error))?;
+    Ok(EffectRecord { outcome, ..found })
+}
+
+/// Reads every row of `effect`.
+pub(crate) fn check_effects(connection: &Connection, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+    let sql = "SELECT id, thread, base, task, name, key, occurrence, attempt, outcome, sum, starts, token \
+               FROM effect ORDER BY id";
+    let check = |row: &Row<'_>, place| {
+        let (found, outcome) = read_effect(row, 3, place)?;
+        complete(found, outcome).map(drop)
+    };
+    check_rows(connection, sql, check, visit)
+}
+
+/// Who is told of each row of work: its id, where it belongs, and whether it is sound.
+pub(crate) type Visit<'v> = dyn FnMut(i64, Place, Result<(), StoreError>) + 'v;
+
+/// Reads every row that `sql` finds, whose first columns are its id and its place.
+pub(crate) fn check_rows(
+    connection: &Connection,
+    sql: &str,
+    check: impl Fn(&Row<'_>, Place) -> Result<(), StoreError>,
+    visit: &mut Visit<'_>,
+) -> Result<(), StoreError> {
+    let mut all = connection.prepare_cached(sql).map_err(sqlite)?;
+    let mut rows = all.query([]).map_err(sqlite)?;
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let id = row.get(0).map_err(sqlite)?;
+        let place = Place { thread: row.get(1).map_err(sqlite)?, base: row.get(2).map_err(sqlite)? };
+        visit(id, place, check(row, place));
+    }
+    Ok(())
 }
 
 /// The attempt, the number of starts, and the idempotency key of an effect.

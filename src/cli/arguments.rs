@@ -7,8 +7,8 @@ use super::failure::Failure;
 use super::page::Page;
 use super::screen::{Exit, Look};
 use super::verbs::{
-    Bisect, Blame, Compare, Delete, Diff, Edit, Export, Fork, Graph, Grep, Import, Interrupts, Log, Show,
-    Threads, Why,
+    Backup, Bisect, Blame, Compare, Delete, Diff, Du, Edit, Export, Fork, Graph, Grep, Import, Interrupts,
+    Log, Migrate, Show, Threads, Verify, Why,
 };
 
 /// Look into checkpoint files: what happened, when, who wrote it, and why.
@@ -35,7 +35,8 @@ const AFTER: &str = "\
 Exit codes: 0 fine; 1 the answer is no: nothing was found, it differs, or what was read is damaged;
 2 it could not be asked: wrong usage, or a file that cannot be read.
 
-FILE may be in use by a program. `fork`, `edit`, `import` and `delete` write to it; every other verb only reads.";
+FILE may be in use by a program. `fork`, `edit`, `import`, `delete` and `migrate` write to it; every other verb only
+reads.";
 
 /// What can be asked for without the code of the program that wrote the file.
 #[derive(Debug, Subcommand)]
@@ -56,6 +57,10 @@ pub(super) enum Verb {
     Export(Export),
     Import(Import),
     Delete(Delete),
+    Verify(Verify),
+    Backup(Backup),
+    Du(Du),
+    Migrate(Migrate),
 }
 
 /// A text for the screen, and the exit code.
@@ -80,6 +85,10 @@ impl Verb {
             Self::Export(verb) => told(&verb.answer()?, json, look),
             Self::Import(verb) => told(&verb.answer()?, json, look),
             Self::Delete(verb) => told(&verb.answer()?, json, look),
+            Self::Verify(verb) => told(&verb.answer()?, json, look),
+            Self::Backup(verb) => told(&verb.answer()?, json, look),
+            Self::Du(verb) => told(&verb.answer()?, json, look),
+            Self::Migrate(verb) => told(&verb.answer()?, json, look),
         }
     }
 }

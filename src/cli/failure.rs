@@ -1,6 +1,7 @@
 //! Why there is no answer.
 
 use crate::checkpoint::StoreError;
+use crate::checkpoint::care::CareError;
 
 use super::screen::Exit;
 
@@ -34,6 +35,15 @@ impl From<StoreError> for Failure {
             StoreError::Corrupt { .. } | StoreError::NoCheckpoint { .. } => Self::nothing(error.to_string()),
             StoreError::NewerFormat { .. } => Self::unusable(format!("{error}: use a newer version of it")),
             StoreError::Io(cause) => Self::unusable(cause.to_string()),
+            other => Self::unusable(other.to_string()),
+        }
+    }
+}
+
+impl From<CareError> for Failure {
+    fn from(error: CareError) -> Self {
+        match error {
+            CareError::Store(error) => error.into(),
             other => Self::unusable(other.to_string()),
         }
     }

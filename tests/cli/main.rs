@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
 mod amend;
+mod care;
 mod debugger;
 mod errors;
 mod long;

@@ -37,6 +37,10 @@ async fn every_verb_says_what_it_is_known_to_say() {
         ("graph", "graph FILE rust"),
         ("graph_mermaid", "graph FILE rust --mermaid"),
         ("graph_dot", "graph FILE rust --dot"),
+        ("verify", "verify FILE"),
+        ("du", "du FILE"),
+        ("du_thread", "du FILE rust"),
+        ("migrate", "migrate FILE"),
     ] {
         golden(&file.path, name, line);
     }

@@ -4,3 +4,4 @@ mod sqlite_store;
 mod table;
 
 pub use sqlite_store::SqliteStore;
+pub(crate) use table::check;

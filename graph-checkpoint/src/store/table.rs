@@ -63,6 +63,24 @@ fn entry(row: &Row<'_>) -> Result<Entry, AccessError> {
     })
 }
 
+/// Reads every entry of a file that has a store: `visit` gets the row's id and what is wrong with it.
+pub(crate) fn check(
+    connection: &Connection,
+    mut visit: impl FnMut(i64, Option<AccessError>),
+) -> Result<(), AccessError> {
+    let there = "SELECT count(*) FROM sqlite_schema WHERE name = 'item'";
+    if connection.query_row(there, [], |row| row.get::<_, i64>(0)).map_err(failed)? == 0 {
+        return Ok(());
+    }
+    let sql = format!("SELECT {COLUMNS}, id FROM item ORDER BY id");
+    let mut all = connection.prepare(&sql).map_err(failed)?;
+    let mut rows = all.query([]).map_err(failed)?;
+    while let Some(row) = rows.next().map_err(failed)? {
+        visit(row.get(7).map_err(failed)?, entry(row).err());
+    }
+    Ok(())
+}
+
 pub(super) fn get(
     connection: &Connection,
     path: &str,

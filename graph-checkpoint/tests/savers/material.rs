@@ -59,7 +59,7 @@ pub(crate) fn described(schema: Schema) -> GraphDescription {
     GraphDescription {
         name: "graph".into(),
         schema,
-        topology: Json::parse(r#"{"nodes":["n"]}"#).unwrap(),
+        topology: Json::parse(r#"{"name":"graph","nodes":[{"name":"n"}]}"#).unwrap(),
         topology_fingerprint: topology(),
     }
 }

@@ -1,10 +1,12 @@
 //! The verbs, each with its arguments, its answer, and what that looks like.
 
+mod backup;
 mod bisect;
 mod blame;
 mod compare;
 mod delete;
 mod diff;
+mod du;
 mod edit;
 mod export;
 mod fork;
@@ -13,15 +15,19 @@ mod grep;
 mod import;
 mod interrupts;
 mod log;
+mod migrate;
 mod show;
 mod threads;
+mod verify;
 mod why;
 
+pub(super) use backup::Backup;
 pub(super) use bisect::Bisect;
 pub(super) use blame::Blame;
 pub(super) use compare::Compare;
 pub(super) use delete::Delete;
 pub(super) use diff::Diff;
+pub(super) use du::Du;
 pub(super) use edit::Edit;
 pub(super) use export::Export;
 pub(super) use fork::Fork;
@@ -30,6 +36,8 @@ pub(super) use grep::Grep;
 pub(super) use import::Import;
 pub(super) use interrupts::Interrupts;
 pub(super) use log::Log;
+pub(super) use migrate::Migrate;
 pub(super) use show::Show;
 pub(super) use threads::Threads;
+pub(super) use verify::Verify;
 pub(super) use why::Why;

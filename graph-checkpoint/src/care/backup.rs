@@ -1,0 +1,155 @@
+//! A copy of a file that may be in use.
+//!
+//! The pages are copied with SQLite's backup, all of them in one step: a step reads one state of the file, so no commit
+//! makes it begin anew, and in write-ahead-log mode no writer waits for it. Several steps would begin anew after every
+//! commit of another program. `VACUUM INTO` would copy one state, too, but row by row through indexes, which takes longer
+//! and fails where a page is damaged; a copy of pages has all that is left.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
+use serde::Serialize;
+use superstep_core::checkpoint::StoreError;
+
+use super::error::CareError;
+use crate::fault::{Trouble, sqlite};
+use crate::sqlite_reader::SqliteReader;
+
+/// What becomes of a file that is where a copy is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and nothing is copied.
+    Refuse,
+    /// The copy takes its place, in one moment.
+    Replace,
+}
+
+/// A copy that was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Copied {
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// How many checkpoints are in it.
+    pub checkpoints: u64,
+}
+
+/// Copies the file `from` to `to`: one consistent state of it, the latest, while programs go on writing to it. The copy
+/// is a checkpoint file of the same format that stands alone; it is there when it is whole and on the disk, and nothing
+/// of it before.
+///
+/// # Errors
+/// [`CareError::Exists`] unless `existing` says that it may be replaced; [`CareError::InUse`] when a program has `to`
+/// open; [`CareError::Itself`]; [`CareError::Unwritable`], and [`CareError::Store`] when `from` cannot be read.
+pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>, existing: Existing) -> Result<Copied, CareError> {
+    let (from, to) = (from.as_ref(), to.as_ref());
+    let reader = SqliteReader::open(from)?;
+    let unwritable = |cause| CareError::Unwritable { path: to.to_owned(), cause };
+    may_write(from, to, existing)?;
+    let part = Part::beside(to).map_err(unwritable)?;
+    let checkpoints = reader.read(|source| part.fill(source))?;
+    part.put(to, existing).map_err(|cause| match cause.kind() {
+        io::ErrorKind::AlreadyExists => CareError::Exists(to.to_owned()),
+        _ => unwritable(cause),
+    })?;
+    let bytes = fs::metadata(to).map_err(unwritable)?.len();
+    Ok(Copied { bytes, checkpoints })
+}
+
+fn may_write(from: &Path, to: &Path, existing: Existing) -> Result<(), CareError> {
+    if to.exists() {
+        let same = |a: &Path, b: &Path| Some(fs::canonicalize(a).ok()? == fs::canonicalize(b).ok()?);
+        if same(from, to) == Some(true) {
+            return Err(CareError::Itself(to.to_owned()));
+        }
+        if existing == Existing::Refuse {
+            return Err(CareError::Exists(to.to_owned()));
+        }
+    }
+    // A log that is beside it would be taken for that of the copy.
+    if ["-wal", "-journal"].into_iter().any(|end| beside(to, end).exists()) {
+        return Err(CareError::InUse(to.to_owned()));
+    }
+    Ok(())
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(end);
+    name.into()
+}
+
+/// A copy that is not whole yet. It is gone when it is dropped.
+struct Part {
+    path: PathBuf,
+}
+
+impl Part {
+    fn beside(to: &Path) -> io::Result<Self> {
+        let path = beside(to, &format!(".{}.part", std::process::id()));
+        let made = OpenOptions::new().write(true).create_new(true).open(&path);
+        if made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
+            // A process that had this number died over it.
+            fs::remove_file(&path)?;
+            return Self::beside(to);
+        }
+        made.map(|_| Self { path })
+    }
+
+    /// Copies the state that `source` reads; returns how many checkpoints it has.
+    fn fill(&self, source: &Connection) -> Result<u64, StoreError> {
+        // After another attempt.
+        let emptied = File::create(&self.path).map_err(|error| StoreError::Io(Box::new(error)));
+        drop(emptied?);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut target = Connection::open_with_flags(&self.path, flags).map_err(sqlite)?;
+        // It is not there before it is synced as a whole.
+        target.pragma_update(None, "journal_mode", "OFF").map_err(sqlite)?;
+        target.pragma_update(None, "synchronous", "OFF").map_err(sqlite)?;
+        let count = "SELECT count(*) FROM checkpoint WHERE thread <> 0";
+        let checkpoints: i64 = source.query_row(count, [], |row| row.get(0)).map_err(sqlite)?;
+        let step = Backup::new(source, &mut target).and_then(|copy| copy.step(-1)).map_err(sqlite)?;
+        target.close().map_err(|(_, error)| sqlite(error))?;
+        match step {
+            StepResult::Done => Ok(checkpoints.unsigned_abs()),
+            _ => Err(Trouble::Raced.into()),
+        }
+    }
+
+    /// Gives it the name `to`, once it is on the disk.
+    fn put(self, to: &Path, existing: Existing) -> io::Result<()> {
+        OpenOptions::new().write(true).open(&self.path)?.sync_all()?;
+        match existing {
+            Existing::Replace => fs::rename(&self.path, to)?,
+            // A second name, unlike a new one, never takes another file's place.
+            Existing::Refuse => match fs::hard_link(&self.path, to) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+                Ok(()) => {}
+                // The file system knows no second names.
+                Err(_) if to.exists() => return Err(io::ErrorKind::AlreadyExists.into()),
+                Err(_) => fs::rename(&self.path, to)?,
+            },
+        }
+        sync_folder(to)
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // After a rename there is none.
+        let _gone = fs::remove_file(&self.path);
+    }
+}
+
+/// Makes a new name survive a loss of power.
+fn sync_folder(of: &Path) -> io::Result<()> {
+    let folder = match of.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    // Elsewhere folders cannot be opened.
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}

@@ -1,0 +1,54 @@
+//! From an older format to today's.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::error::CareError;
+use crate::file::File;
+use crate::options::SqliteOptions;
+use crate::sqlite_reader::SqliteReader;
+
+/// From which format to which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Migration {
+    /// The format that the file has, or had.
+    pub from: u32,
+    /// Today's format.
+    pub to: u32,
+}
+
+impl Migration {
+    /// Whether there is something to do.
+    #[must_use]
+    pub fn is_needed(&self) -> bool {
+        self.from != self.to
+    }
+}
+
+/// Tells what [`migrate`] would do to the file at `path`, without touching it.
+///
+/// # Errors
+/// [`CareError::Store`] when the file cannot be read, or has a newer format.
+pub fn migration(path: impl AsRef<Path>) -> Result<Migration, CareError> {
+    Ok(Migration { from: SqliteReader::open(path)?.format(), to: SqliteReader::FORMAT })
+}
+
+/// Brings the file at `path` to today's format, as opening it with [`SqliteSaver`](crate::SqliteSaver) does: in one
+/// transaction, after which it has either the old format or the new one. Programs of an older version refuse it then;
+/// [`backup`](super::backup()) it first if they are to go on.
+///
+/// The values of states are not touched. Whether those of all threads still fit a program is what its
+/// `graph.check_threads()` tells.
+///
+/// # Errors
+/// [`CareError::Store`] when the file cannot be read or written, or has a newer format.
+pub fn migrate(path: impl AsRef<Path>) -> Result<Migration, CareError> {
+    let path = path.as_ref();
+    let migration = migration(path)?;
+    if migration.is_needed() {
+        let file = File { path: Some(path.to_owned()), options: SqliteOptions::new() };
+        drop(file.open_writer()?);
+    }
+    Ok(migration)
+}

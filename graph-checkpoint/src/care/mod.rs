@@ -1,0 +1,30 @@
+//! The care of a checkpoint file: is it sound, what fills it, and how to keep a copy of it.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use superstep_checkpoint::{SqliteSaver, care};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("essays.db");
+//! let saver = SqliteSaver::open(&path).await?;
+//! let verified = care::verify(&path)?; // while the saver is open
+//! assert!(verified.is_sound(), "{:?}", verified.findings);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! These are plain functions on a path. They block, so an async program calls them where it may block, and they need
+//! neither the types nor the program that wrote the file. A program may use the file at the same time.
+
+mod backup;
+mod error;
+mod migrate;
+mod usage;
+mod verify;
+
+pub use backup::{Copied, Existing, backup};
+pub use error::CareError;
+pub use migrate::{Migration, migrate, migration};
+pub use usage::{FieldUsage, ThreadUsage, Usage, usage};
+pub use verify::{Counts, Finding, Unused, Verified, verify};

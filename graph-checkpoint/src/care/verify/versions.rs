@@ -1,0 +1,182 @@
+//! The versions of fields: that each has the one before it, that each checkpoint names those that are its own, and that
+//! all of them fold to values.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use rusqlite::Connection;
+use superstep_core::state::FieldId;
+
+use super::checkpoints::{Referred, Texts};
+use super::known::Known;
+use super::{Check, problem};
+use crate::manifest::{Fields, Version};
+use crate::reader::{self, Parsed};
+
+/// A version as a key: the row of its checkpoint, and the field.
+type Key = (i64, FieldId);
+
+/// What was read of the versions so far, from older checkpoints to newer ones.
+pub(super) struct Versions {
+    there: HashSet<Key>,
+    /// Those that no sound version goes on from: folding them folds all.
+    last: BTreeSet<Key>,
+    /// Those that cannot be folded, for a reason that was told.
+    broken: HashSet<Key>,
+    /// Rows whose versions cannot be told.
+    unreadable: HashSet<i64>,
+    /// The map at each checkpoint that is continued by some that were not read yet.
+    maps: HashMap<i64, (Fields, usize)>,
+    children: HashMap<i64, usize>,
+}
+
+fn key(version: Version) -> Key {
+    (version.seq, version.field)
+}
+
+impl Versions {
+    pub(super) fn new(known: &Known) -> Self {
+        let mut children: HashMap<i64, usize> = HashMap::new();
+        for parent in known.checkpoints.values().filter_map(|known| known.parent) {
+            *children.entry(parent).or_default() += 1;
+        }
+        Self {
+            there: HashSet::new(),
+            last: BTreeSet::new(),
+            broken: HashSet::new(),
+            unreadable: HashSet::new(),
+            maps: HashMap::new(),
+            children,
+        }
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.there.len() as u64
+    }
+
+    /// Notes that the row at `seq` is damaged: what is built on it is not told of again.
+    pub(super) fn unreadable(&mut self, seq: i64) {
+        self.unreadable.insert(seq);
+    }
+
+    /// Takes the checkpoint at `seq`; returns what is wrong with its versions.
+    pub(super) fn take(&mut self, check: &mut Check<'_>, seq: i64, texts: &Texts) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let schema = check.known.schemas.get(&check.known.checkpoints[&seq].schema);
+        let name = |field: FieldId| match schema.and_then(|schema| schema.fields.get(field.index())) {
+            Some(field) => field.name.clone(),
+            None => field.0.to_string(),
+        };
+        let bodies = Referred { there: &check.known.bodies, used: (&mut check.used).into() };
+        for change in &texts.changes {
+            let version = (seq, change.field);
+            let mut sound = true;
+            for op in &change.ops {
+                if let Err(error) = op.resolve(&bodies) {
+                    wrong.push(format!("field {}: {}", name(change.field), problem(error)));
+                    sound = false;
+                }
+            }
+            if let Some(before) = change.prev().map(key) {
+                match self.there.contains(&before) {
+                    true if !self.broken.contains(&before) => drop(self.last.remove(&before)),
+                    true => sound = false,
+                    false => {
+                        if !self.unreadable.contains(&before.0) {
+                            let lost = format!(
+                                "field {}: its version at row {} is missing",
+                                name(change.field),
+                                before.0
+                            );
+                            wrong.push(lost);
+                        }
+                        sound = false;
+                    }
+                }
+            }
+            self.there.insert(version);
+            match sound {
+                true => drop(self.last.insert(version)),
+                false => drop(self.broken.insert(version)),
+            }
+        }
+        let (map, told) = self.map(&check.known, seq, texts);
+        wrong.extend(told);
+        let Some(map) = map else { return wrong };
+        for (position, version) in map.iter().enumerate() {
+            let Some(version) = version else { continue };
+            let field = FieldId(u16::try_from(position).unwrap_or(u16::MAX));
+            if schema.is_some_and(|schema| position >= schema.fields.len()) {
+                wrong.push(format!("it has a value for field {position}, which its schema does not have"));
+            }
+            // A map that was carried over from the parent was told of there.
+            let own = texts.fields.is_some();
+            if own && !self.there.contains(&key(*version)) && !self.unreadable.contains(&version.seq) {
+                wrong.push(format!("field {}: its version at row {} is missing", name(field), version.seq));
+            }
+        }
+        if let Some(children) = self.children.get(&seq) {
+            self.maps.insert(seq, (map, *children));
+        }
+        wrong
+    }
+
+    /// The map from field to version at `seq`, where that can be told, and what is wrong with the one that is stored.
+    fn map(&mut self, known: &Known, seq: i64, texts: &Texts) -> (Option<Fields>, Option<String>) {
+        let row = &known.checkpoints[&seq];
+        let before = match row.parent {
+            None => Some(Fields::new()),
+            Some(parent) => {
+                let same = known.checkpoints.get(&parent).is_some_and(|parent| parent.schema == row.schema);
+                self.inherited(parent).filter(|_| same)
+            }
+        };
+        let built = before.map(|mut map| {
+            for change in &texts.changes {
+                let index = change.field.index();
+                map.resize(map.len().max(index + 1), None);
+                map[index] = Some(Version { seq, field: change.field });
+            }
+            map
+        });
+        match (&texts.fields, built) {
+            (None, built) => (built, None),
+            (Some(stored), Some(built)) if !same(stored, &built) => {
+                let wrong = "its map of fields is not that of its parent with its changes";
+                (Some(stored.clone()), Some(wrong.to_owned()))
+            }
+            (Some(stored), _) => (Some(stored.clone()), None),
+        }
+    }
+
+    /// The map at a parent, which is forgotten with its last child.
+    fn inherited(&mut self, parent: i64) -> Option<Fields> {
+        let (map, children) = self.maps.get_mut(&parent)?;
+        *children -= 1;
+        match children {
+            0 => self.maps.remove(&parent).map(|(map, _)| map),
+            _ => Some(map.clone()),
+        }
+    }
+
+    /// Folds all versions; returns what is wrong with those that do not fold, by the checkpoint of the last of them.
+    pub(super) fn fold(self, connection: &Connection, known: &Known) -> Vec<(i64, String)> {
+        let mut wrong = Vec::new();
+        for (seq, field) in self.last {
+            let Err(error) = reader::value(connection, Version { seq, field }, &mut Parsed::new()) else {
+                continue;
+            };
+            let schema = known.checkpoints.get(&seq).and_then(|row| known.schemas.get(&row.schema));
+            let name = schema.and_then(|schema| schema.fields.get(field.index()));
+            let name = name.map_or_else(|| field.0.to_string(), |field| field.name.clone());
+            wrong.push((seq, format!("field {name}: {}", problem(error))));
+        }
+        wrong
+    }
+}
+
+/// Whether two maps say the same; what a shorter one does not say is nothing.
+fn same(a: &Fields, b: &Fields) -> bool {
+    let longest = a.len().max(b.len());
+    let at = |map: &Fields, index: usize| map.get(index).copied().flatten();
+    (0..longest).all(|index| at(a, index) == at(b, index))
+}

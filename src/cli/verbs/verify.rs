@@ -1,0 +1,82 @@
+//! `verify`: whether a file is sound.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::checkpoint::care::{self, Finding, Verified};
+
+use crate::cli::answer::Answer;
+use crate::cli::failure::Failure;
+use crate::cli::page::{BAD, DIM, GOOD, ID, NAME, Page, plain, span};
+use crate::cli::screen::Exit;
+
+/// Read everything that is in a file and tell what is wrong with it
+///
+/// Exits with 1 when something is. Nothing is written, and no writer has to wait.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep verify essays.db")]
+pub(crate) struct Verify {
+    /// The checkpoint file
+    file: PathBuf,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Verdict {
+    sound: bool,
+    #[serde(flatten)]
+    verified: Verified,
+}
+
+impl Verify {
+    pub(crate) fn answer(&self) -> Result<Verdict, Failure> {
+        let verified = care::verify(&self.file)?;
+        Ok(Verdict { sound: verified.is_sound(), verified })
+    }
+}
+
+impl Answer for Verdict {
+    fn show(&self, page: &mut Page) {
+        let Verified { format, counts, unused, findings } = &self.verified;
+        for Finding { table, row, thread, checkpoint, problem } in findings {
+            let mut spans = vec![span(NAME, table)];
+            spans.extend(row.map(|row| plain(format!(" row {row}"))));
+            spans.extend(thread.as_ref().map(|thread| plain(format!(", thread {thread}"))));
+            if let Some(checkpoint) = checkpoint {
+                spans.extend([plain(", checkpoint "), span(ID, checkpoint.to_string())]);
+            }
+            spans.extend([plain(": "), span(BAD, problem)]);
+            page.line(spans);
+        }
+        match findings.len() {
+            0 => page.line([span(GOOD, "the file is sound")]),
+            1 => page.line([span(BAD, "1 thing is wrong")]),
+            many => page.line([span(BAD, format!("{many} things are wrong"))]),
+        }
+        let read = [
+            (counts.threads, "threads"),
+            (counts.checkpoints, "checkpoints"),
+            (counts.versions, "versions of fields"),
+            (counts.schemas, "schemas"),
+            (counts.topologies, "topologies"),
+            (counts.bodies, "long texts"),
+            (counts.pending, "results of unfinished supersteps"),
+            (counts.asks, "questions"),
+            (counts.effects, "effects"),
+            (counts.emitted, "tasks with events"),
+            (counts.items, "entries of the store"),
+        ];
+        let read = read.into_iter().filter(|(count, _)| *count > 0);
+        let read: Vec<String> = read.map(|(count, what)| format!("{count} {what}")).collect();
+        page.line([span(DIM, format!("format {format}; read: {}", read.join(", ")))]);
+        if unused.bodies > 0 {
+            let told =
+                format!("{} long texts of {} bytes that nothing refers to", unused.bodies, unused.bytes);
+            page.line([span(DIM, told)]);
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        if self.sound { Exit::Fine } else { Exit::No }
+    }
+}
