@@ -7,6 +7,7 @@
 
 mod agent_loop;
 mod checkpoints;
+#[cfg(feature = "cli")]
 mod cli;
 mod dynamic_graphs;
 mod effects_and_resume;

@@ -21,7 +21,16 @@ fn build() -> PathBuf {
         Some(profile) => profile,
     };
     let status = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--examples", "--profile", profile, "--manifest-path"])
+        .args([
+            "build",
+            "--quiet",
+            "--examples",
+            "--features",
+            "cli",
+            "--profile",
+            profile,
+            "--manifest-path",
+        ])
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
         .arg("--target-dir")
         .arg(target)

@@ -2,11 +2,14 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use regex::{Captures, Regex};
 
 use crate::cli::arguments::{self as reading, ADDRESSES, Told, told};
+use crate::cli::failure::Failure;
 use crate::cli::program::Unanswered;
 
 use super::progress::Progress;
@@ -58,51 +61,72 @@ pub(super) async fn carry_out(
     let Arguments { verb, json } =
         Arguments::from_arg_matches(&matches).map_err(|usage| usage.format(&mut command))?;
     screen.json = json;
-    Ok(match verb {
-        Verb::Run(verb) => verb.carry_out(session, screen).await?,
-        Verb::Resume(verb) => verb.carry_out(session, screen).await?,
-        Verb::Answer(verb) => verb.carry_out(session, screen).await?,
-        Verb::Rerun(verb) => verb.carry_out(session, screen).await?,
-        Verb::Tail(verb) => verb.carry_out(session, screen).await?,
-        Verb::Replay(verb) => told(&verb.answer(session).await?, json, screen.look)?,
-        Verb::Check(verb) => told(&verb.answer(session).await?, json, screen.look)?,
-        Verb::Reading(verb) => verb.tell(json, screen.look)?,
-    })
+    carry_out_verb(&verb, session, screen)
+        .await
+        .map_err(|Failure { exit, text }| Unanswered::from(Failure { exit, text: own(&text, session) }))
 }
 
-/// The command line, in which the file is an option: the graphs know theirs.
+async fn carry_out_verb(verb: &Verb, session: &Session, screen: &mut Progress<'_>) -> Result<Told, Failure> {
+    match verb {
+        Verb::Run(verb) => verb.carry_out(session, screen).await,
+        Verb::Resume(verb) => verb.carry_out(session, screen).await,
+        Verb::Answer(verb) => verb.carry_out(session, screen).await,
+        Verb::Rerun(verb) => verb.carry_out(session, screen).await,
+        Verb::Tail(verb) => verb.carry_out(session, screen).await,
+        Verb::Replay(verb) => told(&verb.answer(session).await?, screen.json, screen.look),
+        Verb::Check(verb) => told(&verb.answer(session).await?, screen.json, screen.look),
+        Verb::Reading(verb) => verb.tell(screen.json, screen.look),
+    }
+}
+
+/// The command line of `superstep` with this debugger's name, in which the file is an option: the graphs know theirs.
 fn command(session: &Session, file: Option<&Path>) -> Command {
     let help = match file {
         Some(file) => format!("Look into this file, instead of {}", file.display()),
         None => "The checkpoint file: the graphs have none, or several".to_owned(),
     };
+    let with_file = |argument: Arg| {
+        let argument = argument.long("file").value_name("OTHER").help(help.clone());
+        match file {
+            Some(file) => {
+                argument.required(false).default_value(file.as_os_str().to_owned()).hide_default_value(true)
+            }
+            None => argument,
+        }
+    };
     Arguments::command()
         .bin_name(&*session.program)
         .after_help(format!("{ADDRESSES}\n\n{AFTER}"))
         .mut_subcommands(|verb| {
-            if !verb.get_arguments().any(|argument| argument.get_id() == "file") {
-                return verb;
-            }
-            let example = verb.get_after_help().map(|text| {
-                text.to_string()
-                    .replace("superstep ", &format!("{} ", session.program))
-                    .replace(" essays.db", "")
-            });
-            let verb = verb.mut_arg("file", |argument| {
-                let argument = argument.long("file").value_name("OTHER").help(help.clone());
-                match file {
-                    Some(file) => argument
-                        .required(false)
-                        .default_value(file.as_os_str().to_owned())
-                        .hide_default_value(true),
-                    None => argument,
-                }
-            });
-            match example {
-                Some(example) => verb.after_help(example),
-                None => verb,
-            }
+            let said = [verb.get_long_about(), verb.get_after_help()];
+            let said = said.map(|text| text.map(|text| own(&text.to_string(), session)));
+            let verb = match said {
+                [Some(about), Some(example)] => verb.long_about(about).after_help(example),
+                [None, Some(example)] => verb.after_help(example),
+                _ => verb,
+            };
+            verb.mut_args(|argument| match argument.get_help().map(|text| own(&text.to_string(), session)) {
+                _ if argument.get_id() == "file" => with_file(argument),
+                Some(help) => argument.help(help),
+                None => argument,
+            })
         })
+}
+
+/// A text that speaks of the program `superstep`, as this debugger says it: FILE is an option, and its own is left out.
+fn own(text: &str, session: &Session) -> String {
+    static CALL: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"\bsuperstep (?<verb>\w+|--help)(?: (?<file>\w+\.db))?")
+            .expect("a pattern that is tested")
+    });
+    let own = |call: &Captures<'_>| {
+        let (program, verb) = (&session.program, &call["verb"]);
+        match call.name("file").map(|file| file.as_str()) {
+            None | Some("essays.db") => format!("{program} {verb}"),
+            Some(other) => format!("{program} {verb} --file {other}"),
+        }
+    };
+    CALL.replace_all(text, own).into_owned()
 }
 
 /// Whether only the file is missing.
