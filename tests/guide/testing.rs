@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
 use superstep::run::{EventKind, RunEvent};
 
-use superstep::testing::{Cassette, TestAmbient};
+use superstep::testing::{self, Cassette, TestAmbient, Trace};
 
 use super::story::{Story, Verdict, stories};
 
@@ -90,6 +90,40 @@ async fn a_run_is_put_on_a_cassette_and_runs_without_the_model() -> super::Resul
     let shown = include_str!("../../docs/testing.md");
     let report = missed.split_once("the cassette").ok_or("it is a miss")?.1;
     assert!(shown.contains(report), "{missed}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_node_runs_alone() -> super::Result {
+    let ran = testing::node(&essays(&Model::absent()), "write")
+        .state(Essay { topic: "Rust".into(), ..Essay::default() })
+        .effect_keyed("draft", "Rust", "All about Rust.")
+        .await?
+        .finished();
+    assert_eq!(ran.state.draft, "All about Rust.");
+    assert_eq!(ran.next_nodes(), ["review"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn claims_are_made_about_a_trace() -> super::Result {
+    let thread = essays(&Model { is_there: true }).thread("rust");
+    thread.run(Essay::update().topic("Rust")).await?.interrupted()?;
+    thread.answer("bad").await?.interrupted()?;
+    thread.answer("good").await?.finished()?;
+
+    let trace = Trace::of(&thread).await?;
+    trace
+        .ran(["write", "review", "write", "review"])
+        .ran_before("write", "review")
+        .ran_times("write", 2)
+        .took("review", "No")
+        .wrote("write", "draft");
+
+    let claim = std::panic::AssertUnwindSafe(|| _ = trace.ran_times("write", 1));
+    let panic = std::panic::catch_unwind(claim).err().ok_or("it ran twice")?;
+    let said = panic.downcast_ref::<String>().ok_or("a claim says why")?;
+    assert!(include_str!("../../docs/testing.md").contains(said), "{said}");
     Ok(())
 }
 

@@ -3,4 +3,6 @@
 
 mod ambient;
 mod cassette;
+mod node;
 mod program;
+mod trace;

@@ -160,6 +160,16 @@ pub struct EffectId {
     pub occurrence: u32,
 }
 
+impl EffectId {
+    /// Whether it is an effect of a program, and no row of the framework's own.
+    pub(crate) fn is_users(&self) -> bool {
+        !self.name.starts_with(RESERVED)
+    }
+}
+
+/// What the names of rows begin with that are no effects of a program.
+const RESERVED: char = '\u{1f}';
+
 /// One row of the effect journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EffectRecord {

@@ -218,7 +218,7 @@ impl<'f> Effect<'f> {
                 Ok(Found::Failed { flight, text: text.clone() })
             }
             Some(EffectOutcome::Err(_)) => Ok(Found::New { flight, started: Some(known) }),
-            None if fx.cell.is_played() => Ok(Found::New { flight, started: Some(known) }),
+            None if fx.cell.plays_effects() => Ok(Found::New { flight, started: Some(known) }),
             None if reconciles => Ok(Found::Unknown { flight, started: known }),
             None => match on_unknown {
                 OnUnknown::Retry => Ok(Found::New { flight, started: Some(known) }),
@@ -348,7 +348,7 @@ impl Flight {
         let is_known =
             known.as_ref().is_some_and(|known| matches!(known.outcome, Some(EffectOutcome::Ok(_))));
         // In a replay nothing takes off, and with a cassette nothing lives.
-        if is_known || self.cell.run.tape.is_some() || self.cell.is_played() {
+        if is_known || self.cell.run.tape.is_some() || self.cell.plays_effects() {
             return Ok(known);
         }
         // An effect without an outcome may have been in flight when this run looked, and ended since.

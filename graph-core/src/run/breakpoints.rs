@@ -51,7 +51,7 @@ impl Runtime {
     }
 
     /// The node that is meant; `None` for every node.
-    pub(super) fn selected(&self, selected: &Selected) -> Result<Option<NodeId>, ThreadError> {
+    pub(crate) fn selected(&self, selected: &Selected) -> Result<Option<NodeId>, ThreadError> {
         let topology = &self.program.topology;
         match selected {
             Selected::Every => Ok(None),

@@ -41,7 +41,7 @@ pub struct Graph<S: State, C = ()> {
 #[derive(Clone)]
 pub(crate) struct Runtime {
     pub(crate) program: Arc<Program>,
-    pub(super) context: Arc<dyn Any + Send + Sync>,
+    pub(crate) context: Arc<dyn Any + Send + Sync>,
     pub(super) saver: Option<Arc<dyn Checkpointer>>,
     pub(super) observers: Vec<Arc<dyn Observer>>,
     pub(super) ambient: Arc<dyn Ambient>,

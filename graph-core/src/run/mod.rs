@@ -19,6 +19,7 @@
 //!               commit   merges, logs and stores a superstep
 //!               recorder keeps what nodes emit, for the checkpoint
 //!               replay   runs recorded supersteps once more, and compares
+//!               rehearsal runs a part of a run that is made up, for tests
 //!               subgraph runs a graph inside a task of another
 //! ```
 
@@ -48,6 +49,7 @@ mod play;
 mod questions;
 mod recorder;
 mod redact;
+mod rehearsal;
 mod replay;
 mod request;
 mod results;
@@ -70,13 +72,16 @@ pub use error::{NodeFailure, RunError, ThreadError};
 pub use event::{EventKind, NamedWrite, Observer, PathSegment, RunEvent};
 pub use flow::{Cx, Flow, FlowRequest, FlowRun, FlowState, FlowStream, FlowThread, flow};
 pub use graph::Graph;
+pub(crate) use graph::Runtime;
 pub use history::{History, Past};
 pub use outcome::{Interrupt, Run, Status, Unfinished};
 pub use past_events::{EventPosition, Followed, PastEvent, PastEvents, ThreadEvent};
 pub use play::EditRequest;
-pub(crate) use redact::texts_of_secrets;
+pub(crate) use redact::{named as named_write, texts_of_secrets};
+pub(crate) use rehearsal::Rehearsal;
 pub use replay::{Difference, Divergence, Replay, ReplayRequest, Unverified, WhyUnverified};
 pub use request::RunRequest;
+pub(crate) use request::typed;
 pub use state::{TaskOutput, TaskState, ThreadState};
 pub use stream::{Feed, Received, RunStream, Subscription, View, Views};
 pub(crate) use subgraph::below::thread as below;

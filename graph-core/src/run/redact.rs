@@ -65,7 +65,7 @@ pub(super) fn without_value(write: &Logged) -> Logged {
 }
 
 /// A write by the name of its field, as it may be shown.
-pub(super) fn named(one: &LoggedWrite, schema: &Schema) -> NamedWrite {
+pub(crate) fn named(one: &LoggedWrite, schema: &Schema) -> NamedWrite {
     let shown = write(one, schema);
     let (op, value) = match shown.write {
         Logged::Op(op) => (op.name(), op.operand().clone()),
@@ -75,7 +75,7 @@ pub(super) fn named(one: &LoggedWrite, schema: &Schema) -> NamedWrite {
 }
 
 /// A state by the names of its fields, as it may be shown. Those that are never stored are left out.
-pub(super) fn state(state: &dyn ErasedState, schema: &Schema) -> Json {
+pub(crate) fn state(state: &dyn ErasedState, schema: &Schema) -> Json {
     let stored = schema.ids().filter(|field| schema.field(*field).lifetime != Lifetime::Unstored);
     let values: BTreeMap<&str, Json> = stored
         .map(|id| {

@@ -280,7 +280,7 @@ impl<S: State> IntoFuture for RunRequest<S> {
 }
 
 /// Takes the state out of the driver's hands, without a copy where nobody else holds it.
-pub(super) fn typed<S: State>(state: Arc<dyn ErasedState>) -> S {
+pub(crate) fn typed<S: State>(state: Arc<dyn ErasedState>) -> S {
     let state: Arc<dyn std::any::Any + Send + Sync> = state;
     Arc::unwrap_or_clone(state.downcast::<S>().expect("the driver owns the state of this graph"))
 }

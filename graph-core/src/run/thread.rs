@@ -298,6 +298,10 @@ impl<S: State> Thread<S> {
         Past::new(Arc::clone(&self.runtime), self.id.clone(), loaded)
     }
 
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
     pub(crate) fn saver(&self) -> Result<&Arc<dyn Checkpointer>, ThreadError> {
         self.runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)
     }

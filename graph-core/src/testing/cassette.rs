@@ -10,7 +10,6 @@ use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use alloc::boxed::Box;
 use alloc::string::ToString;
 
 use super::error::CassetteError;
@@ -143,7 +142,7 @@ impl Cassette {
     /// `String`, `BoxError`, `NodeError` and `std::io::Error` need it not: they are their texts.
     #[must_use]
     pub fn error_as<E: 'static>(self, make: impl Fn(&str) -> E + Send + Sync + 'static) -> Self {
-        self.deck.make_errors(Box::new(move |wanted: &mut dyn Any, text: &str| {
+        self.deck.make_errors(Arc::new(move |wanted: &mut dyn Any, text: &str| {
             let Some(wanted) = wanted.downcast_mut::<Option<E>>() else { return false };
             *wanted = Some(make(text));
             true

@@ -5,6 +5,7 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::cassette::Cassette;
+use super::trace::Ran;
 use crate::checkpoint::{AskRecord, At, EffectRecord, NextTask, Source, StepRecord};
 use crate::id::{InterruptId, ThreadId};
 use crate::node::{EFFECT_ARGUMENT, INSIDE, Level, Recording, What};
@@ -93,6 +94,41 @@ impl Journal {
         }
     }
 
+    /// The tasks that have finished, in the order in which they ran.
+    pub(super) fn ran(&self) -> Vec<Ran> {
+        let mut ran = Vec::new();
+        self.collect_ran(&self.root, &[], "", &mut ran);
+        ran
+    }
+
+    fn collect_ran(&self, thread: &ThreadId, at: &[i64], above: &str, into: &mut Vec<Ran>) {
+        let Some(steps) = self.held.get(thread) else { return };
+        for Begun { base, thread } in begun(thread, steps) {
+            let place: Vec<i64> = at.iter().copied().chain([base.checkpoint.step + 1]).collect();
+            let next = steps.iter().find(|step| step.checkpoint.parent == Some(base.checkpoint.id));
+            for (position, task) in base.checkpoint.frontier.tasks.iter().enumerate() {
+                let node = std::format!("{above}{}", task.node);
+                let below = below_of(base, thread, task);
+                let record = next.and_then(|next| Some((next, next.checkpoint.tasks.get(position)?)));
+                if let Some((next, record)) = record.filter(|_| !task.node.is_start() && !task.node.is_end())
+                {
+                    let fields =
+                        record.writes.iter().map(|write| next.schema.field(write.field).name.clone());
+                    let mut wrote: Vec<String> = fields.collect();
+                    wrote.dedup();
+                    into.push(Ran {
+                        at: place.clone(),
+                        node: node.clone(),
+                        case: record.route.as_ref().map(|route| route.case.clone()),
+                        wrote,
+                        failed: record.handled.as_ref().map(|handled| handled.error.message.clone()),
+                    });
+                }
+                self.collect_ran(&below, &place, &std::format!("{node}/"), into);
+            }
+        }
+    }
+
     /// The texts that secret fields have had.
     fn secrets(&self) -> BTreeSet<String> {
         let mut secrets = BTreeSet::new();
@@ -141,7 +177,7 @@ fn of_task(base: &StepRecord, task: &NextTask, place: &[Level], into: &mut Vec<R
     let id = task.id(base.checkpoint.id, base.checkpoint.step);
     let is_own = |effect: &&EffectRecord| {
         // What an effect has started is not come to when it is played. Rows of the framework are no effects.
-        effect.id.task == id && !effect.id.name.contains(INSIDE) && !effect.id.name.starts_with('\u{1f}')
+        effect.id.task == id && !effect.id.name.contains(INSIDE) && effect.id.is_users()
     };
     for EffectRecord { id, outcome, .. } in base.work.effects.iter().filter(is_own) {
         if let Some(outcome) = outcome.clone() {

@@ -3,6 +3,8 @@
 //! | to | take |
 //! |---|---|
 //! | run a graph without the outside world | a [`Cassette`]: what a run has recorded answers for it |
+//! | see what one node does with a state | [`node()`]: it runs alone |
+//! | say what is to have run | a [`Trace`] |
 //! | have every run come to the same bytes | [`TestAmbient`]: a clock that is moved by hand, and seeded ids |
 //!
 //! ```
@@ -46,8 +48,15 @@ mod cassette;
 mod error;
 mod file;
 mod journal;
+mod node;
+mod node_run;
+mod told;
+mod trace;
 
 pub use self::ambient::TestAmbient;
 pub use self::cassette::Cassette;
 pub use self::error::CassetteError;
 pub use self::journal::Journal;
+pub use self::node::{NodeTest, node};
+pub use self::node_run::NodeRun;
+pub use self::trace::Trace;

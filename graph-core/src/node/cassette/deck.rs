@@ -1,8 +1,8 @@
 //! The recordings of a test: which one stands for what the run comes to, and which nobody has used.
 
-use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
@@ -15,13 +15,15 @@ use crate::id::ThreadId;
 use crate::state::Json;
 
 /// Makes an error of a user's own type from its recorded text, where that type is wanted.
-type Again = Box<dyn Fn(&mut dyn Any, &str) -> bool + Send + Sync>;
+type Again = Arc<dyn Fn(&mut dyn Any, &str) -> bool + Send + Sync>;
 
 /// The recordings that a run of a test is given, or makes.
 #[derive(Default)]
 pub(crate) struct Deck {
     /// Whether the run is live, and is recorded.
     pub(crate) records: bool,
+    /// Whether effects run live: nothing is said of them.
+    pub(super) lets_effects: bool,
     /// Whether questions are asked though their answers are recorded.
     asks: Mutex<bool>,
     pub(super) held: Mutex<Held>,
@@ -38,6 +40,9 @@ pub(super) struct Held {
     taken: BTreeSet<(Title, Vec<Mark>)>,
     /// In a recording: what is there already.
     recorded: BTreeMap<(Title, Vec<LiveMark>), usize>,
+    /// Answers to whatever is asked, in that order, and the questions that have one.
+    answers: Vec<Json>,
+    answered: BTreeMap<(Title, Vec<LiveMark>), usize>,
     /// Why the run fails, whatever its code makes of it.
     pub(super) troubles: Vec<String>,
     secrets: BTreeSet<String>,
@@ -68,6 +73,20 @@ impl Deck {
 
     pub(crate) fn empty_tape() -> Self {
         Self { records: true, ..Self::default() }
+    }
+
+    /// One with more in it: these recordings come first, and the answers are for whatever else is asked.
+    pub(crate) fn with(&self, mut recordings: Vec<Recording>, answers: Vec<Json>) -> Self {
+        recordings.extend(self.recordings());
+        let held = Held { recordings, answers, ..Held::default() };
+        let (asks, again) = (*self.asks.lock(), self.again.lock().clone());
+        let (asks, held, again) = (Mutex::new(asks), Mutex::new(held), Mutex::new(again));
+        Self { records: false, lets_effects: false, asks, held, again }
+    }
+
+    /// The same for questions only: effects run live.
+    pub(crate) fn of_answers(self) -> Self {
+        Self { lets_effects: true, ..self }
     }
 
     pub(crate) fn recordings(&self) -> Vec<Recording> {
@@ -126,9 +145,10 @@ impl Deck {
 
     /// The recorded answer to a question, if there is one.
     pub(super) fn answer(&self, live: &Live, key: &str) -> Option<Json> {
-        match self.find(&Known::Question { key }.title(live), live)?.what {
-            What::Answer { answer, .. } => Some(answer),
-            What::Effect { .. } => None,
+        let title = Known::Question { key }.title(live);
+        match self.find(&title, live) {
+            Some(Recording { what: What::Answer { answer, .. }, .. }) => Some(answer),
+            _ => self.held.lock().next_answer(title, live),
         }
     }
 
@@ -165,6 +185,18 @@ impl Deck {
 }
 
 impl Held {
+    /// The answer to a question that has none of its own.
+    fn next_answer(&mut self, title: Title, live: &Live) -> Option<Json> {
+        let next = self.answered.len();
+        let place = (title, live.marks());
+        let at = match self.answered.get(&place) {
+            Some(at) => *at,
+            None if next < self.answers.len() => *self.answered.entry(place).or_insert(next),
+            None => return None,
+        };
+        Some(self.answers[at].clone())
+    }
+
     /// The recording for a live place: the same as before for the same place, else the first that is free, in the
     /// order in which it was recorded.
     fn look_up(&mut self, title: &Title, live: &Live) -> Option<usize> {
@@ -183,18 +215,21 @@ impl Held {
                 found.clone_from(known);
                 continue;
             }
-            let next: BTreeSet<Mark> = of_title
+            let all: BTreeSet<Mark> = of_title
                 .iter()
                 .filter(|(_, marks)| marks.starts_with(&found))
                 .map(|(_, marks)| marks[found.len()].clone())
-                .filter(|mark| {
-                    let mut place = found.clone();
-                    place.push(mark.clone());
-                    !self.taken.contains(&(title.clone(), place))
-                })
                 .collect();
+            let is_only = all.len() == 1;
+            let is_free = |mark: &Mark| {
+                let mut place = found.clone();
+                place.push(mark.clone());
+                !self.taken.contains(&(title.clone(), place))
+            };
+            let free: BTreeSet<Mark> = all.into_iter().filter(is_free).collect();
             let (_, mark) = &way[way.len() - 1];
-            found.push(mark.among(&next)?);
+            let mark = mark.among(&free, is_only)?;
+            found.push(mark);
             self.taken.insert((title.clone(), found.clone()));
             self.matched.insert(step, found.clone());
         }
@@ -204,11 +239,12 @@ impl Held {
 
 impl Mark {
     /// Which of these stands for it. Supersteps follow one another, so the next one does; the items of a fan-out run at
-    /// the same time, and are known by their indices.
-    fn among(&self, free: &BTreeSet<Self>) -> Option<Self> {
+    /// the same time, and are known by their indices, unless name and key leave only one.
+    fn among(&self, free: &BTreeSet<Self>, is_only: bool) -> Option<Self> {
         let found = match self {
             Self::Step(_) => free.first(),
             Self::Occurrence(_) => free.get(self),
+            Self::Item(_) if is_only => free.first(),
             Self::Item(each) => free.get(self).or_else(|| {
                 let index = |each: &Option<(u32, u32)>| each.map_or(0, |(_, index)| index);
                 free.iter().find(|held| matches!(held, Self::Item(held) if index(held) == index(each)))

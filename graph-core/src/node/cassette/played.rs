@@ -19,6 +19,11 @@ impl TaskCell {
         self.played().is_some()
     }
 
+    /// Whether it answers for effects, too.
+    pub(crate) fn plays_effects(&self) -> bool {
+        self.played().is_some_and(|deck| !deck.lets_effects)
+    }
+
     fn played(&self) -> Option<&Deck> {
         self.run.deck.as_deref().filter(|deck| !deck.records)
     }
@@ -29,7 +34,7 @@ impl TaskCell {
 
     /// The outcome of an effect that the cassette has; `None` where the run has none.
     pub(crate) fn play_effect(&self, id: &EffectId) -> Option<Result<EffectOutcome, NodeError>> {
-        let deck = self.played()?;
+        let deck = self.played().filter(|deck| !deck.lets_effects)?;
         let outcome = deck.effect(&self.place(id.occurrence), &id.name, &id.key);
         Some(outcome.map_err(|report| effect_error(EffectError::NotOnCassette { report })))
     }

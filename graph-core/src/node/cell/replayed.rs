@@ -96,15 +96,12 @@ impl TaskCell {
             return;
         }
         for EffectRecord { id, .. } in &live.effects {
-            if live.is_own(&id.name) && !live.has_started(id) && !id.name.starts_with(RESERVED) {
+            if live.is_own(&id.name) && !live.has_started(id) && id.is_users() {
                 tape.note(self.facts.task, Note::Unreached(id.clone()));
             }
         }
     }
 }
-
-/// What the names of rows begin with that are no effects of a user.
-const RESERVED: char = '\u{1f}';
 
 impl Live {
     /// Whether an effect is one of the code that has the task: the node's are none of its handler's, and an effect

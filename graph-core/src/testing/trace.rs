@@ -1,0 +1,301 @@
+//! Claims about what ran.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::format;
+use std::string::String;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use alloc::string::ToString;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::journal::Journal;
+use super::told::Told;
+use crate::checkpoint::At;
+use crate::graph::Program;
+use crate::id::RunId;
+use crate::run::{Graph, Thread, ThreadError, TraceLog, TraceRecord};
+use crate::state::{LoggedWrite, State};
+
+/// What ran, for a test to make claims about.
+///
+/// A node is named as it is in the graph, and one of a subgraph with the nodes that lead to it: `"solve/draft"`. A
+/// claim that does not hold panics with the whole trace, in which what the claim is about is marked.
+///
+/// ```
+/// # extern crate superstep_core as superstep;
+/// # use serde::{Deserialize, Serialize};
+/// # use superstep::checkpoint::MemorySaver;
+/// # use superstep::graph::{END, START, StateGraph};
+/// # use superstep::state::{State, Update};
+/// use superstep::testing::Trace;
+/// # #[derive(State, Clone, Default, Serialize, Deserialize)]
+/// # struct Essay { draft: String }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let mut g = StateGraph::<Essay>::new("essay");
+/// # let plan = g.node("plan", || async {});
+/// # let write = g.node("write", || async { Essay::update().draft("…") });
+/// # g.edge(START, plan);
+/// # g.edge(plan, write);
+/// # g.edge(write, END);
+/// # let essays = g.compile()?.checkpointer(MemorySaver::new());
+/// let thread = essays.thread("rust");
+/// thread.run(Essay::update()).await?.finished()?;
+///
+/// let trace = Trace::of(&thread).await?;
+/// trace.ran(["plan", "write"]).ran_before("plan", "write").wrote("write", "draft");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Trace {
+    pub(super) ran: Vec<Ran>,
+    nodes: Nodes,
+}
+
+/// The nodes that there are, by their names, with the state that each writes to.
+type Nodes = BTreeMap<String, Arc<Program>>;
+
+/// A task that ran.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Ran {
+    /// The supersteps that it was a part of, from the graph down.
+    pub(super) at: Vec<i64>,
+    pub(super) node: String,
+    pub(super) case: Option<String>,
+    pub(super) wrote: Vec<String>,
+    pub(super) failed: Option<String>,
+}
+
+impl Trace {
+    /// What the history of a thread says: the tasks that finished, those of its subgraphs included, superstep by
+    /// superstep.
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer, or it fails.
+    pub async fn of<S: State>(thread: &Thread<S>) -> Result<Self, ThreadError> {
+        let saver = thread.saver()?;
+        let mut journal = Journal::new(thread.id().clone(), At::Head);
+        while let Some((thread, at)) = journal.wanted() {
+            journal.add(saver.steps(&thread, at, usize::MAX).await?);
+        }
+        Ok(Self { ran: journal.ran(), nodes: nodes(&thread.runtime().program) })
+    }
+
+    /// What a log has seen of a run of `graph`: every attempt of a task is a call of its own here, also one that failed.
+    #[must_use]
+    pub fn of_run<S: State, C>(graph: &Graph<S, C>, log: &TraceLog, run: RunId) -> Self {
+        let nodes = nodes(&graph.runtime().program);
+        let calls = log.of(run);
+        Self { ran: calls.iter().filter_map(|call| ran(call, &calls, &nodes)).collect(), nodes }
+    }
+
+    /// These ran and nothing else did, in this order. The order is that of the supersteps, and in one that of its merge;
+    /// a node that ran for several items is named as often.
+    ///
+    /// # Panics
+    /// When that is not so.
+    #[track_caller]
+    pub fn ran<'n>(&self, nodes: impl IntoIterator<Item = &'n str>) -> &Self {
+        let nodes: Vec<&str> = nodes.into_iter().collect();
+        self.knows(&nodes);
+        let first = (0..nodes.len().max(self.ran.len()))
+            .find(|at| self.ran.get(*at).map(|ran| ran.node.as_str()) != nodes.get(*at).copied());
+        if let Some(at) = first {
+            let should =
+                nodes.get(at).map_or_else(|| "nothing more".into(), |node| format!("{node} to be next"));
+            let claim = format!("expected [{}] to have run: expected {should}", nodes.join(", "));
+            match self.ran.get(at) {
+                Some(ran) => self.fail(&format!("{claim}, and {} ran", ran.node), |index, _| index == at),
+                None => self.fail(&format!("{claim}, and nothing more ran"), |_, _| false),
+            }
+        }
+        self
+    }
+
+    /// These ran in this order, each in a later superstep than the one before; others may have run as well.
+    ///
+    /// # Panics
+    /// When that is not so.
+    #[track_caller]
+    pub fn ran_in_order<'n>(&self, nodes: impl IntoIterator<Item = &'n str>) -> &Self {
+        let nodes: Vec<&str> = nodes.into_iter().collect();
+        self.knows(&nodes);
+        let mut after: Option<&Ran> = None;
+        for node in &nodes {
+            let later = |ran: &&Ran| ran.node == *node && after.is_none_or(|after| ran.at > after.at);
+            let Some(found) = self.ran.iter().find(later) else {
+                let behind = after.map(|after| format!(" after {}", Told::at(&after.at))).unwrap_or_default();
+                let claim =
+                    format!("expected [{}] to run in order: {node} did not run{behind}", nodes.join(", "));
+                self.fail(&claim, |_, ran| nodes.contains(&ran.node.as_str()))
+            };
+            after = Some(found);
+        }
+        self
+    }
+
+    /// The first run of `node` was in an earlier superstep than the first of `other`, and both ran.
+    ///
+    /// # Panics
+    /// When that is not so.
+    #[track_caller]
+    pub fn ran_before(&self, node: &str, other: &str) -> &Self {
+        self.knows(&[node, other]);
+        let first = |node: &str| self.ran.iter().find(|ran| ran.node == node).map(|ran| &ran.at);
+        let why = match (first(node), first(other)) {
+            (Some(one), Some(two)) if one < two => return self,
+            (Some(one), Some(two)) => {
+                format!("it ran at {}, and {other} at {}", Told::at(one), Told::at(two))
+            }
+            (None, _) => "it did not run".to_string(),
+            (_, None) => format!("{other} did not run"),
+        };
+        let claim = format!("expected {node} to run before {other}, and {why}");
+        self.fail(&claim, |_, ran| ran.node == node || ran.node == other)
+    }
+
+    /// Some superstep ran all of these.
+    ///
+    /// # Panics
+    /// When none did.
+    #[track_caller]
+    pub fn ran_together<'n>(&self, nodes: impl IntoIterator<Item = &'n str>) -> &Self {
+        let nodes: Vec<&str> = nodes.into_iter().collect();
+        self.knows(&nodes);
+        let ran_at = |node: &str, at: &[i64]| self.ran.iter().any(|ran| ran.node == node && ran.at == at);
+        let is_one = self.ran.iter().any(|ran| nodes.iter().all(|node| ran_at(node, &ran.at)));
+        if !is_one {
+            let claim =
+                format!("expected [{}] to run in one superstep, and none ran them all", nodes.join(", "));
+            self.fail(&claim, |_, ran| nodes.contains(&ran.node.as_str()));
+        }
+        self
+    }
+
+    /// The node ran so often.
+    ///
+    /// # Panics
+    /// When it ran more or less often.
+    #[track_caller]
+    pub fn ran_times(&self, node: &str, times: usize) -> &Self {
+        self.knows(&[node]);
+        let count = self.ran.iter().filter(|ran| ran.node == node).count();
+        if count != times {
+            let claim =
+                format!("expected {node} to run {}, and it ran {}", Told::times(times), Told::times(count));
+            self.fail(&claim, |_, ran| ran.node == node);
+        }
+        self
+    }
+
+    /// The node never ran.
+    ///
+    /// # Panics
+    /// When it did.
+    #[track_caller]
+    pub fn never_ran(&self, node: &str) -> &Self {
+        self.ran_times(node, 0)
+    }
+
+    /// The node decided for this case, at least once.
+    ///
+    /// # Panics
+    /// When it did not.
+    #[track_caller]
+    pub fn took(&self, node: &str, case: &str) -> &Self {
+        self.knows(&[node]);
+        let cases: Vec<&str> =
+            self.ran.iter().filter(|ran| ran.node == node).filter_map(|ran| ran.case.as_deref()).collect();
+        if !cases.contains(&case) {
+            let took = if cases.is_empty() { "nothing".into() } else { cases.join(", then ") };
+            let claim = format!("expected {node} to take {case}, and it took {took}");
+            self.fail(&claim, |_, ran| ran.node == node);
+        }
+        self
+    }
+
+    /// The node wrote this field, at least once.
+    ///
+    /// # Panics
+    /// When it did not.
+    #[track_caller]
+    pub fn wrote(&self, node: &str, field: &str) -> &Self {
+        self.knows(&[node]);
+        let own: Vec<&Ran> = self.ran.iter().filter(|ran| ran.node == node).collect();
+        if !own.iter().any(|ran| ran.wrote.iter().any(|written| written == field)) {
+            let fields: BTreeSet<&str> = own.iter().flat_map(|ran| &ran.wrote).map(String::as_str).collect();
+            let wrote = match fields.is_empty() {
+                true => "nothing".into(),
+                false => fields.into_iter().collect::<Vec<_>>().join(", "),
+            };
+            let claim = format!("expected {node} to write {field}, and it wrote {wrote}");
+            self.fail(&claim, |_, ran| ran.node == node);
+        }
+        self
+    }
+
+    /// A claim about a node that there is not is a slip of the test.
+    #[track_caller]
+    fn knows(&self, nodes: &[&str]) {
+        if let Some(node) = nodes.iter().find(|node| !self.nodes.contains_key(**node)) {
+            let known: Vec<&str> = self.nodes.keys().map(String::as_str).collect();
+            panic!("the graph has no node {node}; it has {}", known.join(", "));
+        }
+    }
+
+    #[track_caller]
+    fn fail(&self, claim: &str, is_marked: impl Fn(usize, &Ran) -> bool) -> ! {
+        panic!("{claim}\n{}", Told { ran: &self.ran, is_marked: &is_marked });
+    }
+}
+
+/// The nodes of a program and of its subgraphs.
+fn nodes(program: &Arc<Program>) -> Nodes {
+    fn gather(program: &Arc<Program>, above: &str, into: &mut Nodes) {
+        for (name, node) in program.names.iter().zip(&program.nodes).filter(|(name, _)| !name.is_end()) {
+            let path = format!("{above}{name}");
+            if let Some(subgraph) = &node.subgraph {
+                gather(subgraph, &format!("{path}/"), into);
+            }
+            if !name.is_start() {
+                into.insert(path, Arc::clone(program));
+            }
+        }
+    }
+    let mut nodes = Nodes::new();
+    gather(program, "", &mut nodes);
+    nodes
+}
+
+/// A call, as something that ran; a run itself is none.
+fn ran(call: &TraceRecord, all: &[TraceRecord], nodes: &Nodes) -> Option<Ran> {
+    let mut at = alloc::vec![call.step?];
+    let name = |call: &TraceRecord| call.op_name.strip_suffix("_node").unwrap_or(&call.op_name).to_string();
+    let mut node = name(call);
+    let mut above = call.parent_id.as_deref();
+    while let Some(caller) = above.and_then(|id| all.iter().find(|one| one.id == id)) {
+        if let Some(step) = caller.step {
+            at.insert(0, step);
+            node = format!("{}/{node}", name(caller));
+        }
+        above = caller.parent_id.as_deref();
+    }
+    let given = |name: &str| call.output.as_ref().and_then(|output| output.get(name));
+    let failed = given("error").map(|error| error.get("message").unwrap_or(error).clone());
+    let writes = given("writes").and_then(|writes| Vec::<LoggedWrite>::deserialize(writes).ok());
+    let schema = nodes.get(&node).map(|program| &program.schema);
+    let field = |write: &LoggedWrite| Some(schema?.field(write.field).name.clone());
+    let mut wrote: Vec<String> = writes.iter().flatten().filter_map(field).collect();
+    wrote.dedup();
+    Some(Ran {
+        at,
+        node,
+        wrote,
+        case: given("route").and_then(Value::as_str).map(ToString::to_string),
+        failed: failed.map(|error| error.as_str().map_or_else(|| error.to_string(), ToString::to_string)),
+    })
+}
