@@ -7,6 +7,8 @@ mod material;
 
 #[path = "care/backup.rs"]
 mod backup;
+#[path = "care/collect.rs"]
+mod collect;
 #[path = "care/migrate.rs"]
 mod migrate;
 #[path = "care/usage.rs"]

@@ -69,3 +69,29 @@ async fn an_older_format_is_told_and_upgraded() {
     assert_eq!(told(&file, "migrate FILE --check").exit, Exit::Fine);
     assert_eq!(told(&file, "verify FILE").exit, Exit::Fine);
 }
+
+#[tokio::test]
+async fn what_a_deletion_left_is_taken_out_and_given_back() {
+    let file = written().await;
+    for number in 0..40 {
+        do_to(
+            &file,
+            &format!("INSERT INTO body VALUES ({number} + 99, randomblob(32), printf('%.9000c', 'x'), 0)"),
+        );
+    }
+    let dry = told(&file, "gc FILE --dry-run");
+    assert_eq!(dry.out, "would take out 40 long texts of 360000 bytes\n", "{}", dry.err);
+    assert_eq!(told(&file, "gc FILE").out, "took out 40 long texts of 360000 bytes\n");
+    assert_eq!(told(&file, "gc FILE").out, "nothing is there for nobody\n");
+    let json: serde_json::Value = serde_json::from_str(&told(&file, "vacuum FILE --json").out).unwrap();
+    assert!(
+        json["before"].as_u64().unwrap() > 360_000 && json["after"].as_u64().unwrap() < 100_000,
+        "{json}"
+    );
+    assert_eq!(told(&file, "verify FILE").exit, Exit::Fine);
+    let writer = Connection::open(&file.path).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let busy = told(&file, "vacuum FILE --patience 0");
+    assert_eq!(busy.exit, Exit::Unusable);
+    assert_eq!(busy.err, "error: another program kept the file busy for 0ns: try again when it does less\n");
+}

@@ -41,6 +41,7 @@ async fn every_verb_says_what_it_is_known_to_say() {
         ("du", "du FILE"),
         ("du_thread", "du FILE rust"),
         ("migrate", "migrate FILE"),
+        ("gc", "gc FILE"),
     ] {
         golden(&file.path, name, line);
     }

@@ -1,4 +1,4 @@
-//! The care of a checkpoint file: is it sound, what fills it, and how to keep a copy of it.
+//! The care of a checkpoint file: is it sound, what fills it, how to keep a copy of it, and what may go.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -18,13 +18,18 @@
 //! neither the types nor the program that wrote the file. A program may use the file at the same time.
 
 mod backup;
+mod collect;
 mod error;
 mod migrate;
 mod usage;
+mod vacuum;
 mod verify;
+mod writing;
 
 pub use backup::{Copied, Existing, backup};
+pub use collect::{Collected, collect, collectable};
 pub use error::CareError;
 pub use migrate::{Migration, migrate, migration};
 pub use usage::{FieldUsage, ThreadUsage, Usage, usage};
+pub use vacuum::{Vacuumed, vacuum};
 pub use verify::{Counts, Finding, Unused, Verified, verify};

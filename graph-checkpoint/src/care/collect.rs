@@ -1,0 +1,194 @@
+//! What nobody needs any more goes.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use serde::Serialize;
+use superstep_core::checkpoint::StoreError;
+
+use super::error::CareError;
+use super::writing::{open, write};
+use crate::delete::references;
+use crate::fault::sqlite;
+use crate::rows::text;
+use crate::sqlite_reader::SqliteReader;
+
+/// What nobody needs, or what was taken out of that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Collected {
+    /// Long texts that nothing refers to.
+    pub bodies: u64,
+    /// Questions, effects and other work that no reader sees: begun on a checkpoint that is not the latest any more, or
+    /// on none that is there.
+    pub work: u64,
+    /// Entries of the index on ids that lead to nothing, and rows that hold the place of an old deletion.
+    pub remains: u64,
+    /// How many bytes the texts of all these take.
+    pub bytes: u64,
+}
+
+impl Collected {
+    /// Whether there is nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Tables of work, with the rows that no reader sees and the bytes of a row's texts.
+///
+/// A question without an answer and an effect without an outcome count on the latest checkpoint of their thread only;
+/// results stay to be looked at.
+const WORK: [(&str, &str, &str); 4] = [
+    ("pending", LOST, "octet_length(text)"),
+    (
+        "ask",
+        UNANSWERED,
+        "octet_length(text) + coalesce(octet_length(fallback), 0) + coalesce(octet_length(answer), 0)",
+    ),
+    ("effect", UNENDED, "octet_length(name) + octet_length(key) + coalesce(octet_length(outcome), 0)"),
+    (
+        "emitted",
+        "NOT EXISTS (SELECT 1 FROM checkpoint c WHERE c.seq = w.checkpoint AND c.thread <> 0)",
+        "octet_length(text)",
+    ),
+];
+
+const LOST: &str = "NOT EXISTS (SELECT 1 FROM thread t WHERE t.id = w.thread) \
+                    OR NOT EXISTS (SELECT 1 FROM checkpoint c WHERE c.seq = w.base AND c.thread <> 0)";
+const UNANSWERED: &str = "(w.answer IS NULL AND NOT EXISTS (SELECT 1 FROM thread t WHERE t.id = w.thread AND t.head = w.base)) \
+     OR NOT EXISTS (SELECT 1 FROM thread t WHERE t.id = w.thread) \
+     OR NOT EXISTS (SELECT 1 FROM checkpoint c WHERE c.seq = w.base AND c.thread <> 0)";
+const UNENDED: &str = "(w.outcome IS NULL AND NOT EXISTS (SELECT 1 FROM thread t WHERE t.id = w.thread AND t.head = w.base)) \
+     OR NOT EXISTS (SELECT 1 FROM thread t WHERE t.id = w.thread) \
+     OR NOT EXISTS (SELECT 1 FROM checkpoint c WHERE c.seq = w.base AND c.thread <> 0)";
+
+/// Places in the store's order that were held by deletions, but for the latest: that keeps its number from being given
+/// twice.
+const PLACES: &str = "thread = 0 AND changes = '[]' AND seq < (SELECT max(seq) FROM checkpoint)";
+
+/// Entries of the index on ids that lead to no checkpoint.
+const STRAY: &str = "NOT EXISTS (SELECT 1 FROM checkpoint c WHERE c.seq = locator.seq)";
+
+/// So many long texts are taken out at a time, so that nobody who writes waits for long.
+const AT_A_TIME: usize = 256;
+
+/// Tells what [`collect`] would take out of the file at `path`, which may have any format, without touching it.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] when what refers to long texts cannot be read, and those of opening the file.
+pub fn collectable(path: impl AsRef<Path>) -> Result<Collected, CareError> {
+    let told = SqliteReader::open(path)?.read(|connection| {
+        let mut told = small(connection)?;
+        for bytes in unused(connection)?.bodies.into_values() {
+            told.bodies += 1;
+            told.bytes += bytes;
+        }
+        Ok(told)
+    })?;
+    Ok(told)
+}
+
+/// Takes out of the file at `path` what nobody needs. No thread, checkpoint, value or result changes.
+///
+/// Programs may use the file: the work is done in short transactions, and what somebody begins to refer to meanwhile
+/// stays. Schemas and wirings of graphs stay always: they are small, and a program that has just started relies on its
+/// own. The file keeps its size until [`vacuum`](super::vacuum()).
+///
+/// # Errors
+/// [`CareError::Busy`] when somebody wrote for as long as `patience` says, [`CareError::OlderFormat`], and
+/// [`CareError::Store`]. What was taken out before stays out.
+pub fn collect(path: impl AsRef<Path>, patience: Duration) -> Result<Collected, CareError> {
+    let mut connection = open(path.as_ref(), patience)?;
+    let mut told = write(&mut connection, patience, |connection| {
+        let told = small(connection)?;
+        for (table, unseen, _) in WORK {
+            execute(connection, &format!("DELETE FROM {table} AS w WHERE {unseen}"))?;
+        }
+        execute(connection, &format!("DELETE FROM checkpoint WHERE {PLACES}"))?;
+        execute(connection, &format!("DELETE FROM locator WHERE {STRAY}"))?;
+        Ok(told)
+    })?;
+    // What is unused is looked for without a lock, and looked at again with one.
+    let mut unused = crate::reader::snapshot(&connection, unused)?;
+    let found: Vec<i64> = unused.bodies.keys().copied().collect();
+    for some in found.chunks(AT_A_TIME) {
+        write(&mut connection, patience, |connection| {
+            unused.spare_newly_used(connection)?;
+            let mut delete = connection.prepare_cached("DELETE FROM body WHERE id = ?").map_err(sqlite)?;
+            for id in some {
+                if let Some(bytes) = unused.bodies.remove(id) {
+                    delete.execute([id]).map_err(sqlite)?;
+                    told.bodies += 1;
+                    told.bytes += bytes;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(told)
+}
+
+/// What there is beside long texts.
+fn small(connection: &Connection) -> Result<Collected, StoreError> {
+    let mut told = Collected::default();
+    for (table, unseen, bytes) in WORK {
+        let sql = format!("SELECT count(*), coalesce(sum({bytes}), 0) FROM {table} AS w WHERE {unseen}");
+        let (rows, bytes) = counted(connection, &sql)?;
+        told.work += rows;
+        told.bytes += bytes;
+    }
+    let (places, _) = counted(connection, &format!("SELECT count(*), 0 FROM checkpoint WHERE {PLACES}"))?;
+    // An entry that leads to a place leads to nothing once that is gone.
+    let stray = format!(
+        "SELECT count(*), 0 FROM locator WHERE {STRAY} OR locator.seq IN (SELECT seq FROM checkpoint WHERE {PLACES})"
+    );
+    let (stray, _) = counted(connection, &stray)?;
+    told.remains = places + stray;
+    Ok(told)
+}
+
+fn counted(connection: &Connection, sql: &str) -> Result<(u64, u64), StoreError> {
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+    let (rows, bytes) = connection.query_row(sql, [], read).map_err(sqlite)?;
+    Ok((rows.unsigned_abs(), bytes.unsigned_abs()))
+}
+
+fn execute(connection: &Connection, sql: &str) -> Result<(), StoreError> {
+    connection.execute(sql, []).map(drop).map_err(sqlite)
+}
+
+/// Long texts that nothing refers to, with their bytes, as of a place in the store's order.
+struct Bodies {
+    bodies: BTreeMap<i64, u64>,
+    seen: i64,
+}
+
+fn unused(connection: &Connection) -> Result<Bodies, StoreError> {
+    let mut all = connection.prepare("SELECT id, octet_length(text) FROM body").map_err(sqlite)?;
+    let rows = all.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())));
+    let bodies: Result<BTreeMap<i64, u64>, _> = rows.map_err(sqlite)?.collect();
+    let mut unused = Bodies { bodies: bodies.map_err(sqlite)?, seen: -1 };
+    unused.spare_newly_used(connection)?;
+    Ok(unused)
+}
+
+impl Bodies {
+    /// Takes out those that checkpoints refer to which were written since. A checkpoint that was there is never changed.
+    fn spare_newly_used(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        let sql = "SELECT seq, changes, manifest FROM checkpoint WHERE seq > ? ORDER BY seq";
+        let mut newer = connection.prepare_cached(sql).map_err(sqlite)?;
+        let mut rows = newer.query([self.seen]).map_err(sqlite)?;
+        let mut used = HashSet::new();
+        let mut seen = self.seen;
+        while let Some(row) = rows.next().map_err(sqlite)? {
+            seen = row.get(0).map_err(sqlite)?;
+            used.extend(references(text(row, 1)?).chain(references(text(row, 2)?)));
+        }
+        self.seen = seen;
+        self.bodies.retain(|id, _| !used.contains(id));
+        Ok(())
+    }
+}

@@ -1,0 +1,48 @@
+//! Pages that are free go back to the file system.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use serde::Serialize;
+use superstep_core::checkpoint::StoreError;
+
+use super::error::CareError;
+use super::writing::{failed, open};
+use crate::fault::sqlite;
+
+/// What a vacuum has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Vacuumed {
+    /// The size of the file before, in bytes.
+    pub before: u64,
+    /// Its size after.
+    pub after: u64,
+    /// Whether the file has that size already. While somebody reads an older state of it, it does not; the next program
+    /// that moves the log into the file shortens it.
+    pub shortened: bool,
+}
+
+/// Writes the file at `path` anew without its free pages. It needs as much space again while it does so, in the log
+/// beside the file.
+///
+/// Programs may have the file open: those that read go on reading, those that write wait. It waits itself for at most
+/// `patience` for somebody who is writing.
+///
+/// # Errors
+/// [`CareError::Busy`] when somebody wrote for all that time, [`CareError::OlderFormat`], and [`CareError::Store`].
+pub fn vacuum(path: impl AsRef<Path>, patience: Duration) -> Result<Vacuumed, CareError> {
+    let connection = open(path.as_ref(), patience)?;
+    let before = size(&connection)?;
+    connection.execute_batch("VACUUM").map_err(|error| failed(error, patience))?;
+    let after = size(&connection)?;
+    let moved = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+    let shortened = moved.map_err(sqlite)? == 0;
+    Ok(Vacuumed { before, after, shortened })
+}
+
+fn size(connection: &Connection) -> Result<u64, StoreError> {
+    let read =
+        |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(sqlite);
+    Ok((read("page_count")? * read("page_size")?).unsigned_abs())
+}

@@ -1,0 +1,48 @@
+//! Writing to a file that programs use at the same time.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, TransactionBehavior};
+use superstep_core::checkpoint::StoreError;
+
+use super::error::CareError;
+use crate::fault::{Trouble, is_busy, sqlite};
+use crate::file::File;
+use crate::options::SqliteOptions;
+use crate::sqlite_reader::SqliteReader;
+
+/// Opens a file of today's format, which is there. It waits for other writers for as long as `patience` says.
+pub(super) fn open(path: &Path, patience: Duration) -> Result<Connection, CareError> {
+    let (found, current) = (SqliteReader::open(path)?.format(), SqliteReader::FORMAT);
+    if found != current {
+        return Err(CareError::OlderFormat { path: path.to_owned(), found, current });
+    }
+    let options = SqliteOptions::new().busy_limit(patience);
+    let file = File { path: Some(path.to_owned()), options };
+    let connection = file.open_writer().map_err(|error| waited(error, patience))?;
+    connection.busy_timeout(patience).map_err(sqlite)?;
+    Ok(connection)
+}
+
+/// Does `work` in one transaction, which it keeps short.
+pub(super) fn write<T>(
+    connection: &mut Connection,
+    patience: Duration,
+    work: impl FnOnce(&Connection) -> Result<T, StoreError>,
+) -> Result<T, CareError> {
+    let failed = |error| failed(error, patience);
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let done = work(&transaction)?;
+    transaction.commit().map_err(failed)?;
+    Ok(done)
+}
+
+/// SQLite's error, in which others that write or read are told from what is wrong.
+pub(super) fn failed(error: rusqlite::Error, patience: Duration) -> CareError {
+    if is_busy(&error) { CareError::Busy(patience) } else { sqlite(error).into() }
+}
+
+fn waited(error: StoreError, patience: Duration) -> CareError {
+    if Trouble::is_busy(&error) { CareError::Busy(patience) } else { error.into() }
+}
