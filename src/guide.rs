@@ -8,9 +8,11 @@ macro_rules! page {
         concat!(
             "[../README.md#examples]: https://github.com/superstep-rs/superstep#examples\n",
             "[../benches/README.md]: https://github.com/superstep-rs/superstep/blob/main/benches/README.md\n",
+            "[../examples/opening_hours/graph.rs]: https://github.com/superstep-rs/superstep/blob/main/examples/opening_hours/graph.rs\n",
             "[checkpoints.md]: crate::guide::checkpoints\n",
             "[checkpoints.md#durability-levels]: crate::guide::checkpoints#durability-levels\n",
             "[cli.md]: crate::guide::cli\n",
+            "[debugging.md]: crate::guide::debugging\n",
             "[dynamic-graphs.md]: crate::guide::dynamic_graphs\n",
             "[effects-and-resume.md]: crate::guide::effects_and_resume\n",
             "[errors-and-retries.md]: crate::guide::errors_and_retries\n",
@@ -55,6 +57,7 @@ pages! {
     execution "execution.md"
     checkpoints "checkpoints.md"
     time_travel "time-travel.md"
+    debugging "debugging.md"
     cli "cli.md"
     interrupts "interrupts.md"
     effects_and_resume "effects-and-resume.md"

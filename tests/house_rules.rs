@@ -277,16 +277,18 @@ fn anchors(text: &str) -> BTreeSet<String> {
     headings.map(anchor).collect()
 }
 
-/// Every Rust block of the README and of `docs/` is a piece of a file in `tests/guide`, which is compiled and run.
+/// Every Rust block of the README and of `docs/` is a piece of a program in `tests/guide` or of an example, which are
+/// compiled and run.
 #[test]
 fn snippets_are_pieces_of_programs_that_run() {
-    let guide: Vec<String> = files("tests/guide", ".rs").iter().map(|path| pure(&read(path))).collect();
+    let programs = files("tests/guide", ".rs").into_iter().chain(files("examples", ".rs"));
+    let programs: Vec<String> = programs.map(|path| pure(&read(path))).collect();
     let mut broken = Vec::new();
     for page in documents().iter().filter(|page| *page == "README.md" || page.starts_with("docs/")) {
         for block in read(page).split("```rust\n").skip(1) {
             let snippet = block.split("```").next().unwrap_or_default();
-            if !guide.iter().any(|program| program.contains(&pure(snippet))) {
-                broken.push(format!("{page}: no program of tests/guide has this:\n{snippet}"));
+            if !programs.iter().any(|program| program.contains(&pure(snippet))) {
+                broken.push(format!("{page}: no program of tests/guide and examples has this:\n{snippet}"));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use regex::Regex;
 use serde_json::Value;
 
-/// `exists`, `missing`, `= JSON`, `!= JSON`, `< N`, `<= N`, `> N`, `>= N`, `~ REGEX`.
+/// `exists`, `missing`, `= JSON`, `!= JSON`, `< N`, `<= N`, `> N`, `>= N`, `~ REGEX`, `!~ REGEX`.
 #[derive(Clone, Debug)]
 pub(super) enum Predicate {
     Exists,
@@ -14,6 +14,7 @@ pub(super) enum Predicate {
     Differs(Value),
     Compares(Comparison, f64),
     Matches(Regex),
+    Lacks(Regex),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +45,16 @@ impl Predicate {
                     Comparison::AtLeast => held >= *limit,
                 })
             }
-            Self::Matches(pattern) => value.is_some_and(|value| match value {
-                Value::String(text) => pattern.is_match(text),
-                other => pattern.is_match(&other.to_string()),
-            }),
+            Self::Matches(pattern) => value.is_some_and(|value| matches(pattern, value)),
+            Self::Lacks(pattern) => value.is_some_and(|value| !matches(pattern, value)),
         }
+    }
+}
+
+fn matches(pattern: &Regex, value: &Value) -> bool {
+    match value {
+        Value::String(text) => pattern.is_match(text),
+        other => pattern.is_match(&other.to_string()),
     }
 }
 
@@ -57,13 +63,13 @@ impl FromStr for Predicate {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let operators = ["!=", "<=", ">=", "=", "<", ">", "~"];
+        let operators = ["!=", "!~", "<=", ">=", "=", "<", ">", "~"];
         let Some(operator) = operators.into_iter().find(|operator| text.starts_with(operator)) else {
             return match text {
                 "exists" => Ok(Self::Exists),
                 "missing" => Ok(Self::Missing),
                 _ => Err(format!(
-                    "{text:?} is none of: exists, missing, = JSON, != JSON, < N, <= N, > N, >= N, ~ REGEX"
+                    "{text:?} is none of: exists, missing, = JSON, != JSON, < N, <= N, > N, >= N, ~ REGEX, !~ REGEX"
                 )),
             };
         };
@@ -81,7 +87,10 @@ impl FromStr for Predicate {
             "<=" => compares(Comparison::AtMost),
             ">" => compares(Comparison::More),
             ">=" => compares(Comparison::AtLeast),
-            _ => Regex::new(operand).map(Self::Matches).map_err(|error| error.to_string()),
+            pattern => {
+                let regex = Regex::new(operand).map_err(|error| error.to_string())?;
+                Ok(if pattern == "~" { Self::Matches(regex) } else { Self::Lacks(regex) })
+            }
         }
     }
 }
@@ -106,7 +115,8 @@ mod tests {
         );
         assert!(holds("< 3", Some(json!([1, 2]))) && !holds("<= 3", Some(json!("2"))));
         assert!(holds("~ ^par.s$", Some(json!("paris"))) && holds("~ 2,3", Some(json!([1, 2, 3]))));
-        assert!(!holds("~ .", None));
+        assert!(!holds("~ .", None) && !holds("!~ .", None));
+        assert!(holds("!~ ^par.s$", Some(json!("porto"))) && !holds("!~ 2,3", Some(json!([1, 2, 3]))));
     }
 
     #[test]

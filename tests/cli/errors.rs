@@ -104,7 +104,7 @@ async fn wrong_usage_is_explained() {
     is(
         &error(&path, "bisect FILE rust --path rounds --is 'is 3'"),
         2,
-        "error: \"is 3\" is none of: exists, missing, = JSON, != JSON, < N, <= N, > N, >= N, ~ REGEX",
+        "error: \"is 3\" is none of: exists, missing, = JSON, != JSON, < N, <= N, > N, >= N, ~ REGEX, !~ REGEX",
     );
     for line in ["--help", "log --help", "--version"] {
         let told = said(&path, Look::PIPED, line);

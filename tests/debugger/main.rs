@@ -5,6 +5,7 @@ mod changed;
 #[cfg(unix)]
 mod ctrl_c;
 mod forbidden;
+mod guide;
 #[path = "../programs/mod.rs"]
 mod programs;
 mod verbs;
@@ -57,6 +58,7 @@ impl Recorded {
             Self::agent_loop(),
             Self::dynamic(),
             Self::flow(),
+            Self::opening_hours(),
             Self::reducers(),
             Self::review(),
             Self::time_travel(),
@@ -92,6 +94,10 @@ impl Recorded {
 
     fn flow() -> Self {
         Self::new("flow", "superstep-flow.db", "2", "saved").after(&[&[], &["1"], &["2"], &["3"]])
+    }
+
+    fn opening_hours() -> Self {
+        Self::new("opening_hours", "museum.db", r#"{"question": "And on holidays?"}"#, "answer").after(&[&[]])
     }
 
     fn reducers() -> Self {

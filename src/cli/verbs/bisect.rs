@@ -24,7 +24,7 @@ use crate::cli::source::{Place, Source};
 
 /// Find the first checkpoint of a branch where something holds
 ///
-/// PRED is one of: exists, missing, = JSON, != JSON, < N, <= N, > N, >= N, ~ REGEX. A list is compared with a number by
+/// PRED is one of: exists, missing, = JSON, != JSON, < N, <= N, > N, >= N, ~ REGEX, !~ REGEX. A list is compared with a number by
 /// its length. CMD is run by the shell and gets the state as JSON on its standard input; it holds if CMD ends with 0.
 /// Exits with 1 if it holds nowhere.
 #[derive(Debug, clap::Args)]

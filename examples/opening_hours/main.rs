@@ -1,0 +1,41 @@
+//! Answers when a museum can be visited, and is wrong: `docs/debugging.md` finds out why, and mends it.
+//!
+//! ```text
+//! cargo run --example opening_hours                     # asks, and keeps the run in museum.db
+//! cargo run --example opening_hours -- debug log visit  # or another verb of the debugger: debug --help
+//! cargo run --example opening_hours -- --mended         # with the evaluator that has the bug no more
+//! ```
+
+#[path = "../terminal/mod.rs"]
+mod terminal;
+
+mod graph;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use superstep::prelude::*;
+
+use crate::graph::{Reply, replies};
+use crate::terminal::print;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    terminal::ended(run().await)
+}
+
+async fn run() -> Result<ExitCode, Box<dyn Error>> {
+    let mut arguments: Vec<String> = std::env::args().collect();
+    let mended = arguments.get(1).is_some_and(|argument| argument == "--mended");
+    if mended {
+        arguments.remove(1);
+    }
+    let graph = replies(mended).compile()?.checkpointer(SqliteSaver::open("museum.db").await?);
+    if arguments.get(1).is_some_and(|argument| argument == "debug") {
+        return Ok(superstep::debugger(&[&graph]).run(&arguments[2..]).await);
+    }
+    let asked = Reply::update().question("When can I visit the museum?");
+    let reply = graph.thread("visit").run(asked).await?.finished()?;
+    print(reply.answer)?;
+    Ok(ExitCode::SUCCESS)
+}

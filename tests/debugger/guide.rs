@@ -1,0 +1,106 @@
+//! The page `docs/debugging.md`: every command of it runs, in order and in one folder, and says what the page says.
+//! `UPDATE_GOLDEN=1` writes what the commands say into the page.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use regex::Regex;
+
+use crate::programs::example;
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/debugging.md");
+
+/// Runs a command of the page and returns what it prints, errors last, and its exit code where that is not 0.
+fn printed(folder: &Path, line: &str) -> String {
+    let (program, rest) = match line.strip_prefix("cargo run --example opening_hours") {
+        Some(rest) => (example("opening_hours"), rest.strip_prefix(" -- ").unwrap_or(rest)),
+        None => {
+            let rest =
+                line.strip_prefix("superstep ").unwrap_or_else(|| panic!("no program of ours: {line}"));
+            (env!("CARGO_BIN_EXE_superstep").into(), rest)
+        }
+    };
+    let (arguments, into) = match rest.split_once(" > ") {
+        Some((arguments, file)) => (arguments, Some(file)),
+        None => (rest, None),
+    };
+    let run = Command::new(program).current_dir(folder).args(words(arguments)).output().expect("it runs");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    let (mut out, err) = (text(run.stdout), text(run.stderr));
+    if let Some(file) = into {
+        fs::write(folder.join(file), &out).expect("a new file");
+        out.clear();
+    }
+    let code = run.status.code().expect("nobody kills it");
+    let exit = if code == 0 { String::new() } else { format!("[exit {code}]\n") };
+    out + &err + &exit
+}
+
+/// The words of a command line; those in single quotes may have blanks.
+fn words(line: &str) -> Vec<String> {
+    let parts = line.split('\'').enumerate();
+    let words = parts.flat_map(|(at, part)| match at % 2 {
+        0 => part.split_whitespace().map(str::to_owned).collect::<Vec<_>>(),
+        _ => vec![part.to_owned()],
+    });
+    words.collect()
+}
+
+/// The page with what the commands say now.
+fn told_anew(page: &str, folder: &Path) -> String {
+    let mut told = String::new();
+    let mut in_block = false;
+    for line in page.lines() {
+        match (in_block, line.strip_prefix("$ ")) {
+            (true, Some(command)) => told += &format!("{line}\n{}", printed(folder, command)),
+            (true, None) if line != "```" => {}
+            _ => told += &format!("{line}\n"),
+        }
+        in_block = if line.starts_with("```") { line == "```console" } else { in_block };
+    }
+    told
+}
+
+/// The text with ids and times in the order in which they first come, whatever they are.
+fn numbered(text: &str) -> String {
+    let changing = Regex::new(
+        r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{8}\b|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+Z)?",
+    );
+    let mut known: HashMap<String, usize> = HashMap::new();
+    let numbered = changing.expect("a pattern").replace_all(text, |found: &regex::Captures<'_>| {
+        if found[0].contains(':') {
+            return "TIME".to_owned();
+        }
+        // Tables show the end of an id.
+        let end = found[0][found[0].len() - 8..].to_owned();
+        let next = known.len();
+        format!("ID{}", known.entry(end).or_insert(next))
+    });
+    numbered.into_owned()
+}
+
+#[test]
+fn every_command_of_the_page_says_what_the_page_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = fs::read_to_string(PAGE).expect("the page");
+    let now = told_anew(&page, folder.path());
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        return fs::write(PAGE, &now).expect("the page is ours");
+    }
+    let (page, now) = (numbered(&page), numbered(&now));
+    for (line, (told, is)) in page.lines().zip(now.lines()).enumerate() {
+        assert_eq!(told, is, "line {} of the page", line + 1);
+    }
+    assert_eq!(page.lines().count(), now.lines().count());
+}
+
+/// The page promises it: nobody needs more to find the step.
+#[test]
+fn the_step_is_found_within_ten_commands() {
+    let page = fs::read_to_string(PAGE).expect("the page");
+    let found = page.split("step 8").next().unwrap_or_default();
+    let commands = found.lines().filter(|line| line.starts_with("$ superstep ")).count();
+    assert!((3..=10).contains(&commands), "{commands}");
+}
