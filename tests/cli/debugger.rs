@@ -111,8 +111,8 @@ async fn a_rerun_is_a_branch_and_a_replay_verifies_it() {
             "replay rust@3 --json",
             "log rust --graph",
             "replay trouble",
-            "check",
-            "check --json",
+            "migrate --check",
+            "migrate --check --json",
         ],
     )
     .await;
@@ -208,7 +208,11 @@ struct Mail {
 }
 
 fn mails() -> Graph<Mail> {
-    let mut g = StateGraph::<Mail>::new("mail");
+    mails_called("mail")
+}
+
+fn mails_called(name: &str) -> Graph<Mail> {
+    let mut g = StateGraph::<Mail>::new(name);
     let send = g.node("send", async || Mail::update().text("sent"));
     g.edge(START, send);
     g.edge(send, END);
@@ -243,8 +247,26 @@ async fn the_graph_of_a_thread_is_found_by_its_name() {
         )
     );
     assert!(
-        only("check").await.out.ends_with("not looked at: threads of essay, which this program has not\n")
+        only("migrate --check")
+            .await
+            .out
+            .ends_with("not looked at: threads of essay, which this program has not\n")
     );
+}
+
+#[tokio::test]
+async fn threads_that_would_not_go_on_are_named() {
+    let program = Program::new().await;
+    let folder = program.file.folder.path().to_owned();
+    // Another program, whose graph is called the same.
+    let saver = SqliteSaver::open(&program.file.path).await.unwrap();
+    let other = mails_called("essay").checkpointer(saver);
+    let said = debug(superstep::debugger(&[&other]), &folder, Look::PIPED, "migrate --check").await;
+    assert_eq!((said.exit, &*said.err), (Exit::No, ""), "{}", said.out);
+    assert!(said.out.contains("\nnot fine: 2 of 3 threads would not go on\n"), "{}", said.out);
+    assert!(said.out.contains("\ntrouble: ") && said.out.contains("\nzig: "), "{}", said.out);
+    let said = debug(superstep::debugger(&[&other]), &folder, Look::PIPED, "replay rust").await;
+    assert_eq!(said.exit, Exit::No, "{}{}", said.out, said.err);
 }
 
 #[tokio::test]

@@ -88,7 +88,7 @@ fn what_writes_leaves_threads_that_go_on() {
         // A text that every field takes that may be one.
         let set = format!("{}=\"tired\"", recorded.field);
         debug(&["edit", "forked", "--set", &set, "--force"]);
-        assert!(debug(&["check"]).out.starts_with("fine: "), "{}", recorded.name);
+        assert!(debug(&["migrate", "--check"]).out.contains("\nfine: "), "{}", recorded.name);
         debug(&["delete", "forked"]);
         assert_eq!(debug(&["show", thread, "--json"]).out, before, "{}", recorded.name);
         assert!(!recorded.threads().contains(&"forked".to_owned()));
@@ -123,8 +123,8 @@ fn a_thread_runs_from_its_input_to_its_end() {
         assert_eq!(recorded.debug(&["resume", "new"]).code, 0, "{name}: there is nothing left");
         let again = recorded.debug(&["rerun", "new@0"]);
         assert!(matches!(again.code, 0 | 3), "{name}: {}{}", again.out, again.err);
-        let check = recorded.debug(&["check"]);
-        assert!(check.out.starts_with("fine: "), "{name}: {}", check.out);
+        let check = recorded.debug(&["migrate", "--check"]);
+        assert!(check.out.contains("\nfine: "), "{name}: {}", check.out);
     }
 }
 
@@ -175,7 +175,8 @@ fn help_names_the_verbs_and_how_it_was_called() {
             .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
             .filter(|verb| !verb.is_empty() && *verb != "help")
             .collect();
-        for verb in ["run", "resume", "answer", "rerun", "tail", "replay", "check", "log", "export", "import"]
+        for verb in
+            ["run", "resume", "answer", "rerun", "tail", "replay", "migrate", "log", "export", "import"]
         {
             assert!(verbs.contains(&verb), "{verb}");
         }

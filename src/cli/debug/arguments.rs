@@ -14,7 +14,7 @@ use crate::cli::program::Unanswered;
 
 use super::progress::Progress;
 use super::session::Session;
-use super::verbs::{Answer, Check, Replay, Rerun, Resume, Run, Tail};
+use super::verbs::{Answer, Replay, Rerun, Resume, Run, Tail, check};
 
 /// Look into the threads of this program, and run, answer, replay and rerun them with its code.
 #[derive(Debug, Parser)]
@@ -40,7 +40,6 @@ enum Verb {
     Rerun(Rerun),
     Tail(Tail),
     Replay(Replay),
-    Check(Check),
     #[command(flatten)]
     Reading(reading::Verb),
 }
@@ -74,7 +73,9 @@ async fn carry_out_verb(verb: &Verb, session: &Session, screen: &mut Progress<'_
         Verb::Rerun(verb) => verb.carry_out(session, screen).await,
         Verb::Tail(verb) => verb.carry_out(session, screen).await,
         Verb::Replay(verb) => told(&verb.answer(session).await?, screen.json, screen.look),
-        Verb::Check(verb) => told(&verb.answer(session).await?, screen.json, screen.look),
+        Verb::Reading(reading::Verb::Migrate(verb)) if verb.only_checks() => {
+            told(&check(session, verb).await?, screen.json, screen.look)
+        }
         Verb::Reading(verb) => verb.tell(screen.json, screen.look),
     }
 }

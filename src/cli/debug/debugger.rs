@@ -14,7 +14,7 @@ use super::session::{Session, quoted};
 use super::subject::{Debuggable, Erased};
 
 /// A debugger for these graphs and flows: every verb of the program `superstep`, and those that need the graphs' code:
-/// `run`, `resume`, `answer`, `replay`, `rerun`, `tail` and `check`.
+/// `run`, `resume`, `answer`, `replay`, `rerun` and `tail`. `migrate --check` loads all threads with the graphs' types.
 ///
 /// The verbs look into the file of the graphs' own saver; `--file` names another one. The graph of a thread is found by
 /// the name that is stored with it.

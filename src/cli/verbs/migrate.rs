@@ -1,6 +1,6 @@
 //! `migrate`: an older format becomes today's.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -34,7 +34,21 @@ pub(crate) struct Migrated {
     check: bool,
 }
 
+impl Migrated {
+    pub(crate) fn is_needed(&self) -> bool {
+        self.migration.is_needed()
+    }
+}
+
 impl Migrate {
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    pub(crate) fn only_checks(&self) -> bool {
+        self.check
+    }
+
     pub(crate) fn answer(&self) -> Result<Migrated, Failure> {
         let migration = match self.check {
             true => care::migration(&self.file)?,

@@ -1,8 +1,8 @@
 //! The verbs that need the code of a program.
 
 mod answer;
-mod check;
 mod ending;
+mod migrate;
 mod replay;
 mod rerun;
 mod resume;
@@ -10,7 +10,7 @@ mod run;
 mod tail;
 
 pub(super) use answer::Answer;
-pub(super) use check::Check;
+pub(super) use migrate::check;
 pub(super) use replay::Replay;
 pub(super) use rerun::Rerun;
 pub(super) use resume::Resume;

@@ -1,6 +1,6 @@
-//! `check`: whether the threads of a file would go on in this program.
+//! `migrate --check` with the program's types: whether the threads of a file would go on.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -9,21 +9,21 @@ use crate::cli::debug::session::Session;
 use crate::cli::failure::Failure;
 use crate::cli::page::{BAD, DIM, GOOD, NAME, NOTE, Page, plain, span};
 use crate::cli::screen::Exit;
+use crate::cli::source::Source;
+use crate::cli::verbs::Migrate;
 use crate::id::{CheckpointId, NodeName, ThreadId};
 
-/// Try whether the threads would go on with this program's code
-///
-/// Loads the latest checkpoint of each with its unfinished work, through the migrations of the state. Nothing runs, and
-/// nothing is written. Exits with 1 where a thread would not go on.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example: superstep check essays.db")]
-pub(crate) struct Check {
-    /// The checkpoint file
-    file: PathBuf,
+/// What would be done to the file, and whether its threads would go on. Of an older format only the first is known.
+#[derive(Debug, Serialize)]
+pub(crate) struct Checked<F> {
+    #[serde(flatten)]
+    format: F,
+    #[serde(flatten)]
+    states: Option<States>,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Checked {
+struct States {
     threads: Vec<CheckedThread>,
     /// The graphs that the debugger was not given, of which nothing can be said.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -50,10 +50,20 @@ struct CheckedThread {
     problem: Option<String>,
 }
 
-impl Check {
-    pub(crate) async fn answer(&self, session: &Session) -> Result<Checked, Failure> {
+/// What `migrate --check` says where the program's types are known.
+pub(crate) async fn check(session: &Session, verb: &Migrate) -> Result<impl Answer + use<>, Failure> {
+    let format = verb.answer()?;
+    let states = match format.is_needed() {
+        true => None,
+        false => Some(States::of(session, verb.file()).await?),
+    };
+    Ok(Checked { format, states })
+}
+
+impl States {
+    async fn of(session: &Session, file: &Path) -> Result<Self, Failure> {
         let known: Vec<&str> = session.graphs.iter().map(|graph| graph.graph.name().as_str()).collect();
-        let mut unknown_graphs: Vec<String> = crate::cli::source::Source::open(&self.file)?
+        let mut unknown_graphs: Vec<String> = Source::open(file)?
             .reader
             .threads()?
             .into_iter()
@@ -63,7 +73,7 @@ impl Check {
         unknown_graphs.sort_unstable();
         unknown_graphs.dedup();
         let mut threads = Vec::new();
-        for chosen in session.all(&self.file).await? {
+        for chosen in session.all(file).await? {
             let graph = chosen.subject().name().clone();
             let checked = chosen.subject().check_threads().await?.threads.into_iter();
             threads.extend(checked.map(|checked| CheckedThread {
@@ -76,11 +86,11 @@ impl Check {
                 problem: checked.problem.map(|problem| problem.to_string()),
             }));
         }
-        Ok(Checked { threads, unknown_graphs })
+        Ok(Self { threads, unknown_graphs })
     }
 
-    fn failures(threads: &[CheckedThread]) -> usize {
-        threads.iter().filter(|thread| thread.problem.is_some()).count()
+    fn failures(&self) -> usize {
+        self.threads.iter().filter(|thread| thread.problem.is_some()).count()
     }
 }
 
@@ -88,9 +98,25 @@ fn threads(count: usize) -> String {
     if count == 1 { "1 thread".to_owned() } else { format!("{count} threads") }
 }
 
-impl Answer for Checked {
+impl<F: Answer> Answer for Checked<F> {
     fn show(&self, page: &mut Page) {
-        let (count, failures) = (self.threads.len(), Check::failures(&self.threads));
+        self.format.show(page);
+        if let Some(states) = &self.states {
+            states.show(page);
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        match &self.states {
+            Some(states) if states.failures() > 0 => Exit::No,
+            _ => self.format.exit(),
+        }
+    }
+}
+
+impl States {
+    fn show(&self, page: &mut Page) {
+        let (count, failures) = (self.threads.len(), self.failures());
         page.line(match failures {
             0 => [span(GOOD, "fine"), plain(format!(": {} would go on", threads(count)))],
             failures => {
@@ -114,9 +140,5 @@ impl Answer for Checked {
             let names = self.unknown_graphs.join(", ");
             page.line([span(DIM, format!("not looked at: threads of {names}, which this program has not"))]);
         }
-    }
-
-    fn exit(&self) -> Exit {
-        if Check::failures(&self.threads) == 0 { Exit::Fine } else { Exit::No }
     }
 }
