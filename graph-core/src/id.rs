@@ -152,6 +152,12 @@ impl NodeName {
     pub fn is_end(&self) -> bool {
         self.as_str() == END_NAME
     }
+
+    /// Whether it stands for an edit in the place of a node that ran.
+    #[must_use]
+    pub fn is_edit(&self) -> bool {
+        self.as_str() == EDIT_NAME
+    }
 }
 
 macro_rules! uuid_id {

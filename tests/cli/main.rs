@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
 mod amend;
+mod as_node;
 mod care;
 mod debugger;
 mod errors;

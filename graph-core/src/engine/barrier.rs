@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::state::{
-    Change, CodecError, ErasedState, ErasedUpdate, FieldId, Lifetime, Logged, LoggedWrite, Op, Schema,
+    Change, CodecError, ErasedState, ErasedUpdate, FieldId, Json, Lifetime, Logged, LoggedWrite, Op, Schema,
     WriteKind, Writers,
 };
 
@@ -37,26 +37,40 @@ impl Overwrites {
         updates: impl Iterator<Item = (u32, &'u dyn ErasedUpdate)>,
         schema: &Schema,
     ) -> Result<Self, Conflict> {
+        let writes = updates.flat_map(|(task, update)| {
+            (0..update.len()).map(move |index| {
+                let (field, kind) = update.shape(index);
+                (task, field, kind)
+            })
+        });
+        Self::among(writes, schema)
+    }
+
+    /// Finds the overwrites among the writes of several tasks.
+    ///
+    /// # Errors
+    /// The first conflict, in task order.
+    pub fn among(
+        writes: impl Iterator<Item = (u32, FieldId, WriteKind)>,
+        schema: &Schema,
+    ) -> Result<Self, Conflict> {
         let mut overwrites = Vec::new();
         let mut writers: Vec<Option<u32>> = alloc::vec![None; schema.fields.len()];
-        for (task, update) in updates {
-            for index in 0..update.len() {
-                let (field, kind) = update.shape(index);
-                let one_writer = schema.field(field).writers == Writers::One;
-                match writers[field.index()] {
-                    Some(first) if first != task && one_writer => {
-                        return Err(Conflict { field, first, second: task, overwrites: false });
-                    }
-                    _ => writers[field.index()] = Some(task),
+        for (task, field, kind) in writes {
+            let one_writer = schema.field(field).writers == Writers::One;
+            match writers[field.index()] {
+                Some(first) if first != task && one_writer => {
+                    return Err(Conflict { field, first, second: task, overwrites: false });
                 }
-                if kind == WriteKind::Overwrite {
-                    match overwrites.iter().find(|(overwritten, _)| *overwritten == field) {
-                        Some(&(_, first)) if first != task => {
-                            return Err(Conflict { field, first, second: task, overwrites: true });
-                        }
-                        Some(_) => {}
-                        None => overwrites.push((field, task)),
+                _ => writers[field.index()] = Some(task),
+            }
+            if kind == WriteKind::Overwrite {
+                match overwrites.iter().find(|(overwritten, _)| *overwritten == field) {
+                    Some(&(_, first)) if first != task => {
+                        return Err(Conflict { field, first, second: task, overwrites: true });
                     }
+                    Some(_) => {}
+                    None => overwrites.push((field, task)),
                 }
             }
         }
@@ -96,6 +110,18 @@ pub fn changes<'w>(
     writes: impl Iterator<Item = (u32, &'w [LoggedWrite])>,
     overwrites: &Overwrites,
 ) -> Result<Vec<Change>, CodecError> {
+    logged(|field| state.encode_field(field), writes, overwrites)
+}
+
+/// The logged changes of a superstep, whose new values `value` knows: it is asked for those that no operation says.
+///
+/// # Errors
+/// Those of `value`.
+pub fn logged<'w, E>(
+    value: impl Fn(FieldId) -> Result<Json, E>,
+    writes: impl Iterator<Item = (u32, &'w [LoggedWrite])>,
+    overwrites: &Overwrites,
+) -> Result<Vec<Change>, E> {
     // Most supersteps change one field; what is stored should not hold room for more.
     let mut changes: Vec<Change> = Vec::with_capacity(1);
     // Fields whose reducer logs no operations: their new value is logged whole.
@@ -122,7 +148,7 @@ pub fn changes<'w>(
         }
     }
     for change in changes.iter_mut().filter(|change| whole.contains(&change.field)) {
-        change.ops = alloc::vec![Op::Set(state.encode_field(change.field)?)];
+        change.ops = alloc::vec![Op::Set(value(change.field)?)];
     }
     changes.sort_unstable_by_key(|change| change.field);
     Ok(changes)

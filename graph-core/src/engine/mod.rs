@@ -13,6 +13,7 @@
 
 pub mod barrier;
 mod breakpoint;
+mod by_hand;
 mod command;
 mod defer;
 mod event;
@@ -24,6 +25,7 @@ mod task;
 mod wires;
 
 pub use breakpoint::{Break, Breakpoints, NodeSet};
+pub use by_hand::{CannotPlay, Play, Played, play};
 pub use command::{Command, Ending};
 pub use event::{Begin, Event, Restored};
 pub use machine::{Barrier, Limits, Machine};

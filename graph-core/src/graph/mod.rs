@@ -18,6 +18,7 @@ mod on_error;
 mod policy;
 mod program;
 mod select;
+mod stored;
 mod topology;
 
 pub use builder::{StateGraph, Wiring};

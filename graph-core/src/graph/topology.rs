@@ -7,7 +7,7 @@ use core::fmt;
 
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::Dfs;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::handle::{END_INDEX, START_INDEX};
 use crate::id::{Fingerprint, NodeName};
@@ -291,37 +291,37 @@ pub(crate) enum Wire {
     Join(usize),
 }
 
-#[derive(Serialize)]
-struct TopologyText {
-    name: String,
-    nodes: Vec<NodeText>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    joins: Vec<JoinText>,
+#[derive(Serialize, Deserialize)]
+pub(super) struct TopologyText {
+    pub(super) name: String,
+    pub(super) nodes: Vec<NodeText>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) joins: Vec<JoinText>,
 }
 
-#[derive(Serialize)]
-struct NodeText {
-    name: NodeName,
-    #[serde(skip_serializing_if = "core::ops::Not::not")]
-    defer: bool,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    edges: Vec<NodeName>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    decisions: Vec<DecisionText>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    takes: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    asks: Vec<AskText>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    handler_asks: Vec<AskText>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    subgraph: Option<TopologyText>,
+#[derive(Serialize, Deserialize)]
+pub(super) struct NodeText {
+    pub(super) name: NodeName,
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub(super) defer: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) edges: Vec<NodeName>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) decisions: Vec<DecisionText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) takes: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) asks: Vec<AskText>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) handler_asks: Vec<AskText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) subgraph: Option<TopologyText>,
 }
 
-#[derive(Serialize)]
-struct AskText {
-    question: Json,
-    answer: Json,
+#[derive(Serialize, Deserialize)]
+pub(super) struct AskText {
+    pub(super) question: Json,
+    pub(super) answer: Json,
 }
 
 impl AskText {
@@ -330,28 +330,28 @@ impl AskText {
     }
 }
 
-#[derive(Serialize)]
-struct DecisionText {
-    cases: Vec<CaseText>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    may_reach: Vec<NodeName>,
-    #[serde(skip_serializing_if = "core::ops::Not::not")]
-    on_error: bool,
+#[derive(Serialize, Deserialize)]
+pub(super) struct DecisionText {
+    pub(super) cases: Vec<CaseText>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) may_reach: Vec<NodeName>,
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub(super) on_error: bool,
 }
 
-#[derive(Serialize)]
-struct CaseText {
-    case: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    to: Vec<NodeName>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    each: Vec<NodeName>,
+#[derive(Serialize, Deserialize)]
+pub(super) struct CaseText {
+    pub(super) case: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) to: Vec<NodeName>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) each: Vec<NodeName>,
 }
 
-#[derive(Serialize)]
-struct JoinText {
-    sources: Vec<NodeName>,
-    target: NodeName,
+#[derive(Serialize, Deserialize)]
+pub(super) struct JoinText {
+    pub(super) sources: Vec<NodeName>,
+    pub(super) target: NodeName,
 }
 
 #[cfg(test)]

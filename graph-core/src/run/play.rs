@@ -22,7 +22,7 @@ use crate::checkpoint::{At, Carried, Carrier, Cause, Checkpoint, Loaded, NextTas
 use crate::engine::{Arrivals, Begin, Command, Ending, Event, PlannedTask, Restored};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, NodeProgram, NodeRef, Program, SelectNodes, Selected, Targets};
-use crate::id::{CheckpointId, EDIT_NAME, NodeName, RunId, ThreadId};
+use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
 use crate::node::{Done, IntoOutcome, done};
 use crate::state::{ErasedUpdate, State};
 
@@ -406,7 +406,7 @@ async fn last_ran(
     thread: &ThreadId,
     loaded: &Loaded,
 ) -> Result<Vec<TaskRecord>, ThreadError> {
-    let is_edit = |node: &NodeName| node.as_str() == EDIT_NAME;
+    let is_edit = |node: &NodeName| node.is_edit();
     if !loaded.checkpoint.tasks.iter().any(|task| is_edit(&task.node)) {
         return Ok(loaded.checkpoint.tasks.clone());
     }

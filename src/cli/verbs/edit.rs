@@ -1,5 +1,7 @@
 //! `edit`: an edited state as a new checkpoint.
 
+mod as_node;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -7,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::checkpoint::{Carried, Carrier, Loaded};
+use crate::engine::Play;
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
 use crate::inspect::{Difference, diff};
 use crate::state::{Change, FieldId, Json, Lifetime, Logged, LoggedWrite, Op};
@@ -22,6 +25,7 @@ use crate::cli::source::{Place, Source};
 use crate::cli::target::Target;
 use crate::cli::topology::StoredGraph;
 
+use self::as_node::AsNode;
 use super::diff::show as show_difference;
 use super::fork::show_next;
 
@@ -32,21 +36,31 @@ use super::fork::show_next;
 ///
 /// The values are not checked against the program's types: what does not decode fails when the program resumes. Only a
 /// field that would become another kind of JSON is refused.
+///
+/// With --as, an edit is what the node is said to have written: `superstep graph` shows the nodes and their cases. Where
+/// other tasks of the superstep are left, it waits for them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples: superstep edit essays.db rust@3 --set rounds=0 --set 'draft=\"by hand\"'
-          superstep edit essays.db rust --set 'facts[id=\"people\"].text=\"few\"' --name other")]
+          superstep edit essays.db rust --set 'facts[id=\"people\"].text=\"few\"' --name other
+          superstep edit essays.db zig --as review --case Accept")]
 pub(crate) struct Edit {
     /// The checkpoint file
     file: PathBuf,
     /// The checkpoint to edit; see `superstep --help`
     checkpoint: String,
     /// Put the JSON where the path leads; may be repeated, and applies in order
-    #[arg(long = "set", value_name = "PATH=JSON", required = true)]
+    #[arg(long = "set", value_name = "PATH=JSON", required_unless_present = "node")]
     sets: Vec<String>,
     /// Put the edit on a thread of this name, which begins at the checkpoint
     #[arg(long, value_name = "THREAD")]
     name: Option<String>,
+    /// Edit as if this node had run: what is set is what it wrote, and what follows from it is next
+    #[arg(long = "as", value_name = "NODE")]
+    node: Option<String>,
+    /// What the node decides, by the name of a case
+    #[arg(long, value_name = "NAME", requires = "node")]
+    case: Option<String>,
     /// Also where a field becomes another kind of JSON
     #[arg(long)]
     force: bool,
@@ -64,6 +78,8 @@ pub(crate) struct Edited {
     new_thread: bool,
     step: i64,
     state: Vec<Difference>,
+    /// Whether the state changes only when the other tasks of the superstep are done.
+    pending: bool,
     next: Vec<NodeName>,
 }
 
@@ -73,33 +89,63 @@ impl Edit {
             self.sets.iter().map(|set| Assignment::parse(set)).collect::<Result<_, _>>()?;
         let source = Source::open(&self.file)?;
         let place = source.place(&self.checkpoint)?;
-        let loaded = source.load(&place)?;
+        let mut loaded = source.load(&place)?;
+        if self.node.is_some() && place.thread.is_below() {
+            let text = "it is a checkpoint of a subgraph, whose nodes are run for the thread above: --as is not for those";
+            return Err(Failure::unusable(text));
+        }
         let to = Destination::of(&source, &place, self.name.as_deref())?;
-        let graph = graph_of(&source, &place)?;
+        let stored = stored_graph(&source, &place)?;
+        let graph: StoredGraph = stored.decode().map_err(Failure::damaged)?;
+        let ran = match self.node {
+            Some(_) => as_node::last_ran(&source, &place)?,
+            None => Vec::new(),
+        };
         drop(source);
 
-        let State { fields, whole } = self.edited(&loaded, &sets)?;
-        let writes = fields
-            .iter()
-            .map(|(field, value)| LoggedWrite { field: *field, write: Logged::Op(Op::Set(value.clone())) });
-        let writes = writes.collect();
-        let mut changes: Vec<Change> =
-            fields.into_iter().map(|(field, value)| Change { field, ops: vec![Op::Set(value)] }).collect();
-        changes.sort_unstable_by_key(|change| change.field);
-        let edited = loaded.checkpoint.edited(amend::id(), RunId(amend::id().0), writes, changes);
-        let (checkpoint, step) = (edited.id, edited.step);
         let on_head = to.head == Some(place.id);
-        let carried = match on_head {
-            true => Carrier::new(&place.thread, &loaded, &graph).all(checkpoint),
-            false => Carried::default(),
+        if !on_head {
+            // What was done on top of it is another branch's.
+            loaded.results.clear();
+            loaded.failures.clear();
+            loaded.asks.clear();
+            loaded.effects.clear();
+        }
+        let State { fields, whole } = self.edited(&loaded, &sets)?;
+        let set = |(field, value): &(FieldId, Json)| LoggedWrite {
+            field: *field,
+            write: Logged::Op(Op::Set(value.clone())),
         };
-        let next = edited.frontier.nodes().cloned().collect();
-        to.commit(&Target::open(&self.file)?, loaded.graph.clone(), edited, carried)?;
+        let writes = fields.iter().map(set).collect();
+        let (id, run) = (amend::id(), RunId(amend::id().0));
+        let AsNode { checkpoint, carried, pending } = match &self.node {
+            Some(node) => {
+                let play = Play { node: node.as_str().into(), case: self.case.clone(), writes };
+                let edited = loaded.checkpoint.edited(id, run, Vec::new(), Vec::new());
+                as_node::played(&place.thread, &loaded, &stored, &graph, &ran, edited, play)?
+            }
+            None => {
+                let changes =
+                    fields.into_iter().map(|(field, value)| Change { field, ops: vec![Op::Set(value)] });
+                let mut changes: Vec<Change> = changes.collect();
+                changes.sort_unstable_by_key(|change| change.field);
+                let checkpoint = loaded.checkpoint.edited(id, run, writes, changes);
+                let carried = match on_head {
+                    true => Carrier::new(&place.thread, &loaded, &graph).all(id),
+                    false => Carried::default(),
+                };
+                AsNode { checkpoint, carried, pending: false }
+            }
+        };
+        let step = checkpoint.step;
+        let next = checkpoint.frontier.nodes().cloned().collect();
+        to.commit(&Target::open(&self.file)?, loaded.graph.clone(), checkpoint, carried)?;
 
         let state = secrets::differences(diff(&secrets::whole_state(&loaded)?, &whole), &loaded.schema);
         let new_thread = to.head.is_none();
         let branch = !on_head && !new_thread;
-        Ok(Edited { thread: to.thread, checkpoint, from: place.id, branch, new_thread, step, state, next })
+        let thread = to.thread;
+        Ok(Edited { thread, checkpoint: id, from: place.id, branch, new_thread, step, state, pending, next })
     }
 
     /// The fields that the assignments change, and the whole state with them.
@@ -138,7 +184,7 @@ impl Edit {
                 _ => fields.push((field, value)),
             }
         }
-        if fields.is_empty() {
+        if fields.is_empty() && self.node.is_none() {
             return Err(Failure::nothing("nothing was written: the state has these values already"));
         }
         let whole = state.decode().map_err(|error| Failure::unusable(error.to_string()))?;
@@ -189,15 +235,14 @@ fn kind(value: &Json) -> &'static str {
 }
 
 /// The graph that a checkpoint was planned with.
-fn graph_of(source: &Source, place: &Place) -> Result<StoredGraph, Failure> {
+fn stored_graph(source: &Source, place: &Place) -> Result<Json, Failure> {
     let stored = source.reader.topology(&place.thread, &place.at())?;
-    let stored = stored.ok_or_else(|| Failure::nothing("the checkpoint has just been deleted"))?;
-    stored.decode().map_err(Failure::damaged)
+    stored.ok_or_else(|| Failure::nothing("the checkpoint has just been deleted"))
 }
 
 impl Answer for Edited {
     fn show(&self, page: &mut Page) {
-        let Self { thread, checkpoint, from, branch, new_thread, step, state, next } = self;
+        let Self { thread, checkpoint, from, branch, new_thread, step, state, pending, next } = self;
         let short = Short::among([*checkpoint, *from].into_iter());
         let begun = match (*branch, *new_thread) {
             (true, _) => "began a branch of ",
@@ -213,6 +258,9 @@ impl Answer for Edited {
             short.span(*from),
         ]);
         state.iter().for_each(|difference| show_difference(page, difference));
+        if *pending {
+            page.line([plain("this waits for the other tasks of the superstep")]);
+        }
         show_next(page, next);
     }
 }
