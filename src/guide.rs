@@ -28,6 +28,7 @@ macro_rules! page {
             "[schemas/README.md]: https://github.com/superstep-rs/superstep/blob/main/docs/schemas/README.md\n",
             "[state-and-reducers.md#built-in-reducers]: crate::guide::state_and_reducers#built-in-reducers\n",
             "[store.md]: crate::guide::store\n",
+            "[testing.md]: crate::guide::testing\n",
             "[time-travel.md]: crate::guide::time_travel\n",
             "[subgraphs.md]: crate::guide::subgraphs\n",
             "[time-travel.md]: crate::guide::time_travel\n",

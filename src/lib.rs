@@ -56,12 +56,14 @@
 
 #![forbid(unsafe_code)]
 
-pub use superstep_core::{engine, error, graph, id, lock, node, reducer, route, run, state, testing};
+pub use superstep_core::{engine, error, graph, id, lock, node, reducer, route, run, state};
 
 pub use superstep_core::run::flow;
 
 #[cfg(feature = "sqlite")]
 pub use superstep_checkpoint::inspect;
+
+pub mod testing;
 
 #[cfg(feature = "cli")]
 pub mod cli;

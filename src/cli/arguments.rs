@@ -8,7 +8,7 @@ use super::page::Page;
 use super::screen::{Exit, Look};
 use super::verbs::{
     Backup, Bisect, Blame, Compare, Delete, Diff, Du, Edit, Export, Fork, Gc, Graph, Grep, Import,
-    Interrupts, Log, Migrate, Show, Threads, Vacuum, Verify, Why,
+    Interrupts, Log, Migrate, Show, Test, Threads, Vacuum, Verify, Why,
 };
 
 /// Look into checkpoint files: what happened, when, who wrote it, and why.
@@ -54,6 +54,7 @@ pub(super) enum Verb {
     Graph(Graph),
     Fork(Fork),
     Edit(Edit),
+    Test(Test),
     Export(Export),
     Import(Import),
     Delete(Delete),
@@ -84,6 +85,7 @@ impl Verb {
             Self::Graph(verb) => told(&verb.answer()?, json, look),
             Self::Fork(verb) => told(&verb.answer()?, json, look),
             Self::Edit(verb) => told(&verb.answer()?, json, look),
+            Self::Test(verb) => told(&verb.answer()?, json, look),
             Self::Export(verb) => told(&verb.answer()?, json, look),
             Self::Import(verb) => told(&verb.answer()?, json, look),
             Self::Delete(verb) => told(&verb.answer()?, json, look),

@@ -27,6 +27,7 @@ mod program;
 mod screen;
 mod secrets;
 mod shapes;
+mod skeleton;
 mod source;
 mod table;
 mod target;

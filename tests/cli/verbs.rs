@@ -16,6 +16,8 @@ async fn every_verb_says_what_it_is_known_to_say() {
         ("log", "log FILE rust"),
         ("log_some", "log FILE zig -n 2"),
         ("log_graph", "log FILE rust --graph"),
+        ("test", "test FILE rust"),
+        ("test_step", "test FILE rust@1 --step"),
         ("show", "show FILE rust@1"),
         ("show_waiting", "show FILE zig"),
         ("show_failed", "show FILE trouble"),
@@ -118,6 +120,8 @@ async fn no_verb_shows_a_secret() {
         "grep FILE sesame",
         "grep FILE .",
         "log FILE rust",
+        "test FILE rust",
+        "test FILE zig@3",
         "bisect FILE rust --path token --is '~ sesame'",
     ] {
         for line in [line.to_owned(), format!("{line} --json")] {

@@ -94,6 +94,36 @@ async fn a_run_is_put_on_a_cassette_and_runs_without_the_model() -> super::Resul
 }
 
 #[tokio::test]
+async fn a_turn_comes_to_what_it_came_to() -> super::Result {
+    let cassette = |draft: &str| {
+        let text = format!(
+            r#"{{"version": 1, "recordings": [
+                {{"node": "write", "step": 1, "effect": "draft", "key": "Zig", "ok": {draft:?}}}
+            ]}}"#
+        );
+        Cassette::parse(&text)
+    };
+    let graph = essays(&Model::absent());
+    let cassette_of_then = cassette("All about Zig.")?;
+    let cassette_of_now = cassette("All about Ada.")?;
+    let turn = async |cassette: Cassette| {
+        testing::turn(&graph)
+            .state(r#"{"topic": "Rust", "draft": "All about Rust."}"#)
+            .input(r#"[{"field": "topic", "op": "set", "value": "Zig"}]"#)
+            .cassette(&cassette)
+            .supersteps(2)
+            .comes_to(r#"{"topic": "Zig", "draft": "All about Zig."}"#)
+            .leads_to(["review"])
+            .await?;
+        Ok::<_, testing::TurnError>(())
+    };
+    turn(cassette_of_then).await?;
+    let said = turn(cassette_of_now).await.err().ok_or("the draft is another one")?.to_string();
+    assert!(include_str!("../../docs/testing.md").contains(&said), "{said}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_node_runs_alone() -> super::Result {
     let ran = testing::node(&essays(&Model::absent()), "write")
         .state(Essay { topic: "Rust".into(), ..Essay::default() })

@@ -4,5 +4,8 @@
 mod ambient;
 mod cassette;
 mod node;
+#[rustfmt::skip]
+mod generated;
 mod program;
 mod trace;
+mod turn;

@@ -52,7 +52,7 @@ async fn a_node_takes_its_item_its_context_and_a_cassette() {
     let cassette = Cassette::of(&thread).await.unwrap();
     let research = || testing::node(&essays(&World::absent()), "research").cassette(&cassette);
     let ran = research().input("people").await.unwrap().finished();
-    assert_eq!(ran.state.facts, ["people (2)"]);
+    assert_eq!(ran.state.facts, ["people (1)"]);
     let missed = research().input("tools").await.unwrap().failure.unwrap().error.to_string();
     assert!(
         missed.starts_with("the cassette has no effect \"search\" with key \"tools\" of node research"),

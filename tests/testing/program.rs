@@ -1,7 +1,7 @@
 //! The program under test: it plans, searches in parallel, has a model write, and has somebody review that.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
@@ -34,7 +34,8 @@ pub(crate) enum Verdict {
 pub(crate) struct World {
     /// What is asked of the search engine, in front of the query.
     pub(crate) prompt: &'static str,
-    pub(crate) calls: Arc<AtomicU32>,
+    /// How often it was asked for what.
+    pub(crate) asked: Arc<Mutex<BTreeMap<String, u32>>>,
     pub(crate) is_there: bool,
 }
 
@@ -46,7 +47,7 @@ pub(crate) struct Deps {
 
 impl World {
     pub(crate) fn there() -> Self {
-        Self { prompt: "", calls: Arc::default(), is_there: true }
+        Self { prompt: "", asked: Arc::default(), is_there: true }
     }
 
     /// A world that must not be asked.
@@ -55,12 +56,14 @@ impl World {
     }
 
     pub(crate) fn calls(&self) -> u32 {
-        self.calls.load(Ordering::Relaxed)
+        self.asked.lock().unwrap().values().sum()
     }
 
     pub(crate) async fn ask(&self, what: &str) -> Result<String, std::io::Error> {
         assert!(self.is_there, "a live call: {what}");
-        let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut asked = self.asked.lock().unwrap();
+        let call = asked.entry(what.to_owned()).or_default();
+        *call += 1;
         Ok(format!("{what} ({call})"))
     }
 }

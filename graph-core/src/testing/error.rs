@@ -1,10 +1,15 @@
-//! What may be wrong with a cassette.
+//! What may be wrong with a cassette, and with a turn.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::string::String;
 use std::vec::Vec;
+
+use alloc::boxed::Box;
+
+use super::turn::EndedBy;
+use crate::run::{RunError, Status};
 
 /// Why a cassette cannot be used, or was not used up.
 ///
@@ -84,5 +89,78 @@ impl fmt::Display for Unused<'_> {
             count => write!(f, "{count} recordings of the cassette were not used:")?,
         }
         self.0.iter().try_for_each(|recording| write!(f, "\n  {recording}"))
+    }
+}
+
+/// Why a turn is not what a test expects.
+///
+/// It is shown to people also where it is printed for programmers.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum TurnError {
+    /// A node failed, or the run could not go on.
+    #[error("{error}")]
+    Run {
+        /// Why.
+        error: Box<RunError>,
+    },
+    /// It ended before it has taken all supersteps.
+    #[error("it has taken {taken} of {supersteps} supersteps: {}", EndedBy(.status))]
+    Short {
+        /// How many it was to take.
+        supersteps: u64,
+        /// How many it took.
+        taken: u64,
+        /// How it ended.
+        status: Box<Status>,
+    },
+    /// It has come to another state.
+    #[error("the state is another one:\n  {}", .differences.join("\n  "))]
+    Differs {
+        /// The differences, each with its path.
+        differences: Vec<String>,
+    },
+    /// Other nodes are next.
+    #[error("it was to lead to [{}], and it leads to [{}]", .expected.join(", "), .led.join(", "))]
+    LeadsElsewhere {
+        /// Those that were expected.
+        expected: Vec<String>,
+        /// Those that are next.
+        led: Vec<String>,
+    },
+    /// The cassette missed something, or was not used up.
+    #[error(transparent)]
+    Cassette(#[from] CassetteError),
+    /// The state has no such field any more. Write the test anew, or rename the field in it.
+    #[error("{state} has no field {field:?}; it has {fields}")]
+    NoField {
+        /// The field.
+        field: String,
+        /// The state.
+        state: String,
+        /// The fields that it has.
+        fields: String,
+    },
+    /// There is no such operation of a write.
+    #[error("the input writes {field:?} by {op:?}, which is no operation")]
+    NoOp {
+        /// The field.
+        field: String,
+        /// The operation.
+        op: String,
+    },
+    /// What the test says cannot be read.
+    #[error("{what} cannot be read: {reason}")]
+    Unreadable {
+        /// What it is.
+        what: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl fmt::Debug for TurnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }

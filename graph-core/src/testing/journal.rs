@@ -7,7 +7,7 @@ use std::vec::Vec;
 use super::cassette::Cassette;
 use super::trace::Ran;
 use crate::checkpoint::{AskRecord, At, EffectRecord, NextTask, Source, StepRecord};
-use crate::id::{InterruptId, ThreadId};
+use crate::id::{CheckpointId, InterruptId, ThreadId};
 use crate::node::{EFFECT_ARGUMENT, INSIDE, Level, Recording, What};
 use crate::run::{below, texts_of_secrets};
 use crate::state::{Json, Logged};
@@ -74,22 +74,38 @@ impl Journal {
     /// What is recorded, in the order in which the run went.
     #[must_use]
     pub fn cassette(&self) -> Cassette {
+        self.of_steps(self.held.get(&self.root).map_or(&[], Vec::as_slice), i64::MAX)
+    }
+
+    /// What is recorded of the supersteps from the checkpoint `base` to the one that the journal leads to, without what
+    /// is unfinished on top of that.
+    #[must_use]
+    pub fn cassette_from(&self, base: CheckpointId) -> Cassette {
+        let steps = self.held.get(&self.root).map_or(&[][..], Vec::as_slice);
+        let from = steps.iter().position(|step| step.checkpoint.id == base).unwrap_or(0);
+        self.of_steps(&steps[from..], steps.last().map_or(i64::MAX, |last| last.checkpoint.step))
+    }
+
+    /// What is recorded of these, up to a superstep.
+    fn of_steps(&self, steps: &[StepRecord], last: i64) -> Cassette {
         let mut recordings = Vec::new();
-        self.collect(&self.root, 0, &[], &mut recordings);
+        self.collect(&self.root, steps, &[], &mut recordings);
+        recordings.retain(|recording| recording.place[0].step <= last);
         let cassette = Cassette::new(recordings);
         cassette.deck.hide(self.secrets());
         cassette
     }
 
-    fn collect(&self, thread: &ThreadId, from: usize, within: &[Level], into: &mut Vec<Recording>) {
-        let Some(steps) = self.held.get(thread).and_then(|steps| steps.get(from..)) else { return };
+    fn collect(&self, thread: &ThreadId, steps: &[StepRecord], within: &[Level], into: &mut Vec<Recording>) {
         for Begun { base, thread } in begun(thread, steps) {
             for task in &base.checkpoint.frontier.tasks {
                 let step = base.checkpoint.step + 1;
                 let mut place = within.to_vec();
                 place.push(Level { node: task.node.clone(), step, each: task.cause.each() });
                 of_task(base, task, &place, into);
-                self.collect(&below_of(base, thread, task), 0, &place, into);
+                let below = below_of(base, thread, task);
+                let steps = self.held.get(&below).map_or(&[][..], Vec::as_slice);
+                self.collect(&below, steps, &place, into);
             }
         }
     }

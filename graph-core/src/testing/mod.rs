@@ -4,6 +4,7 @@
 //! |---|---|
 //! | run a graph without the outside world | a [`Cassette`]: what a run has recorded answers for it |
 //! | see what one node does with a state | [`node()`]: it runs alone |
+//! | keep what a recorded turn came to | [`turn()`]: `superstep test` writes the test |
 //! | say what is to have run | a [`Trace`] |
 //! | have every run come to the same bytes | [`TestAmbient`]: a clock that is moved by hand, and seeded ids |
 //!
@@ -45,6 +46,7 @@
 
 mod ambient;
 mod cassette;
+mod difference;
 mod error;
 mod file;
 mod journal;
@@ -52,11 +54,13 @@ mod node;
 mod node_run;
 mod told;
 mod trace;
+mod turn;
 
 pub use self::ambient::TestAmbient;
 pub use self::cassette::Cassette;
-pub use self::error::CassetteError;
+pub use self::error::{CassetteError, TurnError};
 pub use self::journal::Journal;
 pub use self::node::{NodeTest, node};
 pub use self::node_run::NodeRun;
 pub use self::trace::Trace;
+pub use self::turn::{TurnTest, turn};

@@ -1,0 +1,37 @@
+//! What tests of graphs are written with.
+//!
+//! See [the guide](crate::guide::testing), and `superstep test` of [the command line](crate::guide::cli), which writes a
+//! test from a checkpoint.
+
+pub use superstep_core::testing::*;
+
+#[cfg(feature = "sqlite")]
+use std::path::Path;
+
+#[cfg(feature = "sqlite")]
+use crate::checkpoint::{At, SqliteReader, StoreError};
+#[cfg(feature = "sqlite")]
+use crate::id::ThreadId;
+
+/// The journal of a thread in a checkpoint file, as a cassette: like [`Cassette::of`], without the program that wrote it.
+///
+/// # Errors
+/// When the file cannot be read. A thread that is not there has an empty journal.
+#[cfg(feature = "sqlite")]
+pub fn cassette_of_file(path: impl AsRef<Path>, thread: impl Into<ThreadId>) -> Result<Cassette, StoreError> {
+    Ok(journal_of_file(&SqliteReader::open(path)?, thread.into(), At::Head)?.cassette())
+}
+
+/// The journal of what led to a checkpoint.
+#[cfg(feature = "sqlite")]
+pub(crate) fn journal_of_file(
+    reader: &SqliteReader,
+    thread: ThreadId,
+    to: At,
+) -> Result<Journal, StoreError> {
+    let mut journal = Journal::new(thread, to);
+    while let Some((thread, at)) = journal.wanted() {
+        journal.add(reader.steps(&thread, &at, usize::MAX)?);
+    }
+    Ok(journal)
+}

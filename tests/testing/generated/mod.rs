@@ -1,0 +1,10 @@
+//! What `superstep test` has written, with its one line filled in. `UPDATE_GOLDEN=1` writes it anew.
+
+mod file;
+mod step;
+mod turn;
+
+/// The line that is filled in.
+fn graph() -> superstep::prelude::Graph<crate::program::Essay> {
+    crate::program::essays(&crate::program::World::absent())
+}

@@ -1,0 +1,158 @@
+//! Checkpoints become tests, which pass as long as the program does what it did.
+
+use superstep::testing::{self, Cassette, TurnError};
+
+use crate::program::{Essay, World, essays};
+
+/// What the verb wrote of a whole turn.
+const TURN: &str = include_str!("generated/turn.rs");
+
+/// A constant of a test that was written.
+fn constant(name: &str) -> &'static str {
+    let begin = format!("const {name}: &str = r#\"");
+    TURN.split_once(&begin).unwrap().1.split_once("\"#;").unwrap().0
+}
+
+/// The turn, of another program.
+async fn turn_of(world: &World, supersteps: u64) -> Result<Essay, TurnError> {
+    let cassette = Cassette::parse(constant("CASSETTE")).unwrap();
+    testing::turn(&essays(world))
+        .state(constant("STATE"))
+        .input(constant("BEGIN"))
+        .cassette(&cassette)
+        .supersteps(supersteps)
+        .comes_to(constant("EXPECTED"))
+        .await
+}
+
+#[tokio::test]
+async fn what_has_changed_is_told() {
+    let essay = turn_of(&World::absent(), 6).await.unwrap();
+    assert_eq!((essay.rounds, essay.token.as_str()), (2, ""), "a secret that is not given is not there");
+
+    let error = turn_of(&World { prompt: "the ", ..World::absent() }, 6).await.unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("the cassette has no effect \"search\" with key \"the history\""), "{said}");
+
+    let error = turn_of(&World::absent(), 4).await.unwrap_err().to_string();
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!(lines[0], "the state is another one:");
+    assert_eq!(lines[2], "  rounds: expected 2, and it is 1");
+
+    let error = turn_of(&World::absent(), 9).await.unwrap_err().to_string();
+    assert!(error.starts_with("it has taken 6 of 9 supersteps: it asks \"Rust (2)"), "{error}");
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_told() {
+    let graph = essays(&World::absent());
+    let said = async |turn: testing::TurnTest<Essay>| turn.await.unwrap_err().to_string();
+    assert_eq!(
+        said(testing::turn(&graph).state(r#"{"subject": "Rust"}"#)).await,
+        "Essay has no field \"subject\"; it has topic, facts, draft, rounds, token"
+    );
+    assert_eq!(
+        said(testing::turn(&graph).input(r#"[{"field": "topic", "op": "put", "value": 7}]"#)).await,
+        "the input writes \"topic\" by \"put\", which is no operation"
+    );
+    assert!(said(testing::turn(&graph).state("[]")).await.starts_with("the state cannot be read: "));
+    let next = r#"{"tasks": [{"node": "review", "cause": {"tasks": [0]}}]}"#;
+    assert_eq!(
+        said(testing::turn(&graph).state(r#"{"draft": "a text"}"#).next(next)).await,
+        "it has taken 0 of 1 supersteps: it asks \"a text\" (node review)"
+    );
+    let next = r#"{"tasks": [{"node": "plan", "cause": {"tasks": [0]}}]}"#;
+    assert_eq!(
+        said(testing::turn(&graph).next(next).leads_to(["write"])).await,
+        "it was to lead to [write], and it leads to [research, research]"
+    );
+}
+
+#[tokio::test]
+async fn secrets_are_given_by_hand() {
+    let graph = essays(&World::absent());
+    let turn = |secret: &str| {
+        testing::turn(&graph)
+            .state(r#"{"token": "<secret>"}"#)
+            .input(r#"[{"field": "topic", "op": "set", "value": "nothing"}]"#)
+            .secret("token", secret)
+    };
+    assert_eq!(turn("\"sesame\"").await.unwrap().token, "sesame");
+    assert!(turn("sesame").await.unwrap_err().to_string().starts_with("the secret token cannot be read: "));
+}
+
+#[cfg(feature = "cli")]
+mod verb {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use superstep::cli::{Exit, Look, Screen, run};
+    use superstep::prelude::*;
+    use superstep::testing::{TestAmbient, cassette_of_file};
+
+    use crate::program::{World, essay, essays};
+
+    /// A file with a thread whose essay was refused once and then accepted.
+    async fn written(folder: &Path) -> PathBuf {
+        let path = folder.join("essays.db");
+        let essays = essays(&World::there()).checkpointer(SqliteSaver::open(&path).await.unwrap());
+        let thread = essays.ambient(TestAmbient::seeded(7)).thread("rust");
+        let _asked = thread.run(essay("Rust")).await.unwrap().interrupted().unwrap();
+        let _asked = thread.answer("bad").await.unwrap().interrupted().unwrap();
+        let _done = thread.answer("good").await.unwrap().finished().unwrap();
+        path
+    }
+
+    fn said(words: &[&str]) -> (String, String, Exit) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };
+        let exit = run(["superstep"].iter().chain(words), screen);
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (text(out), text(err), exit)
+    }
+
+    /// Compares what is written now with what is compiled here.
+    fn same(name: &str, text: &str) {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/testing/generated").join(name);
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::write(&path, text).unwrap();
+        }
+        let held = fs::read_to_string(&path).unwrap_or_default();
+        assert!(held == text, "{} differs; this is new:\n{text}", path.display());
+    }
+
+    #[tokio::test]
+    async fn the_tests_that_run_here_are_those_that_the_verb_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = written(folder.path()).await;
+        let file = file.to_str().unwrap();
+        let cassette = folder.path().join("rust.json");
+        let cassette = cassette.to_str().unwrap();
+        for (name, words) in [
+            ("turn.rs", vec!["test", file, "rust@5"]),
+            ("step.rs", vec!["test", file, "rust@2", "--step"]),
+            ("file.rs", vec!["test", file, "rust", "--cassette", cassette]),
+        ] {
+            let (out, err, exit) = said(&words);
+            assert_eq!((exit, err.as_str()), (Exit::Fine, ""));
+            assert!(!out.contains("sesame"), "a secret is in no test");
+            let filled = out.replacen("let graph = todo!();", "let graph = super::graph();", 1);
+            assert_ne!(filled, out, "there is one line to fill in");
+            let path = cassette.replace('\\', "/");
+            same(name, &filled.replace(&path, "tests/testing/generated/rust.json"));
+        }
+        same("rust.json", &fs::read_to_string(cassette).unwrap());
+        assert_eq!(cassette_of_file(file, "rust").unwrap().to_json(), fs::read_to_string(cassette).unwrap());
+    }
+
+    #[tokio::test]
+    async fn what_is_no_superstep_is_no_test() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = written(folder.path()).await;
+        let (_, err, exit) = said(&["test", file.to_str().unwrap(), "rust@-1"]);
+        assert_eq!(
+            (exit, err.as_str()),
+            (Exit::No, "error: no superstep came to rust@-1: it is an input; name one after it\n")
+        );
+    }
+}
