@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use superstep::cli::{Exit, Look, Screen};
 use superstep::prelude::*;
+use superstep::run::RunEvent;
 
 use crate::program::{Essay, Written, essays, written};
 use crate::{Said, compare, said, words};
@@ -96,6 +97,8 @@ async fn events_are_a_document_a_line() {
         let events: Vec<Value> = events.collect();
         assert_eq!(events.last().unwrap()["type"], "run_finished");
         assert!(events.len() > 10, "{}", said.out);
+        let read = said.out.lines().map(|line| serde_json::from_str::<RunEvent>(line));
+        assert_eq!(read.filter(Result::is_ok).count(), events.len(), "programs read them with our types");
         assert!(!said.out.contains("sesame"), "no secret is told");
     }
 }

@@ -5,8 +5,9 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::fmt;
 
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::mismatch::Mismatch;
@@ -100,8 +101,32 @@ impl Serialize for Json {
 
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = alloc::boxed::Box::<RawValue>::deserialize(deserializer).map_err(D::Error::custom)?;
-        Ok(Self(raw.get().into()))
+        deserializer.deserialize_newtype_struct(RAW, Text)
+    }
+}
+
+/// The name by which `serde_json` is asked for the text of a value as it stands. What serde puts in between, for tagged
+/// enums and flattened members, does not know it and hands over the value.
+const RAW: &str = "$serde_json::private::RawValue";
+
+struct Text;
+
+impl<'de> Visitor<'de> for Text {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut raw: A) -> Result<Json, A::Error> {
+        match raw.next_entry::<IgnoredAny, String>()? {
+            Some((_, text)) => Ok(Json(text.into())),
+            None => Err(A::Error::custom("the text of a value is missing")),
+        }
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, value: D) -> Result<Json, D::Error> {
+        Json::encode(&Value::deserialize(value)?).map_err(D::Error::custom)
     }
 }
 
@@ -144,5 +169,40 @@ impl CodecError {
     #[must_use]
     pub fn within(self, place: impl fmt::Display) -> Self {
         Self { message: alloc::format!("{place}: {}", self.message), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Flat {
+        #[serde(flatten)]
+        kind: Kind,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(tag = "kind")]
+    enum Kind {
+        Some { value: Json, more: Vec<Json> },
+    }
+
+    #[test]
+    fn a_value_is_read_wherever_it_stands() {
+        let text = "[1.50, {\"b\": null,  \"a\": [true]}]";
+        let json: Json = serde_json::from_str(text).expect("it is JSON");
+        assert_eq!(json.as_str(), text, "as it is written");
+        // Between a tagged enum and the text stands what serde keeps of it.
+        let value = Json::parse("[1.5,{\"a\":[true],\"b\":null}]").expect("it is JSON");
+        let flat = Flat { kind: Kind::Some { value: value.clone(), more: vec![value, Json::null()] } };
+        let read: Flat =
+            serde_json::from_str(&serde_json::to_string(&flat).expect("JSON")).expect("its own form");
+        assert_eq!(read, flat);
+        let value = serde_json::to_value(&flat).expect("JSON");
+        assert_eq!(serde_json::from_value::<Flat>(value).expect("its own form"), flat);
     }
 }
