@@ -56,4 +56,15 @@ async fn thousands_of_checkpoints_are_looked_into() {
     let linear = said(&path, Look::PIPED, "bisect FILE long --path count --is '> 2000' --linear --json").out;
     let linear: serde_json::Value = serde_json::from_str(&linear).unwrap();
     assert_eq!((&linear["checkpoint"], &linear["evaluated"]), (&first["checkpoint"], &3_000.into()));
+
+    let (document, copy) = (folder.path().join("long.json"), folder.path().join("copy.db"));
+    let document = document.to_str().unwrap();
+    let exported = said(&path, Look::PIPED, &format!("export FILE long -o {document}"));
+    assert_eq!(exported.exit, Exit::Fine, "{}", exported.err);
+    let imported = said(&copy, Look::PIPED, &format!("import FILE {document}"));
+    assert_eq!(imported.out, "imported long into a new file (3000 checkpoints)\n", "{}", imported.err);
+    assert_eq!(
+        said(&copy, Look::PIPED, "show FILE long@1999").out,
+        said(&path, Look::PIPED, "show FILE long@1999").out
+    );
 }

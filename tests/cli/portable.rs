@@ -109,6 +109,8 @@ fn moved(from: &Path, thread: &str, to: &Path) {
     let name = document.to_str().unwrap();
     fine(from, &format!("export FILE {thread} -o {name}"));
     fine(to, &format!("import FILE {name}"));
+    let verified = said(to, Look::PIPED, "verify FILE");
+    assert_eq!(verified.exit, Exit::Fine, "{}", verified.out);
     assert_eq!(fine(to, &format!("export FILE {thread}")), fs::read_to_string(&document).unwrap());
 }
 

@@ -54,6 +54,15 @@ impl Live {
                 Some(_) => return Err(StoreError::CheckpointExists(id)),
             }
         }
+        // A thread that only shares its past is not needed where all of that is there.
+        for (position, row) in rows.iter_mut().enumerate() {
+            let mut own = document.checkpoints.iter().filter(|part| part.thread == position);
+            if document.threads[position].head.is_none()
+                && own.all(|part| held.contains_key(&part.checkpoint.id))
+            {
+                *row = Row::None;
+            }
+        }
         Ok(Plan { document, name, rows, held })
     }
 
@@ -84,7 +93,9 @@ impl Live {
                         Some(parent) => Some(*seqs.get(&parent).ok_or_else(|| missing(parent))?),
                         None => None,
                     };
-                    let at = Written { seq, parent, thread: plan.rows[part.thread].id() };
+                    let thread = plan.rows[part.thread].id();
+                    let thread = thread.expect("a thread on which something is written has a row");
+                    let at = Written { seq, parent, thread };
                     last = Some(self.write(&plan.checkpoint(part), at, last)?);
                     emitted::keep(&self.connection, seq, &part.emitted)?;
                     self.last_seq = seq;
@@ -182,12 +193,15 @@ struct Plan<'d> {
 enum Row {
     New(i64),
     Held(i64),
+    /// Nothing is written on it.
+    None,
 }
 
 impl Row {
-    fn id(self) -> i64 {
+    fn id(self) -> Option<i64> {
         match self {
-            Self::New(id) | Self::Held(id) => id,
+            Self::New(id) | Self::Held(id) => Some(id),
+            Self::None => None,
         }
     }
 }
