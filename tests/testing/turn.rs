@@ -90,9 +90,9 @@ mod verb {
     use superstep::prelude::*;
     use superstep::testing::{TestAmbient, cassette_of_file};
 
-    use crate::program::{World, essay, essays};
+    use crate::program::{Essay, World, essay, essays};
 
-    /// A file with a thread whose essay was refused once and then accepted.
+    /// A file with a thread whose essay was refused once and then accepted, and a fork of it that was edited.
     async fn written(folder: &Path) -> PathBuf {
         let path = folder.join("essays.db");
         let essays = essays(&World::there()).checkpointer(SqliteSaver::open(&path).await.unwrap());
@@ -100,6 +100,9 @@ mod verb {
         let _asked = thread.run(essay("Rust")).await.unwrap().interrupted().unwrap();
         let _asked = thread.answer("bad").await.unwrap().interrupted().unwrap();
         let _done = thread.answer("good").await.unwrap().finished().unwrap();
+        let zig = thread.before_named("write").await.unwrap().fork("zig").await.unwrap();
+        zig.edit(Essay::update().topic("Zig")).await.unwrap();
+        let _asked = zig.resume().await.unwrap().interrupted().unwrap();
         path
     }
 
@@ -130,6 +133,7 @@ mod verb {
         let cassette = cassette.to_str().unwrap();
         for (name, words) in [
             ("turn.rs", vec!["test", file, "rust@5"]),
+            ("branch.rs", vec!["test", file, "zig"]),
             ("step.rs", vec!["test", file, "rust@2", "--step"]),
             ("file.rs", vec!["test", file, "rust", "--cassette", cassette]),
         ] {

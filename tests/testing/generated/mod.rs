@@ -1,5 +1,6 @@
 //! What `superstep test` has written, with its one line filled in. `UPDATE_GOLDEN=1` writes it anew.
 
+mod branch;
 mod file;
 mod step;
 mod turn;
