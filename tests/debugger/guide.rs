@@ -90,10 +90,21 @@ fn every_command_of_the_page_says_what_the_page_says() {
         return fs::write(PAGE, &now).expect("the page is ours");
     }
     let (page, now) = (numbered(&page), numbered(&now));
+    is_kept(&folder.path().join("lost_condition.rs"));
     for (line, (told, is)) in page.lines().zip(now.lines()).enumerate() {
         assert_eq!(told, is, "line {} of the page", line + 1);
     }
     assert_eq!(page.lines().count(), now.lines().count());
+}
+
+/// The test that the page has written is the one that is kept, and run, here: filled in, and nothing else.
+fn is_kept(written: &Path) {
+    let open = "let graph = todo!();";
+    let filled = "let graph = crate::museum::replies(true).compile()?;";
+    let written = fs::read_to_string(written).expect("the page has it written");
+    assert!(written.contains(open));
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guide/debugging.rs");
+    assert_eq!(fs::read_to_string(kept).expect("it is kept"), written.replace(open, filled));
 }
 
 /// The page promises it: nobody needs more to find the step.

@@ -9,6 +9,7 @@ mod agent_loop;
 mod checkpoints;
 #[cfg(feature = "cli")]
 mod cli;
+mod debugging;
 mod dynamic_graphs;
 mod effects_and_resume;
 mod errors_and_retries;
@@ -17,6 +18,8 @@ mod execution;
 mod flows;
 mod graphs;
 mod interrupts;
+#[path = "../../examples/opening_hours/graph.rs"]
+mod museum;
 mod nodes_and_extractors;
 mod readme;
 mod routing_and_fan_out;
