@@ -165,6 +165,6 @@ fn slashed(path: &Path) -> String {
 
 impl Answer for Written {
     fn show(&self, page: &mut Page) {
-        page.document(&self.code);
+        page.document(self.code.trim_end());
     }
 }

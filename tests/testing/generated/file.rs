@@ -65,4 +65,3 @@ const EXPECTED: &str = r#"{
   "token": "<secret>",
   "topic": "Rust"
 }"#;
-

@@ -97,4 +97,3 @@ const CASSETTE: &str = r#"{
     }
   ]
 }"#;
-

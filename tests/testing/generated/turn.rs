@@ -125,4 +125,3 @@ const CASSETTE: &str = r#"{
     }
   ]
 }"#;
-
