@@ -132,6 +132,7 @@ impl Live {
                     checkpoint: parent.to_string(),
                 })?;
                 let row = CheckpointRow::get(&self.connection, seq)?.row;
+                refuse_pruned(&row, &commit.thread)?;
                 let found = schema(&self.connection, Key::Row(row.schema))?;
                 Ok(Base {
                     parent: Some(seq),
@@ -207,6 +208,7 @@ impl Live {
         let source = ThreadRow::find(&self.connection, from)?
             .ok_or_else(|| StoreError::NoCheckpoint { thread: from.clone(), checkpoint: at.to_string() })?;
         let seen = reader::seen(&self.connection, &source, at)?;
+        CheckpointRow::visit(&self.connection, seen.seq, |row, _| refuse_pruned(&row, from))?;
         if ThreadRow::find(&self.connection, to)?.is_some() {
             return Err(StoreError::ThreadExists(to.clone()));
         }
@@ -221,6 +223,17 @@ impl Live {
 fn is_orphan(connection: &Connection, thread: &ThreadId) -> Result<bool, StoreError> {
     let Some(above) = thread.above() else { return Ok(false) };
     Ok(ThreadRow::find(connection, &above)?.is_none())
+}
+
+/// Nothing goes on from a checkpoint of which only the state is left.
+fn refuse_pruned(row: &CheckpointRow, thread: &ThreadId) -> Result<(), StoreError> {
+    match row.source {
+        Source::Pruned => Err(StoreError::NoCheckpoint {
+            thread: thread.clone(),
+            checkpoint: format!("{}: it was pruned, and only its state is left", row.id),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// What a checkpoint builds on.

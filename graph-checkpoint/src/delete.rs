@@ -68,7 +68,10 @@ impl Plan {
         let mut needed = Vec::new();
         let mut last = 0;
         let mut all = connection
-            .prepare_cached("SELECT seq, parent, thread FROM checkpoint ORDER BY seq DESC")
+            .prepare_cached(
+                "SELECT seq, parent, thread FROM checkpoint \
+                 WHERE thread <> 0 OR changes = '[]' ORDER BY seq DESC",
+            )
             .map_err(sqlite)?;
         let mut rows = all.query([]).map_err(sqlite)?;
         while let Some(row) = rows.next().map_err(sqlite)? {
@@ -142,21 +145,21 @@ pub(crate) fn kept(connection: &Connection, at: Seq, named: &mut Vec<i64>) -> Re
 }
 
 /// All that a thread has on top of a checkpoint.
-const WORK_AT: [&str; 3] = [
+pub(crate) const WORK_AT: [&str; 3] = [
     "DELETE FROM pending WHERE thread = ? AND base = ?",
     "DELETE FROM ask WHERE thread = ? AND base = ?",
     "DELETE FROM effect WHERE thread = ? AND base = ?",
 ];
 
 /// A thread, with its work.
-const THREAD: [&str; 4] = [
+pub(crate) const THREAD: [&str; 4] = [
     "DELETE FROM pending WHERE thread = ?",
     "DELETE FROM ask WHERE thread = ?",
     "DELETE FROM effect WHERE thread = ?",
     "DELETE FROM thread WHERE id = ?",
 ];
 
-fn execute(
+pub(crate) fn execute(
     connection: &Connection,
     statements: &[&str],
     values: impl Params + Copy,
@@ -185,7 +188,7 @@ fn take_out(connection: &Connection, seq: i64, bodies: &mut BTreeSet<i64>) -> Re
 }
 
 /// Leaves of a deleted thread what others share with it, up to `head`, under a name that no caller uses.
-fn leave(connection: &Connection, row: &ThreadRow, head: i64) -> Result<(), StoreError> {
+pub(crate) fn leave(connection: &Connection, row: &ThreadRow, head: i64) -> Result<(), StoreError> {
     if row.head == head {
         work::settle(connection, Place { thread: row.id, base: head })?;
     }
@@ -199,7 +202,7 @@ fn leave(connection: &Connection, row: &ThreadRow, head: i64) -> Result<(), Stor
 }
 
 /// Takes a place in the store's order with a row that says nothing.
-fn take_place(connection: &Connection, seq: i64) -> Result<(), StoreError> {
+pub(crate) fn take_place(connection: &Connection, seq: i64) -> Result<(), StoreError> {
     let row = CheckpointRow {
         seq,
         id: CheckpointId(Uuid::nil()),

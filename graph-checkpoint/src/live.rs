@@ -17,8 +17,7 @@ use crate::work::Place;
 /// The writing connection with what it remembers of the file.
 ///
 /// What it remembers is a cache: it is dropped when another connection turns out to have committed a
-/// checkpoint, and with every transaction that fails. A commit relies on it without asking: the next sequence
-/// number is free only if nobody else has committed.
+/// checkpoint, and with every transaction that fails.
 pub(crate) struct Live {
     pub(crate) connection: Connection,
     pub(crate) threads: HashMap<ThreadId, Known>,

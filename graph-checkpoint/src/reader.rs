@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 use superstep_core::checkpoint::{
-    AskRecord, At, Carried, Checkpoint, Fold, Loaded, Seq, StoreError, Summary, ThreadSummary,
+    AskRecord, At, Carried, Checkpoint, Fold, Loaded, Seq, Source, StoreError, Summary, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
-use superstep_core::state::{FieldId, FieldValue, Json, Schema};
+use superstep_core::state::{Change, FieldId, FieldValue, Json, Op, Schema};
 
 use crate::ask;
 use crate::bodies::BodyTable;
@@ -219,7 +219,14 @@ pub(crate) fn checkpoint(
         changes = decode::parse_changes(changed.changes)?;
         Ok(None)
     })?;
-    let parts = decode::decode(&changes, &manifest, &BodyTable(connection))?;
+    let mut parts = decode::decode(&changes, &manifest, &BodyTable(connection))?;
+    if row.source == Source::Pruned {
+        // Its changes hold what newer versions need. What it stands for is the whole state.
+        let (fields, _) = fields_at(connection, seq)?;
+        let values = values(connection, &fields).map_err(|(_, error)| error)?.into_iter();
+        let whole = |FieldValue { field, value }| Change { field, ops: [Op::Set(value)].into() };
+        parts.changes = values.map(whole).collect();
+    }
     let parent = match row.parent {
         None => None,
         Some(parent) => Some(CheckpointRow::visit(connection, parent, |row, _| Ok(row.id))?),

@@ -104,6 +104,7 @@ fn source_code(source: Source) -> i64 {
         Source::Loop => 1,
         Source::Update => 2,
         Source::Fork => 3,
+        Source::Pruned => 4,
     }
 }
 
@@ -269,6 +270,7 @@ impl CheckpointRow {
                 1 => Source::Loop,
                 2 => Source::Update,
                 3 => Source::Fork,
+                4 => Source::Pruned,
                 other => return Err(corrupt(place, format_args!("it has the unknown source {other}"))),
             },
             schema: row.get(7).map_err(sqlite)?,

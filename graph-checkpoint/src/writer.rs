@@ -218,8 +218,8 @@ impl Ledger {
 
     fn write(&mut self, jobs: &[Job], answers: &mut Vec<Answer>, waits: Waits) -> Result<(), Failed> {
         self.begin(waits)?;
-        let only_commits = jobs.iter().all(|job| matches!(job.request, Request::Commit(_)));
-        if let Some(live) = self.live.as_mut().filter(|_| !only_commits) {
+        // The next number being free does not tell that nobody has written since: what took it may be deleted again.
+        if let Some(live) = &mut self.live {
             live.catch_up().map_err(|error| Failed::Before(sqlite(error)))?;
         }
         let mut save = self.file.options.durability != Durability::Exit;

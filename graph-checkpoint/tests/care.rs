@@ -11,6 +11,8 @@ mod backup;
 mod collect;
 #[path = "care/migrate.rs"]
 mod migrate;
+#[path = "care/prune.rs"]
+mod prune;
 #[path = "care/usage.rs"]
 mod usage;
 #[path = "care/verify.rs"]

@@ -95,3 +95,34 @@ async fn what_a_deletion_left_is_taken_out_and_given_back() {
     assert_eq!(busy.exit, Exit::Unusable);
     assert_eq!(busy.err, "error: another program kept the file busy for 0ns: try again when it does less\n");
 }
+
+#[tokio::test]
+async fn older_checkpoints_go_and_every_verb_says_where_the_past_ends() {
+    let file = written().await;
+    let state = told(&file, "show FILE rust .").out;
+    let dry = told(&file, "gc FILE --keep-last 1 --thread rust --dry-run --json");
+    let done = told(&file, "gc FILE --keep-last 1 --thread rust --json");
+    let json = |said: &Said| -> serde_json::Value { serde_json::from_str(&said.out).unwrap() };
+    let (mut dry, done) = (json(&dry), json(&done));
+    dry["dry_run"] = false.into();
+    assert_eq!(dry, done);
+    // It has 8; the latest stays, and the one where `zig` begins.
+    assert_eq!(done["pruned"]["checkpoints"], 6);
+    assert_eq!(told(&file, "verify FILE").exit, Exit::Fine);
+    assert_eq!(told(&file, "show FILE rust .").out, state);
+    let log = told(&file, "log FILE rust").out;
+    assert_eq!(log.matches("pruned").count(), 2, "{log}");
+    for line in ["log FILE zig --graph", "blame FILE rust .", "diff FILE rust", "show FILE rust~1"] {
+        let said = told(&file, line);
+        assert!(said.exit != Exit::Unusable && said.err.is_empty(), "{line}: {}", said.err);
+    }
+    assert!(
+        told(&file, "blame FILE rust draft").out.contains("pruned"),
+        "{}",
+        told(&file, "blame FILE rust draft").out
+    );
+    let why = told(&file, "why FILE rust review");
+    assert_eq!(why.err, "error: what planned review was pruned: the past ends there\n", "{}", why.out);
+    let fork = told(&file, "fork FILE rust~1 --name other");
+    assert!(fork.err.contains("pruned"), "{} {}", fork.out, fork.err);
+}

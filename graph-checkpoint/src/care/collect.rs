@@ -101,8 +101,11 @@ pub fn collectable(path: impl AsRef<Path>) -> Result<Collected, CareError> {
 /// [`CareError::Busy`] when somebody wrote for as long as `patience` says, [`CareError::OlderFormat`], and
 /// [`CareError::Store`]. What was taken out before stays out.
 pub fn collect(path: impl AsRef<Path>, patience: Duration) -> Result<Collected, CareError> {
-    let mut connection = open(path.as_ref(), patience)?;
-    let mut told = write(&mut connection, patience, |connection| {
+    collect_in(&mut open(path.as_ref(), patience)?, patience)
+}
+
+pub(super) fn collect_in(connection: &mut Connection, patience: Duration) -> Result<Collected, CareError> {
+    let mut told = write(connection, patience, |connection| {
         let told = small(connection)?;
         for (table, unseen, _) in WORK {
             execute(connection, &format!("DELETE FROM {table} AS w WHERE {unseen}"))?;
@@ -112,10 +115,10 @@ pub fn collect(path: impl AsRef<Path>, patience: Duration) -> Result<Collected, 
         Ok(told)
     })?;
     // What is unused is looked for without a lock, and looked at again with one.
-    let mut unused = crate::reader::snapshot(&connection, unused)?;
+    let mut unused = crate::reader::snapshot(connection, unused)?;
     let found: Vec<i64> = unused.bodies.keys().copied().collect();
     for some in found.chunks(AT_A_TIME) {
-        write(&mut connection, patience, |connection| {
+        write(connection, patience, |connection| {
             unused.spare_newly_used(connection)?;
             let mut delete = connection.prepare_cached("DELETE FROM body WHERE id = ?").map_err(sqlite)?;
             for id in some {

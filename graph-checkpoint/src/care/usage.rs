@@ -25,7 +25,7 @@ pub struct Usage {
     pub free: u64,
     /// What each thread has of its own, by name. What a deleted thread left for others is under its old name.
     pub threads: Vec<ThreadUsage>,
-    /// Long texts that several threads refer to.
+    /// Long texts that several threads refer to, and versions that are left of pruned checkpoints.
     pub shared: u64,
     /// Long texts that nothing refers to.
     pub unused: u64,
@@ -88,6 +88,7 @@ pub fn usage(path: impl AsRef<Path>) -> Result<Usage, StoreError> {
         let mut counting = Counting::default();
         counting.names(connection)?;
         counting.checkpoints(connection)?;
+        counting.left(connection)?;
         counting.work(connection)?;
         let (shared, unused) = counting.bodies(connection)?;
         let page = number(connection, "PRAGMA page_size")?;
@@ -99,8 +100,10 @@ pub fn usage(path: impl AsRef<Path>) -> Result<Usage, StoreError> {
              coalesce((SELECT sum(octet_length(text)) FROM topology), 0)",
         )?;
         let items = items(connection)?;
+        let counting_left = counting.left;
         let threads = counting.finish();
         let counted = threads.iter().map(|thread| thread.bytes).sum::<u64>();
+        let shared = shared + counting_left;
         let counted = counted + free + shared + unused + described + items;
         let overhead = size.saturating_sub(counted);
         Ok(Usage { size, free, threads, shared, unused, described, items, overhead, log })
@@ -165,6 +168,8 @@ struct Counting {
     threads: BTreeMap<i64, ThreadUsage>,
     fields: BTreeMap<(i64, String), FieldUsage>,
     users: HashMap<i64, User>,
+    /// The bytes of versions that are left of pruned checkpoints.
+    left: u64,
 }
 
 impl Counting {
@@ -219,6 +224,19 @@ impl Counting {
             usage.checkpoints += 1;
             let others = changes.len() - of_fields + manifest.len();
             usage.manifests += others as u64 + maps.unsigned_abs();
+        }
+        Ok(())
+    }
+
+    /// Versions that are left of pruned checkpoints, which belong to all who stand on them.
+    fn left(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        let sql = "SELECT changes FROM checkpoint WHERE thread = 0 AND changes <> '[]'";
+        let mut all = connection.prepare(sql).map_err(sqlite)?;
+        let mut rows = all.query([]).map_err(sqlite)?;
+        while let Some(row) = rows.next().map_err(sqlite)? {
+            let changes = text(row, 0)?;
+            self.left += changes.len() as u64;
+            self.refer(changes, &User::Several);
         }
         Ok(())
     }

@@ -76,3 +76,24 @@ fn a_deletion_is_noticed_by_other_users_of_the_file() {
         assert!(two.load(&thread("t"), At::Head).await.unwrap().is_none());
     });
 }
+
+/// A program that had not written for a while took the next number that it knew of, which others had used and deleted
+/// again: its checkpoint was older than others' that were there before it.
+#[test]
+fn a_number_that_was_deleted_is_not_given_again() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.db");
+        let (one, two) = (open(&path).await, open(&path).await);
+        let first = advance(&two, "u", None, []).await;
+        let mut last = advance(&one, "t", None, []).await;
+        for _ in 0..5 {
+            last = advance(&one, "t", Some(&last), []).await;
+        }
+        delete(&one, "t").await;
+        advance(&one, "v", None, []).await;
+        let newest = head(&one, "v").await.seq;
+        advance(&two, "u", Some(&first), []).await;
+        assert!(head(&two, "u").await.seq > newest);
+    });
+}

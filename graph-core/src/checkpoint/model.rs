@@ -58,6 +58,9 @@ pub enum Source {
     Update,
     /// A copy was made to branch from.
     Fork,
+    /// Only its state is left: it was pruned, with what led to it and what came next, and newer ones stand on it.
+    /// Nothing goes on from it.
+    Pruned,
 }
 
 /// What a finished task did.

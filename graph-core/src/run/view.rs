@@ -139,6 +139,7 @@ impl CheckpointView {
             Source::Loop => "loop",
             Source::Update => "update",
             Source::Fork => "fork",
+            Source::Pruned => "pruned",
         };
         let tasks = checkpoint.frontier.tasks.iter().filter(|next| !next.node.is_end()).map(|next| {
             let id = next.id(checkpoint.id, checkpoint.step);

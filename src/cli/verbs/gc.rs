@@ -1,20 +1,22 @@
 //! `gc`: what nobody needs goes.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-use crate::checkpoint::care::{self, Collected};
+use crate::checkpoint::care::{self, Collected, Pruned, Retention};
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
 use crate::cli::page::{DIM, GOOD, Page, plain, span};
+use crate::cli::source::Source;
 
 /// Take out of a file what nobody needs
 ///
-/// That is long texts and work that no checkpoint refers to, and what deletions left. No thread or checkpoint changes. The
-/// file keeps its size until `vacuum`.
+/// That is long texts and work that no checkpoint refers to, and what deletions left. With `--keep-last` or `--keep-days`
+/// older checkpoints go, too, but for the latest of each thread and those where branches begin; what stays keeps its
+/// values. The file keeps its size until `vacuum`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep gc essays.db --dry-run")]
 pub(crate) struct Gc {
@@ -23,6 +25,15 @@ pub(crate) struct Gc {
     /// Only tell what would go
     #[arg(long)]
     dry_run: bool,
+    /// Of older checkpoints keep so many of each branch
+    #[arg(long, value_name = "N")]
+    keep_last: Option<usize>,
+    /// Of older checkpoints keep those of so many days
+    #[arg(long, value_name = "D")]
+    keep_days: Option<u64>,
+    /// Let only this thread's checkpoints go, and those of its subgraphs
+    #[arg(long, value_name = "THREAD")]
+    thread: Option<String>,
     /// How many seconds to wait for somebody who is writing
     #[arg(long, default_value_t = 30)]
     patience: u64,
@@ -30,6 +41,7 @@ pub(crate) struct Gc {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Gone {
+    pruned: Pruned,
     #[serde(flatten)]
     collected: Collected,
     dry_run: bool,
@@ -37,25 +49,54 @@ pub(crate) struct Gone {
 
 impl Gc {
     pub(crate) fn answer(&self) -> Result<Gone, Failure> {
-        let collected = match self.dry_run {
-            true => care::collectable(&self.file)?,
-            false => care::collect(&self.file, Duration::from_secs(self.patience))?,
+        let retention = self.retention()?;
+        let patience = Duration::from_secs(self.patience);
+        let (pruned, collected) = match self.dry_run {
+            true => care::prunable(&self.file, &retention)?,
+            false => (care::prune(&self.file, &retention, patience)?, care::collect(&self.file, patience)?),
         };
-        Ok(Gone { collected, dry_run: self.dry_run })
+        Ok(Gone { pruned, collected, dry_run: self.dry_run })
+    }
+
+    fn retention(&self) -> Result<Retention, Failure> {
+        let mut retention = Retention::new();
+        if let Some(count) = self.keep_last {
+            retention = retention.keep_last(count);
+        }
+        if let Some(days) = self.keep_days {
+            let day = Duration::from_secs(24 * 60 * 60);
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let since = day.checked_mul(u32::try_from(days).unwrap_or(u32::MAX));
+            let since = now.saturating_sub(since.unwrap_or(Duration::MAX));
+            retention = retention.keep_since(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
+        }
+        if let Some(name) = &self.thread {
+            retention = retention.only(Source::open(&self.file)?.thread(name)?.thread);
+        }
+        Ok(retention)
     }
 }
 
 impl Answer for Gone {
     fn show(&self, page: &mut Page) {
         let Collected { bodies, work, remains, bytes } = self.collected;
-        if self.collected.is_empty() {
+        let Pruned { checkpoints, threads, bytes: texts } = self.pruned;
+        if self.collected.is_empty() && checkpoints == 0 {
             return page.line([span(GOOD, "nothing is there for nobody")]);
         }
-        let counts =
-            [(bodies, "long texts"), (work, "questions and effects"), (remains, "remains of deletions")];
+        let counts = [
+            (checkpoints, "checkpoints"),
+            (threads, "threads of subgraphs"),
+            (bodies, "long texts"),
+            (work, "questions and effects"),
+            (remains, "remains of deletions"),
+        ];
         let told = counts.into_iter().filter(|(count, _)| *count > 0);
         let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
         let how = if self.dry_run { "would take out" } else { "took out" };
-        page.line([plain(format!("{how} {}", told.join(", "))), span(DIM, format!(" of {bytes} bytes"))]);
+        page.line([
+            plain(format!("{how} {}", told.join(", "))),
+            span(DIM, format!(" of {} bytes", bytes.cast_signed() + texts)),
+        ]);
     }
 }

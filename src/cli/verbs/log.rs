@@ -146,5 +146,6 @@ pub(super) fn source_name(source: Origin) -> &'static str {
         Origin::Loop => "loop",
         Origin::Update => "update",
         Origin::Fork => "fork",
+        Origin::Pruned => "pruned",
     }
 }

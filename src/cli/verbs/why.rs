@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::inspect::{Via, Why as Reasons, why};
 
+use crate::checkpoint::Source as Origin;
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
 use crate::cli::lines::{Short, called};
@@ -27,19 +28,36 @@ pub(crate) struct Why {
 
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Told(Reasons);
+pub(crate) struct Told(
+    Reasons,
+    /// Whether what led there was pruned.
+    #[serde(skip)]
+    bool,
+);
 
 impl Why {
     pub(crate) fn answer(&self) -> Result<Told, Failure> {
         let source = Source::open(&self.file)?;
         let place = source.place(&self.checkpoint)?;
         let node = if self.node == "START" { "__start__" } else { &self.node };
-        let reasons = why(&source.past(&place)?, &node.into()).map_err(|none| {
+        let past = source.past(&place)?;
+        // Of a pruned checkpoint only the state is left.
+        let is_cut = |at: usize| past.get(at).is_some_and(|step| step.checkpoint.source == Origin::Pruned);
+        let reasons = why(&past, &node.into()).map_err(|none| {
+            if is_cut(1) && none.nodes.iter().any(|ran| ran.as_str() == node) {
+                return Failure::nothing(format!(
+                    "what planned {} was pruned: the past ends there",
+                    self.node
+                ));
+            }
             let near = nearest(&self.node, none.nodes.iter().map(|node| node.as_str()));
             let hint = near.first().map(|near| format!("; did you mean {near}?")).unwrap_or_default();
             Failure::nothing(format!("{none}{hint}"))
         })?;
-        Ok(Told(reasons))
+        let oldest = reasons.steps.last().map(|step| step.planned_on);
+        let oldest = past.iter().position(|step| Some(step.checkpoint.id) == oldest);
+        let cut = oldest.is_some_and(|oldest| is_cut(oldest + 1));
+        Ok(Told(reasons, cut))
     }
 }
 
@@ -64,6 +82,9 @@ impl Answer for Told {
                 let ways = format!(" by {}", ways(&reason.by));
                 page.line([plain("  "), span(NAME, called(&reason.node)), plain(ways)]);
             }
+        }
+        if self.1 {
+            page.line([span(DIM, "what led there was pruned")]);
         }
     }
 }

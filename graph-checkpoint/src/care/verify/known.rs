@@ -31,23 +31,30 @@ pub(super) struct Outlined {
     pub(super) thread: i64,
     pub(super) schema: i64,
     pub(super) topology: i64,
+    /// Whether only its state is left.
+    pub(super) pruned: bool,
 }
 
 impl Known {
     pub(super) fn of(connection: &Connection, findings: &mut Findings) -> Self {
         let checkpoints = findings.guard("checkpoint", || {
-            read(connection, "SELECT seq, id, parent, thread, schema, topology FROM checkpoint", |row| {
-                // A damaged id names nothing.
-                let id = CheckpointId(row.get(1).map_or(Uuid::nil(), Uuid::from_bytes));
-                let outlined = Outlined {
-                    id,
-                    parent: row.get(2)?,
-                    thread: row.get(3)?,
-                    schema: row.get(4)?,
-                    topology: row.get(5)?,
-                };
-                Ok((row.get(0)?, outlined))
-            })
+            read(
+                connection,
+                "SELECT seq, id, parent, thread, schema, topology, source = 4 FROM checkpoint",
+                |row| {
+                    // A damaged id names nothing.
+                    let id = CheckpointId(row.get(1).map_or(Uuid::nil(), Uuid::from_bytes));
+                    let outlined = Outlined {
+                        id,
+                        parent: row.get(2)?,
+                        thread: row.get(3)?,
+                        schema: row.get(4)?,
+                        topology: row.get(5)?,
+                        pruned: row.get(6)?,
+                    };
+                    Ok((row.get(0)?, outlined))
+                },
+            )
         });
         let threads = findings.guard("thread", || {
             read(connection, "SELECT id, name FROM thread", |row| {

@@ -124,6 +124,8 @@ impl Versions {
     fn map(&mut self, known: &Known, seq: i64, texts: &Texts) -> (Option<Fields>, Option<String>) {
         let row = &known.checkpoints[&seq];
         let before = match row.parent {
+            // A map is all that is left of what led to it.
+            _ if row.pruned => None,
             None => Some(Fields::new()),
             Some(parent) => {
                 let same = known.checkpoints.get(&parent).is_some_and(|parent| parent.schema == row.schema);

@@ -1,0 +1,288 @@
+//! What goes is taken out, the oldest first, and what newer checkpoints need of it is left in its place.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rusqlite::{Connection, TransactionBehavior, params};
+use superstep_core::checkpoint::{Fold, Source, StoreError};
+use superstep_core::id::{CheckpointId, RunId};
+use superstep_core::state::{Change, FieldId, Op};
+use uuid::Uuid;
+
+use super::keep::keep;
+use super::past::{Past, changes, read};
+use super::{Pruned, Retention};
+use crate::bodies::BodyTable;
+use crate::care::error::CareError;
+use crate::delete::{THREAD, WORK_AT, execute, leave, take_place};
+use crate::encode::Encoder;
+use crate::fault::{corrupt, sqlite};
+use crate::manifest::{Fields, Version};
+use crate::rows::{CheckpointRow, ThreadRow};
+
+/// So many rows go in one transaction.
+const AT_A_TIME: usize = 256;
+
+/// What is still to be taken out.
+pub(super) struct Cut {
+    past: Past,
+    doomed: BTreeSet<i64>,
+    dead: HashMap<i64, ThreadRow>,
+}
+
+/// A row that takes the place of one that goes.
+struct Left {
+    row: CheckpointRow,
+    changes: String,
+    map: Option<String>,
+}
+
+impl Cut {
+    pub(super) fn plan(connection: &Connection, retention: &Retention) -> Result<Self, StoreError> {
+        let past = Past::read(connection)?;
+        let keep = keep(connection, &past, retention)?;
+        let mut staying = keep.rows;
+        // What an earlier pruning left stays as it is where newer rows still stand on it.
+        for row in past.rows.values().rev() {
+            if !staying.contains(&row.row.seq) {
+                continue;
+            }
+            let parent = row.row.parent.and_then(|parent| past.rows.get(&parent));
+            staying.extend(parent.filter(|parent| parent.is_pruned()).map(|parent| parent.row.seq));
+        }
+        let referred: BTreeSet<i64> = staying
+            .iter()
+            .filter_map(|seq| past.rows.get(seq))
+            .flat_map(|row| row.refers())
+            .map(|version| version.seq)
+            .collect();
+        let goes = |seq: &i64| {
+            let is_holder = !past.rows[seq].is_checkpoint();
+            !(staying.contains(seq) || is_holder && referred.contains(seq))
+        };
+        let doomed = past.rows.keys().copied().filter(goes).collect();
+        Ok(Self { past, doomed, dead: keep.dead })
+    }
+
+    /// Takes everything out; `false` when somebody else has changed what the plan was made for.
+    pub(super) fn carry_out(
+        &mut self,
+        connection: &mut Connection,
+        pruned: &mut Pruned,
+        failed: impl Fn(rusqlite::Error) -> CareError,
+    ) -> Result<bool, CareError> {
+        // What was left in an earlier transaction for the sake of rows that go in this one.
+        let mut passing: BTreeSet<i64> = BTreeSet::new();
+        while !self.doomed.is_empty() {
+            let begun = connection.transaction_with_behavior(TransactionBehavior::Immediate);
+            let transaction = begun.map_err(&failed)?;
+            let Some(last) = self.caught_up(&transaction)? else { return Ok(false) };
+            let some: Vec<i64> = self.doomed.iter().copied().take(AT_A_TIME).collect();
+            let gone: BTreeSet<i64> = some.iter().copied().chain(std::mem::take(&mut passing)).collect();
+            let left = self.left(&transaction, &gone)?;
+            let told = self.replace(&transaction, &gone, &left)?;
+            // So others notice, and no two programs prune at once.
+            take_place(&transaction, last + 1)?;
+            transaction.commit().map_err(&failed)?;
+            self.past.last = last + 1;
+            self.doomed.retain(|seq| !gone.contains(seq));
+            passing.extend(left.keys());
+            pruned.checkpoints += told.checkpoints;
+            pruned.threads += told.threads;
+            pruned.bytes += told.bytes;
+            for seq in gone {
+                self.past.rows.remove(&seq);
+                if left.contains_key(&seq) {
+                    self.past.rows.insert(seq, read(connection, seq)?);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The latest place in the store's order, unless others have come to stand on what is to go, or have pruned or deleted
+    /// since. What they have written on what stays refers to nothing that goes: all that can be seen from there is kept.
+    fn caught_up(&self, connection: &Connection) -> Result<Option<i64>, StoreError> {
+        let stands = |head: i64, thread: i64| self.doomed.contains(&head) && !self.dead.contains_key(&thread);
+        if ThreadRow::all(connection)?.iter().any(|thread| stands(thread.head, thread.id)) {
+            return Ok(None);
+        }
+        let mut newer = connection
+            .prepare_cached("SELECT seq, parent, thread FROM checkpoint WHERE seq > ? ORDER BY seq")
+            .map_err(sqlite)?;
+        let mut rows = newer.query([self.past.last]).map_err(sqlite)?;
+        let mut last = self.past.last;
+        while let Some(row) = rows.next().map_err(sqlite)? {
+            last = row.get(0).map_err(sqlite)?;
+            let parent: Option<i64> = row.get(1).map_err(sqlite)?;
+            let is_place = row.get::<_, i64>(2).map_err(sqlite)? == 0;
+            if is_place || parent.is_some_and(|parent| self.doomed.contains(&parent)) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(last))
+    }
+
+    /// What must stay of the rows in `gone`.
+    fn left(&self, connection: &Connection, gone: &BTreeSet<i64>) -> Result<BTreeMap<i64, Left>, StoreError> {
+        let mut needed: BTreeMap<i64, BTreeSet<FieldId>> = BTreeMap::new();
+        let mut need = |version: Version| {
+            if gone.contains(&version.seq) {
+                needed.entry(version.seq).or_default().insert(version.field);
+            }
+        };
+        let mut stood_on = BTreeSet::new();
+        for (_, row) in self.past.rows.iter().filter(|(seq, _)| !gone.contains(seq)) {
+            row.refers().for_each(&mut need);
+            stood_on.extend(row.row.parent.filter(|parent| row.is_checkpoint() && gone.contains(parent)));
+        }
+        for seq in &stood_on {
+            self.past.map_at(*seq).into_iter().flatten().for_each(&mut need);
+        }
+        let places: BTreeSet<i64> = stood_on.iter().chain(needed.keys()).copied().collect();
+        let mut left = BTreeMap::new();
+        for seq in places {
+            let fields = needed.get(&seq).into_iter().flatten();
+            let mut before = Fields::new();
+            let mut whole = Vec::new();
+            for field in fields {
+                let (change, older) =
+                    self.collapsed(connection, Version { seq, field: *field }, gone, &needed)?;
+                before.resize(before.len().max(field.index() + 1), None);
+                before[field.index()] = older;
+                whole.push(change);
+            }
+            let bodies = &BodyTable(connection);
+            let (mut changes, mut map) = (String::new(), None);
+            Encoder { bodies, out: &mut changes }.changes(&whole, seq, &mut before)?;
+            let row = if stood_on.contains(&seq) {
+                let out = map.insert(String::new());
+                Encoder { bodies, out }.fields(&self.past.map_at(seq));
+                let row = self.past.rows[&seq].row;
+                CheckpointRow { parent: self.stands_on(seq, gone, &stood_on), source: Source::Pruned, ..row }
+            } else {
+                holder(seq)
+            };
+            left.insert(seq, Left { row, changes, map });
+        }
+        Ok(left)
+    }
+
+    /// The newest checkpoint before `seq` of which something stays.
+    fn stands_on(&self, seq: i64, gone: &BTreeSet<i64>, stood_on: &BTreeSet<i64>) -> Option<i64> {
+        let parent = |seq: &i64| self.past.rows.get(seq)?.row.parent;
+        std::iter::successors(parent(&seq), parent).find(|seq| !gone.contains(seq) || stood_on.contains(seq))
+    }
+
+    /// A version with the operations of those before it that go; the one it then goes on from.
+    fn collapsed(
+        &self,
+        connection: &Connection,
+        version: Version,
+        gone: &BTreeSet<i64>,
+        needed: &BTreeMap<i64, BTreeSet<FieldId>>,
+    ) -> Result<(Change, Option<Version>), StoreError> {
+        let mut chain = vec![version];
+        let mut older = self.past.before(version);
+        while let Some(before) = older {
+            let stays = needed.get(&before.seq).is_some_and(|fields| fields.contains(&before.field));
+            if stays || !gone.contains(&before.seq) {
+                break;
+            }
+            chain.push(before);
+            older = self.past.before(before);
+        }
+        let mut ops = Vec::new();
+        for Version { seq, field } in chain.iter().rev() {
+            let (changes, _) = changes(connection, *seq)?;
+            let change = changes.iter().find(|change| change.field == *field);
+            let lost = || corrupt(format_args!("checkpoint row {seq}"), "a version is missing");
+            for op in &change.ok_or_else(lost)?.ops {
+                ops.push(op.resolve(&BodyTable(connection))?);
+            }
+        }
+        if older.is_none() && chain.len() > 1 {
+            let mut fold = Fold::new();
+            for op in &ops {
+                fold.apply(op).map_err(|error| corrupt("an operation", error))?;
+            }
+            let value = fold.finish().map_err(|error| corrupt("the value", error))?;
+            ops = value.map(Op::Set).into_iter().collect();
+        }
+        Ok((Change { field: version.field, ops: ops.into_iter().collect() }, older))
+    }
+
+    /// Takes out the rows in `gone` and puts what is left in their places.
+    fn replace(
+        &self,
+        connection: &Connection,
+        gone: &BTreeSet<i64>,
+        left: &BTreeMap<i64, Left>,
+    ) -> Result<Pruned, StoreError> {
+        let mut told = Pruned::default();
+        let mut workers: HashMap<i64, BTreeSet<i64>> = HashMap::new();
+        for row in self.past.rows.values().filter(|row| row.is_checkpoint()) {
+            for on in row.row.parent.into_iter().chain([row.row.seq]).filter(|on| gone.contains(on)) {
+                workers.entry(on).or_default().insert(row.row.thread);
+            }
+        }
+        for seq in gone {
+            let held = &self.past.rows[seq];
+            told.checkpoints += u64::from(held.is_checkpoint() && !held.is_pruned());
+            told.bytes += size(connection, *seq)?;
+            execute(connection, &["DELETE FROM checkpoint WHERE seq = ?"], [*seq])?;
+            execute(connection, &["DELETE FROM emitted WHERE checkpoint = ?"], [*seq])?;
+            let stays = left.get(seq).is_some_and(|left| left.row.thread != 0);
+            if !stays {
+                execute(
+                    connection,
+                    &["DELETE FROM locator WHERE id = ?"],
+                    params![held.row.id.0.as_bytes()],
+                )?;
+                // What was done on a checkpoint that newer ones stand on is theirs.
+                for worker in workers.get(seq).into_iter().flatten() {
+                    execute(connection, &WORK_AT, [*worker, *seq])?;
+                }
+            }
+            if let Some(Left { row, changes, map }) = left.get(seq) {
+                row.insert(connection, changes, map.as_deref(), "{}").map_err(sqlite)?;
+                told.bytes -= size(connection, *seq)?;
+            }
+        }
+        for thread in self.dead.values().filter(|thread| gone.contains(&thread.head)) {
+            told.threads += 1;
+            let rest = self.past.rows.iter().rev().find(|(seq, row)| {
+                let stays = !gone.contains(seq) || left.get(seq).is_some_and(|left| left.row.thread != 0);
+                row.row.thread == thread.id && stays
+            });
+            match rest {
+                Some((newest, _)) => leave(connection, thread, *newest)?,
+                None => execute(connection, &THREAD, [thread.id])?,
+            }
+        }
+        Ok(told)
+    }
+}
+
+/// A row of no thread.
+fn holder(seq: i64) -> CheckpointRow {
+    CheckpointRow {
+        seq,
+        id: CheckpointId(Uuid::nil()),
+        parent: None,
+        thread: 0,
+        run: RunId(Uuid::nil()),
+        step: 0,
+        source: Source::Update,
+        schema: 0,
+        topology: 0,
+    }
+}
+
+/// How many bytes a checkpoint's texts take, with what was emitted.
+fn size(connection: &Connection, seq: i64) -> Result<i64, StoreError> {
+    let sql = "SELECT octet_length(changes) + octet_length(manifest) + coalesce(octet_length(fields), 0) + \
+               coalesce((SELECT sum(octet_length(text)) FROM emitted WHERE checkpoint = seq), 0) \
+               FROM checkpoint WHERE seq = ?";
+    let mut find = connection.prepare_cached(sql).map_err(sqlite)?;
+    find.query_row([seq], |row| row.get(0)).map_err(sqlite)
+}

@@ -1,0 +1,128 @@
+//! Which checkpoints stay.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use rusqlite::Connection;
+use superstep_core::checkpoint::StoreError;
+use superstep_core::id::ThreadId;
+
+use super::Retention;
+use super::past::Past;
+use crate::rows::{CheckpointRow, ThreadRow};
+
+/// What stays.
+pub(super) struct Keep {
+    pub(super) rows: BTreeSet<i64>,
+    /// The threads of subgraphs that go.
+    pub(super) dead: HashMap<i64, ThreadRow>,
+}
+
+pub(super) fn keep(connection: &Connection, past: &Past, retention: &Retention) -> Result<Keep, StoreError> {
+    let all = ThreadRow::all(connection)?;
+    let by_row: HashMap<i64, &ThreadRow> = all.iter().map(|thread| (thread.id, thread)).collect();
+    let may_go = |name: &ThreadId| retention.thread.as_ref().is_none_or(|thread| name.is_on_or_below(thread));
+    // Subgraphs' threads by the tasks that run them, where those can be told.
+    let owners: HashMap<String, i64> = past
+        .rows
+        .iter()
+        .flat_map(|(seq, row)| row.tasks.iter().map(|task| (task.to_string(), *seq)))
+        .collect();
+    let owner = |thread: &ThreadRow| {
+        let (_, task) = thread.name.as_str().rsplit_once('\u{1f}')?;
+        owners.get(task).copied().filter(|_| may_go(&thread.name))
+    };
+    let owned: HashMap<i64, i64> =
+        all.iter().filter_map(|thread| Some((thread.id, owner(thread)?))).collect();
+
+    let mut rows: BTreeSet<i64> =
+        all.iter().filter(|row| !owned.contains_key(&row.id)).map(|row| row.head).collect();
+    rows.extend(chosen(past, retention, &by_row, &owned, may_go));
+    rows.extend(beginnings(past, &rows));
+    let mut open: Vec<i64> = rows.iter().copied().collect();
+    let mut of_thread: HashMap<i64, Vec<i64>> = HashMap::new();
+    for (seq, row) in &past.rows {
+        of_thread.entry(row.row.thread).or_default().push(*seq);
+    }
+    let mut of_owner: HashMap<i64, Vec<&ThreadRow>> = HashMap::new();
+    for (thread, owner) in &owned {
+        of_owner.entry(*owner).or_default().extend(by_row.get(thread));
+    }
+    let mut alive: HashSet<i64> = HashSet::new();
+    while let Some(seq) = open.pop() {
+        let Some(row) = past.rows.get(&seq) else { continue };
+        let mut needed = Vec::new();
+        for thread in of_owner.get(&seq).into_iter().flatten() {
+            alive.insert(thread.id);
+            needed.push(thread.head);
+            needed.extend(of_thread.get(&thread.id).into_iter().flatten());
+        }
+        for kept in &row.kept {
+            needed.extend(CheckpointRow::seq_of(connection, kept.checkpoint)?);
+            if let Some(thread) = ThreadRow::find(connection, &kept.thread)? {
+                alive.insert(thread.id);
+                needed.push(thread.head);
+            }
+        }
+        open.extend(needed.into_iter().filter(|seq| rows.insert(*seq)));
+    }
+    let dead = all.into_iter().filter(|thread| owned.contains_key(&thread.id) && !alive.contains(&thread.id));
+    let dead = dead.map(|thread| (thread.id, thread)).collect();
+    Ok(Keep { rows, dead })
+}
+
+/// The checkpoints that are chosen to stay, those of subgraphs left out.
+fn chosen(
+    past: &Past,
+    retention: &Retention,
+    threads: &HashMap<i64, &ThreadRow>,
+    owned: &HashMap<i64, i64>,
+    may_go: impl Fn(&ThreadId) -> bool,
+) -> Vec<i64> {
+    let mut children: HashMap<i64, usize> = HashMap::new();
+    for row in past.rows.values().filter(|row| row.is_checkpoint()) {
+        row.row.parent.into_iter().for_each(|parent| *children.entry(parent).or_default() += 1);
+    }
+    let mut chosen = Vec::new();
+    for (seq, row) in past.rows.iter().filter(|(_, row)| row.is_checkpoint() && !row.is_pruned()) {
+        if owned.contains_key(&row.row.thread) {
+            continue;
+        }
+        let count = children.get(seq).copied().unwrap_or(0);
+        let stays = threads.get(&row.row.thread).is_none_or(|thread| !may_go(&thread.name));
+        let is_young = retention.since_ms.is_some_and(|since| row.row.id.unix_ms() >= since);
+        if stays || is_young {
+            chosen.push(*seq);
+        }
+        if let Some(last) = retention.last.filter(|_| count == 0) {
+            chosen.extend(line(past, *seq).take(last));
+        }
+    }
+    // A head that others go on from ends a line, too.
+    for thread in threads.values().filter(|thread| !owned.contains_key(&thread.id)) {
+        chosen.extend(line(past, thread.head).take(retention.last.unwrap_or(0)));
+    }
+    chosen
+}
+
+/// Where branches begin that lead to something which stays.
+fn beginnings(past: &Past, stays: &BTreeSet<i64>) -> Vec<i64> {
+    // From newer to older: how many branches lead on from each to what stays.
+    let mut branches: HashMap<i64, usize> = HashMap::new();
+    let mut found = Vec::new();
+    for (seq, row) in past.rows.iter().rev().filter(|(_, row)| row.is_checkpoint()) {
+        let count = branches.get(seq).copied().unwrap_or(0);
+        if count > 1 && !row.is_pruned() {
+            found.push(*seq);
+        }
+        if count > 0 || stays.contains(seq) {
+            row.row.parent.into_iter().for_each(|parent| *branches.entry(parent).or_default() += 1);
+        }
+    }
+    found
+}
+
+/// The checkpoint and those it continues, as far as they are whole.
+fn line(past: &Past, from: i64) -> impl Iterator<Item = i64> {
+    let whole = |seq: &i64| past.rows.get(seq).is_some_and(|row| !row.is_pruned());
+    std::iter::successors(Some(from), |seq| past.rows.get(seq)?.row.parent).take_while(whole)
+}
