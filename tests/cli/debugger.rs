@@ -97,7 +97,7 @@ async fn events_are_a_document_a_line() {
         let events: Vec<Value> = events.collect();
         assert_eq!(events.last().unwrap()["type"], "run_finished");
         assert!(events.len() > 10, "{}", said.out);
-        let read = said.out.lines().map(|line| serde_json::from_str::<RunEvent>(line));
+        let read = said.out.lines().map(serde_json::from_str::<RunEvent>);
         assert_eq!(read.filter(Result::is_ok).count(), events.len(), "programs read them with our types");
         assert!(!said.out.contains("sesame"), "no secret is told");
     }
