@@ -78,4 +78,3 @@ const CASSETTE: &str = r#"{
     }
   ]
 }"#;
-
