@@ -132,7 +132,10 @@ impl Live {
                     checkpoint: parent.to_string(),
                 })?;
                 let row = CheckpointRow::get(&self.connection, seq)?.row;
-                refuse_pruned(&row, &commit.thread)?;
+                // A branch is a copy of what stands on its parent.
+                if commit.checkpoint.source != Source::Fork {
+                    refuse_pruned(&row, &commit.thread)?;
+                }
                 let found = schema(&self.connection, Key::Row(row.schema))?;
                 Ok(Base {
                     parent: Some(seq),
@@ -228,10 +231,7 @@ fn is_orphan(connection: &Connection, thread: &ThreadId) -> Result<bool, StoreEr
 /// Nothing goes on from a checkpoint of which only the state is left.
 fn refuse_pruned(row: &CheckpointRow, thread: &ThreadId) -> Result<(), StoreError> {
     match row.source {
-        Source::Pruned => Err(StoreError::NoCheckpoint {
-            thread: thread.clone(),
-            checkpoint: format!("{}: it was pruned, and only its state is left", row.id),
-        }),
+        Source::Pruned => Err(StoreError::pruned(thread, row.id)),
         _ => Ok(()),
     }
 }

@@ -8,6 +8,7 @@ mod forbidden;
 mod guide;
 #[path = "../programs/mod.rs"]
 mod programs;
+mod pruned;
 mod verbs;
 
 use std::path::PathBuf;

@@ -7,16 +7,21 @@ use alloc::vec::Vec;
 use super::below;
 use super::{
     AskRecord, Carried, Checkpoint, EffectId, EffectRecord, FailureRecord, Loaded, NextTask, Source,
-    TaskRecord, TaskResult,
+    StoreError, TaskRecord, TaskResult,
 };
 use crate::id::{CheckpointId, EDIT_NAME, InterruptId, NodeName, RunId, TaskId, ThreadId};
 use crate::state::{Change, LoggedWrite};
 
 impl Checkpoint {
     /// A copy of this checkpoint, to be the head of its thread: a branch begins there, without unfinished work.
-    #[must_use]
-    pub fn branched(&self, id: CheckpointId) -> Self {
-        Self { id, source: Source::Fork, ..self.clone() }
+    ///
+    /// # Errors
+    /// When it was pruned. `thread` is what the error names.
+    pub fn branched(&self, id: CheckpointId, thread: &ThreadId) -> Result<Self, StoreError> {
+        match self.source {
+            Source::Pruned => Err(StoreError::pruned(thread, self.id)),
+            _ => Ok(Self { id, source: Source::Fork, ..self.clone() }),
+        }
     }
 
     /// A checkpoint on top of this one, for an edit that writes `writes` and so changes the state by `changes`.

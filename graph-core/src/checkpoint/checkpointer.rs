@@ -342,3 +342,12 @@ pub enum StoreError {
     #[error("the store failed: {0}")]
     Io(#[source] BoxError),
 }
+
+impl StoreError {
+    /// Nothing goes on from a [pruned](super::Source::Pruned) checkpoint.
+    #[must_use]
+    pub fn pruned(thread: &ThreadId, id: CheckpointId) -> Self {
+        let checkpoint = alloc::format!("{id}: it was pruned, and only its state is left");
+        Self::NoCheckpoint { thread: thread.clone(), checkpoint }
+    }
+}

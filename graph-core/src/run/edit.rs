@@ -46,7 +46,7 @@ pub(super) async fn branch(
     let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
     let head = saver.history(thread, At::Head, 1).await?;
     let head = head.first().ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
-    let copy = original.branched(CheckpointId(runtime.ambient.id()));
+    let copy = original.branched(CheckpointId(runtime.ambient.id()), thread)?;
     store(runtime, thread, head.id, copy, Carried::default()).await
 }
 

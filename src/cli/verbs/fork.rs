@@ -63,7 +63,7 @@ impl Fork {
                 place.id
             }
             None => {
-                let copy = original.branched(amend::id());
+                let copy = original.branched(amend::id(), &place.thread)?;
                 let id = copy.id;
                 to.commit(&target, loaded.graph, copy, Carried::default())?;
                 id

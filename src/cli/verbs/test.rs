@@ -94,14 +94,23 @@ impl Test {
                 match end.checkpoint.source {
                     Cause::Input => "an input",
                     Cause::Update => "an edit",
+                    Cause::Pruned => "all that is left where older ones were pruned",
                     _ => "a branch",
                 }
             )));
         }
         let begins = |step: &&StepRecord| self.step || step.checkpoint.source != Cause::Loop;
-        let begin = before.iter().find(begins).or(before.last());
+        let begin = before.iter().position(|step| begins(&step)).or(before.len().checked_sub(1));
         let begin = begin.ok_or_else(|| Failure::nothing("what came before the checkpoint is gone"))?;
-        Ok(begin.checkpoint.id)
+        // Of a pruned one only the state is left: the turn is told from the next on.
+        let begin = match before[begin].checkpoint.source {
+            Cause::Pruned => begin.checked_sub(1),
+            _ => Some(begin),
+        };
+        let begin = begin.ok_or_else(|| {
+            Failure::nothing(format!("what {} came from was pruned; name a later one", self.checkpoint))
+        })?;
+        Ok(before[begin].checkpoint.id)
     }
 
     fn skeleton(

@@ -149,6 +149,8 @@ pub enum WhyUnverified {
     },
     /// The thread of its subgraph was deleted.
     Subgraph,
+    /// What it began with was pruned.
+    Pruned,
 }
 
 impl std::error::Error for Divergence {}

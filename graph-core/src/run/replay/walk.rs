@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 
 use super::compare;
 use super::recording::Below;
-use super::report::{Difference, Divergence, Replay, Unverified};
+use super::report::{Difference, Divergence, Replay, Unverified, WhyUnverified};
 use super::superstep::{Findings, Superstep};
 use crate::checkpoint::{At, Checkpoint, Checkpointer, Loaded, Source, StoreError, Summary};
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
@@ -84,6 +84,17 @@ impl Walk {
                     (Way::Turn(entry), None) => {
                         let place = Place { line, loaded: &loaded, path };
                         self.entered(runtime, &place, entry)?;
+                    }
+                    (_, Some(before))
+                        if line.source == Source::Loop && before.checkpoint.source == Source::Pruned =>
+                    {
+                        for task in 0..loaded.checkpoint.tasks.len() {
+                            self.take(
+                                &Place { line, loaded: &loaded, path },
+                                task as u32,
+                                WhyUnverified::Pruned,
+                            );
+                        }
                     }
                     (_, Some(before))
                         if line.source == Source::Loop && line.parent == Some(before.checkpoint.id) =>
@@ -188,15 +199,21 @@ impl Walk {
             self.diverged(place, None, difference);
         }
         for (task, why) in unverified {
-            self.replay.unverified.push(Unverified {
-                thread: place.line.thread.clone(),
-                checkpoint: recorded.id,
-                step: recorded.step,
-                node: node(recorded, task).unwrap_or_else(|| "?".into()),
-                why,
-            });
+            self.take(place, task, why);
         }
         Ok(())
+    }
+
+    /// Notes that a task is taken as it is recorded.
+    fn take(&mut self, place: &Place<'_>, task: u32, why: WhyUnverified) {
+        let recorded = &place.loaded.checkpoint;
+        self.replay.unverified.push(Unverified {
+            thread: place.line.thread.clone(),
+            checkpoint: recorded.id,
+            step: recorded.step,
+            node: node(recorded, task).unwrap_or_else(|| "?".into()),
+            why,
+        });
     }
 
     async fn below(&mut self, below: Below, path: &[NodeName]) -> Result<(), ThreadError> {

@@ -77,6 +77,7 @@ impl Answer for Replayed {
                 WhyUnverified::Error { effect } => {
                     format!("effect {effect:?} failed, with an error that cannot be made again")
                 }
+                WhyUnverified::Pruned => "what it began with was pruned".to_owned(),
                 WhyUnverified::Subgraph => "the thread of its subgraph was deleted".to_owned(),
                 _ => "nobody knows why".to_owned(),
             };
