@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::engine::{Counter, ROUNDS, STEPS, cycle_graph, on_worker, timed_cycle};
 use crate::report::{Figure, median, round};
+use crate::storage::{file_bytes, raw_inserts};
 
 /// Steps in a round of the chains, whatever their length.
 const CHAIN_STEPS: u64 = 5_000;
@@ -82,6 +83,18 @@ pub(crate) fn chain() -> Figure {
     })
 }
 
+/// Hands the names of 99 fields to a macro.
+macro_rules! with_fields {
+    ($states:ident) => {
+        $states! {
+            f01 f02 f03 f04 f05 f06 f07 f08 f09 f10 f11 f12 f13 f14 f15 f16 f17 f18 f19 f20 f21 f22 f23 f24 f25
+            f26 f27 f28 f29 f30 f31 f32 f33 f34 f35 f36 f37 f38 f39 f40 f41 f42 f43 f44 f45 f46 f47 f48 f49 f50
+            f51 f52 f53 f54 f55 f56 f57 f58 f59 f60 f61 f62 f63 f64 f65 f66 f67 f68 f69 f70 f71 f72 f73 f74 f75
+            f76 f77 f78 f79 f80 f81 f82 f83 f84 f85 f86 f87 f88 f89 f90 f91 f92 f93 f94 f95 f96 f97 f98 f99
+        }
+    };
+}
+
 macro_rules! wide_state {
     ($($field:ident)*) => {
         #[derive(State, Clone, Default, Serialize, Deserialize)]
@@ -98,12 +111,26 @@ macro_rules! wide_state {
     };
 }
 
-wide_state! {
-    f01 f02 f03 f04 f05 f06 f07 f08 f09 f10 f11 f12 f13 f14 f15 f16 f17 f18 f19 f20 f21 f22 f23 f24 f25
-    f26 f27 f28 f29 f30 f31 f32 f33 f34 f35 f36 f37 f38 f39 f40 f41 f42 f43 f44 f45 f46 f47 f48 f49 f50
-    f51 f52 f53 f54 f55 f56 f57 f58 f59 f60 f61 f62 f63 f64 f65 f66 f67 f68 f69 f70 f71 f72 f73 f74 f75
-    f76 f77 f78 f79 f80 f81 f82 f83 f84 f85 f86 f87 f88 f89 f90 f91 f92 f93 f94 f95 f96 f97 f98 f99
+with_fields!(wide_state);
+
+macro_rules! large_state {
+    ($($field:ident)*) => {
+        #[derive(State, Clone, Default, Serialize, Deserialize)]
+        struct Large {
+            step: String,
+            $($field: String,)*
+        }
+
+        impl Large {
+            /// All fields but the one that changes.
+            fn filled() -> Update<Self> {
+                Self::update()$(.$field(kibibyte(stringify!($field))))*
+            }
+        }
+    };
 }
+
+with_fields!(large_state);
 
 async fn bump_wide(wide: Snapshot<Wide>) -> Update<Wide> {
     Wide::update().count(wide.count + 1)
@@ -176,5 +203,48 @@ pub(crate) fn levels() -> Figure {
         }
         let target = "the same with one level, ≤ 1.3";
         Figure { unit: "ns/level", values, baselines, extra: Map::new(), target }
+    })
+}
+
+/// Steps of the run of W6.
+const LARGE_STEPS: u64 = 1_000;
+
+/// 1 KiB that nothing else is.
+fn kibibyte(of: &str) -> String {
+    format!("{of} ").chars().cycle().take(1_024).collect()
+}
+
+/// Writes the number of the step, at length.
+async fn change(large: Snapshot<Large>) -> Update<Large> {
+    let step: u64 = large.step.split(' ').next().and_then(|step| step.parse().ok()).unwrap_or_default();
+    Large::update().step(kibibyte(&(step + 1).to_string()))
+}
+
+/// W6: 100 fields of 1 KiB, of which a step changes one, against a raw insert of 1 KiB.
+pub(crate) fn replaced() -> Figure {
+    on_worker(async {
+        let (mut values, mut baselines) = (Vec::new(), Vec::new());
+        let mut extra = Map::new();
+        for _ in 0..5 {
+            let folder = TempDir::new().expect("a folder for the files");
+            let path = folder.path().join("large.db");
+            let saver = SqliteSaver::options().durability(Durability::Process).open(&path).await;
+            let mut g = StateGraph::<Large>::new("large");
+            let change = g.node("change", change);
+            g.edge(START, change);
+            g.edge(change, change);
+            g.edge(change, END);
+            let graph = g.compile().expect("a loop is a sound graph").recursion_limit(LARGE_STEPS);
+            let graph = graph.checkpointer(saver.expect("a new file opens"));
+            let begun = Instant::now();
+            let run = graph.thread("large").run(Large::filled()).await.expect("the loop runs");
+            values.push(begun.elapsed().as_secs_f64() * 1_000_000.0 / LARGE_STEPS as f64);
+            assert!(run.state.step.starts_with(&format!("{LARGE_STEPS} ")), "every step counted");
+            drop(graph);
+            extra.insert("file_bytes".into(), file_bytes(&path).into());
+            baselines.push(raw_inserts(&folder.path().join("raw.db"), "NORMAL", 1_024, LARGE_STEPS));
+        }
+        let target = "a raw insert of the changed bytes, WAL NORMAL, ≤ 3; file ≤ 2.5 MB";
+        Figure { unit: "µs/step", values, baselines, extra, target }
     })
 }

@@ -13,8 +13,10 @@ mod engine;
 mod growth;
 #[cfg(feature = "cli")]
 mod inspection;
+mod messages;
 mod report;
 mod storage;
+mod threads;
 
 use report::{Figure, Output};
 
@@ -26,7 +28,11 @@ const WORKLOADS: &[Workload] = &[
     ("W2", engine::cycle_in_memory),
     ("W3", storage::cycle_process),
     ("W3p", storage::cycle_power),
+    ("W4", messages::appended),
     ("W5", engine::fan_out),
+    ("W6", growth::replaced),
+    ("W7", messages::read_back),
+    ("W8", threads::many),
     ("W9", growth::chain),
     ("W9f", growth::fields),
     ("W9s", growth::levels),

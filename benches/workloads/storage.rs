@@ -37,18 +37,22 @@ fn cycle(durability: Durability, synchronous: &'static str, target: &'static str
             values.push(timed_cycle(&graph).await / 1_000.0);
             drop(graph);
             let bytes = row_bytes(&path) / (STEPS + 2);
-            let file = std::fs::metadata(&path).expect("the file is there").len();
             extra.insert("bytes_per_step".into(), bytes.into());
-            extra.insert("file_bytes".into(), file.into());
-            baselines.push(raw_inserts(&folder.path().join("raw.db"), synchronous, bytes));
+            extra.insert("file_bytes".into(), file_bytes(&path).into());
+            baselines.push(raw_inserts(&folder.path().join("raw.db"), synchronous, bytes, STEPS));
         }
         extra.insert("steps_per_round".into(), STEPS.into());
         Figure { unit: "µs/step", values, baselines, extra, target }
     })
 }
 
+/// How large a file is that nobody has open.
+pub(crate) fn file_bytes(path: &Path) -> u64 {
+    std::fs::metadata(path).expect("the file is there").len()
+}
+
 /// The bytes in the columns of all checkpoints.
-fn row_bytes(path: &Path) -> u64 {
+pub(crate) fn row_bytes(path: &Path) -> u64 {
     let file = Connection::open(path).expect("the file opens");
     let mut columns =
         file.prepare("SELECT name FROM pragma_table_info('checkpoint')").expect("a sound query");
@@ -60,18 +64,18 @@ fn row_bytes(path: &Path) -> u64 {
     u64::try_from(sum).expect("lengths are not negative")
 }
 
-/// The time of a raw insert of `bytes` bytes in a transaction of its own, in microseconds.
-fn raw_inserts(path: &Path, synchronous: &str, bytes: u64) -> f64 {
+/// The time of one of `count` raw inserts of `bytes` bytes, each in a transaction of its own, in microseconds.
+pub(crate) fn raw_inserts(path: &Path, synchronous: &str, bytes: u64, count: u64) -> f64 {
     let file = Connection::open(path).expect("a new file opens");
     file.pragma_update(None, "journal_mode", "WAL").expect("WAL is available");
     file.pragma_update(None, "synchronous", synchronous).expect("a known level");
     file.execute_batch("CREATE TABLE log (id INTEGER PRIMARY KEY, body TEXT)").expect("a new table");
     let body = "x".repeat(usize::try_from(bytes).expect("a row fits into memory"));
     let begun = Instant::now();
-    for _ in 0..STEPS {
+    for _ in 0..count {
         let mut insert =
             file.prepare_cached("INSERT INTO log (body) VALUES (?1)").expect("a sound statement");
         insert.execute([&body]).expect("an insert succeeds");
     }
-    round(begun.elapsed().as_nanos() as f64 / 1_000.0 / STEPS as f64)
+    round(begun.elapsed().as_nanos() as f64 / 1_000.0 / count as f64)
 }
