@@ -4,12 +4,12 @@ use serde_json::{Map, Value};
 
 use crate::checkpoint::Loaded;
 use crate::inspect::{Blame, Difference, Edit, Path, Segment};
-use crate::state::{Logged, LoggedWrite, Schema};
+use crate::state::{Logged, LoggedWrite, Schema, SecretTexts};
 
 use super::failure::Failure;
 
 /// What is shown in the place of a secret.
-const SECRET: &str = "<secret>";
+const SECRET: &str = SecretTexts::HIDDEN;
 
 /// The state as it is, for looking for differences.
 pub(super) fn whole_state(loaded: &Loaded) -> Result<Value, Failure> {
@@ -25,6 +25,12 @@ pub(super) fn state(loaded: &Loaded) -> Result<Value, Failure> {
     let mut state = whole_state(loaded)?;
     hide(&mut state, &loaded.schema);
     Ok(state)
+}
+
+/// Learns the texts of a state's secret fields.
+pub(super) fn learn(texts: &mut SecretTexts, loaded: &Loaded) {
+    let secret = loaded.values.iter().filter(|held| loaded.schema.field(held.field).secret);
+    secret.for_each(|held| texts.learn(&held.value));
 }
 
 /// Hides the secret fields of a state.

@@ -1,6 +1,10 @@
 //! The code of a test.
 
+use serde::Serialize;
 use serde_json::Value;
+
+use crate::checkpoint::Frontier;
+use crate::state::SecretTexts;
 
 /// What a test is made of.
 #[derive(Debug)]
@@ -15,7 +19,7 @@ pub(super) struct Skeleton {
     pub(super) state: Value,
     /// The input that it begins with; without one it begins with what is next.
     pub(super) input: Option<Value>,
-    pub(super) next: Value,
+    pub(super) next: Frontier,
     pub(super) secrets: Vec<String>,
     /// Its text, or the path of its file.
     pub(super) cassette: Result<String, String>,
@@ -25,12 +29,25 @@ pub(super) struct Skeleton {
 }
 
 impl Skeleton {
+    /// The same without these texts, wherever values have them. The names of fields and nodes stay.
+    pub(super) fn without(mut self, secrets: &SecretTexts) -> Self {
+        let states = [&mut self.state, &mut self.expected];
+        let fields = states.into_iter().filter_map(Value::as_object_mut).flat_map(|state| state.values_mut());
+        let writes = self.input.iter_mut().filter_map(Value::as_array_mut).flatten();
+        let written = writes.filter_map(|write| write.get_mut("value"));
+        fields.chain(written).for_each(|value| secrets.hide_value(value));
+        for input in self.next.tasks.iter_mut().filter_map(|task| task.input.as_mut()) {
+            *input = secrets.hide(input).expect("what was stored is JSON");
+        }
+        self
+    }
+
     pub(super) fn code(&self) -> String {
         let Self { graph, thread, address, step, after, supersteps, .. } = self;
         let name = identifier(&format!("{thread}_at_{step}"));
         let (begin, begun, what) = match &self.input {
-            Some(input) => (".input(BEGIN)", "its input", input),
-            None => (".next(BEGIN)", "what was next", &self.next),
+            Some(input) => (".input(BEGIN)", "its input", constant(input)),
+            None => (".next(BEGIN)", "what was next", constant(&self.next)),
         };
         let (cassette, recordings) = match &self.cassette {
             Ok(text) => {
@@ -51,7 +68,7 @@ impl Skeleton {
         format!(
             "\
 //! Step {step} of thread {thread:?} of graph {graph:?} comes out as it is recorded, from {begun} on.
-//! Written by `superstep test` for {address}.
+//! Written by `superstep test` for {}.
 
 use superstep::testing::{{self, Cassette}};
 
@@ -82,8 +99,9 @@ const BEGIN: &str = {};
 /// The state at its end.
 const EXPECTED: &str = {};
 {recordings}",
+            address.escape_debug(),
             constant(&self.state),
-            constant(what),
+            what,
             constant(&self.expected),
         )
     }
@@ -95,8 +113,9 @@ fn secret(field: &String) -> String {
 }
 
 /// JSON as a raw text of Rust.
-fn constant(value: &Value) -> String {
-    raw(&serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string()))
+fn constant(value: &impl Serialize) -> String {
+    let value = serde_json::to_value(value).expect("values and records have a JSON form");
+    raw(&format!("{value:#}"))
 }
 
 /// A raw text with so many `#` that nothing in it ends it.

@@ -108,6 +108,31 @@ async fn what_does_not_fit_is_named() {
     assert!(error.contains("wirte") && error.contains("write"), "{error}");
     let error = testing::node(&essays, "research").input(&7).await.unwrap_err().to_string();
     assert!(error.contains("research"), "{error}");
+    let error = testing::node(&essays, "research").effect_keyed("search", "", "a fact").await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "node \"research\" takes an item of type alloc::string::String, and the test gives it none; give it one with \
+         `.input(..)`"
+    );
+}
+
+#[tokio::test]
+async fn what_is_said_of_effects_has_to_be_used() {
+    let essays = essays(&World::absent());
+    let review = || testing::node(&essays, "review").answer("good").effect("never", "x");
+    let error = review().effect_fails("pay", "7", "declined").await.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "node \"review\" did not use what the test says of effect \"never\", effect \"pay\" with key \"7\""
+    );
+    let research = testing::node(&essays, "research").input("tools");
+    let error = research.effect_keyed("serach", "tools", "a fact").await.unwrap_err().to_string();
+    let begins = "node \"research\" did not use what the test says of effect \"serach\" with key \"tools\"; node \
+                  \"research\" failed at step 1: ";
+    assert!(
+        error.starts_with(begins) && error.contains("no effect \"search\" with key \"tools\""),
+        "{error}"
+    );
 }
 
 #[tokio::test]

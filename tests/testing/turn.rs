@@ -86,9 +86,10 @@ mod verb {
     use std::fs;
     use std::path::{Path, PathBuf};
 
+    use serde::{Deserialize, Serialize};
     use superstep::cli::{Exit, Look, Screen, run};
     use superstep::prelude::*;
-    use superstep::testing::{TestAmbient, cassette_of_file};
+    use superstep::testing::{self, Cassette, TestAmbient, cassette_of_file};
 
     use crate::program::{Essay, World, essay, essays};
 
@@ -147,6 +148,88 @@ mod verb {
         }
         same("rust.json", &fs::read_to_string(cassette).unwrap());
         assert_eq!(cassette_of_file(file, "rust").unwrap().to_json(), fs::read_to_string(cassette).unwrap());
+    }
+
+    /// What a trip takes.
+    #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+    struct Trip {
+        to: String,
+        booked: String,
+        #[reducer(Append)]
+        notes: Vec<String>,
+        #[state(secret)]
+        token: String,
+    }
+
+    /// It books with a token that comes back, and is in the effect's key and in the question's.
+    fn trips(is_live: bool) -> Graph<Trip> {
+        let mut g = StateGraph::<Trip>::new("trips");
+        let book = g.node("book", move |trip: Snapshot<Trip>, fx: Effects| async move {
+            let call = || async move {
+                if is_live { Ok("plane via sesame-open".to_owned()) } else { Err("a live call") }
+            };
+            let found: String = fx.run_keyed("book", &format!("as {}", trip.token), call).await?;
+            let note = format!("{} with {}", trip.to, trip.token);
+            Ok::<_, &'static str>(Trip::update().booked(format!("{} {found}", trip.to)).notes([note]))
+        });
+        let check = g.node("check", async |trip: Snapshot<Trip>, person: Ask<String, String>| {
+            let answer = person.ask_as(&format!("may {}", trip.token), trip.booked.clone()).await;
+            Trip::update().notes([answer])
+        });
+        g.edge(START, book);
+        g.edge(book, check);
+        g.edge(check, END);
+        g.compile().unwrap()
+    }
+
+    /// The constant of a test that was written.
+    fn constant_of<'t>(code: &'t str, name: &str) -> Option<&'t str> {
+        Some(code.split_once(&format!("const {name}: &str = r#\""))?.1.split_once("\"#;")?.0)
+    }
+
+    #[tokio::test]
+    async fn what_a_secret_has_come_to_is_compared_without_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trips.db");
+        let graph = trips(true).checkpointer(SqliteSaver::open(&path).await.unwrap());
+        let thread = graph.thread("rome");
+        let trip = Trip { to: "Rome".into(), token: "sesame-open".into(), ..Trip::default() };
+        let _asked = thread.run(trip).await.unwrap().interrupted().unwrap();
+        let _done = thread.answer("ask sesame-open").await.unwrap().finished().unwrap();
+        for (words, supersteps) in
+            [(vec!["rome"], 3), (vec!["rome", "--step"], 1), (vec!["rome@1", "--step"], 1)]
+        {
+            let words: Vec<&str> = ["test", path.to_str().unwrap()].into_iter().chain(words).collect();
+            let (code, err, exit) = said(&words);
+            assert_eq!((exit, err.as_str()), (Exit::Fine, ""));
+            assert!(!code.contains("sesame"), "{code}");
+            assert!(
+                code.contains("Rome plane via <secret>") && code.contains("Rome with <secret>"),
+                "{code}"
+            );
+            let of = |name| constant_of(&code, name).unwrap();
+            let cassette = Cassette::parse(of("CASSETTE")).unwrap();
+            let graph = trips(false);
+            let turn = testing::turn(&graph).state(of("STATE")).cassette(&cassette).supersteps(supersteps);
+            let turn = match code.contains(".input(BEGIN)") {
+                true => turn.input(of("BEGIN")),
+                false => turn.next(of("BEGIN")),
+            };
+            turn.secret("token", "\"sesame-open\"").comes_to(of("EXPECTED")).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_thread_of_any_name_becomes_a_test() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("essays.db");
+        let essays = essays(&World::there()).checkpointer(SqliteSaver::open(&path).await.unwrap());
+        let _asked = essays.thread("new\nline").run(essay("Rust")).await.unwrap().interrupted().unwrap();
+        let (code, _, exit) = said(&["test", path.to_str().unwrap(), "new\nline@1"]);
+        assert_eq!(exit, Exit::Fine);
+        assert!(code.contains("//! Written by `superstep test` for new\\nline@1.\n"), "{code}");
+        let begin = code.split_once("use superstep").unwrap().0;
+        assert!(begin.lines().all(|line| line.is_empty() || line.starts_with("//!")), "{begin}");
     }
 
     #[tokio::test]

@@ -20,7 +20,6 @@ use super::graph::Runtime;
 use super::output::Output;
 use super::play::Played;
 use super::recorder::Recorder;
-use super::redact;
 use super::request::Stops;
 use super::results::Recording;
 use super::slot::Slot;
@@ -247,13 +246,13 @@ impl Driver {
         self.keep_secrets_off_tape();
     }
 
-    /// Has the values of secret fields left out of what is recorded of the run.
+    /// Has the values of secret fields left out of what is recorded of the run, and of what is looked for in a recording.
     fn keep_secrets_off_tape(&self) {
-        let Some(deck) = self.cell.deck.as_ref().filter(|deck| deck.records) else { return };
+        let Some(deck) = &self.cell.deck else { return };
         let schema = &self.runtime.program.schema;
         for field in schema.ids().filter(|field| schema.field(*field).secret) {
             if let Ok(value) = self.state.encode_field(field) {
-                deck.hide(redact::texts_of_secrets(field, &value, schema));
+                deck.learn_secret(&value);
             }
         }
     }

@@ -152,9 +152,35 @@ pub enum RunError {
         /// Why.
         reason: CodecError,
     },
+    /// A test runs a node [alone](crate::testing::node) that takes an item, and gives it none.
+    #[error(
+        "node {node:?} takes an item of type {takes}, and the test gives it none; give it one with `.input(..)`"
+    )]
+    NoItem {
+        /// The node.
+        node: NodeName,
+        /// The type of the item.
+        takes: String,
+    },
+    /// A test runs a node [alone](crate::testing::node), and says what effects return that the node did not
+    /// come to.
+    #[error("node {node:?} did not use what the test says of {}{}", .effects.join(", "), failed(.failure.as_deref()))]
+    UnusedEffects {
+        /// The node.
+        node: NodeName,
+        /// The effects, each as often as it was not used, with their keys.
+        effects: Vec<String>,
+        /// Why the node failed, if it did.
+        failure: Option<Box<NodeFailure>>,
+    },
     /// The thread could not be read or written.
     #[error(transparent)]
     Thread(#[from] ThreadError),
+}
+
+/// That a node failed, behind what else is wrong.
+fn failed(failure: Option<&NodeFailure>) -> String {
+    failure.map(|failure| alloc::format!("; {failure}")).unwrap_or_default()
 }
 
 impl From<StoreError> for RunError {

@@ -77,7 +77,7 @@ pub use history::{History, Past};
 pub use outcome::{Interrupt, Run, Status, Unfinished};
 pub use past_events::{EventPosition, Followed, PastEvent, PastEvents, ThreadEvent};
 pub use play::EditRequest;
-pub(crate) use redact::{named as named_write, texts_of_secrets};
+pub(crate) use redact::named as named_write;
 pub(crate) use rehearsal::Rehearsal;
 pub use replay::{Difference, Divergence, Replay, ReplayRequest, Unverified, WhyUnverified};
 pub use request::RunRequest;

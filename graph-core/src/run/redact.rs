@@ -7,10 +7,12 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::event::NamedWrite;
-use crate::state::{CodecError, ErasedState, FieldId, Json, Lifetime, Logged, LoggedWrite, Op, Schema};
+use crate::state::{
+    CodecError, ErasedState, FieldId, Json, Lifetime, Logged, LoggedWrite, Op, Schema, SecretTexts,
+};
 
 /// What is shown in the place of a secret.
-const SECRET: &str = "<secret>";
+const SECRET: &str = SecretTexts::HIDDEN;
 
 /// What is shown in the place of a secret value.
 pub(super) fn hidden() -> Json {
@@ -92,30 +94,4 @@ pub(crate) fn state(state: &dyn ErasedState, schema: &Schema) -> Json {
         })
         .collect();
     Json::encode(&values).expect("an object of JSON values has a JSON form")
-}
-
-/// The fewest letters of a text that is hidden wherever it is.
-const SHORTEST: usize = 4;
-
-/// The texts in a value of a secret field, which are to be seen nowhere; none for other fields.
-pub(crate) fn texts_of_secrets(field: FieldId, value: &Json, schema: &Schema) -> Vec<String> {
-    let mut texts = Vec::new();
-    if schema.field(field).secret
-        && let Ok(value) = value.decode::<serde_json::Value>()
-    {
-        gather(value, &mut texts);
-    }
-    texts.retain(|text| text.chars().count() >= SHORTEST);
-    texts
-}
-
-fn gather(value: serde_json::Value, into: &mut Vec<String>) {
-    match value {
-        serde_json::Value::String(text) => into.push(text),
-        serde_json::Value::Array(items) => items.into_iter().for_each(|item| gather(item, into)),
-        serde_json::Value::Object(members) => {
-            members.into_iter().for_each(|(_, member)| gather(member, into))
-        }
-        _ => {}
-    }
 }

@@ -1,24 +1,20 @@
 //! The form of a cassette in a file.
 
-use std::collections::BTreeSet;
 use std::string::String;
 use std::vec::Vec;
 
 use alloc::string::ToString;
 
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
 
 use super::error::CassetteError;
 use crate::checkpoint::EffectOutcome;
 use crate::id::NodeName;
 use crate::node::{Level, Recording, What};
-use crate::state::Json;
+use crate::state::{Json, SecretTexts};
 
 /// The version of the form.
 const VERSION: u32 = 1;
-/// What is there in the place of a secret.
-const SECRET: &str = "<secret>";
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -124,7 +120,9 @@ impl Entry {
         Ok(Recording { place, what, occurrence })
     }
 
-    fn of(recording: Recording, hide: &dyn Fn(&Json) -> Json, hide_text: &dyn Fn(&str) -> String) -> Self {
+    fn of(recording: Recording, secrets: &SecretTexts) -> Self {
+        let hide = |value: &Json| secrets.hide(value).expect("what was recorded is JSON");
+        let hide_text = |text: &str| secrets.hide_text(text);
         let Recording { mut place, what, occurrence } = recording;
         let task = |Level { node, step, each }| Task { node: node.to_string(), step, item: each };
         let Task { node, step, item } = task(place.pop().expect("a recording is of a task"));
@@ -140,53 +138,17 @@ impl Entry {
             }
             What::Answer { key, question, answer } => {
                 let (question, answer) = (Some(hide(&question)), Some(hide(&answer)));
-                Self { asks: Some(key), question, answer, ..entry }
+                Self { asks: Some(hide_text(&key)), question, answer, ..entry }
             }
         }
     }
 }
 
 /// The text of a cassette, without these secrets.
-pub(super) fn write(recordings: Vec<Recording>, secrets: &BTreeSet<String>) -> String {
-    let hide_text = |text: &str| hidden(text, secrets);
-    let hide =
-        |value: &Json| match secrets.iter().any(|secret| value.as_str().contains(escaped(secret).as_str())) {
-            true => without(value, &hide_text),
-            false => value.clone(),
-        };
-    let entry = |recording| Entry::of(recording, &hide, &hide_text);
-    let recordings = recordings.into_iter().map(entry).collect();
+pub(super) fn write(recordings: Vec<Recording>, secrets: &SecretTexts) -> String {
+    let recordings = recordings.into_iter().map(|recording| Entry::of(recording, secrets)).collect();
     let text = Json::encode(&File { version: VERSION, recordings }).expect("texts and JSON have a JSON form");
     pretty(text.as_str())
-}
-
-/// A text as it stands in JSON, without its quotes.
-fn escaped(text: &str) -> String {
-    let quoted = Json::encode(text).expect("a text has a JSON form");
-    let quoted = quoted.as_str();
-    quoted[1..quoted.len() - 1].into()
-}
-
-/// The text without secrets, the longest first: one may be a part of another.
-fn hidden(text: &str, secrets: &BTreeSet<String>) -> String {
-    let mut secrets: Vec<&String> = secrets.iter().collect();
-    secrets.sort_by_key(|secret| usize::MAX - secret.len());
-    secrets.into_iter().fold(text.into(), |text: String, secret| text.replace(secret.as_str(), SECRET))
-}
-
-fn without(value: &Json, hide: &dyn Fn(&str) -> String) -> Json {
-    fn walk(value: Value, hide: &dyn Fn(&str) -> String) -> Value {
-        match value {
-            Value::String(text) => Value::String(hide(&text)),
-            Value::Array(items) => items.into_iter().map(|item| walk(item, hide)).collect(),
-            Value::Object(members) => {
-                members.into_iter().map(|(name, member)| (hide(&name), walk(member, hide))).collect()
-            }
-            other => other,
-        }
-    }
-    let value: Value = value.decode().expect("JSON is JSON");
-    Json::encode(&walk(value, hide)).expect("it was JSON before")
 }
 
 /// JSON as people read it, with members in the order that they have.
@@ -239,6 +201,8 @@ pub(super) fn pretty(json: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]
@@ -256,13 +220,18 @@ mod tests {
 
     #[test]
     fn secrets_are_hidden_wherever_they_are() {
-        let secrets = BTreeSet::from(["sesame".into(), "a\"b".into()]);
+        let mut secrets = SecretTexts::default();
+        secrets.learn(&Json::encode(&["sesame", "a\"bc"]).unwrap());
         let level = Level { node: "n".into(), step: 1, each: None };
-        let outcome = EffectOutcome::Ok(Json::encode(&["open sesame", "a\"b"]).unwrap());
+        let outcome = EffectOutcome::Ok(Json::encode(&["open sesame", "a\"bc"]).unwrap());
         let what = What::Effect { name: "e".into(), key: "k sesame".into(), outcome };
-        let text = write(std::vec![Recording { place: std::vec![level], what, occurrence: 0 }], &secrets);
+        let answer = Json::encode("yes").unwrap();
+        let asked = What::Answer { key: "may sesame".into(), question: answer.clone(), answer };
+        let of = |what| Recording { place: std::vec![level.clone()], what, occurrence: 0 };
+        let text = write(std::vec![of(what), of(asked)], &secrets);
         assert!(!text.contains("sesame") && !text.contains("a\\\"b"), "{text}");
         assert!(text.contains("\"open <secret>\"") && text.contains("\"k <secret>\""), "{text}");
+        assert!(text.contains("\"asks\": \"may <secret>\""), "{text}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The journal of a thread, put together from what is stored.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::string::String;
 use std::vec::Vec;
 
@@ -9,8 +9,8 @@ use super::trace::Ran;
 use crate::checkpoint::{AskRecord, At, EffectRecord, NextTask, Source, StepRecord};
 use crate::id::{CheckpointId, InterruptId, ThreadId};
 use crate::node::{EFFECT_ARGUMENT, INSIDE, Level, Recording, What};
-use crate::run::{below, texts_of_secrets};
-use crate::state::{Json, Logged};
+use crate::run::below;
+use crate::state::{Json, Logged, SecretTexts};
 
 /// Puts the recordings of a thread and its subgraphs together, wherever they are read from.
 ///
@@ -92,7 +92,7 @@ impl Journal {
         self.collect(&self.root, steps, &[], &mut recordings);
         recordings.retain(|recording| recording.place[0].step <= last);
         let cassette = Cassette::new(recordings);
-        cassette.deck.hide(self.secrets());
+        cassette.deck.hide(&self.secrets());
         cassette
     }
 
@@ -146,19 +146,18 @@ impl Journal {
     }
 
     /// The texts that secret fields have had.
-    fn secrets(&self) -> BTreeSet<String> {
-        let mut secrets = BTreeSet::new();
-        for step in self.held.values().flatten() {
-            let checkpoint = &step.checkpoint;
-            let ops = checkpoint
+    #[must_use]
+    pub fn secrets(&self) -> SecretTexts {
+        let mut secrets = SecretTexts::default();
+        for StepRecord { checkpoint, schema, .. } in self.held.values().flatten() {
+            let changes = checkpoint
                 .changes
                 .iter()
-                .map(|change| (change.field, change.ops.iter().map(|op| op.operand())));
-            for (field, operands) in ops {
-                secrets.extend(operands.flat_map(|value| texts_of_secrets(field, value, &step.schema)));
-            }
-            for write in checkpoint.tasks.iter().flat_map(|task| &task.writes) {
-                secrets.extend(texts_of_secrets(write.field, operand(&write.write), &step.schema));
+                .flat_map(|change| change.ops.iter().map(|op| (change.field, op.operand())));
+            let tasks = checkpoint.tasks.iter().flat_map(|task| &task.writes);
+            let writes = tasks.map(|write| (write.field, operand(&write.write)));
+            for (_, value) in changes.chain(writes).filter(|(field, _)| schema.field(*field).secret) {
+                secrets.learn(value);
             }
         }
         secrets

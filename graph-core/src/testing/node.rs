@@ -143,7 +143,8 @@ impl<S: State> NodeTest<S> {
 
     /// Says what an effect without a key returns. When it is said several times, they are its values in turn.
     ///
-    /// As soon as anything is said of effects, or a cassette is given, none of them runs live.
+    /// As soon as anything is said of effects, or a cassette is given, none of them runs live. What is said of effects
+    /// has to be used.
     pub fn effect<T: Serialize + ?Sized>(self, name: impl Into<String>, value: &T) -> Self {
         self.effect_keyed(name, "", value)
     }
@@ -221,13 +222,18 @@ impl<S: State> NodeTest<S> {
         }
         let program = Arc::clone(&self.runtime.program);
         let selected = self.selected.first().expect("one node is selected");
-        let node = self.runtime.selected(selected)?;
-        let name = program.topology.node_name(node.expect("a test names its node")).clone();
+        let node = self.runtime.selected(selected)?.expect("a test names its node");
+        let name = program.topology.node_name(node).clone();
+        if let (Some(takes), None) = (&program.node(node).description.input, &self.item) {
+            return Err(RunError::NoItem { node: name, takes: takes.type_name.into() });
+        }
         let cause = match &self.item {
             Some(_) => Cause::Each { by: 0, index: 0 },
             None => Cause::Tasks(Positions::new()),
         };
-        self.runtime.deck = self.deck(&name, cause.each()).map(Arc::new);
+        let given = self.recordings.len();
+        let deck = self.deck(&name, cause.each()).map(Arc::new);
+        self.runtime.deck.clone_from(&deck);
         let told = Arc::new(Told::default());
         let task = NextTask { node: name.clone(), cause, input: self.item };
         let rehearsal = Rehearsal {
@@ -244,6 +250,11 @@ impl<S: State> NodeTest<S> {
             Err(RunError::Node(failure)) => (Vec::new(), Some(failure)),
             Err(error) => return Err(error),
         };
+        let unused = deck.iter().flat_map(|deck| deck.unused_of_first(given));
+        let effects: Vec<String> = unused.map(|recording| recording.name()).collect();
+        if !effects.is_empty() {
+            return Err(RunError::UnusedEffects { node: name, effects, failure: failure.map(Box::new) });
+        }
         let checkpoint = rehearsed.head.checkpoint;
         let record = checkpoint.tasks.into_iter().next();
         let writes = record.iter().flat_map(|record| &record.writes);
@@ -279,8 +290,8 @@ impl<S: State> IntoFuture for NodeTest<S> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     /// # Errors
-    /// When the graph has no such node, what was given does not fit the node, or its writes cannot be merged. A
-    /// failure of the node is in [`NodeRun::failure`].
+    /// When the graph has no such node, what was given does not fit the node or was not used, or its writes cannot be
+    /// merged. A failure of the node is in [`NodeRun::failure`].
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.run())
     }

@@ -23,11 +23,8 @@ use crate::checkpoint::{Cause, Frontier, NextTask};
 use crate::id::START_NAME;
 use crate::run::{Graph, NamedWrite, Rehearsal, RunError, Runtime, Status, typed};
 use crate::state::{
-    ErasedState, FieldId, FieldValue, Json, Lifetime, Logged, LoggedWrite, Op, Schema, State,
+    ErasedState, FieldId, FieldValue, Json, Lifetime, Logged, LoggedWrite, Op, Schema, SecretTexts, State,
 };
-
-/// What is there in the place of a secret.
-const SECRET: &str = "\"<secret>\"";
 
 /// Runs a recorded part of a run again: see [`TurnTest`].
 pub fn turn<S: State>(graph: &Graph<S>) -> TurnTest<S> {
@@ -89,7 +86,8 @@ impl<S: State> TurnTest<S> {
         self
     }
 
-    /// The value of a secret field, as JSON, wherever the test says `"<secret>"` of it.
+    /// The value of a secret field, as JSON, wherever the test says `"<secret>"` of it. What the turn does with it is
+    /// compared without it: where a text of a secret stands in another field, the test has `<secret>` there.
     pub fn secret(mut self, field: impl Into<String>, value: impl Into<String>) -> Self {
         self.secrets.insert(field.into(), value.into());
         self
@@ -114,7 +112,7 @@ impl<S: State> TurnTest<S> {
     }
 
     /// The state that it comes to: an object of fields, as JSON. Fields that are not in it, and secret ones, are not
-    /// looked at.
+    /// looked at, and texts of secrets count as `<secret>` wherever they are.
     pub fn comes_to(mut self, fields: impl Into<String>) -> Self {
         self.expected = Some(fields.into());
         self
@@ -141,10 +139,13 @@ impl<S: State> TurnTest<S> {
                 Frontier { tasks: std::vec![start], ..Frontier::default() }
             }
         };
+        let state = state.map_err(|error| TurnError::unreadable("the state", &error))?;
+        let mut hidden = reader.given()?;
+        reader.learn(&mut hidden, &*state)?;
         if let Some(cassette) = &cassette {
+            cassette.deck.hide(&hidden);
             runtime.deck = Some(Arc::clone(&cassette.deck));
         }
-        let state = state.map_err(|error| TurnError::unreadable("the state", &error))?;
         let rehearsal = Rehearsal { runtime, state, frontier, step, observers: Vec::new() };
         let rehearsed = rehearsal.run(supersteps).await?;
         let taken =
@@ -154,7 +155,11 @@ impl<S: State> TurnTest<S> {
             return Err(TurnError::Short { supersteps, taken, status: Box::new(status) });
         }
         if let Some(expected) = expected {
-            reader.compare(&expected, &*rehearsed.state)?;
+            reader.learn(&mut hidden, &*rehearsed.state)?;
+            if let Some(cassette) = &cassette {
+                hidden.learn_all(&cassette.deck.secrets());
+            }
+            reader.compare(&expected, &*rehearsed.state, &hidden)?;
         }
         let led: Vec<String> = rehearsed.head.checkpoint.frontier.nodes().map(ToString::to_string).collect();
         if let Some(expected) = next.filter(|expected| *expected != led) {
@@ -187,11 +192,32 @@ impl Reader<'_> {
 
     /// The value of a field; `None` for a secret that the test does not give.
     fn value(&self, name: &str, field: FieldId, value: Json) -> Result<Option<Json>, TurnError> {
-        if !self.schema.field(field).secret || value.as_str() != SECRET {
+        if !self.schema.field(field).secret || !is_hidden(&value) {
             return Ok(Some(value));
         }
         let secret = self.secrets.get(name);
         secret.map(|secret| parse(&format!("the secret {name}"), secret)).transpose()
+    }
+
+    /// The texts in the secrets that the test gives.
+    fn given(&self) -> Result<SecretTexts, TurnError> {
+        let mut texts = SecretTexts::default();
+        for (name, value) in self.secrets {
+            texts.learn(&parse(&format!("the secret {name}"), value)?);
+        }
+        Ok(texts)
+    }
+
+    /// Learns the texts that the secret fields of a state have.
+    fn learn(&self, texts: &mut SecretTexts, state: &dyn ErasedState) -> Result<(), TurnError> {
+        for id in self.schema.ids() {
+            let field = self.schema.field(id);
+            if field.secret && field.lifetime != Lifetime::Unstored {
+                let value = state.encode_field(id);
+                texts.learn(&value.map_err(|error| TurnError::unreadable(&field.name, &error))?);
+            }
+        }
+        Ok(())
     }
 
     fn state(&self, text: &str) -> Result<Vec<FieldValue>, TurnError> {
@@ -215,7 +241,12 @@ impl Reader<'_> {
         Ok(writes)
     }
 
-    fn compare(&self, expected: &str, state: &dyn ErasedState) -> Result<(), TurnError> {
+    fn compare(
+        &self,
+        expected: &str,
+        state: &dyn ErasedState,
+        secrets: &SecretTexts,
+    ) -> Result<(), TurnError> {
         let mut expected: Map<String, Value> = parse("the expected state", expected)?;
         let mut found = Map::new();
         let mut hidden = Vec::new();
@@ -225,11 +256,13 @@ impl Reader<'_> {
                 hidden.push(field.name.as_str());
             } else if expected.contains_key(&field.name) {
                 let value = state.encode_field(id).and_then(|value| value.decode::<Value>());
-                let value = value.map_err(|error| TurnError::unreadable(&field.name, &error))?;
+                let mut value = value.map_err(|error| TurnError::unreadable(&field.name, &error))?;
+                secrets.hide_value(&mut value);
                 found.insert(field.name.clone(), value);
             }
         }
         expected.retain(|name, _| !hidden.contains(&name.as_str()));
+        expected.values_mut().for_each(|value| secrets.hide_value(value));
         let differences = differences(&Value::Object(expected), &Value::Object(found));
         if differences.is_empty() { Ok(()) } else { Err(TurnError::Differs { differences }) }
     }
@@ -248,6 +281,11 @@ fn logged(op: &str, value: Json) -> Option<Logged> {
         "keyed" => Op::Keyed(value),
         _ => return None,
     }))
+}
+
+/// Whether a value of a test stands for a secret.
+fn is_hidden(value: &Json) -> bool {
+    value.decode().is_ok_and(|value: Value| value == SecretTexts::HIDDEN)
 }
 
 fn parse<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, TurnError> {

@@ -12,7 +12,7 @@ use super::miss::Miss;
 use super::recording::{Level, Mark, Recording, Title, What, marks, nodes};
 use crate::checkpoint::EffectOutcome;
 use crate::id::ThreadId;
-use crate::state::Json;
+use crate::state::{Json, SecretTexts};
 
 /// Makes an error of a user's own type from its recorded text, where that type is wanted.
 type Again = Arc<dyn Fn(&mut dyn Any, &str) -> bool + Send + Sync>;
@@ -45,7 +45,7 @@ pub(super) struct Held {
     answered: BTreeMap<(Title, Vec<LiveMark>), usize>,
     /// Why the run fails, whatever its code makes of it.
     pub(super) troubles: Vec<String>,
-    secrets: BTreeSet<String>,
+    secrets: SecretTexts,
 }
 
 /// A part of the place of what a run comes to: supersteps of two threads are two.
@@ -95,9 +95,14 @@ impl Deck {
 
     /// The recordings that nobody has used, in the order of the cassette.
     pub(crate) fn unused(&self) -> Vec<Recording> {
+        self.unused_of_first(usize::MAX)
+    }
+
+    /// Those of the first ones.
+    pub(crate) fn unused_of_first(&self, count: usize) -> Vec<Recording> {
         let held = self.held.lock();
         let asks = *self.asks.lock();
-        let all = held.recordings.iter().enumerate();
+        let all = held.recordings.iter().enumerate().take(count);
         let is_for_test = |recording: &Recording| asks && matches!(recording.what, What::Answer { .. });
         let unused = all.filter(|(at, recording)| !held.used.contains(at) && !is_for_test(recording));
         unused.map(|(_, recording)| recording.clone()).collect()
@@ -138,6 +143,7 @@ impl Deck {
             return Ok(outcome);
         }
         let mut held = self.held.lock();
+        let title = title.without(&held.secrets);
         let miss = Miss::new(title, live, &held.recordings, &held.used).to_string();
         held.troubles.push(miss.clone());
         Err(miss)
@@ -154,7 +160,9 @@ impl Deck {
 
     fn find(&self, title: &Title, live: &Live) -> Option<Recording> {
         let mut held = self.held.lock();
-        let at = held.look_up(title, live)?;
+        // A recording that was read from a text has no secrets in its key.
+        let hidden = title.clone().without(&held.secrets);
+        let at = held.look_up(title, live).or_else(|| held.look_up(&hidden, live))?;
         held.used.insert(at);
         Some(held.recordings[at].clone())
     }
@@ -174,12 +182,17 @@ impl Deck {
         }
     }
 
-    /// Notes values that are not to be seen in a cassette.
-    pub(crate) fn hide(&self, secrets: impl IntoIterator<Item = String>) {
-        self.held.lock().secrets.extend(secrets);
+    /// Notes a value that is not to be seen in a cassette.
+    pub(crate) fn learn_secret(&self, value: &Json) {
+        self.held.lock().secrets.learn(value);
     }
 
-    pub(crate) fn secrets(&self) -> BTreeSet<String> {
+    /// Notes texts that are not to be seen in a cassette.
+    pub(crate) fn hide(&self, secrets: &SecretTexts) {
+        self.held.lock().secrets.learn_all(secrets);
+    }
+
+    pub(crate) fn secrets(&self) -> SecretTexts {
         self.held.lock().secrets.clone()
     }
 }

@@ -6,7 +6,7 @@ use core::fmt;
 
 use crate::checkpoint::EffectOutcome;
 use crate::id::NodeName;
-use crate::state::Json;
+use crate::state::{Json, SecretTexts};
 
 /// What the outside world has said at one place of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,12 +53,29 @@ pub(super) enum Mark {
     Occurrence(u32),
 }
 
+impl Title {
+    /// The same without secrets in its key.
+    pub(super) fn without(self, secrets: &SecretTexts) -> Self {
+        Self { key: secrets.hide_text(&self.key), ..self }
+    }
+}
+
 impl Recording {
     pub(super) fn title(&self) -> Title {
         let nodes = nodes(&self.place);
         match &self.what {
             What::Effect { name, key, .. } => Title { nodes, effect: Some(name.clone()), key: key.clone() },
             What::Answer { key, .. } => Title { nodes, effect: None, key: key.clone() },
+        }
+    }
+
+    /// What it is called in its task.
+    pub(crate) fn name(&self) -> String {
+        let Title { effect, key, .. } = self.title();
+        match (effect, key.as_str()) {
+            (None, key) => alloc::format!("question {key:?}"),
+            (Some(effect), "") => alloc::format!("effect {effect:?}"),
+            (Some(effect), key) => alloc::format!("effect {effect:?} with key {key:?}"),
         }
     }
 

@@ -1,0 +1,140 @@
+//! The texts of secrets, which are to be seen nowhere.
+
+use alloc::collections::BTreeSet;
+use alloc::string::{String, ToString};
+
+use serde_json::Value;
+
+use super::{CodecError, Json};
+
+/// The texts in values of secret fields. Wherever they stand, `<secret>` takes their place.
+///
+/// Texts of fewer than [`SHORTEST`](Self::SHORTEST) letters are not among them, and neither are numbers: they would be
+/// found everywhere.
+///
+/// ```
+/// # extern crate superstep_core as superstep;
+/// use superstep::state::{Json, SecretTexts};
+///
+/// let mut secrets = SecretTexts::default();
+/// secrets.learn(&Json::encode(&["sesame-open", "abc"])?);
+/// assert_eq!(secrets.hide_text("a plane via sesame-open, abc"), "a plane via <secret>, abc");
+/// # Ok::<(), superstep::state::CodecError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct SecretTexts(BTreeSet<String>);
+
+impl SecretTexts {
+    /// What stands in the place of a secret.
+    pub const HIDDEN: &str = "<secret>";
+
+    /// The fewest letters of a text that is hidden wherever it is.
+    pub const SHORTEST: usize = 4;
+
+    /// Learns the texts in a value that is secret.
+    pub fn learn(&mut self, value: &Json) {
+        // What is no JSON has no texts.
+        if let Ok(value) = value.decode() {
+            self.learn_value(value);
+        }
+    }
+
+    fn learn_value(&mut self, value: Value) {
+        match value {
+            // A text that is a part of what stands in its place would be found there.
+            Value::String(text)
+                if text.chars().count() >= Self::SHORTEST && !Self::HIDDEN.contains(&text) =>
+            {
+                self.0.insert(text);
+            }
+            Value::Array(items) => items.into_iter().for_each(|item| self.learn_value(item)),
+            Value::Object(members) => members.into_iter().for_each(|(_, member)| self.learn_value(member)),
+            _ => {}
+        }
+    }
+
+    /// Learns what another one knows.
+    pub fn learn_all(&mut self, other: &Self) {
+        self.0.extend(other.0.iter().cloned());
+    }
+
+    /// Whether it knows no secret.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The text without secrets, the longest first: one may be a part of another.
+    #[must_use]
+    pub fn hide_text(&self, text: &str) -> String {
+        let mut secrets: alloc::vec::Vec<&String> =
+            self.0.iter().filter(|secret| text.contains(secret.as_str())).collect();
+        secrets.sort_by_key(|secret| core::cmp::Reverse(secret.len()));
+        secrets.into_iter().fold(text.into(), |text: String, secret| text.replace(secret, Self::HIDDEN))
+    }
+
+    /// The value without secrets in its texts and in the names of its members. One that has none stays as it is.
+    ///
+    /// # Errors
+    /// When the value is no JSON.
+    pub fn hide(&self, value: &Json) -> Result<Json, CodecError> {
+        // A letter of a secret may be written as its number.
+        let text = value.as_str();
+        let may_have_one = |secret: &String| {
+            let quoted = Value::from(secret.as_str()).to_string();
+            text.contains(&quoted[1..quoted.len() - 1])
+        };
+        if self.is_empty() || !(text.contains("\\u") || self.0.iter().any(may_have_one)) {
+            return Ok(value.clone());
+        }
+        let mut hidden: Value = value.decode()?;
+        self.hide_value(&mut hidden);
+        Json::encode(&hidden)
+    }
+
+    /// Takes secrets out of the texts of a value and the names of its members.
+    pub fn hide_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.hide_text(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_value(item)),
+            Value::Object(members) => {
+                let hidden = core::mem::take(members).into_iter().map(|(name, mut member)| {
+                    self.hide_value(&mut member);
+                    (self.hide_text(&name), member)
+                });
+                *members = hidden.collect();
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn texts_are_hidden_wherever_they_are() {
+        let mut secrets = SecretTexts::default();
+        secrets.learn(
+            &Json::encode(&json!({ "a": "sesame", "b": ["sesame-open", "a\"bc", 1234, "äb"] })).unwrap(),
+        );
+        let value = json!({ "x sesame": ["sesame-open!", 1234, "äb"], "y": "a\"bc" });
+        let hidden = secrets.hide(&Json::encode(&value).unwrap()).unwrap();
+        assert_eq!(hidden.as_str(), r#"{"x <secret>":["<secret>!",1234,"äb"],"y":"<secret>"}"#);
+        let escaped = Json::parse(r#"["\u0073esame"]"#).unwrap();
+        assert_eq!(secrets.hide(&escaped).unwrap().as_str(), r#"["<secret>"]"#);
+        let other = Json::parse(r#"{"z": 1.0, "a": "ses"}"#).unwrap();
+        assert!(secrets.hide(&other).unwrap().same_text(&other), "what has no secret stays as it is");
+    }
+
+    #[test]
+    fn what_stands_in_the_place_of_a_secret_stays() {
+        let mut secrets = SecretTexts::default();
+        secrets.learn(&Json::encode(&["secret", "<secret>"]).unwrap());
+        assert!(secrets.is_empty());
+        assert_eq!(secrets.hide_text("<secret>"), "<secret>");
+    }
+}
