@@ -22,6 +22,9 @@ use crate::reader::{self, snapshot};
 use crate::rows::{CheckpointRow, ThreadRow};
 use crate::{lineage, steps};
 
+/// How many of the last digits of an id are usually shown.
+const SHOWN: usize = 8;
+
 /// Reads a checkpoint file and never writes: no lock that a writer waits for, no migration.
 ///
 /// The file may be one that a program is writing to, that of a program that crashed, a copy of it in another folder, or
@@ -173,8 +176,8 @@ impl SqliteReader {
         })
     }
 
-    /// The checkpoints whose ids begin or end with these hexadecimal digits, oldest first and at most `limit` of them.
-    /// Dashes may be left out.
+    /// The checkpoints whose ids begin or end with these hexadecimal digits, or whose ids' last eight digits begin with
+    /// them, oldest first and at most `limit` of them. Dashes may be left out.
     ///
     /// # Errors
     /// Those of [`threads`](Self::threads).
@@ -190,7 +193,10 @@ impl SqliteReader {
                 let id = CheckpointId(Uuid::from_bytes(row.get(1).map_err(sqlite)?));
                 let mut text = Uuid::encode_buffer();
                 let text = &*id.0.as_simple().encode_lower(&mut text);
-                if (text.starts_with(&digits) || text.ends_with(&digits)) && found.len() < limit {
+                let end = &text[text.len() - SHOWN..];
+                let is_meant =
+                    text.starts_with(&digits) || text.ends_with(&digits) || end.starts_with(&digits);
+                if is_meant && found.len() < limit {
                     let writer = CheckpointRow::visit(connection, row.get(0).map_err(sqlite)?, |row, _| {
                         Ok(row.thread)
                     })?;

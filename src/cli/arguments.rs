@@ -29,13 +29,14 @@ CHECKPOINT is one of
   THREAD           the latest checkpoint of a thread
   THREAD@STEP      the newest of its checkpoints with this step
   CHECKPOINT~N     N checkpoints before another one
-  ID               a checkpoint's id, or the beginning or the end of it, from 4 digits on";
+  ID               a checkpoint's id, or 4 digits or more: the beginning or the end of it, or the beginning
+                   of what tables show";
 
 const AFTER: &str = "\
-Exit codes: 0 fine; 1 the answer is no: nothing was found, it differs, or what was read is damaged;
+Exit codes: 0 fine; 1 the answer is no: nothing was found, it differs, or what was read is damaged; \
 2 it could not be asked: wrong usage, or a file that cannot be read.
 
-FILE may be in use by a program. `fork`, `edit`, `import`, `delete`, `migrate`, `gc` and `vacuum` write
+FILE may be in use by a program. `fork`, `edit`, `import`, `delete`, `migrate`, `gc` and `vacuum` write \
 to it; every other verb only reads.";
 
 /// What can be asked for without the code of the program that wrote the file.

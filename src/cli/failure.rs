@@ -1,5 +1,7 @@
 //! Why there is no answer.
 
+use std::path::Path;
+
 use crate::checkpoint::StoreError;
 use crate::checkpoint::care::CareError;
 
@@ -10,17 +12,43 @@ use super::screen::Exit;
 pub(super) struct Failure {
     pub(super) exit: Exit,
     pub(super) text: String,
+    /// The verb that helps, and what it does.
+    help: Option<(&'static str, String)>,
 }
 
 impl Failure {
     /// There is no such thing.
     pub(super) fn nothing(text: impl Into<String>) -> Self {
-        Self { exit: Exit::No, text: text.into() }
+        Self { exit: Exit::No, text: text.into(), help: None }
     }
 
     /// It cannot be done.
     pub(super) fn unusable(text: impl Into<String>) -> Self {
-        Self { exit: Exit::Unusable, text: text.into() }
+        Self { exit: Exit::Unusable, text: text.into(), help: None }
+    }
+
+    /// The file is of an older format, and was to be written to.
+    pub(super) fn older_format(path: &Path, found: u32, current: u32) -> Self {
+        Self::unusable(format!("{} has format {found}, which is only read", path.display()))
+            .with_help("migrate", format!("upgrades it to {current}"))
+    }
+
+    /// Tells of a verb that helps, and what it does. Each program says it with its own words.
+    pub(super) fn with_help(self, verb: &'static str, does: impl Into<String>) -> Self {
+        Self { help: Some((verb, does.into())), ..self }
+    }
+
+    /// The same of a run that has not even begun for it.
+    pub(super) fn before_the_run(self) -> Self {
+        Self { exit: Exit::Unusable, ..self }
+    }
+
+    /// What a program says that is called so.
+    pub(super) fn told_by(&self, program: &str) -> String {
+        match &self.help {
+            Some((verb, does)) => format!("{}; `{program} {verb}` {does}", self.text),
+            None => self.text.clone(),
+        }
     }
 
     /// What is stored does not fit together.
@@ -44,6 +72,7 @@ impl From<CareError> for Failure {
     fn from(error: CareError) -> Self {
         match error {
             CareError::Store(error) => error.into(),
+            CareError::OlderFormat { path, found, current } => Self::older_format(&path, found, current),
             other => Self::unusable(other.to_string()),
         }
     }

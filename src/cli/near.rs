@@ -1,7 +1,23 @@
 //! What somebody may have meant.
 
+use std::borrow::Cow;
+
+/// The end of a text about a name that is not there: what is near to it, if anything is.
+pub(super) fn did_you_mean<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
+    let near: Vec<Cow<'_, str>> = nearest(name, names).into_iter().map(visible).collect();
+    if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) }
+}
+
+/// A name in a text: in quotes where it would not be seen as it is.
+pub(super) fn visible(name: &str) -> Cow<'_, str> {
+    match name.is_empty() || name.trim() != name || name.contains(char::is_control) {
+        true => format!("{name:?}").into(),
+        false => name.into(),
+    }
+}
+
 /// The names that are nearest to `name`, at most three, if any is near at all.
-pub(super) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
     let limit = (name.chars().count() / 3).max(1) + 1;
     let mut near: Vec<(usize, &str)> = names
         .map(|other| {
@@ -40,6 +56,9 @@ mod tests {
         assert_eq!(nearest("rihc", names.into_iter()), ["rich"]);
         assert_eq!(nearest("ric", names.into_iter()), ["rich", "richer"]);
         assert!(nearest("essay", names.into_iter()).is_empty());
+        assert_eq!(did_you_mean("ric", names.into_iter()), "; did you mean rich, richer?");
+        assert_eq!(did_you_mean("essay", names.into_iter()), "");
+        assert_eq!(did_you_mean("a", ["", "a "].into_iter()), r#"; did you mean "", "a "?"#);
         assert_eq!(distance("kitten", "sitting"), 3);
     }
 }

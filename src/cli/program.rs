@@ -1,7 +1,7 @@
 //! The program: from arguments to an exit code.
 
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, IsTerminal};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -34,7 +34,9 @@ pub(super) fn here(out: &impl IsTerminal) -> Look {
 pub fn run<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>, screen: Screen<'_>) -> Exit {
     let told = match Arguments::try_parse_from(arguments) {
         Err(usage) => Err(usage.into()),
-        Ok(Arguments { verb, json }) => verb.tell(json, screen.look).map_err(Into::into),
+        Ok(Arguments { verb, json }) => {
+            verb.tell(json, screen.look).map_err(|failure| Unanswered::of(&failure, "superstep"))
+        }
     };
     said(told, screen)
 }
@@ -54,22 +56,34 @@ impl From<clap::Error> for Unanswered {
     }
 }
 
-impl From<Failure> for Unanswered {
-    fn from(failure: Failure) -> Self {
-        Self { text: format!("error: {}\n", failure.text), exit: failure.exit }
+impl Unanswered {
+    /// What a program says of it that is called so.
+    pub(super) fn of(failure: &Failure, program: &str) -> Self {
+        Self { text: format!("error: {}\n", failure.told_by(program)), exit: failure.exit }
     }
 }
 
 /// Writes an answer, or why there is none.
 pub(super) fn said(told: Result<Told, Unanswered>, screen: Screen<'_>) -> Exit {
     let (text, exit, to) = match told {
-        Ok((text, exit)) => (text, exit, screen.out),
-        Err(Unanswered { text, exit: Exit::Fine }) => (text, Exit::Fine, screen.out),
-        Err(Unanswered { text, exit }) => (text, exit, screen.err),
+        Ok((text, exit)) => (text, exit, &mut *screen.out),
+        Err(Unanswered { text, exit: Exit::Fine }) => (text, Exit::Fine, &mut *screen.out),
+        Err(Unanswered { text, exit }) => (text, exit, &mut *screen.err),
     };
     match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Exit::Unusable,
-        // Who stops reading has seen enough.
+        Err(error) if is_lost(&error) => lost(&error, screen.err),
         _ => exit,
     }
+}
+
+/// Whether an answer is lost for somebody who waits for it: who stops reading has seen enough.
+pub(super) fn is_lost(error: &io::Error) -> bool {
+    error.kind() != ErrorKind::BrokenPipe
+}
+
+/// Says why an answer is lost.
+pub(super) fn lost(error: &io::Error, err: &mut dyn Write) -> Exit {
+    // Where that cannot be written either, the exit code is left.
+    let _ = writeln!(err, "error: the answer cannot be written: {error}").and_then(|()| err.flush());
+    Exit::Unusable
 }

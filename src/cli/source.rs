@@ -7,7 +7,7 @@ use crate::id::{CheckpointId, ThreadId};
 
 use super::address::Address;
 use super::failure::Failure;
-use super::near::nearest;
+use super::near::{did_you_mean, visible};
 
 /// The fewest digits of an id that stand for it.
 const FEWEST_DIGITS: usize = 4;
@@ -40,16 +40,15 @@ impl Source {
     pub(super) fn thread(&self, name: &str) -> Result<ThreadSummary, Failure> {
         let threads = self.reader.threads()?;
         let names = threads.iter().map(|thread| thread.thread.as_str());
-        let near = nearest(name, names).join(", ");
-        let count = threads.len();
+        let hint = did_you_mean(name, names);
+        let (count, told) = (threads.len(), visible(name));
         threads.into_iter().find(|thread| thread.thread.as_str() == name).ok_or_else(|| {
-            Failure::nothing(match (count, near.is_empty()) {
-                (0, _) => format!("there is no thread {name}: the file has none"),
-                (_, true) => {
-                    format!("there is no thread {name}; `superstep threads` lists the {count} there are")
-                }
-                (_, false) => format!("there is no thread {name}; did you mean {near}?"),
-            })
+            let nothing = Failure::nothing(format!("there is no thread {told}{hint}"));
+            match (count, hint.is_empty()) {
+                (0, _) => Failure::nothing(format!("there is no thread {told}: the file has none")),
+                (_, true) => nothing.with_help("threads", format!("lists the {count} there are")),
+                (_, false) => nothing,
+            }
         })
     }
 
@@ -57,11 +56,25 @@ impl Source {
     pub(super) fn place(&self, meant: &str) -> Result<Place, Failure> {
         let threads = self.reader.threads()?;
         let head = |name: &str| threads.iter().find(|thread| thread.thread.as_str() == name);
-        // A name may look like anything; a thread that is there comes first.
-        if let Some(thread) = head(meant) {
-            return Ok(Place { thread: thread.thread.clone(), id: thread.head.id });
+        let head =
+            |name: &str| head(name).map(|held| Place { thread: held.thread.clone(), id: held.head.id });
+        // A name may look like anything.
+        if let Some(named) = head(meant) {
+            let other = match Address::parse(meant) {
+                Address::Back(of, count) => self.place(of).and_then(|of| self.back(&of, count)).ok(),
+                Address::Step(thread, step) => head(thread).and_then(|of| self.step(&of.thread, step).ok()),
+                Address::Name(_) => None,
+            };
+            return match other.filter(|other| other.id != named.id) {
+                None => Ok(named),
+                Some(Place { thread, id }) => Err(Failure::unusable(format!(
+                    "{meant} is the thread {meant} (say {meant}~0) and a checkpoint of {thread} (say {id})"
+                ))),
+            };
         }
         match Address::parse(meant) {
+            // The thread, whatever its name looks like.
+            Address::Back(of, 0) => head(of).map_or_else(|| self.place(of), Ok),
             Address::Back(of, count) => self.back(&self.place(of)?, count),
             Address::Step(thread, step) => self.step(&self.thread(thread)?.thread, step),
             Address::Name(digits) => self.by_digits(digits, threads.iter().map(|held| held.thread.as_str())),
@@ -97,6 +110,7 @@ impl Source {
         }
         let there =
             newest.zip(oldest).map(|(newest, oldest)| format!("; its steps are {oldest} to {newest}"));
+        let thread = visible(thread.as_str());
         Err(Failure::nothing(format!("thread {thread} has no step {step}{}", there.unwrap_or_default())))
     }
 
@@ -110,9 +124,8 @@ impl Source {
         match &*found {
             [one] => Ok(Place { thread: one.thread.clone(), id: one.id }),
             [] => {
-                let near = nearest(digits, names).join(", ");
-                let hint = if near.is_empty() { String::new() } else { format!("; did you mean {near}?") };
-                Err(Failure::nothing(format!("there is no thread or checkpoint {digits}{hint}")))
+                let (told, hint) = (visible(digits), did_you_mean(digits, names));
+                Err(Failure::nothing(format!("there is no thread or checkpoint {told}{hint}")))
             }
             several => {
                 let ids: Vec<String> = several.iter().take(8).map(|one| one.id.to_string()).collect();

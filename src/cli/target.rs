@@ -21,11 +21,7 @@ impl Target {
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         match SqliteReader::open(path)?.format() {
             SqliteReader::FORMAT => Ok(Self { saver: wait(SqliteSaver::open(path))? }),
-            older => Err(Failure::unusable(format!(
-                "{} has format {older}, which is only read; `superstep migrate` upgrades it to {}",
-                path.display(),
-                SqliteReader::FORMAT
-            ))),
+            older => Err(Failure::older_format(path, older, SqliteReader::FORMAT)),
         }
     }
 }

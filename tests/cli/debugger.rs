@@ -11,7 +11,7 @@ use crate::program::{Essay, Written, essays, written};
 use crate::{Said, compare, said, words};
 
 /// Runs a line of the debugger of these graphs.
-async fn debug(debugger: superstep::cli::Debugger, folder: &Path, look: Look, line: &str) -> Said {
+pub(crate) async fn debug(debugger: superstep::cli::Debugger, folder: &Path, look: Look, line: &str) -> Said {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let words: Vec<String> = words(line);
     let screen = Screen { out: &mut out, err: &mut err, look };
@@ -31,7 +31,15 @@ impl Program {
         Self { file: written().await, started: 0 }
     }
 
-    async fn graph(&mut self) -> Graph<Essay> {
+    pub(crate) fn path(&self) -> &Path {
+        &self.file.path
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.file.folder.path()
+    }
+
+    pub(crate) async fn graph(&mut self) -> Graph<Essay> {
         self.started += 1;
         essays(SqliteSaver::open(&self.file.path).await.unwrap(), 1_000 * self.started)
     }
@@ -181,7 +189,7 @@ async fn what_cannot_be_asked_is_refused_with_a_reason() {
         ("run rust '{\"token\": 7}'", 2, "the input does not fit: field \"token\": the value does not fit"),
         ("run rust '[1]'", 2, "the input does not fit: an update is an object with a member per field"),
         ("run rust '{'", 2, "the input is not JSON: "),
-        ("resume nobody", 1, "there is no thread nobody; "),
+        ("resume nobody", 2, "there is no thread nobody; "),
         ("answer rust 1", 2, "thread rust asks nothing"),
         (
             "answer zig good",
@@ -190,10 +198,11 @@ async fn what_cannot_be_asked_is_refused_with_a_reason() {
         ),
         ("answer zig 1", 2, "the answer to question "),
         ("answer zig 00000000=1", 2, "question 00000000 is not open; open are\n  "),
-        ("replay nobody", 1, "there is no thread or checkpoint nobody"),
-        ("replay rust --after trouble", 1, ""),
-        ("rerun rust@99", 1, "thread rust has no step 99"),
-        ("tail nobody", 1, "there is no thread nobody; "),
+        ("replay nobody", 2, "there is no thread or checkpoint nobody"),
+        ("replay rust --after trouble", 2, ""),
+        ("rerun rust@99", 2, "thread rust has no step 99"),
+        ("tail nobody", 2, "there is no thread nobody; "),
+        ("log nobody", 1, "there is no thread or checkpoint nobody"),
         ("run", 2, "the following required arguments were not provided:\n  <THREAD>"),
         ("log rust --file FOLDER/none.db", 2, "there is no file FOLDER/none.db"),
         ("resume rust --file FOLDER/none.db", 2, "there is no file FOLDER/none.db"),
@@ -206,8 +215,8 @@ async fn what_cannot_be_asked_is_refused_with_a_reason() {
 }
 
 #[derive(State, Clone, Default, serde::Serialize, serde::Deserialize)]
-struct Mail {
-    text: String,
+pub(crate) struct Mail {
+    pub(crate) text: String,
 }
 
 fn mails() -> Graph<Mail> {

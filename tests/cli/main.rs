@@ -2,10 +2,12 @@
 //! terminal. `UPDATE_GOLDEN=1` writes the files in `tests/cli/golden` anew.
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
+mod addresses;
 mod amend;
 mod as_node;
 mod care;
 mod debugger;
+mod endings;
 mod errors;
 mod long;
 mod page;

@@ -276,10 +276,7 @@ async fn what_cannot_be_imported_is_told_and_nothing_is_written() {
     is(&document, line, 2, "thread zig is there already: choose another name with --as");
     let (code, text) = attempt(&document, "import FILE EXPORT --as other");
     assert_eq!(code, 2);
-    assert!(
-        text.ends_with("is in FILE already, where `superstep fork` makes another thread of it"),
-        "{text}"
-    );
+    assert!(text.ends_with("is in FILE already; `superstep fork` makes another thread of it"), "{text}");
     let changed = "EXPORT: the export was damaged, or changed after it was made: its digest does not match";
     is(&document.replace("all about people", "all about cats"), line, 1, changed);
     let newer = "EXPORT: the export has format 2; this program reads up to 1: use a newer version of it";

@@ -149,6 +149,9 @@ fn checkpoints_are_found_by_either_end_of_their_ids() {
         let text = first.id.to_string();
         assert_eq!(found(&text), std::slice::from_ref(&a));
         assert_eq!(found(&text.to_uppercase()[14..]), std::slice::from_ref(&a));
+        let shown = &text[text.len() - 8..];
+        assert_eq!(found(&shown[..6]), std::slice::from_ref(&a));
+        assert_eq!(found(&shown[1..7]), [], "that is neither end");
         assert_eq!(found(&text[..3]), [a, b]);
         assert_eq!(reader.locate(&text[..3], 1).unwrap().len(), 1);
         assert_eq!(found("zz"), []);

@@ -29,8 +29,8 @@ struct Arguments {
 }
 
 const AFTER: &str = "\
-Exit codes: 0 fine, or the run finished; 1 the answer is no, or the run failed; 2 it could not be asked;
-3 the run waits for an answer, or stopped before its end; 130 it was cancelled with Ctrl-C.";
+Exit codes: 0 fine, or the run finished; 1 the answer is no, or the run failed; 2 it could not be asked, or \
+the run did not begin; 3 the run waits for an answer, or stopped before its end; 130 it was cancelled with Ctrl-C.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -54,15 +54,13 @@ pub(super) async fn carry_out(
     let mut command = command(session, file.as_deref());
     let words = std::iter::once(OsString::from("debug")).chain(arguments);
     let matches = command.try_get_matches_from_mut(words).map_err(|usage| match lacks_file(&usage) {
-        true => session.no_file().into(),
+        true => Unanswered::of(&session.no_file(), &session.program),
         false => Unanswered::from(usage),
     })?;
     let Arguments { verb, json } =
         Arguments::from_arg_matches(&matches).map_err(|usage| usage.format(&mut command))?;
     screen.json = json;
-    carry_out_verb(&verb, session, screen)
-        .await
-        .map_err(|Failure { exit, text }| Unanswered::from(Failure { exit, text: own(&text, session) }))
+    carry_out_verb(&verb, session, screen).await.map_err(|failure| Unanswered::of(&failure, &session.program))
 }
 
 async fn carry_out_verb(verb: &Verb, session: &Session, screen: &mut Progress<'_>) -> Result<Told, Failure> {
@@ -114,7 +112,7 @@ fn command(session: &Session, file: Option<&Path>) -> Command {
         })
 }
 
-/// A text that speaks of the program `superstep`, as this debugger says it: FILE is an option, and its own is left out.
+/// A help text, which speaks of the program `superstep`, as this debugger says it: FILE is an option, and its own is left out.
 fn own(text: &str, session: &Session) -> String {
     static CALL: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"\bsuperstep (?<verb>\w+|--help)(?: (?<file>\w+\.db))?")

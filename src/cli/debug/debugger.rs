@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-use crate::cli::program::{here, said};
+use crate::cli::program::{here, lost, said};
 use crate::cli::screen::{Exit, Screen};
 
 use super::arguments;
@@ -108,8 +108,12 @@ impl Debugger {
         let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
         let program = self.program.unwrap_or_else(|| words_before(&arguments));
         let session = Session { graphs: self.graphs, program };
-        let told = arguments::carry_out(&session, arguments, &mut Progress::new(&mut *out, look)).await;
-        said(told, Screen { out, err, look })
+        let mut progress = Progress::new(&mut *out, look);
+        let told = arguments::carry_out(&session, arguments, &mut progress).await;
+        match progress.lost.take() {
+            Some(error) if told.is_ok() => lost(&error, err),
+            _ => said(told, Screen { out, err, look }),
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! What is told of a run while it goes on.
 
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{self, Write};
 
 use crate::checkpoint::Source;
 use crate::cli::page::{BAD, DIM, NAME, NOTE, Page, Span, plain, span};
+use crate::cli::program::is_lost;
 use crate::cli::screen::Look;
 use crate::id::NodeName;
 use crate::run::{EventKind, PathSegment, RunEvent};
@@ -15,6 +16,8 @@ pub(super) struct Progress<'w> {
     pub(super) look: Look,
     /// Whether they are told as JSON, one a line.
     pub(super) json: bool,
+    /// Why something could not be told.
+    pub(super) lost: Option<io::Error>,
     /// When the tasks that run have begun.
     begun: HashMap<Task, u64>,
 }
@@ -24,7 +27,7 @@ type Task = (Vec<PathSegment>, i64, u32);
 
 impl<'w> Progress<'w> {
     pub(super) fn new(out: &'w mut dyn Write, look: Look) -> Self {
-        Self { out, look, json: false, begun: HashMap::new() }
+        Self { out, look, json: false, lost: None, begun: HashMap::new() }
     }
 
     /// Tells an event, if there is something to tell.
@@ -33,8 +36,13 @@ impl<'w> Progress<'w> {
             true => serde_json::to_string(event).map_or_else(|_| String::new(), |text| text + "\n"),
             false => self.lines(event),
         };
-        // Who stops reading has seen enough; the run goes on.
-        let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        // The run goes on.
+        if let Err(error) = written
+            && is_lost(&error)
+        {
+            self.lost.get_or_insert(error);
+        }
     }
 
     fn lines(&mut self, event: &RunEvent) -> String {

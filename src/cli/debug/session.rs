@@ -1,13 +1,15 @@
 //! The graphs that a debugger was given, and the file that it looks into.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::checkpoint::SqliteSaver;
+use crate::cli::amend::thread_name;
 use crate::cli::failure::Failure;
-use crate::cli::near::nearest;
+use crate::cli::near::did_you_mean;
 use crate::cli::source::{Place, Source};
 use crate::cli::target::Target;
 use crate::id::ThreadId;
@@ -27,6 +29,9 @@ pub(super) struct Chosen<'s> {
     graph: &'s Erased,
     /// The graph over a file that is not its own.
     elsewhere: Option<Box<dyn Subject>>,
+    program: &'s str,
+    /// The file, if it is not the one that is looked into by default.
+    file: Option<PathBuf>,
 }
 
 impl Chosen<'_> {
@@ -37,6 +42,15 @@ impl Chosen<'_> {
     /// The update that an input is.
     pub(super) fn input(&self, given: Value) -> Result<Value, Failure> {
         (self.graph.input)(given).map_err(no_input)
+    }
+
+    /// A command of this debugger for the same file, as a shell takes it.
+    pub(super) fn command(&self, verb: &str, words: &[&str]) -> String {
+        let file = self.file.iter().flat_map(|file| ["--file".into(), file.to_string_lossy()]);
+        let end_of_options = words.iter().any(|word| word.starts_with('-')).then_some("--");
+        let words = end_of_options.iter().chain(words).map(|word| Cow::from(*word));
+        let words: Vec<String> = file.chain(words).map(|word| quoted(&word)).collect();
+        format!("{} {verb} {}", self.program, words.join(" "))
     }
 }
 
@@ -76,7 +90,8 @@ impl Session {
                 thread.as_str()
             )));
         }
-        let thread = Source::open(file)?.thread(thread.as_str())?;
+        let found = Source::open(file).and_then(|source| source.thread(thread.as_str()));
+        let thread = found.map_err(Failure::before_the_run)?;
         let graph = self.graphs.iter().find(|given| given.graph.name().as_str() == thread.graph);
         let graph = graph.ok_or_else(|| {
             Failure::unusable(format!(
@@ -96,10 +111,10 @@ impl Session {
         thread: &ThreadId,
         named: Option<&str>,
     ) -> Result<Chosen<'_>, Failure> {
-        let is_there = Source::open(file)?.reader.threads()?.iter().any(|held| held.thread == *thread);
-        if is_there {
+        if is_there(file, thread).map_err(Failure::before_the_run)? {
             return self.graph_of(file, thread).await;
         }
+        thread_name(thread.as_str())?;
         let graph = match (named, &*self.graphs) {
             (Some(name), graphs) => graphs.iter().find(|given| given.graph.name().as_str() == name),
             (None, [only]) => Some(only),
@@ -109,10 +124,7 @@ impl Session {
             Failure::unusable(match named {
                 Some(name) => {
                     let names = self.graphs.iter().map(|given| given.graph.name().as_str());
-                    let near = nearest(name, names).join(", ");
-                    let hint =
-                        if near.is_empty() { String::new() } else { format!("; did you mean {near}?") };
-                    format!("there is no graph {name}, but {}{hint}", self.names())
+                    format!("there is no graph {name}, but {}{}", self.names(), did_you_mean(name, names))
                 }
                 None => format!(
                     "thread {thread} is new: say with --graph which graph it is to be of ({})",
@@ -133,11 +145,17 @@ impl Session {
     }
 
     async fn over<'s>(&'s self, graph: &'s Erased, file: &Path) -> Result<Chosen<'s>, Failure> {
-        if path_of(&*graph.graph).is_some_and(|own| is_same(own, file)) {
-            return Ok(Chosen { graph, elsewhere: None });
-        }
-        let saver: SqliteSaver = Target::open(file)?.saver;
-        Ok(Chosen { graph, elsewhere: Some(graph.graph.kept_in(Arc::new(saver))) })
+        let is_own = path_of(&*graph.graph).is_some_and(|own| is_same(own, file));
+        let elsewhere = match is_own {
+            true => None,
+            false => {
+                let saver: SqliteSaver = Target::open(file)?.saver;
+                Some(graph.graph.kept_in(Arc::new(saver)))
+            }
+        };
+        let is_default = self.file().is_some_and(|own| is_same(&own, file));
+        let file = (!is_default).then(|| file.to_owned());
+        Ok(Chosen { graph, elsewhere, program: &self.program, file })
     }
 
     fn names(&self) -> String {
@@ -147,14 +165,13 @@ impl Session {
 
     /// A checkpoint that is meant, in a file.
     pub(super) fn place(file: &Path, meant: &str) -> Result<Place, Failure> {
-        Source::open(file)?.place(meant)
+        Source::open(file).and_then(|source| source.place(meant)).map_err(Failure::before_the_run)
     }
+}
 
-    /// A command of this debugger, as a shell takes it.
-    pub(super) fn command(&self, words: &[&str]) -> String {
-        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        format!("{} {}", self.program, words.join(" "))
-    }
+/// Whether a file has a thread.
+fn is_there(file: &Path, thread: &ThreadId) -> Result<bool, Failure> {
+    Ok(Source::open(file)?.reader.threads()?.iter().any(|held| held.thread == *thread))
 }
 
 fn path_of(graph: &dyn Subject) -> Option<&Path> {
@@ -169,9 +186,24 @@ fn is_same(a: &Path, b: &Path) -> bool {
 /// A word as a shell takes it.
 pub(super) fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:@~+,%".contains(letter);
+    if word.contains(char::is_control) {
+        return format!("$'{}'", word.chars().map(escaped).collect::<String>());
+    }
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// A letter between `$'` and `'`.
+fn escaped(letter: char) -> String {
+    match letter {
+        '\'' | '\\' => format!("\\{letter}"),
+        '\n' => r"\n".to_owned(),
+        '\t' => r"\t".to_owned(),
+        letter if letter.is_ascii_control() => format!("\\x{:02x}", u32::from(letter)),
+        letter if letter.is_control() => format!("\\u{:04x}", u32::from(letter)),
+        letter => letter.to_string(),
     }
 }
 
@@ -185,5 +217,6 @@ mod tests {
         assert_eq!(quoted("it's one"), r"'it'\''s one'");
         assert_eq!(quoted(r#"{"a": 1}"#), r#"'{"a": 1}'"#);
         assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("it's\na\\b\u{1b}"), r"$'it\'s\na\\b\x1b'");
     }
 }

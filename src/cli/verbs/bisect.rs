@@ -59,6 +59,9 @@ pub(crate) struct Told {
     checkpoint: Option<Line>,
     /// Whether it held somewhere and later not, as far as states were looked at.
     flips_back: bool,
+    /// Whether every state was looked at.
+    #[serde(skip)]
+    linear: bool,
     /// How many states were looked at, of how many.
     evaluated: usize,
     checkpoints: usize,
@@ -104,6 +107,7 @@ impl Bisect {
             },
             checkpoint: step.first().map(|step| Line::of_step(step, &Heads::new())),
             flips_back,
+            linear: self.linear,
             evaluated,
             checkpoints: line.len(),
         })
@@ -194,10 +198,8 @@ impl Answer for Told {
         let (evaluated, all) = (self.evaluated, self.checkpoints);
         page.line([span(DIM, format!("{evaluated} of {all} states looked at"))]);
         if self.flips_back {
-            page.line([span(
-                BAD,
-                "it does not hold in some later state: --linear finds where it holds first",
-            )]);
+            let advice = if self.linear { "" } else { ": --linear finds where it holds first" };
+            page.line([span(BAD, format!("it does not hold in some later state{advice}"))]);
         }
     }
 

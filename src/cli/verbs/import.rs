@@ -73,10 +73,10 @@ impl Import {
             StoreError::ThreadExists(name) => {
                 Failure::unusable(format!("thread {name} is there already: choose another name with --as"))
             }
-            StoreError::CheckpointExists(id) => Failure::unusable(format!(
-                "checkpoint {id} of the export is in {} already, where `superstep fork` makes another thread of it",
-                self.file.display()
-            )),
+            StoreError::CheckpointExists(id) => {
+                let text = format!("checkpoint {id} of the export is in {} already", self.file.display());
+                Failure::unusable(text).with_help("fork", "makes another thread of it")
+            }
             other => other.into(),
         }
     }

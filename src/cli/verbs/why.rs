@@ -10,7 +10,7 @@ use crate::checkpoint::Source as Origin;
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
 use crate::cli::lines::{Short, called};
-use crate::cli::near::nearest;
+use crate::cli::near::did_you_mean;
 use crate::cli::page::{DIM, NAME, Page, plain, span};
 use crate::cli::source::Source;
 
@@ -50,8 +50,7 @@ impl Why {
                     self.node
                 ));
             }
-            let near = nearest(&self.node, none.nodes.iter().map(|node| node.as_str()));
-            let hint = near.first().map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            let hint = did_you_mean(&self.node, none.nodes.iter().map(|node| node.as_str()));
             Failure::nothing(format!("{none}{hint}"))
         })?;
         let oldest = reasons.steps.last().map(|step| step.planned_on);

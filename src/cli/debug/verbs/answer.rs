@@ -49,7 +49,7 @@ impl Answer {
                 Work::Answers(by_id.collect::<Option<_>>().ok_or_else(|| which(open))?)
             }
         };
-        drive(session, &chosen, thread, work, screen).await
+        drive(&chosen, thread, work, screen).await
     }
 }
 

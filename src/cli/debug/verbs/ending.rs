@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
+use crate::checkpoint::At;
 use crate::cli::arguments::Told;
 use crate::cli::debug::progress::{Progress, page};
-use crate::cli::debug::session::{Chosen, Session};
+use crate::cli::debug::session::Chosen;
 use crate::cli::debug::stopped::Stopped;
 use crate::cli::debug::subject::{Ended, Work};
 use crate::cli::failure::Failure;
@@ -15,7 +16,6 @@ use crate::run::{CancellationToken, Interrupt, Status};
 
 /// Has a thread do its work, and tells how it goes. Ctrl-C cancels it; once more, and nobody waits for its end.
 pub(super) async fn drive(
-    session: &Session,
     chosen: &Chosen<'_>,
     thread: ThreadId,
     work: Work,
@@ -36,15 +36,29 @@ pub(super) async fn drive(
     drop(run);
     match ended {
         Ok(Ended { step, status }) => {
-            let text = page(screen, |page| show(page, session, &thread, Some(step), &status));
+            let text = page(screen, |page| show(page, chosen, &thread, Some(step), &status));
             Ok((text, exit(&status)))
         }
-        Err(Stopped::Refused(failure)) => Err(failure),
+        Err(Stopped::Refused(failure)) => Err(failure.before_the_run()),
         Err(Stopped::Failed(error)) => {
-            let resume = session.command(&["resume", thread.as_str()]);
-            Err(Failure::nothing(format!("{error}\nwhen that is mended: {resume}")))
+            let text = error.to_string();
+            Err(Failure::nothing(match is_left(chosen, &thread).await {
+                true => {
+                    let resume = chosen.command("resume", &[thread.as_str()]);
+                    format!("{text}\nwhen that is mended: {resume}")
+                }
+                false => text,
+            }))
         }
     }
+}
+
+/// Whether there is something of a thread that can be resumed. It may have been deleted while it ran.
+async fn is_left(chosen: &Chosen<'_>, thread: &ThreadId) -> bool {
+    let Some(saver) = chosen.subject().saver() else { return false };
+    let head = saver.history(thread, At::Head, 1).await;
+    // Where the file cannot be read now, the thread may well be there.
+    head.map_or(true, |head| !head.is_empty())
 }
 
 /// The exit code for a run that did not fail.
@@ -59,7 +73,7 @@ pub(super) fn exit(status: &Status) -> Exit {
 /// Says how a run ended, and how it goes on.
 pub(super) fn show(
     page: &mut Page,
-    session: &Session,
+    chosen: &Chosen<'_>,
     thread: &ThreadId,
     step: Option<i64>,
     status: &Status,
@@ -69,7 +83,7 @@ pub(super) fn show(
         Status::Finished => return page.line([span(GOOD, "finished"), plain(at)]),
         Status::Interrupted { interrupts } => {
             page.line([span(NOTE, "waiting"), plain(at)]);
-            return interrupts.iter().for_each(|question| ask(page, session, thread, question));
+            return interrupts.iter().for_each(|question| ask(page, chosen, thread, question));
         }
         Status::Breakpoint { before, after } => {
             let side = |side: &str, nodes: &[NodeName]| {
@@ -84,7 +98,7 @@ pub(super) fn show(
         _ => "stopped".to_owned(),
     };
     page.line([span(NOTE, stopped), plain(at)]);
-    page.line([span(DIM, "  to go on: "), plain(session.command(&["resume", thread.as_str()]))]);
+    page.line([span(DIM, "  to go on: "), plain(chosen.command("resume", &[thread.as_str()]))]);
 }
 
 /// A schema without what is said of it for machines.
@@ -96,7 +110,7 @@ fn without_titles(mut schema: Value) -> Value {
 }
 
 /// A question, and the command that answers it.
-fn ask(page: &mut Page, session: &Session, thread: &ThreadId, question: &Interrupt) {
+fn ask(page: &mut Page, chosen: &Chosen<'_>, thread: &ThreadId, question: &Interrupt) {
     let path: String = question.path.iter().map(|node| format!("{node}/")).collect();
     page.line([
         span(ID, question.id.to_string()),
@@ -108,6 +122,6 @@ fn ask(page: &mut Page, session: &Session, thread: &ThreadId, question: &Interru
         page.line([span(DIM, "  an answer is: "), plain(without_titles(schema).to_string())]);
     }
     let answer = format!("{}=JSON", question.id);
-    let command = session.command(&["answer", thread.as_str(), &answer]);
+    let command = chosen.command("answer", &[thread.as_str(), &answer]);
     page.line([span(DIM, "  to answer:    "), plain(command)]);
 }

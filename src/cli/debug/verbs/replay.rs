@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::checkpoint::StoreError;
 use crate::cli::answer::Answer;
 use crate::cli::debug::session::Session;
 use crate::cli::failure::Failure;
 use crate::cli::page::{BAD, DIM, GOOD, NAME, Page, plain, span};
 use crate::cli::screen::Exit;
 use crate::id::{CheckpointId, ThreadId};
-use crate::run::{self, Unverified, WhyUnverified};
+use crate::run::{self, ThreadError, Unverified, WhyUnverified};
 
 /// Run what led to a checkpoint once more, from its journal, and compare it with what is stored
 ///
@@ -44,7 +45,11 @@ impl Replay {
             None => None,
         };
         let chosen = session.graph_of(&self.file, &place.thread).await?;
-        let replay = chosen.subject().replay(place.thread.clone(), place.id, after).await?;
+        let replay = chosen.subject().replay(place.thread.clone(), place.id, after).await;
+        let replay = replay.map_err(|error| match error {
+            ThreadError::Store(StoreError::NoCheckpoint { .. }) => Failure::from(error).before_the_run(),
+            error => error.into(),
+        })?;
         Ok(Replayed { thread: place.thread, checkpoint: place.id, replay })
     }
 }
@@ -57,6 +62,9 @@ impl Answer for Replayed {
     fn show(&self, page: &mut Page) {
         let run::Replay { supersteps, divergent, first, unverified, other_topology, .. } = &self.replay;
         match first {
+            None if *supersteps == 0 && unverified.is_empty() => {
+                page.line([span(GOOD, "nothing to replay"), plain(": no superstep lies there")]);
+            }
             None => page
                 .line([span(GOOD, "equal"), plain(format!(": {} came out as recorded", steps(*supersteps)))]),
             Some(first) => {

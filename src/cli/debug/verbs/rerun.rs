@@ -30,6 +30,6 @@ impl Rerun {
     ) -> Result<Told, Failure> {
         let place = Session::place(&self.file, &self.checkpoint)?;
         let chosen = session.graph_of(&self.file, &place.thread).await?;
-        drive(session, &chosen, place.thread, Work::Rerun(place.id), screen).await
+        drive(&chosen, place.thread, Work::Rerun(place.id), screen).await
     }
 }

@@ -32,6 +32,6 @@ impl Resume {
     ) -> Result<Told, Failure> {
         let thread = ThreadId::from(self.thread.as_str());
         let chosen = session.graph_of(&self.file, &thread).await?;
-        drive(session, &chosen, thread, Work::Resume, screen).await
+        drive(&chosen, thread, Work::Resume, screen).await
     }
 }

@@ -43,7 +43,7 @@ impl Run {
         let thread = ThreadId::from(self.thread.as_str());
         let chosen = session.graph_for(&self.file, &thread, self.graph.as_deref()).await?;
         let input = chosen.input(input)?;
-        drive(session, &chosen, thread, Work::Run(input), screen).await
+        drive(&chosen, thread, Work::Run(input), screen).await
     }
 
     fn input(&self) -> Result<Value, Failure> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::Value;
 
+use crate::checkpoint::At;
 use crate::cli::arguments::Told;
 use crate::cli::debug::progress::{Progress, page};
 use crate::cli::debug::session::{Chosen, Session};
@@ -24,7 +25,8 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// Follow a thread while it runs, in this process or another
 ///
 /// Tells what is stored: each task once it has finished, failed or asked. Ends when the run has ended, with the exit
-/// code that the run would have; the end of a run that was killed or cancelled is not stored, and is waited for.
+/// code that the run would have, and at an edit or a branch behind which nothing is next. The end of a run that was
+/// killed or cancelled is not stored, and is waited for.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep tail essays.db rust --from start")]
 pub(crate) struct Tail {
@@ -68,7 +70,7 @@ impl Tail {
             match read {
                 Some(End::Failed(why)) if !self.forever => return Err(Failure::nothing(why)),
                 Some(End::Other(status)) if !self.forever => {
-                    let text = page(screen, |page| show(page, session, &thread, None, &status));
+                    let text = page(screen, |page| show(page, &chosen, &thread, None, &status));
                     return Ok((text, exit(&status)));
                 }
                 _ => {}
@@ -131,7 +133,19 @@ impl Reading {
                 None => screen.tell(&past.event),
             }
         }
-        Ok(end)
+        match end {
+            None if self.has_nothing_left(chosen, thread).await? => Ok(Some(End::Other(Status::Finished))),
+            end => Ok(end),
+        }
+    }
+
+    /// Whether what was told last is the thread's latest checkpoint, and nothing is next there: an edit or a branch of
+    /// a thread that had finished has no run that could end.
+    async fn has_nothing_left(&self, chosen: &Chosen<'_>, thread: &ThreadId) -> Result<bool, Failure> {
+        let Some(saver) = chosen.subject().saver() else { return Ok(false) };
+        let head = saver.history(thread, At::Head, 1).await?.pop();
+        let told = self.position.map(|position| position.checkpoint);
+        Ok(head.is_some_and(|head| head.next.is_empty() && Some(head.id) == told))
     }
 }
 

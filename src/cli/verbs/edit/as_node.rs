@@ -5,10 +5,11 @@ use std::sync::Arc;
 use crate::checkpoint::{At, Carried, Carrier, Checkpoint, Loaded, NextTask, Onto, TaskRecord, TaskResult};
 use crate::engine::{CannotPlay, Play, Played, play};
 use crate::graph::Topology;
-use crate::id::ThreadId;
+use crate::id::{NodeName, ThreadId};
 use crate::state::Json;
 
 use crate::cli::failure::Failure;
+use crate::cli::lines::called;
 use crate::cli::source::{Place, Source};
 
 /// How many checkpoints are read at once, looking for the last superstep.
@@ -94,6 +95,15 @@ pub(super) fn played(
 
 fn refused(error: CannotPlay) -> Failure {
     match error {
+        // What `log` and `why` list beside the nodes.
+        CannotPlay::NoSuchNode { node, nodes } if ["START", "END", "EDIT"].contains(&called(&node)) => {
+            let nodes: Vec<&str> = nodes.iter().map(NodeName::as_str).collect();
+            Failure::unusable(format!(
+                "{} cannot be played: it is no node; the graph's nodes are {}",
+                called(&node),
+                nodes.join(", ")
+            ))
+        }
         CannotPlay::NoSuchNode { .. } | CannotPlay::NoSuchCase { .. } => Failure::nothing(error.to_string()),
         CannotPlay::Undecided { .. } => Failure::unusable(format!("{error}, with --case")),
         CannotPlay::NeedsCode(_) => {
