@@ -7,8 +7,7 @@ use superstep_core::state::Json;
 use crate::ask;
 use crate::fault::corrupt;
 use crate::live::Live;
-use crate::reader::Seen;
-use crate::work::Place;
+use crate::place::{Place, Seen};
 
 impl Live {
     pub(crate) fn answer(

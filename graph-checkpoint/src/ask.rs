@@ -9,9 +9,8 @@ use superstep_core::id::{InterruptId, NodeName, ThreadId};
 use superstep_core::state::Json;
 
 use crate::fault::{corrupt, sqlite};
-use crate::reader::Seen;
+use crate::place::{Place, Seen, Visit, check_rows, encode};
 use crate::rows::{ThreadRow, mismatch, text};
-use crate::work::{self, Place, Visit, encode, place_of};
 
 /// A row of `ask`, as it is stored.
 struct AskRow {
@@ -84,7 +83,7 @@ impl AskRow {
 
 /// The questions on top of a checkpoint, in the order in which they were asked.
 pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Vec<AskRecord>, StoreError> {
-    let place = place_of(seen);
+    let place = seen.place();
     let mut find = connection
         .prepare_cached(
             "SELECT interrupt, text, deadline, fallback, answer, by_deadline, sum FROM ask \
@@ -106,7 +105,7 @@ pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Vec<AskRecord>, 
 pub(crate) fn check(connection: &Connection, visit: &mut Visit<'_>) -> Result<(), StoreError> {
     let sql = "SELECT id, thread, base, interrupt, text, deadline, fallback, answer, by_deadline, sum \
                FROM ask ORDER BY id";
-    work::check_rows(connection, sql, |row, place| AskRow::read(row, 3, place)?.record().map(drop), visit)
+    check_rows(connection, sql, |row, place| AskRow::read(row, 3, place)?.record().map(drop), visit)
 }
 
 /// Stores the questions of paused tasks in the place of those that these tasks asked before, unless they have

@@ -11,9 +11,10 @@ use crate::encode::Encoder;
 use crate::fault::{Trouble, sqlite};
 use crate::live::{Live, THREADS};
 use crate::manifest::{Fields, MAP_EVERY, Version};
+use crate::place::Place;
 use crate::reader;
 use crate::rows::{CheckpointRow, ThreadRow};
-use crate::work::{self, Place};
+use crate::work;
 
 impl Live {
     pub(crate) fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {

@@ -14,8 +14,9 @@ use uuid::Uuid;
 use crate::decode;
 use crate::fault::sqlite;
 use crate::live::Live;
+use crate::place::Place;
 use crate::rows::{CheckpointRow, ThreadRow, text};
-use crate::work::{self, Place};
+use crate::work;
 
 /// The thread of the rows that take the places of deletions.
 const NO_THREAD: i64 = 0;

@@ -7,8 +7,8 @@ use superstep_core::checkpoint::{Emitted, StoreError};
 
 use crate::checksum::Checksum;
 use crate::fault::{corrupt, sqlite};
+use crate::place::encode;
 use crate::rows::{mismatch, text};
-use crate::work::encode;
 
 fn sum_of(seq: i64, task: u32, stored: &str) -> i64 {
     Checksum::of("emitted").int(seq).int(i64::from(task)).text(stored).finish()

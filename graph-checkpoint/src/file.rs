@@ -12,7 +12,6 @@ use superstep_core::checkpoint::StoreError;
 use crate::durability::Durability;
 use crate::fault::{Trouble, is_busy, sqlite};
 use crate::options::SqliteOptions;
-use crate::reader::snapshot;
 
 /// Marks a checkpoint file in SQLite's header: "SSTP".
 const APPLICATION_ID: u32 = 0x5353_5450;
@@ -266,6 +265,20 @@ impl File {
         transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64).map_err(sqlite)?;
         transaction.commit().map_err(sqlite)
     }
+}
+
+/// Runs `read` on one snapshot of the file.
+pub(crate) fn snapshot<T>(
+    connection: &Connection,
+    read: impl FnOnce(&Connection) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    if !connection.is_autocommit() {
+        return read(connection);
+    }
+    let transaction = connection.unchecked_transaction().map_err(sqlite)?;
+    let result = read(&transaction)?;
+    transaction.finish().map_err(sqlite)?;
+    Ok(result)
 }
 
 fn check_folder(path: &Path) -> Result<(), StoreError> {

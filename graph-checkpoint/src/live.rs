@@ -10,9 +10,9 @@ use superstep_core::state::{Json, Schema};
 
 use crate::described::{Described, Key, schema, topology};
 use crate::manifest::Fields;
+use crate::place::Place;
 use crate::reader;
 use crate::rows::{CheckpointRow, ThreadRow};
-use crate::work::Place;
 
 /// The writing connection with what it remembers of the file.
 ///

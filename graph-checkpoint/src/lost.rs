@@ -4,7 +4,8 @@ use superstep_core::checkpoint::{Checkpoint, Commit, Committed, StoreError, dige
 
 use crate::described::Descriptions;
 use crate::live::Live;
-use crate::reader::{self, Seen};
+use crate::place::Seen;
+use crate::reader;
 use crate::rows::{CheckpointRow, ThreadRow};
 
 impl Live {

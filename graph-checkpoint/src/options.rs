@@ -1,16 +1,12 @@
 //! How a file is opened.
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use superstep_core::checkpoint::StoreError;
-
 use crate::durability::Durability;
-use crate::saver::SqliteSaver;
 
-/// How a [`SqliteSaver`] is opened. Made by [`SqliteSaver::options`].
+/// How a [`SqliteSaver`](crate::SqliteSaver) is opened. Made by [`options`](crate::SqliteSaver::options).
 #[derive(Clone)]
 pub struct SqliteOptions {
     pub(crate) durability: Durability,
@@ -71,16 +67,6 @@ impl SqliteOptions {
     pub fn max_pages(mut self, pages: u32) -> Self {
         self.max_pages = Some(pages);
         self
-    }
-
-    /// Opens the file at `path`, creating it when there is none.
-    ///
-    /// # Errors
-    /// [`StoreError::NotACheckpointFile`] for a file that is something else, which is left untouched;
-    /// [`StoreError::NewerFormat`] for one that a newer version wrote; [`StoreError::Io`] when its folder
-    /// does not exist or the file cannot be opened.
-    pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteSaver, StoreError> {
-        SqliteSaver::open_with(Some(path.as_ref().to_owned()), self).await
     }
 }
 

@@ -6,9 +6,8 @@ use superstep_core::checkpoint::{FailureRecord, StoreError, TaskResult};
 use superstep_core::id::TaskId;
 
 use crate::fault::{corrupt, sqlite};
-use crate::reader::Seen;
+use crate::place::{Place, Seen, Visit, check_rows, encode};
 use crate::rows::{mismatch, text};
-use crate::work::{self, Place, Visit, encode, place_of};
 
 /// What a row says of its task.
 enum Pending {
@@ -30,7 +29,7 @@ pub(crate) fn pending(
     seen: Seen,
 ) -> Result<(Vec<TaskResult>, Vec<FailureRecord>), StoreError> {
     let (mut results, mut failures) = (Vec::new(), Vec::new());
-    let place = place_of(seen);
+    let place = seen.place();
     let mut find = connection
         .prepare_cached("SELECT task, text, sum FROM pending WHERE thread = ? AND base = ? ORDER BY id")
         .map_err(sqlite)?;
@@ -65,7 +64,7 @@ pub(crate) fn check(connection: &Connection, visit: &mut Visit<'_>) -> Result<()
         let task = TaskId::from_bytes(row.get(3).map_err(sqlite)?);
         parse(place, task, text(row, 4)?, row.get(5).map_err(sqlite)?).map(drop)
     };
-    work::check_rows(connection, sql, check, visit)
+    check_rows(connection, sql, check, visit)
 }
 
 fn sum_of(place: Place, task: TaskId, stored: &str) -> i64 {

@@ -14,9 +14,10 @@ use crate::ask;
 use crate::bodies::BodyTable;
 use crate::decode::{self, Outline, StoredChange};
 use crate::described::Descriptions;
-use crate::fault::{corrupt, sqlite};
-use crate::file::File;
+use crate::fault::corrupt;
+use crate::file::{File, snapshot};
 use crate::manifest::{Fields, Version};
+use crate::place::Seen;
 use crate::rows::{Changed, CheckpointRow, Manifested, ThreadRow};
 use crate::work;
 
@@ -59,30 +60,6 @@ impl Readers {
         }
         result
     }
-}
-
-/// Runs `read` on one snapshot of the file.
-pub(crate) fn snapshot<T>(
-    connection: &Connection,
-    read: impl FnOnce(&Connection) -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
-    if !connection.is_autocommit() {
-        return read(connection);
-    }
-    let transaction = connection.unchecked_transaction().map_err(sqlite)?;
-    let result = read(&transaction)?;
-    transaction.finish().map_err(sqlite)?;
-    Ok(result)
-}
-
-/// A checkpoint as a thread sees it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
-    pub(crate) seq: i64,
-    /// The row of the thread whose work on it counts.
-    pub(crate) worker: i64,
-    /// Whether it is that thread's head.
-    pub(crate) head: bool,
 }
 
 fn missing(thread: &ThreadId, checkpoint: impl ToString) -> StoreError {

@@ -20,13 +20,14 @@ use crate::ask;
 use crate::decode::Outline;
 use crate::durability::Durability;
 use crate::fault::Trouble;
-use crate::file::File;
+use crate::file::{File, snapshot};
 use crate::lineage;
 use crate::options::SqliteOptions;
 use crate::pending::pending;
+use crate::place::Seen;
 use crate::portable::Document;
 use crate::queue::{Done, Job, Queue, Request};
-use crate::reader::{self, Readers, Seen};
+use crate::reader::{self, Readers};
 use crate::rows::{CheckpointRow, ThreadRow};
 use crate::session::{Counted, Sessions};
 use crate::steps;
@@ -40,6 +41,18 @@ use crate::writer::{Ledger, Writer};
 #[derive(Clone)]
 pub struct SqliteSaver {
     open: Arc<Open>,
+}
+
+impl SqliteOptions {
+    /// Opens the file at `path`, creating it when there is none.
+    ///
+    /// # Errors
+    /// [`StoreError::NotACheckpointFile`] for a file that is something else, which is left untouched;
+    /// [`StoreError::NewerFormat`] for one that a newer version wrote; [`StoreError::Io`] when its folder
+    /// does not exist or the file cannot be opened.
+    pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteSaver, StoreError> {
+        SqliteSaver::open_with(Some(path.as_ref().to_owned()), self).await
+    }
 }
 
 struct Open {
@@ -185,9 +198,9 @@ impl Drop for Waiting<'_> {
 impl Shared {
     fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
         if self.file.path.is_none() || self.file.options.durability == Durability::Exit {
-            self.writer.read(|connection| reader::snapshot(connection, read))
+            self.writer.read(|connection| snapshot(connection, read))
         } else {
-            self.readers.with(&self.file, |connection| reader::snapshot(connection, read))
+            self.readers.with(&self.file, |connection| snapshot(connection, read))
         }
     }
 

@@ -16,9 +16,9 @@ use uuid::Uuid;
 
 use crate::described::{self, Key};
 use crate::fault::{Trouble, corrupt, sqlite};
-use crate::file::{FORMATS, File, Sharing};
+use crate::file::{FORMATS, File, Sharing, snapshot};
 use crate::options::SqliteOptions;
-use crate::reader::{self, snapshot};
+use crate::reader;
 use crate::rows::{CheckpointRow, ThreadRow};
 use crate::{lineage, steps};
 

@@ -6,7 +6,8 @@ use superstep_core::id::ThreadId;
 
 use crate::described::Descriptions;
 use crate::emitted;
-use crate::reader::{self, Names, Read, Seen};
+use crate::place::Seen;
+use crate::reader::{self, Names, Read};
 use crate::rows::ThreadRow;
 use crate::work;
 

@@ -19,6 +19,7 @@ use superstep_core::checkpoint::{Committed, StoreError};
 
 use crate::ask;
 use crate::durability::Durability;
+use crate::effect;
 use crate::fault::{Trouble, is_busy, sqlite};
 use crate::faults::Faults;
 use crate::file::{File, Patience};
@@ -27,7 +28,6 @@ use crate::options::Stage;
 use crate::pending;
 use crate::queue::{Answer, Done, Job, Queue, Request};
 use crate::rows::CheckpointRow;
-use crate::work;
 
 /// The writing end of a file.
 pub(crate) struct Ledger {
@@ -316,7 +316,7 @@ impl Ledger {
             Request::NoteEffect(thread, base, effect) => {
                 let noted = live
                     .place(thread, *base)
-                    .and_then(|place| work::begin_effect(&live.connection, place, effect));
+                    .and_then(|place| effect::begin(&live.connection, place, effect));
                 let fault = match noted {
                     Ok(_) | Err(StoreError::Superseded { .. }) => None,
                     Err(error) => Some(error),
@@ -326,7 +326,7 @@ impl Ledger {
             Request::EndEffect(thread, base, effect, outcome) => {
                 let ended = live
                     .place(thread, *base)
-                    .and_then(|place| work::end_effect(&live.connection, place, effect, outcome));
+                    .and_then(|place| effect::end(&live.connection, place, effect, outcome));
                 let fault = match ended {
                     Ok(()) | Err(StoreError::Superseded { .. }) => None,
                     Err(error) => Some(error),
@@ -342,7 +342,7 @@ impl Ledger {
                 live.expire(graph, thread.as_ref(), *now_ms).map(Done::Expired)
             }
             Request::BeginEffect(thread, base, effect) => live.place(thread, *base).and_then(|place| {
-                Ok(Done::Begun(work::begin_effect(&live.connection, place, effect)?.map(Box::new)))
+                Ok(Done::Begun(effect::begin(&live.connection, place, effect)?.map(Box::new)))
             }),
             Request::Fork(from, at, to) => live.fork(from, *at, to).map(|()| Done::Nothing),
             Request::Delete(graph, thread) => {

@@ -115,7 +115,7 @@ pub(super) fn collect_in(connection: &mut Connection, patience: Duration) -> Res
         Ok(told)
     })?;
     // What is unused is looked for without a lock, and looked at again with one.
-    let mut unused = crate::reader::snapshot(connection, unused)?;
+    let mut unused = crate::file::snapshot(connection, unused)?;
     let found: Vec<i64> = unused.bodies.keys().copied().collect();
     for some in found.chunks(AT_A_TIME) {
         write(connection, patience, |connection| {

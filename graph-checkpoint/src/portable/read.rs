@@ -12,7 +12,8 @@ use crate::delete::{kept, place};
 use crate::described::{Descriptions, Key, schema_text, topology_part};
 use crate::emitted;
 use crate::fault::{corrupt, sqlite};
-use crate::reader::{self, Read, Seen};
+use crate::place::Seen;
+use crate::reader::{self, Read};
 use crate::rows::{CheckpointRow, ThreadRow};
 use crate::work;
 

@@ -12,9 +12,10 @@ use crate::emitted;
 use crate::fault::{corrupt, sqlite};
 use crate::live::Live;
 use crate::manifest::{Fields, MAP_EVERY};
+use crate::place::Place;
 use crate::reader;
 use crate::rows::{CheckpointRow, ThreadRow};
-use crate::work::{self, Place};
+use crate::work;
 
 impl Live {
     /// Stores a document as the thread `name`. What cannot be stored is found before anything is written.

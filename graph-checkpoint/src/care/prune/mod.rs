@@ -27,7 +27,7 @@ use super::collect::{Collected, collect_in, collectable};
 use super::error::CareError;
 use super::writing::{failed, open};
 use crate::fault::sqlite;
-use crate::reader::snapshot;
+use crate::file::snapshot;
 use crate::sqlite_reader::SqliteReader;
 use cut::Cut;
 

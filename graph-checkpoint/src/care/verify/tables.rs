@@ -12,10 +12,11 @@ use super::known::read;
 use super::{Check, Finding, Unused, problem};
 use crate::bodies::BodyTable;
 use crate::described::{Key, schema, topology_text};
+use crate::effect;
 use crate::fault::corrupt;
 use crate::manifest::Bodies;
+use crate::place::{Place, Visit};
 use crate::rows::{LOCATE_EVERY, ThreadRow};
-use crate::work::{self, Place, Visit};
 use crate::{ask, emitted, pending, store};
 
 /// The names of a graph's nodes.
@@ -126,7 +127,7 @@ impl Check<'_> {
     pub(super) fn work(&mut self) {
         self.counts.pending = self.on_top("pending", pending::check);
         self.counts.asks = self.on_top("ask", ask::check);
-        self.counts.effects = self.on_top("effect", work::check_effects);
+        self.counts.effects = self.on_top("effect", effect::check);
         let mut rows = Vec::new();
         self.findings.guard("emitted", || {
             emitted::check(self.connection, |id, seq, sound| rows.push((id, seq, sound)))

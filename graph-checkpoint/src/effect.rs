@@ -1,0 +1,154 @@
+//! The effect journal: the table `effect`, one row an effect.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use superstep_core::checkpoint::{EffectId, EffectOutcome, EffectRecord, StoreError};
+use superstep_core::id::{IdempotencyKey, TaskId};
+
+use crate::fault::{Trouble, corrupt, sqlite};
+use crate::place::{Place, Seen, Visit, check_rows, encode};
+use crate::rows::mismatch;
+
+/// The effects on top of a checkpoint.
+pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Vec<EffectRecord>, StoreError> {
+    let place = seen.place();
+    let mut find = connection
+        .prepare_cached(
+            "SELECT task, name, key, occurrence, attempt, outcome, sum, starts, token FROM effect \
+             WHERE thread = ? AND base = ? ORDER BY id",
+        )
+        .map_err(sqlite)?;
+    let mut rows = find.query([place.thread, place.base]).map_err(sqlite)?;
+    let mut effects = Vec::new();
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let (found, outcome) = read(row, 0, place)?;
+        if outcome.is_some() || seen.head {
+            effects.push(complete(found, outcome)?);
+        }
+    }
+    Ok(effects)
+}
+
+/// Reads the row whose columns begin at `first`; the outcome is not decoded yet.
+fn read(row: &Row<'_>, first: usize, place: Place) -> Result<(EffectRecord, Option<String>), StoreError> {
+    let id = EffectId {
+        task: TaskId::from_bytes(row.get(first).map_err(sqlite)?),
+        name: row.get(first + 1).map_err(sqlite)?,
+        key: row.get(first + 2).map_err(sqlite)?,
+        occurrence: row.get(first + 3).map_err(sqlite)?,
+    };
+    let attempt = row.get(first + 4).map_err(sqlite)?;
+    let outcome: Option<String> = row.get(first + 5).map_err(sqlite)?;
+    let sum: i64 = row.get(first + 6).map_err(sqlite)?;
+    let starts = row.get(first + 7).map_err(sqlite)?;
+    let token = IdempotencyKey::from_bytes(row.get(first + 8).map_err(sqlite)?);
+    if sum != sum_of(place, &id, (attempt, starts, token), outcome.as_deref()) {
+        return Err(mismatch(format_args!("effect {} of task {}", id.name, id.task)));
+    }
+    let (starts, token) = match starts {
+        0 => (1, IdempotencyKey::derive(&"".into(), id.task, &id.name, &id.key, id.occurrence)),
+        starts => (starts, token),
+    };
+    Ok((EffectRecord { id, attempt, starts, token, outcome: None }, outcome))
+}
+
+fn complete(found: EffectRecord, outcome: Option<String>) -> Result<EffectRecord, StoreError> {
+    let outcome = outcome.map(|outcome| serde_json::from_str(&outcome)).transpose();
+    let at = format_args!("effect {} of task {}", found.id.name, found.id.task);
+    let outcome = outcome.map_err(|error| corrupt(at, error))?;
+    Ok(EffectRecord { outcome, ..found })
+}
+
+/// Reads every row of `effect`.
+pub(crate) fn check(connection: &Connection, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+    let sql = "SELECT id, thread, base, task, name, key, occurrence, attempt, outcome, sum, starts, token \
+               FROM effect ORDER BY id";
+    let is_sound = |row: &Row<'_>, place| {
+        let (found, outcome) = read(row, 3, place)?;
+        complete(found, outcome).map(drop)
+    };
+    check_rows(connection, sql, is_sound, visit)
+}
+
+/// The attempt, the number of starts, and the idempotency key of an effect.
+type Start = (u32, u32, IdempotencyKey);
+
+fn sum_of(place: Place, id: &EffectId, start: Start, outcome: Option<&str>) -> i64 {
+    let (attempt, starts, token) = start;
+    let sum = place.sum("effect").bytes(id.task.as_bytes()).text(&id.name).text(&id.key);
+    let sum = sum.int(i64::from(id.occurrence)).int(i64::from(attempt)).optional_text(outcome);
+    // A row of format 1, which counted no starts and knew no keys.
+    if starts == 0 {
+        return sum.finish();
+    }
+    sum.int(i64::from(starts)).bytes(token.as_bytes()).finish()
+}
+
+/// Stores that an effect starts, in the place of what an earlier start left. Where that is no earlier one, it stays
+/// and is returned.
+pub(crate) fn begin(
+    connection: &Connection,
+    place: Place,
+    effect: &EffectRecord,
+) -> Result<Option<EffectRecord>, StoreError> {
+    let id = &effect.id;
+    let outcome = effect.outcome.as_ref().map(encode).transpose()?;
+    let stored = connection
+        .prepare_cached(
+            "INSERT INTO effect(thread, base, task, name, key, occurrence, attempt, starts, token, outcome, sum) \
+             VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE \
+             SET attempt = excluded.attempt, starts = excluded.starts, token = excluded.token, \
+             outcome = excluded.outcome, sum = excluded.sum WHERE effect.starts < excluded.starts",
+        )
+        .and_then(|mut insert| {
+            insert.execute(params![
+                place.thread,
+                place.base,
+                id.task.as_bytes(),
+                id.name,
+                id.key,
+                id.occurrence,
+                effect.attempt,
+                effect.starts,
+                effect.token.as_bytes(),
+                outcome,
+                sum_of(place, id, (effect.attempt, effect.starts, effect.token), outcome.as_deref()),
+            ])
+        })
+        .map_err(sqlite)?;
+    if stored > 0 {
+        return Ok(None);
+    }
+    let on_place = Seen { seq: place.base, worker: place.thread, head: true };
+    let held = on(connection, on_place)?.into_iter().find(|held| held.id == *id);
+    Ok(Some(held.ok_or(Trouble::Raced)?))
+}
+
+/// Stores how an effect that was begun ended.
+pub(crate) fn end(
+    connection: &Connection,
+    place: Place,
+    id: &EffectId,
+    outcome: &EffectOutcome,
+) -> Result<(), StoreError> {
+    let outcome = encode(outcome)?;
+    let begun: Option<(i64, u32, u32, [u8; 16])> = connection
+        .prepare_cached(
+            "SELECT id, attempt, starts, token FROM effect \
+             WHERE thread = ? AND base = ? AND task = ? AND name = ? AND key = ? AND occurrence = ?",
+        )
+        .and_then(|mut find| {
+            let key = params![place.thread, place.base, id.task.as_bytes(), id.name, id.key, id.occurrence];
+            find.query_row(key, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))).optional()
+        })
+        .map_err(sqlite)?;
+    let Some((row, attempt, starts, token)) = begun else {
+        return Ok(());
+    };
+    let token = IdempotencyKey::from_bytes(token);
+    let sum = sum_of(place, id, (attempt, starts, token), Some(&outcome));
+    let updated = connection
+        .prepare_cached("UPDATE effect SET outcome = ?, sum = ? WHERE id = ?")
+        .and_then(|mut update| update.execute(params![outcome, sum, row]))
+        .map_err(sqlite)?;
+    if updated == 1 { Ok(()) } else { Err(Trouble::Raced.into()) }
+}

@@ -1,0 +1,62 @@
+//! Where work belongs: to a thread and a base. What the tables of work have in common.
+
+use rusqlite::{Connection, Row};
+use serde::Serialize;
+use superstep_core::checkpoint::StoreError;
+
+use crate::checksum::Checksum;
+use crate::fault::sqlite;
+
+/// Where work belongs: the row of a thread, and the sequence number of its base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) thread: i64,
+    pub(crate) base: i64,
+}
+
+impl Place {
+    pub(crate) fn sum(self, table: &str) -> Checksum {
+        Checksum::of(table).int(self.thread).int(self.base)
+    }
+}
+
+/// A checkpoint as a thread sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) seq: i64,
+    /// The row of the thread whose work on it counts.
+    pub(crate) worker: i64,
+    /// Whether it is that thread's head.
+    pub(crate) head: bool,
+}
+
+impl Seen {
+    /// Where its work is.
+    pub(crate) fn place(self) -> Place {
+        Place { thread: self.worker, base: self.seq }
+    }
+}
+
+pub(crate) fn encode<T: Serialize>(value: &T) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Io(Box::new(error)))
+}
+
+/// Who is told of each row of work: its id, where it belongs, and whether it is sound.
+pub(crate) type Visit<'v> = dyn FnMut(i64, Place, Result<(), StoreError>) + 'v;
+
+/// Reads every row that `sql` finds, whose first columns are its id and its place.
+pub(crate) fn check_rows(
+    connection: &Connection,
+    sql: &str,
+    check: impl Fn(&Row<'_>, Place) -> Result<(), StoreError>,
+    visit: &mut Visit<'_>,
+) -> Result<(), StoreError> {
+    let mut all = connection.prepare_cached(sql).map_err(sqlite)?;
+    let mut rows = all.query([]).map_err(sqlite)?;
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let id = row.get(0).map_err(sqlite)?;
+        let place = Place { thread: row.get(1).map_err(sqlite)?, base: row.get(2).map_err(sqlite)? };
+        visit(id, place, check(row, place));
+    }
+    Ok(())
+}
