@@ -11,10 +11,8 @@ use superstep_core::checkpoint::StoreError;
 
 use crate::durability::Durability;
 use crate::fault::{Trouble, is_busy, sqlite};
+use crate::header::{self, APPLICATION_ID};
 use crate::options::SqliteOptions;
-
-/// Marks a checkpoint file in SQLite's header: "SSTP".
-const APPLICATION_ID: u32 = 0x5353_5450;
 
 /// One step of the format each; the file's `user_version` counts those that were taken. A released step is
 /// never changed.
@@ -227,7 +225,7 @@ impl File {
             Ok((application, version, read("SELECT count(*) FROM sqlite_schema")?))
         });
         let (application, version, tables) = header.map_err(|error| match error {
-            StoreError::Corrupt { .. } => StoreError::NotACheckpointFile(self.name()),
+            StoreError::Corrupt { reason, .. } => self.unreadable(reason),
             other => other,
         })?;
         if application == 0 && version == 0 && tables == 0 {
@@ -241,6 +239,16 @@ impl File {
             Ok(found) if found <= supported => Ok(Found::Format(found as usize)),
             Ok(found) => Err(StoreError::NewerFormat { found, supported }),
             Err(_) => Err(StoreError::NotACheckpointFile(self.name())),
+        }
+    }
+
+    /// What is said of a file whose header or tables SQLite cannot read.
+    fn unreadable(&self, reason: String) -> StoreError {
+        // There is nothing left that a lock on it would guard.
+        let ours = self.path.as_ref().is_some_and(|path| header::is_ours(path).unwrap_or_default());
+        match ours {
+            true => StoreError::Corrupt { place: self.name(), reason },
+            false => StoreError::NotACheckpointFile(self.name()),
         }
     }
 

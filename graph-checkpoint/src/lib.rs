@@ -63,6 +63,7 @@ mod encode;
 mod fault;
 mod faults;
 mod file;
+mod header;
 pub mod inspect;
 mod lineage;
 mod live;

@@ -84,8 +84,8 @@ impl SqliteReader {
     /// Opens the file at `path` for reading.
     ///
     /// # Errors
-    /// [`StoreError::NotACheckpointFile`], [`StoreError::NewerFormat`], and [`StoreError::Io`] when the file is not
-    /// there, is empty, or cannot be read where it is.
+    /// [`StoreError::NotACheckpointFile`], [`StoreError::NewerFormat`], [`StoreError::Corrupt`] when nothing of the file
+    /// can be read, and [`StoreError::Io`] when it is not there, is empty, or cannot be read where it is.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref().to_owned();
         let file = File { path: Some(path.clone()), options: SqliteOptions::new() };

@@ -80,9 +80,9 @@ async fn what_a_deletion_left_is_taken_out_and_given_back() {
         );
     }
     let dry = told(&file, "gc FILE --dry-run");
-    assert_eq!(dry.out, "would take out 40 long texts of 360000 bytes\n", "{}", dry.err);
-    assert_eq!(told(&file, "gc FILE").out, "took out 40 long texts of 360000 bytes\n");
-    assert_eq!(told(&file, "gc FILE").out, "nothing is there for nobody\n");
+    assert_eq!(dry.out, "would take out 40 long texts (360000 bytes)\n", "{}", dry.err);
+    assert_eq!(told(&file, "gc FILE").out, "took out 40 long texts (360000 bytes)\n");
+    assert_eq!(told(&file, "gc FILE").out, "there is nothing to take out\n");
     let json: serde_json::Value = serde_json::from_str(&told(&file, "vacuum FILE --json").out).unwrap();
     assert!(
         json["before"].as_u64().unwrap() > 360_000 && json["after"].as_u64().unwrap() < 100_000,
@@ -125,4 +125,62 @@ async fn older_checkpoints_go_and_every_verb_says_where_the_past_ends() {
     assert_eq!(why.err, "error: what planned review was pruned: the past ends there\n", "{}", why.out);
     let fork = told(&file, "fork FILE rust~1 --name other");
     assert!(fork.err.contains("pruned"), "{} {}", fork.out, fork.err);
+}
+
+#[tokio::test]
+async fn a_thread_without_what_to_keep_is_refused() {
+    let file = written().await;
+    for dry in ["", " --dry-run"] {
+        let said = told(&file, &format!("gc FILE --thread rust{dry}"));
+        assert_eq!((said.exit, &*said.out), (Exit::Unusable, ""));
+        assert!(said.err.contains("--keep-last <N>|--keep-days <D>"), "{}", said.err);
+    }
+    let both = told(&file, "gc FILE --thread rust --keep-last 99 --keep-days 1");
+    assert_eq!((both.exit, &*both.out), (Exit::Fine, "there is nothing to take out\n"), "{}", both.err);
+}
+
+#[tokio::test]
+async fn what_is_taken_out_is_told_in_plain_words() {
+    let file = written().await;
+    do_to(&file, "INSERT INTO locator VALUES (x'00000000000000000000000000000001', 999)");
+    let said = told(&file, "gc FILE --dry-run");
+    assert_eq!(said.out, "would take out 1 leftover of a deletion (0 bytes)\n", "{}", said.err);
+    let pruned = told(&file, "gc FILE --keep-last 1").out;
+    // Of 14 the three latest stay, and the one where `zig` begins.
+    assert!(pruned.starts_with("took out 10 checkpoints, "), "{pruned}");
+    assert!(pruned.contains(", 1 leftover of a deletion (") && pruned.ends_with(" bytes)\n"), "{pruned}");
+}
+
+/// Cut in half, or with a page that is none any more.
+#[tokio::test]
+async fn a_damaged_file_is_called_damaged_and_not_written_to() {
+    let file = written().await;
+    let whole = std::fs::read(&file.path).unwrap();
+    let half = &whole[..whole.len() / 2];
+    let (root, size): (i64, i64) = Connection::open(&file.path)
+        .unwrap()
+        .query_row(
+            "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = 'ask_open'",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    let mut malformed = whole.clone();
+    malformed[usize::try_from((root - 1) * size).unwrap()..][..8].fill(0);
+    let writing = ["gc FILE", "gc FILE --dry-run", "gc FILE --keep-last 1", "vacuum FILE"];
+    let reading =
+        ["verify FILE", "threads FILE", "log FILE rust", "du FILE", "delete FILE rust", "migrate FILE"];
+    for (bytes, verbs) in [(half, [&writing[..], &reading].concat()), (&malformed, writing.to_vec())] {
+        std::fs::write(&file.path, bytes).unwrap();
+        for verb in verbs {
+            let said = told(&file, verb);
+            assert_eq!(said.exit, Exit::No, "{verb}: {}{}", said.out, said.err);
+            assert!(
+                said.err.contains(" is damaged: ") && said.err.lines().count() == 1,
+                "{verb}: {}",
+                said.err
+            );
+            assert!(std::fs::read(&file.path).unwrap() == bytes, "{verb} wrote to it");
+        }
+    }
 }

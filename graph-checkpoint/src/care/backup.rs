@@ -5,6 +5,7 @@
 //! commit of another program. `VACUUM INTO` would copy one state, too, but row by row through indexes, which takes longer
 //! and fails where a page is damaged; a copy of pages has all that is left.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -17,6 +18,7 @@ use superstep_core::checkpoint::StoreError;
 
 use super::error::CareError;
 use crate::fault::{Trouble, sqlite};
+use crate::header;
 use crate::sqlite_reader::SqliteReader;
 
 /// What becomes of a file that is where a copy is to be.
@@ -24,7 +26,8 @@ use crate::sqlite_reader::SqliteReader;
 pub enum Existing {
     /// It stays, and nothing is copied.
     Refuse,
-    /// The copy takes its place, in one moment.
+    /// The copy takes its place, in one moment, if it is a checkpoint file or empty. A link to such a file stays, and leads
+    /// to the copy.
     Replace,
 }
 
@@ -42,13 +45,13 @@ pub struct Copied {
 /// of it before.
 ///
 /// # Errors
-/// [`CareError::Exists`] unless `existing` says that it may be replaced; [`CareError::InUse`] when a program has `to`
-/// open; [`CareError::Itself`]; [`CareError::Unwritable`], and [`CareError::Store`] when `from` cannot be read.
+/// [`CareError::Exists`] unless `existing` says that it may be replaced; [`CareError::Foreign`] when what is there is no
+/// checkpoint file; [`CareError::InUse`] when a program has `to` open; [`CareError::Itself`]; [`CareError::Unwritable`], and [`CareError::Store`] when `from` cannot be read.
 pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>, existing: Existing) -> Result<Copied, CareError> {
     let (from, to) = (from.as_ref(), to.as_ref());
     let reader = SqliteReader::open(from)?;
     let unwritable = |cause| CareError::Unwritable { path: to.to_owned(), cause };
-    may_write(from, to, existing)?;
+    let to = &*place(from, to, existing)?;
     let part = Part::beside(to).map_err(unwritable)?;
     let checkpoints = reader.read(|source| part.fill(source))?;
     part.put(to, existing).map_err(|cause| match cause.kind() {
@@ -59,21 +62,40 @@ pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>, existing: Existing) 
     Ok(Copied { bytes, checkpoints })
 }
 
-fn may_write(from: &Path, to: &Path, existing: Existing) -> Result<(), CareError> {
-    if to.exists() {
-        let same = |a: &Path, b: &Path| Some(fs::canonicalize(a).ok()? == fs::canonicalize(b).ok()?);
-        if same(from, to) == Some(true) {
-            return Err(CareError::Itself(to.to_owned()));
-        }
-        if existing == Existing::Refuse {
-            return Err(CareError::Exists(to.to_owned()));
-        }
+/// Where the copy is to be written: at `to`, or where a link leads that is there.
+fn place<'p>(from: &Path, to: &'p Path, existing: Existing) -> Result<Cow<'p, Path>, CareError> {
+    let unwritable = |cause| CareError::Unwritable { path: to.to_owned(), cause };
+    let there = match fs::symlink_metadata(to) {
+        Ok(there) => Some(there),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(unwritable(error)),
+    };
+    let place = match &there {
+        // One that leads nowhere stays itself.
+        Some(there) if there.is_symlink() => fs::canonicalize(to).map_or(Cow::Borrowed(to), Cow::Owned),
+        _ => Cow::Borrowed(to),
+    };
+    let same = |a: &Path, b: &Path| Some(fs::canonicalize(a).ok()? == fs::canonicalize(b).ok()?);
+    if same(from, to) == Some(true) {
+        return Err(CareError::Itself(to.to_owned()));
+    }
+    if there.is_some() && existing == Existing::Refuse {
+        return Err(CareError::Exists(to.to_owned()));
     }
     // A log that is beside it would be taken for that of the copy.
-    if ["-wal", "-journal"].into_iter().any(|end| beside(to, end).exists()) {
+    if ["-wal", "-journal"].into_iter().any(|end| beside(&place, end).exists()) {
         return Err(CareError::InUse(to.to_owned()));
     }
-    Ok(())
+    if there.is_some() && !is_replaceable(&place).map_err(unwritable)? {
+        return Err(CareError::Foreign(to.to_owned()));
+    }
+    Ok(place)
+}
+
+/// Whether nothing is lost with what is there but a checkpoint file.
+fn is_replaceable(there: &Path) -> io::Result<bool> {
+    let is = fs::symlink_metadata(there)?;
+    Ok(is.is_file() && (is.len() == 0 || header::is_ours(there)?))
 }
 
 fn beside(path: &Path, end: &str) -> PathBuf {
@@ -85,18 +107,22 @@ fn beside(path: &Path, end: &str) -> PathBuf {
 /// A copy that is not whole yet. It is gone when it is dropped.
 struct Part {
     path: PathBuf,
+    /// Whether the file with this name is still the part, and not one that somebody else made after it got its name.
+    is_there: bool,
 }
 
 impl Part {
+    /// Makes an empty one under a name that nobody has, neither another copy nor what one left that was killed.
     fn beside(to: &Path) -> io::Result<Self> {
-        let path = beside(to, &format!(".{}.part", std::process::id()));
-        let made = OpenOptions::new().write(true).create_new(true).open(&path);
-        if made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
-            // A process that had this number died over it.
-            fs::remove_file(&path)?;
-            return Self::beside(to);
+        let mut number = 0_u32;
+        loop {
+            let path = beside(to, &format!(".{}-{number}.part", std::process::id()));
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(_) => return Ok(Self { path, is_there: true }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(error),
+            }
         }
-        made.map(|_| Self { path })
     }
 
     /// Copies the state that `source` reads; returns how many checkpoints it has.
@@ -120,27 +146,34 @@ impl Part {
     }
 
     /// Gives it the name `to`, once it is on the disk.
-    fn put(self, to: &Path, existing: Existing) -> io::Result<()> {
+    fn put(mut self, to: &Path, existing: Existing) -> io::Result<()> {
         OpenOptions::new().write(true).open(&self.path)?.sync_all()?;
         match existing {
-            Existing::Replace => fs::rename(&self.path, to)?,
+            Existing::Replace => self.rename(to)?,
             // A second name, unlike a new one, never takes another file's place.
             Existing::Refuse => match fs::hard_link(&self.path, to) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
                 Ok(()) => {}
                 // The file system knows no second names.
                 Err(_) if to.exists() => return Err(io::ErrorKind::AlreadyExists.into()),
-                Err(_) => fs::rename(&self.path, to)?,
+                Err(_) => self.rename(to)?,
             },
         }
         sync_folder(to)
+    }
+
+    fn rename(&mut self, to: &Path) -> io::Result<()> {
+        fs::rename(&self.path, to)?;
+        self.is_there = false;
+        Ok(())
     }
 }
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // After a rename there is none.
-        let _gone = fs::remove_file(&self.path);
+        if self.is_there {
+            let _gone = fs::remove_file(&self.path);
+        }
     }
 }
 

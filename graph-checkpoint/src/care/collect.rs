@@ -9,7 +9,7 @@ use serde::Serialize;
 use superstep_core::checkpoint::StoreError;
 
 use super::error::CareError;
-use super::writing::{open, write};
+use super::writing::{open, refuse_malformed, write};
 use crate::delete::references;
 use crate::fault::sqlite;
 use crate::rows::text;
@@ -37,33 +37,51 @@ impl Collected {
     }
 }
 
-/// Tables of work, with the rows that no reader sees and the bytes of a row's texts.
-///
-/// A question without an answer and an effect without an outcome count on the latest checkpoint of their thread only;
-/// results stay to be looked at.
-const WORK: [(&str, &str, &str); 4] = [
-    ("pending", LOST, "octet_length(text)"),
-    (
-        "ask",
-        UNANSWERED,
-        "octet_length(text) + coalesce(octet_length(fallback), 0) + coalesce(octet_length(answer), 0)",
-    ),
-    ("effect", UNENDED, "octet_length(name) + octet_length(key) + coalesce(octet_length(outcome), 0)"),
-    (
-        "emitted",
-        "NOT EXISTS (SELECT 1 FROM checkpoint c WHERE c.seq = w.checkpoint AND c.thread <> 0)",
-        "octet_length(text)",
-    ),
+/// A table of work.
+struct Work {
+    table: &'static str,
+    /// Which of its rows `w` stand on nothing that is there.
+    lost: &'static str,
+    /// The column that says how the work ended. Work that did not end counts on the latest checkpoint of its thread only.
+    end: Option<&'static str>,
+    /// The bytes of a row's texts.
+    bytes: &'static str,
+}
+
+/// Results of tasks have no end: they stay to be looked at.
+const WORK: [Work; 4] = [
+    Work { table: "pending", lost: LOST, end: None, bytes: "octet_length(text)" },
+    Work {
+        table: "ask",
+        lost: LOST,
+        end: Some("answer"),
+        bytes: "octet_length(text) + coalesce(octet_length(fallback), 0) + coalesce(octet_length(answer), 0)",
+    },
+    Work {
+        table: "effect",
+        lost: LOST,
+        end: Some("outcome"),
+        bytes: "octet_length(name) + octet_length(key) + coalesce(octet_length(outcome), 0)",
+    },
+    Work {
+        table: "emitted",
+        lost: "NOT EXISTS (SELECT 1 FROM checkpoint c WHERE c.seq = w.checkpoint AND c.thread <> 0)",
+        end: None,
+        bytes: "octet_length(text)",
+    },
 ];
 
 const LOST: &str = "NOT EXISTS (SELECT 1 FROM thread t WHERE t.id = w.thread) \
                     OR NOT EXISTS (SELECT 1 FROM checkpoint c WHERE c.seq = w.base AND c.thread <> 0)";
-const UNANSWERED: &str = "(w.answer IS NULL AND NOT EXISTS (SELECT 1 FROM thread t WHERE t.id = w.thread AND t.head = w.base)) \
-     OR NOT EXISTS (SELECT 1 FROM thread t WHERE t.id = w.thread) \
-     OR NOT EXISTS (SELECT 1 FROM checkpoint c WHERE c.seq = w.base AND c.thread <> 0)";
-const UNENDED: &str = "(w.outcome IS NULL AND NOT EXISTS (SELECT 1 FROM thread t WHERE t.id = w.thread AND t.head = w.base)) \
-     OR NOT EXISTS (SELECT 1 FROM thread t WHERE t.id = w.thread) \
-     OR NOT EXISTS (SELECT 1 FROM checkpoint c WHERE c.seq = w.base AND c.thread <> 0)";
+const PASSED: &str = "NOT EXISTS (SELECT 1 FROM thread t WHERE t.id = w.thread AND t.head = w.base)";
+
+impl Work {
+    /// Which of its rows no reader sees.
+    fn unseen(&self) -> String {
+        let lost = self.lost;
+        self.end.map_or_else(|| lost.into(), |end| format!("{lost} OR (w.{end} IS NULL AND {PASSED})"))
+    }
+}
 
 /// Places in the store's order that were held by deletions, but for the latest: that keeps its number from being given
 /// twice.
@@ -78,9 +96,10 @@ const AT_A_TIME: usize = 256;
 /// Tells what [`collect`] would take out of the file at `path`, which may have any format, without touching it.
 ///
 /// # Errors
-/// [`StoreError::Corrupt`] when what refers to long texts cannot be read, and those of opening the file.
+/// [`StoreError::Corrupt`] when the file is malformed or what refers to long texts cannot be read, and those of opening it.
 pub fn collectable(path: impl AsRef<Path>) -> Result<Collected, CareError> {
     let told = SqliteReader::open(path)?.read(|connection| {
+        refuse_malformed(connection)?;
         let mut told = small(connection)?;
         for bytes in unused(connection)?.bodies.into_values() {
             told.bodies += 1;
@@ -99,7 +118,7 @@ pub fn collectable(path: impl AsRef<Path>) -> Result<Collected, CareError> {
 ///
 /// # Errors
 /// [`CareError::Busy`] when somebody wrote for as long as `patience` says, [`CareError::OlderFormat`], and
-/// [`CareError::Store`]. What was taken out before stays out.
+/// [`CareError::Store`], also before anything is written when SQLite finds the file malformed. What was taken out before stays out.
 pub fn collect(path: impl AsRef<Path>, patience: Duration) -> Result<Collected, CareError> {
     collect_in(&mut open(path.as_ref(), patience)?, patience)
 }
@@ -107,8 +126,8 @@ pub fn collect(path: impl AsRef<Path>, patience: Duration) -> Result<Collected, 
 pub(super) fn collect_in(connection: &mut Connection, patience: Duration) -> Result<Collected, CareError> {
     let mut told = write(connection, patience, |connection| {
         let told = small(connection)?;
-        for (table, unseen, _) in WORK {
-            execute(connection, &format!("DELETE FROM {table} AS w WHERE {unseen}"))?;
+        for work in &WORK {
+            execute(connection, &format!("DELETE FROM {} AS w WHERE {}", work.table, work.unseen()))?;
         }
         execute(connection, &format!("DELETE FROM checkpoint WHERE {PLACES}"))?;
         execute(connection, &format!("DELETE FROM locator WHERE {STRAY}"))?;
@@ -137,7 +156,8 @@ pub(super) fn collect_in(connection: &mut Connection, patience: Duration) -> Res
 /// What there is beside long texts.
 fn small(connection: &Connection) -> Result<Collected, StoreError> {
     let mut told = Collected::default();
-    for (table, unseen, bytes) in WORK {
+    for work in &WORK {
+        let (Work { table, bytes, .. }, unseen) = (work, work.unseen());
         let sql = format!("SELECT count(*), coalesce(sum({bytes}), 0) FROM {table} AS w WHERE {unseen}");
         let (rows, bytes) = counted(connection, &sql)?;
         told.work += rows;

@@ -26,6 +26,9 @@ pub enum CareError {
     /// There is a file where the copy is to be. Choose another name, or replace it.
     #[error("{0} exists: choose another name, or replace it with --force")]
     Exists(PathBuf),
+    /// What is there is no checkpoint file, so it is not replaced, nor is what a link leads to. Choose another name.
+    #[error("{0} is there and is no checkpoint file: choose another name")]
+    Foreign(PathBuf),
     /// What is to be replaced is the file itself.
     #[error("{0} is the file that is to be copied")]
     Itself(PathBuf),

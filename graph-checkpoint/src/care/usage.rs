@@ -100,12 +100,10 @@ pub fn usage(path: impl AsRef<Path>) -> Result<Usage, StoreError> {
              coalesce((SELECT sum(octet_length(text)) FROM topology), 0)",
         )?;
         let items = items(connection)?;
-        let counting_left = counting.left;
+        let shared = shared + counting.left;
         let threads = counting.finish();
-        let counted = threads.iter().map(|thread| thread.bytes).sum::<u64>();
-        let shared = shared + counting_left;
-        let counted = counted + free + shared + unused + described + items;
-        let overhead = size.saturating_sub(counted);
+        let of_threads: u64 = threads.iter().map(|thread| thread.bytes).sum();
+        let overhead = size.saturating_sub(of_threads + shared + unused + described + items + free);
         Ok(Usage { size, free, threads, shared, unused, described, items, overhead, log })
     })
 }

@@ -30,7 +30,8 @@ pub struct Vacuumed {
 /// `patience` for somebody who is writing.
 ///
 /// # Errors
-/// [`CareError::Busy`] when somebody wrote for all that time, [`CareError::OlderFormat`], and [`CareError::Store`].
+/// [`CareError::Busy`] when somebody wrote for all that time, [`CareError::OlderFormat`], and [`CareError::Store`], also when
+/// SQLite finds the file malformed: then nothing is written.
 pub fn vacuum(path: impl AsRef<Path>, patience: Duration) -> Result<Vacuumed, CareError> {
     let connection = open(path.as_ref(), patience)?;
     let before = size(&connection)?;

@@ -7,22 +7,40 @@ use rusqlite::{Connection, TransactionBehavior};
 use superstep_core::checkpoint::StoreError;
 
 use super::error::CareError;
-use crate::fault::{Trouble, is_busy, sqlite};
+use crate::fault::{Trouble, corrupt, is_busy, sqlite};
 use crate::file::File;
 use crate::options::SqliteOptions;
 use crate::sqlite_reader::SqliteReader;
 
-/// Opens a file of today's format, which is there. It waits for other writers for as long as `patience` says.
+/// Opens a file of today's format, which is there and not malformed. It waits for other writers for as long as `patience`
+/// says.
 pub(super) fn open(path: &Path, patience: Duration) -> Result<Connection, CareError> {
-    let (found, current) = (SqliteReader::open(path)?.format(), SqliteReader::FORMAT);
+    let reader = SqliteReader::open(path)?;
+    let (found, current) = (reader.format(), SqliteReader::FORMAT);
     if found != current {
         return Err(CareError::OlderFormat { path: path.to_owned(), found, current });
     }
+    reader.read(refuse_malformed)?;
     let options = SqliteOptions::new().busy_limit(patience);
     let file = File { path: Some(path.to_owned()), options };
     let connection = file.open_writer().map_err(|error| waited(error, patience))?;
     connection.busy_timeout(patience).map_err(sqlite)?;
     Ok(connection)
+}
+
+/// Reads all pages once. Who writes by what a malformed page says takes away what is needed.
+pub(super) fn refuse_malformed(connection: &Connection) -> Result<(), StoreError> {
+    let found = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    let found = match found.map_err(sqlite) {
+        Ok(found) if found == "ok" => return Ok(()),
+        Ok(found) => found.lines().filter(|line| !line.starts_with("***")).collect::<Vec<_>>().join("; "),
+        Err(StoreError::Corrupt { reason, .. }) => reason,
+        Err(other) => return Err(other),
+    };
+    Err(corrupt(
+        "the file",
+        format_args!("{found}; nothing was written, `superstep verify` tells all that is wrong"),
+    ))
 }
 
 /// Does `work` in one transaction, which it keeps short.

@@ -102,8 +102,13 @@ fn what_is_there_is_replaced_only_when_that_is_wanted() {
         let refused = care::backup(&file.path, &to, Existing::Refuse).unwrap_err();
         assert!(matches!(refused, CareError::Exists(_)), "{refused}");
         assert_eq!(fs::read(&to).unwrap(), b"precious");
-        care::backup(&file.path, &to, Existing::Replace).unwrap();
-        assert!(care::verify(&to).unwrap().is_sound());
+        care::backup(&file.path, &to, Existing::Replace).unwrap_err();
+        assert_eq!(fs::read(&to).unwrap(), b"precious", "it is no checkpoint file");
+        for stale in [&[][..], &fs::read(&file.path).unwrap()[..5000]] {
+            fs::write(&to, stale).unwrap();
+            care::backup(&file.path, &to, Existing::Replace).unwrap();
+            assert!(care::verify(&to).unwrap().is_sound());
+        }
 
         let itself = care::backup(&file.path, &file.path, Existing::Replace).unwrap_err();
         assert!(matches!(itself, CareError::Itself(_)), "{itself}");
@@ -129,5 +134,84 @@ fn nothing_is_left_of_a_copy_that_failed() {
         let broken = care::backup(&file.path, &to, Existing::Refuse).unwrap_err();
         assert!(matches!(broken, CareError::Store(_)), "{broken}");
         assert_eq!(files(file.folder.path()), 1);
+    });
+}
+
+/// Of the things that are no checkpoint files, some would be lost, and some would no longer be what they are.
+#[cfg(unix)]
+#[test]
+fn what_is_no_checkpoint_file_is_never_replaced() {
+    use std::os::unix::{fs::symlink, net::UnixListener};
+
+    run(async {
+        let file = written().await;
+        let at = |name: &str| file.folder.path().join(name);
+        let _socket = UnixListener::bind(at("socket")).unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        fs::write(at("text"), "precious").unwrap();
+        Connection::open(at("other")).unwrap().execute_batch("CREATE TABLE t(a)").unwrap();
+        symlink(at("nowhere"), at("dangling")).unwrap();
+        symlink(at("text"), at("link")).unwrap();
+        symlink(&file.path, at("itself")).unwrap();
+        let before = files(file.folder.path());
+        for name in ["socket", "folder", "text", "other", "dangling", "link"] {
+            let kind = fs::symlink_metadata(at(name)).unwrap().file_type();
+            let exists = care::backup(&file.path, at(name), Existing::Refuse).unwrap_err();
+            assert!(matches!(exists, CareError::Exists(_)), "{name}: {exists}");
+            let foreign = care::backup(&file.path, at(name), Existing::Replace).unwrap_err();
+            assert!(matches!(foreign, CareError::Foreign(_)), "{name}: {foreign}");
+            assert_eq!(fs::symlink_metadata(at(name)).unwrap().file_type(), kind, "{name}");
+        }
+        let itself = care::backup(&file.path, at("itself"), Existing::Replace).unwrap_err();
+        assert!(matches!(itself, CareError::Itself(_)), "{itself}");
+        assert_eq!(fs::read(at("text")).unwrap(), b"precious");
+        assert_eq!(files(file.folder.path()), before, "nothing is left of the attempts");
+    });
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_stays_and_what_it_leads_to_is_replaced() {
+    run(async {
+        let file = written().await;
+        let other = file.folder.path().join("other");
+        fs::create_dir(&other).unwrap();
+        let (real, link) = (other.join("real.db"), file.folder.path().join("link.db"));
+        drop(open(&real).await);
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let copied = care::backup(&file.path, &link, Existing::Replace).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(line(&real), line(&file.path));
+        assert_eq!(copied.bytes, fs::metadata(&real).unwrap().len());
+        assert_eq!((files(&other), files(file.folder.path())), (1, 3), "nothing else is left");
+    });
+}
+
+#[test]
+fn files_of_others_beside_the_copy_stay_also_those_of_another_copy() {
+    run(async {
+        let file = written().await;
+        let to = file.folder.path().join("copy.db");
+        let number = std::process::id();
+        let foreign = [format!("copy.db.{number}.part"), format!("copy.db.{number}-0.part")];
+        let foreign = foreign.map(|name| file.folder.path().join(name));
+        for path in &foreign {
+            fs::write(path, "of others").unwrap();
+        }
+        drop(open(&to).await);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..5 {
+                        care::backup(&file.path, &to, Existing::Replace).unwrap();
+                        assert!(care::verify(&to).unwrap().is_sound());
+                    }
+                });
+            }
+        });
+        for path in &foreign {
+            assert_eq!(fs::read(path).unwrap(), b"of others");
+        }
+        assert_eq!(files(file.folder.path()), 4);
     });
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use rusqlite::Connection;
-use superstep_checkpoint::care::{self, CareError, Collected};
-use superstep_core::checkpoint::At;
+use superstep_checkpoint::care::{self, CareError, Collected, Retention};
+use superstep_core::checkpoint::{At, StoreError};
 
 use crate::material::*;
 use crate::written::{long, open, written};
@@ -114,5 +114,38 @@ fn somebody_who_writes_for_long_is_told_of_and_a_reader_only_delays_the_end() {
         other.execute_batch("PRAGMA user_version; COMMIT; PRAGMA user_version = 2").unwrap();
         assert!(matches!(care::vacuum(&file.path, short), Err(CareError::OlderFormat { found: 2, .. })));
         assert!(matches!(care::collect(&file.path, short), Err(CareError::OlderFormat { found: 2, .. })));
+    });
+}
+
+/// What refers to a row may be on a page that cannot be read, so that nothing may go.
+#[test]
+fn a_malformed_file_is_not_written_to() {
+    run(async {
+        let file = written().await;
+        let root = "SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = 'ask_open'";
+        let (page, size): (u64, u64) = Connection::open(&file.path)
+            .unwrap()
+            .query_row(root, [], |row| {
+                Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get::<_, i64>(1)?.unsigned_abs()))
+            })
+            .unwrap();
+        let mut bytes = std::fs::read(&file.path).unwrap();
+        let start = usize::try_from((page - 1) * size).unwrap();
+        bytes[start..start + 8].fill(0);
+        std::fs::write(&file.path, &bytes).unwrap();
+        let keep = Retention::new().keep_last(1);
+        for refused in [
+            care::collect(&file.path, PATIENCE).map(drop),
+            care::collectable(&file.path).map(drop),
+            care::prune(&file.path, &keep, PATIENCE).map(drop),
+            care::prunable(&file.path, &keep).map(drop),
+            care::vacuum(&file.path, PATIENCE).map(drop),
+        ] {
+            let error = refused.unwrap_err();
+            assert!(matches!(error, CareError::Store(StoreError::Corrupt { .. })), "{error}");
+            let text = error.to_string();
+            assert!(text.contains("verify") && !text.contains('\n'), "{text}");
+        }
+        assert!(std::fs::read(&file.path).unwrap() == bytes, "it was written to");
     });
 }

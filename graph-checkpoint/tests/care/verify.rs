@@ -202,6 +202,35 @@ fn what_sqlite_itself_finds_is_told() {
     });
 }
 
+/// The pages that are missing are not there to be read, but the first one tells what the file was.
+#[test]
+fn the_half_of_a_file_is_damaged_and_no_other_file() {
+    run(async {
+        let file = written().await;
+        let whole = std::fs::read(&file.path).unwrap();
+        for length in [whole.len() / 2, 5000, 100] {
+            std::fs::write(&file.path, &whole[..length]).unwrap();
+            let damaged = care::verify(&file.path).unwrap_err();
+            assert!(matches!(damaged, StoreError::Corrupt { .. }), "{length}: {damaged}");
+            assert!(damaged.to_string().contains("is damaged: "), "{damaged}");
+            let damaged = superstep_checkpoint::SqliteSaver::open(&file.path).await.unwrap_err();
+            assert!(matches!(damaged, StoreError::Corrupt { .. }), "{length}: {damaged}");
+            assert_eq!(std::fs::read(&file.path).unwrap(), whole[..length], "it is left as it is");
+        }
+        std::fs::write(&file.path, &whole[..60]).unwrap();
+        let unknown = care::verify(&file.path).unwrap_err();
+        assert!(matches!(unknown, StoreError::NotACheckpointFile(_)), "{unknown}");
+        Connection::open(file.path.with_file_name("other"))
+            .unwrap()
+            .execute_batch("CREATE TABLE t(a)")
+            .unwrap();
+        let other = std::fs::read(file.path.with_file_name("other")).unwrap();
+        std::fs::write(&file.path, &other[..other.len() / 2]).unwrap();
+        let foreign = care::verify(&file.path).unwrap_err();
+        assert!(matches!(foreign, StoreError::NotACheckpointFile(_)), "{foreign}");
+    });
+}
+
 #[test]
 fn older_formats_are_verified_as_they_are() {
     run(async {

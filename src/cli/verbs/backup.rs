@@ -20,7 +20,7 @@ pub(crate) struct Backup {
     file: PathBuf,
     /// Where the copy is to be
     to: PathBuf,
-    /// Replace the file that is there
+    /// Replace the checkpoint file that is there; no other file is ever replaced
     #[arg(long)]
     force: bool,
 }

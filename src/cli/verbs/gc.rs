@@ -18,7 +18,10 @@ use crate::cli::source::Source;
 /// older checkpoints go, too, but for the latest of each thread and those where branches begin; what stays keeps its
 /// values. The file keeps its size until `vacuum`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: superstep gc essays.db --dry-run")]
+#[command(
+    after_help = "Example: superstep gc essays.db --dry-run",
+    group = clap::ArgGroup::new("keep").args(["keep_last", "keep_days"]).multiple(true)
+)]
 pub(crate) struct Gc {
     /// The checkpoint file
     file: PathBuf,
@@ -32,7 +35,7 @@ pub(crate) struct Gc {
     #[arg(long, value_name = "D")]
     keep_days: Option<u64>,
     /// Let only this thread's checkpoints go, and those of its subgraphs
-    #[arg(long, value_name = "THREAD")]
+    #[arg(long, value_name = "THREAD", requires = "keep")]
     thread: Option<String>,
     /// How many seconds to wait for somebody who is writing
     #[arg(long, default_value_t = 30)]
@@ -82,21 +85,25 @@ impl Answer for Gone {
         let Collected { bodies, work, remains, bytes } = self.collected;
         let Pruned { checkpoints, threads, bytes: texts } = self.pruned;
         if self.collected.is_empty() && checkpoints == 0 {
-            return page.line([span(GOOD, "nothing is there for nobody")]);
+            return page.line([span(GOOD, "there is nothing to take out")]);
         }
         let counts = [
-            (checkpoints, "checkpoints"),
-            (threads, "threads of subgraphs"),
-            (bodies, "long texts"),
-            (work, "questions and effects"),
-            (remains, "remains of deletions"),
+            (checkpoints, "checkpoint", "checkpoints"),
+            (threads, "thread of a subgraph", "threads of subgraphs"),
+            (bodies, "long text", "long texts"),
+            (work, "record of unfinished work", "records of unfinished work"),
+            (remains, "leftover of a deletion", "leftovers of deletions"),
         ];
-        let told = counts.into_iter().filter(|(count, _)| *count > 0);
-        let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
+        let told = counts.into_iter().filter(|(count, ..)| *count > 0);
+        let told = told.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
+        let told = told.collect::<Vec<_>>().join(", ");
         let how = if self.dry_run { "would take out" } else { "took out" };
-        page.line([
-            plain(format!("{how} {}", told.join(", "))),
-            span(DIM, format!(" of {} bytes", bytes.cast_signed() + texts)),
-        ]);
+        let less = bytes.cast_signed() + texts;
+        let size = match less {
+            0.. => format!(" ({less} bytes)"),
+            // Folded into one, the changes of a field may be longer.
+            _ => format!(" (what stays takes {} bytes more)", less.unsigned_abs()),
+        };
+        page.line([plain(format!("{how} {told}")), span(DIM, size)]);
     }
 }

@@ -17,7 +17,7 @@ use crate::cli::time::readable;
 
 /// List the threads with how they stand
 ///
-/// Bytes are those of a thread's own checkpoints, long texts left out, which are stored once for all: `du` counts them.
+/// Bytes are those of a thread's own checkpoints, without long texts, which are stored once for all: `du` counts them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep threads essays.db --unfinished")]
 pub(crate) struct Threads {

@@ -25,7 +25,7 @@ use superstep_core::id::ThreadId;
 
 use super::collect::{Collected, collect_in, collectable};
 use super::error::CareError;
-use super::writing::{failed, open};
+use super::writing::{failed, open, refuse_malformed};
 use crate::fault::sqlite;
 use crate::file::snapshot;
 use crate::sqlite_reader::SqliteReader;
@@ -106,6 +106,7 @@ fn copy(path: &Path) -> Result<Connection, CareError> {
         return Err(CareError::OlderFormat { path: path.to_owned(), found, current });
     }
     Ok(reader.read(|source| {
+        refuse_malformed(source)?;
         let mut copy = Connection::open("").map_err(sqlite)?;
         let step = Backup::new(source, &mut copy).and_then(|backup| backup.step(-1));
         step.map_err(sqlite)?;
@@ -122,7 +123,7 @@ fn copy(path: &Path) -> Result<Connection, CareError> {
 ///
 /// # Errors
 /// [`CareError::Busy`] when somebody wrote for as long as `patience` says, [`CareError::OlderFormat`], and
-/// [`CareError::Store`], when a row is damaged that is needed. What was pruned before stays pruned.
+/// [`CareError::Store`], when a row is damaged that is needed, or SQLite finds the file malformed. What was pruned before stays pruned.
 pub fn prune(path: impl AsRef<Path>, retention: &Retention, patience: Duration) -> Result<Pruned, CareError> {
     prune_in(&mut open(path.as_ref(), patience)?, retention, patience)
 }

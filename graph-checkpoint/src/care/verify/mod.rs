@@ -102,8 +102,8 @@ pub struct Finding {
 /// cannot be noticed; then that task runs again.
 ///
 /// # Errors
-/// [`StoreError::NotACheckpointFile`], [`StoreError::NewerFormat`] and [`StoreError::Io`]: when the file cannot be read
-/// at all. What is damaged in it is no error but a finding.
+/// [`StoreError::NotACheckpointFile`], [`StoreError::NewerFormat`] and [`StoreError::Io`]; [`StoreError::Corrupt`] when it
+/// is a checkpoint file of which nothing can be read, such as the half of one. Other damage is no error but a finding.
 pub fn verify(path: impl AsRef<Path>) -> Result<Verified, StoreError> {
     SqliteReader::open(path)?.read(|connection| {
         let format = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(sqlite)?;

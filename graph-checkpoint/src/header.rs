@@ -1,0 +1,26 @@
+//! What the first bytes of a file say it is, also where SQLite cannot read the rest.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Marks a checkpoint file in SQLite's header: "SSTP".
+pub(crate) const APPLICATION_ID: u32 = 0x5353_5450;
+
+/// How every file of SQLite begins.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Where the header has the application's id, in big-endian order.
+const APPLICATION_ID_AT: usize = 68;
+
+/// Whether the file at `path` begins as a checkpoint file does, sound or not.
+///
+/// It opens and closes the file, which gives up the locks that this process has on it: only for files that no connection
+/// of it works with.
+pub(crate) fn is_ours(path: &Path) -> io::Result<bool> {
+    let mut header = [0; APPLICATION_ID_AT + 4];
+    match std::fs::File::open(path)?.read_exact(&mut header) {
+        Ok(()) => Ok(header.starts_with(MAGIC) && header.ends_with(&APPLICATION_ID.to_be_bytes())),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
