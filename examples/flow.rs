@@ -7,6 +7,8 @@
 //! ```
 
 mod terminal;
+#[path = "terminal/usage.rs"]
+mod usage;
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -18,6 +20,7 @@ use superstep::prelude::*;
 use superstep::run::{FlowThread, ThreadError};
 
 use crate::terminal::print;
+use crate::usage::usage;
 
 #[derive(Serialize, Deserialize)]
 struct Score {
@@ -49,6 +52,14 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let answer = match arguments.first().map(String::as_str) {
+        None | Some("debug") => None,
+        Some(word) => match (word.parse::<u64>(), arguments.len()) {
+            (Ok(answer), 1) => Some(answer),
+            _ => return usage(&arguments, "flow [ANSWER | debug VERB ..], where the answer is a number"),
+        },
+    };
     let db = std::env::temp_dir().join("superstep-flow.db");
     let quizzes = flow("quiz", quiz).checkpointer(SqliteSaver::open(&db).await?);
     if let Some(exit) = superstep::debugger(&[&quizzes]).subcommand("debug").await {
@@ -56,8 +67,8 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     }
     let thread = quizzes.thread("me");
 
-    let run = match std::env::args().nth(1) {
-        Some(answer) => thread.answer(&answer.parse::<u64>()?).await?,
+    let run = match answer {
+        Some(answer) => thread.answer(&answer).await?,
         None if waits(&thread).await? => thread.resume().await?,
         None => thread.run(&3).await?,
     };

@@ -5,6 +5,8 @@
 //! ```
 
 mod terminal;
+#[path = "terminal/usage.rs"]
+mod usage;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -13,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
 
 use crate::terminal::print;
+use crate::usage::usage;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Greeting {
@@ -34,6 +37,12 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let name = match &*arguments {
+        [] => "world",
+        [name] if !name.starts_with('-') => name,
+        _ => return usage(&arguments, "hello [NAME]"),
+    };
     let mut g = StateGraph::<Greeting>::new("hello");
     let greet = g.node("greet", greet);
     let shout = g.node("shout", shout);
@@ -42,7 +51,6 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     g.edge(shout, END);
     let hello = g.compile()?;
 
-    let name = std::env::args().nth(1).unwrap_or_else(|| "world".into());
     let greeting = hello.run(Greeting::update().name(name)).await?.finished()?;
     print(greeting.text)?;
     Ok(ExitCode::SUCCESS)

@@ -7,6 +7,8 @@
 //! ```
 
 mod terminal;
+#[path = "terminal/usage.rs"]
+mod usage;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -16,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
 
 use crate::terminal::print;
+use crate::usage::usage;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Census {
@@ -77,6 +80,10 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
+    let mut files: Vec<String> = std::env::args().skip(1).collect();
+    if files.first().is_some_and(|first| first.starts_with('-')) {
+        return usage(&files, "reducers [FILE .. | debug VERB ..]");
+    }
     let mut g = StateGraph::<Census>::new("census");
     let plan = g.node("plan", plan);
     let count = g.node("count", count);
@@ -94,7 +101,6 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     }
     print(census.mermaid())?;
 
-    let mut files: Vec<String> = std::env::args().skip(1).collect();
     if files.is_empty() {
         // This repository's own, wherever the program is started.
         std::env::set_current_dir(env!("CARGO_MANIFEST_DIR"))?;

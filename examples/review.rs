@@ -8,9 +8,9 @@
 //! cargo run --example review -- debug log article       # or another verb of the debugger: debug --help
 //! ```
 
-#![expect(clippy::print_stderr, reason = "a command-line program says there how to call it")]
-
 mod terminal;
+#[path = "terminal/usage.rs"]
+mod usage;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -21,6 +21,7 @@ use superstep::prelude::*;
 use superstep::run::ThreadError;
 
 use crate::terminal::print;
+use crate::usage::usage;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Article {
@@ -75,8 +76,8 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
         ["answer", "accept"] => thread.answer(&Verdict::Accept).await?,
         ["answer", "revise"] => thread.answer(&Verdict::Revise).await?,
         _ => {
-            eprintln!("usage: review [draft TITLE | answer accept | answer revise | debug VERB ..]");
-            return Ok(ExitCode::from(2));
+            let text = "review [draft TITLE | answer accept | answer revise | debug VERB ..]";
+            return usage(&arguments, text);
         }
     };
     match run.status {

@@ -7,6 +7,8 @@
 //! ```
 
 mod terminal;
+#[path = "terminal/usage.rs"]
+mod usage;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -15,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
 
 use crate::terminal::print;
+use crate::usage::usage;
 
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Trip {
@@ -40,6 +43,10 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|first| first != "debug") {
+        return usage(&arguments, "time_travel [debug VERB ..]");
+    }
     let mut g = StateGraph::<Trip>::new("trip");
     let travel = g.node("travel", travel);
     let book = g.node("book", book);

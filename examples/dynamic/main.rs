@@ -8,6 +8,8 @@
 
 #[path = "../terminal/mod.rs"]
 mod terminal;
+#[path = "../terminal/usage.rs"]
+mod usage;
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -20,6 +22,7 @@ use superstep::prelude::*;
 use superstep::state::{JsonError, JsonState};
 
 use crate::terminal::print;
+use crate::usage::usage;
 
 async fn plan(state: Snapshot<JsonState>) -> Result<JsonOutcome, JsonError> {
     let errands: Vec<String> = state.read("errands")?;
@@ -42,10 +45,16 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let description = match arguments.next().as_deref() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let description = match arguments.first().map(String::as_str) {
         None | Some("debug") => Description::from_toml(include_str!("graph.toml"))?,
-        Some(path) => Description::from_toml(&std::fs::read_to_string(path)?)?,
+        Some(option) if option.starts_with('-') => {
+            return usage(&arguments, "dynamic [DESCRIPTION.toml [ERRAND ..] | debug VERB ..]");
+        }
+        Some(path) => {
+            let text = std::fs::read_to_string(path);
+            Description::from_toml(&text.map_err(|error| format!("{path} cannot be read: {error}"))?)?
+        }
     };
     let registry = Registry::new().node("plan", plan).node("errand", errand).node("look_back", look_back);
     let db = std::env::temp_dir().join("superstep-dynamic.db");
@@ -54,7 +63,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
         return Ok(exit);
     }
 
-    let mut errands: Vec<String> = arguments.collect();
+    let mut errands: Vec<String> = arguments.into_iter().skip(1).collect();
     if errands.is_empty() {
         errands = ["buy bread", "swim"].map(String::from).into();
     }

@@ -8,6 +8,8 @@
 
 #[path = "../terminal/mod.rs"]
 mod terminal;
+#[path = "../terminal/usage.rs"]
+mod usage;
 
 mod graph;
 
@@ -18,6 +20,7 @@ use superstep::prelude::*;
 
 use crate::graph::{Reply, replies};
 use crate::terminal::print;
+use crate::usage::usage;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -25,14 +28,18 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
-    let mut arguments: Vec<String> = std::env::args().collect();
-    let mended = arguments.get(1).is_some_and(|argument| argument == "--mended");
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mended = arguments.first().is_some_and(|argument| argument == "--mended");
     if mended {
-        arguments.remove(1);
+        arguments.remove(0);
+    }
+    let debugs = arguments.first().is_some_and(|argument| argument == "debug");
+    if !debugs && !arguments.is_empty() {
+        return usage(&arguments, "opening_hours [--mended] [debug VERB ..]");
     }
     let graph = replies(mended).compile()?.checkpointer(SqliteSaver::open("museum.db").await?);
-    if arguments.get(1).is_some_and(|argument| argument == "debug") {
-        return Ok(superstep::debugger(&[&graph]).run(&arguments[2..]).await);
+    if debugs {
+        return Ok(superstep::debugger(&[&graph]).run(&arguments[1..]).await);
     }
     let asked = Reply::update().question("When can I visit the museum?");
     let reply = graph.thread("visit").run(asked).await?.finished()?;

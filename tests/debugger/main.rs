@@ -9,6 +9,7 @@ mod guide;
 #[path = "../programs/mod.rs"]
 mod programs;
 mod pruned;
+mod usage;
 mod verbs;
 
 use std::path::PathBuf;
