@@ -29,8 +29,7 @@ CHECKPOINT is one of
   THREAD           the latest checkpoint of a thread
   THREAD@STEP      the newest of its checkpoints with this step
   CHECKPOINT~N     N checkpoints before another one
-  ID               a checkpoint's id, or 4 digits or more: the beginning or the end of it, or the beginning
-                   of what tables show";
+  ID               4 or more digits with which an id, or what tables show of it, begins or ends";
 
 const AFTER: &str = "\
 Exit codes: 0 fine; 1 the answer is no: nothing was found, it differs, or what was read is damaged; \
