@@ -90,10 +90,10 @@ impl SqliteReader {
         let path = path.as_ref().to_owned();
         let file = File { path: Some(path.clone()), options: SqliteOptions::new() };
         let name = path.display().to_string();
-        match std::fs::File::open(&path) {
+        match std::fs::metadata(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Err(Trouble::NoFile(name).into()),
             Err(error) => return Err(Trouble::Unreadable(name, error).into()),
-            Ok(_) if path.is_dir() => return Err(StoreError::NotACheckpointFile(name)),
+            Ok(is) if !is.is_file() => return Err(StoreError::NotACheckpointFile(name)),
             Ok(_) => {}
         }
         let held = RefCell::new(Held::open(&file, &path)?);
@@ -234,9 +234,13 @@ impl Held {
         let alone = Stamp::of_lonely(path);
         let sharing = if alone.is_some() { Sharing::Alone } else { Sharing::WithWriters };
         let (connection, format) = file.open_as_it_is(sharing).map_err(|error| match &error {
-            StoreError::Io(cause) if alone.is_none() && cannot_open(cause.downcast_ref()) => {
-                Trouble::LogUnreadable(path.display().to_string()).into()
-            }
+            // SQLite does not say why. Only now is the file opened here: closing it gives up the locks on it that a saver of
+            // this process has.
+            StoreError::Io(cause) if cannot_open(cause.downcast_ref()) => match std::fs::File::open(path) {
+                Err(why) => Trouble::Unreadable(path.display().to_string(), why).into(),
+                Ok(_) if alone.is_none() => Trouble::LogUnreadable(path.display().to_string()).into(),
+                Ok(_) => error,
+            },
             _ => error,
         })?;
         Ok(Self { connection, format, alone })

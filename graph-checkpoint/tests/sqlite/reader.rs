@@ -106,6 +106,33 @@ fn a_file_of_an_older_format_is_read_as_it_is() {
     }
 }
 
+/// A process that closes any handle of a file gives up all its locks on it. Another program that closes the file would then
+/// take itself for the last one, and take the log away to which the saver writes.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_reader_leaves_the_locks_of_a_saver_of_the_same_process_alone() {
+    use std::os::unix::fs::MetadataExt;
+
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.db");
+        let saver = open(&path).await;
+        advance(&saver, "t", None, []).await;
+        let place = format!(":{} ", fs::metadata(&path).unwrap().ino());
+        let locks = || {
+            let all = fs::read_to_string("/proc/locks").unwrap();
+            all.lines().filter(|line| line.contains(&place)).count()
+        };
+        let held = locks();
+        assert!(held > 0, "a saver has the file locked while it is open");
+        for _ in 0..2 {
+            let reader = SqliteReader::open(&path).unwrap();
+            assert_eq!((reader.threads().unwrap().len(), locks()), (1, held));
+        }
+        assert_eq!(locks(), held);
+    });
+}
+
 #[test]
 fn what_cannot_be_read_is_said() {
     run(async {

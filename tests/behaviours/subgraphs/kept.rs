@@ -14,7 +14,7 @@ fn counting_graph() -> Graph<Inner, Stage> {
     g.compile().expect("sound")
 }
 
-fn counting_twice(lens: impl Fn() -> Lens<Outer, Inner>) -> Graph<Outer> {
+pub(super) fn counting_twice(lens: impl Fn() -> Lens<Outer, Inner>) -> Graph<Outer> {
     let mut g = StateGraph::<Outer, Stage>::new("outer");
     let first = g.subgraph("first", counting_graph(), lens());
     let second = g.subgraph("second", counting_graph(), lens());
@@ -148,7 +148,7 @@ async fn b69_a_branch_goes_on_with_the_state_that_was_kept_where_it_begins() {
 }
 
 /// So many levels, each of which keeps its state, over the counting graph.
-fn keeping_levels(levels: u32) -> Graph<Inner, Stage> {
+pub(super) fn keeping_levels(levels: u32) -> Graph<Inner, Stage> {
     if levels == 0 {
         return counting_graph();
     }

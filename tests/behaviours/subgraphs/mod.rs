@@ -5,6 +5,7 @@ mod exits;
 mod kept;
 mod levels;
 mod programs;
+mod pruned;
 mod stopping;
 mod two_runs;
 
