@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use rusqlite::{Connection, Params, params};
+use rusqlite::{Connection, Params};
 use superstep_core::checkpoint::{Seq, Source, StoreError, still_needed};
 use superstep_core::id::{CheckpointId, NodeName, RunId, ThreadId};
 use uuid::Uuid;
@@ -194,12 +194,7 @@ pub(crate) fn leave(connection: &Connection, row: &ThreadRow, head: i64) -> Resu
         work::settle(connection, Place { thread: row.id, base: head })?;
     }
     let name = row.name.before_deletion().remnant(head.cast_unsigned());
-    let sum = ThreadRow::sum(row.id, &name, &row.graph, head);
-    connection
-        .prepare_cached("UPDATE thread SET name = ?, head = ?, sum = ? WHERE id = ?")
-        .and_then(|mut update| update.execute(params![name.as_str(), head, sum, row.id]))
-        .map(drop)
-        .map_err(sqlite)
+    row.rename(connection, &name, head)
 }
 
 /// Takes a place in the store's order with a row that says nothing.

@@ -50,6 +50,21 @@ impl ThreadRow {
         rows.map(|row| row.map_err(sqlite)?).collect()
     }
 
+    /// Gives the thread another name and another head.
+    pub(crate) fn rename(
+        &self,
+        connection: &Connection,
+        name: &ThreadId,
+        head: i64,
+    ) -> Result<(), StoreError> {
+        let sum = Self::sum(self.id, name, &self.graph, head);
+        connection
+            .prepare_cached("UPDATE thread SET name = ?, head = ?, sum = ? WHERE id = ?")
+            .and_then(|mut update| update.execute(params![name.as_str(), head, sum, self.id]))
+            .map(drop)
+            .map_err(sqlite)
+    }
+
     /// Reads the row whose columns begin at `first`.
     fn read(row: &Row<'_>, first: usize) -> Result<Self, StoreError> {
         let found = Self {

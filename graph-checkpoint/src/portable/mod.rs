@@ -105,9 +105,9 @@ impl Export {
         self.document.redacted
     }
 
-    /// The export without secrets: `"<secret>"` stands in the place of every value of a secret field, and texts of these
-    /// values are hidden in effects, questions, answers, failures, inputs and what was emitted, too. A program may not be
-    /// able to go on with it.
+    /// The export without secrets: `"<secret>"` stands in the place of every value of a secret field, and their texts
+    /// are hidden in all other values: see [`SecretTexts`](superstep_core::state::SecretTexts) for those that are not. A
+    /// program may not be able to go on with it.
     #[must_use]
     pub fn redacted(mut self) -> Self {
         redact::redact(&mut self.document);
@@ -137,7 +137,8 @@ pub fn export(reader: &SqliteReader, thread: &ThreadId) -> Result<Option<Export>
 ///
 /// # Errors
 /// [`StoreError::ThreadExists`] when the name is taken, [`StoreError::CheckpointExists`] when the thread itself is there
-/// already, under whatever name, and [`StoreError::Io`]. Then nothing is stored.
+/// already, under whatever name, [`StoreError::CheckpointDiffers`] when what it shares with another one is there and is not
+/// the same, and [`StoreError::Io`]. Then nothing is stored.
 pub async fn import(saver: &SqliteSaver, export: Export, name: &ThreadId) -> Result<(), StoreError> {
     saver.import(export.document, name.clone()).await
 }

@@ -2,25 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
-use superstep_core::checkpoint::{Checkpoint, NextTask};
+use superstep_core::checkpoint::{
+    Checkpoint, EffectOutcome, Emitted, EmittedEvent, NextTask, RouteRecord, TaskResult,
+};
+use superstep_core::error::ErrorReport;
 use superstep_core::id::Fingerprint;
-use superstep_core::state::{FieldId, Json, Logged, LoggedWrite, Op, Schema};
+use superstep_core::state::{FieldId, Json, Logged, LoggedWrite, Op, Schema, SecretTexts};
 
 use super::document::{Document, WorkPart};
 
-/// What stands in the place of a secret.
-const SECRET: &str = "<secret>";
-
-/// Texts of secrets that are shorter than that are not looked for elsewhere: they would be found everywhere.
-const SHORTEST: usize = 4;
-
-/// Takes the values of secret fields out of a document, and their texts out of what the tasks did.
+/// Takes the values of secret fields out of a document, and their texts out of everything else.
 pub(super) fn redact(document: &mut Document) {
     let fields = SecretFields::of(document);
-    let mut texts = Texts::default();
+    let mut texts = SecretTexts::default();
     for part in &mut document.checkpoints {
         let schema = part.checkpoint.schema;
         for change in &mut part.checkpoint.changes {
@@ -35,16 +30,17 @@ pub(super) fn redact(document: &mut Document) {
             fields.hide(schema, &mut result.writes, &mut texts);
         }
     }
+    let everywhere = Everywhere(&texts);
     for part in &mut document.checkpoints {
-        texts.hide_in(&mut part.checkpoint);
-        part.work.iter_mut().for_each(|work| texts.hide_in_work(work));
-        texts.hide(&mut part.emitted);
+        everywhere.in_checkpoint(&mut part.checkpoint);
+        part.work.iter_mut().for_each(|work| everywhere.in_work(work));
+        part.emitted.iter_mut().for_each(|(_, emitted)| everywhere.in_emitted(emitted));
     }
     document.redacted = true;
 }
 
 fn secret() -> Json {
-    Json::encode(SECRET).expect("a text has a JSON form")
+    Json::encode(SecretTexts::HIDDEN).expect("a text has a JSON form")
 }
 
 /// Which fields are secret, in each schema: those that any of the schemas calls so.
@@ -71,7 +67,7 @@ impl SecretFields {
         self.0.get(&schema).is_some_and(|fields| fields.contains(&field))
     }
 
-    fn hide(&self, schema: Fingerprint, writes: &mut [LoggedWrite], texts: &mut Texts) {
+    fn hide(&self, schema: Fingerprint, writes: &mut [LoggedWrite], texts: &mut SecretTexts) {
         for write in writes.iter_mut().filter(|write| self.has(schema, write.field)) {
             write.write = match &write.write {
                 Logged::Op(op) => {
@@ -86,7 +82,7 @@ impl SecretFields {
         }
     }
 
-    fn hide_in_tasks(&self, checkpoint: &mut Checkpoint, texts: &mut Texts) {
+    fn hide_in_tasks(&self, checkpoint: &mut Checkpoint, texts: &mut SecretTexts) {
         for task in &mut checkpoint.tasks {
             self.hide(checkpoint.schema, &mut task.writes, texts);
         }
@@ -103,98 +99,122 @@ impl SecretFields {
     }
 }
 
-/// The texts in secret values.
-#[derive(Default)]
-struct Texts(BTreeSet<String>);
+/// Takes texts of secrets out of records. Names of threads, nodes, fields, effects and cases stay.
+struct Everywhere<'t>(&'t SecretTexts);
 
-impl Texts {
-    fn learn(&mut self, value: &Json) {
-        if let Ok(value) = value.decode() {
-            self.learn_from(&value);
+impl Everywhere<'_> {
+    fn in_checkpoint(&self, checkpoint: &mut Checkpoint) {
+        for op in checkpoint.changes.iter_mut().flat_map(|change| &mut change.ops) {
+            self.in_op(op);
         }
-    }
-
-    fn learn_from(&mut self, value: &Value) {
-        match value {
-            Value::String(text) if text.len() >= SHORTEST && text != SECRET => {
-                self.0.insert(text.clone());
-            }
-            Value::Array(items) => items.iter().for_each(|item| self.learn_from(item)),
-            Value::Object(members) => members.values().for_each(|member| self.learn_from(member)),
-            _ => {}
-        }
-    }
-
-    fn hide_in(&self, checkpoint: &mut Checkpoint) {
         for task in &mut checkpoint.tasks {
-            task.route.iter_mut().for_each(|route| self.hide(&mut route.value));
-            task.handled.iter_mut().for_each(|handled| self.hide(&mut handled.error));
+            self.in_writes(&mut task.writes);
+            self.in_route(task.route.as_mut());
+            task.handled.iter_mut().for_each(|handled| self.in_error(&mut handled.error));
         }
-        checkpoint
-            .frontier
-            .tasks
-            .iter_mut()
-            .filter_map(|task| task.input.as_mut())
-            .for_each(|input| self.hide(input));
-        self.hide(&mut checkpoint.metadata);
-    }
-
-    fn hide_in_work(&self, work: &mut WorkPart) {
-        for result in &mut work.results {
-            result.route.iter_mut().for_each(|route| self.hide(&mut route.value));
-            result.handled.iter_mut().for_each(|handled| self.hide(&mut handled.error));
-            self.hide(&mut result.targets);
-            self.hide(&mut result.emitted);
-        }
-        work.failures.iter_mut().for_each(|failure| self.hide(&mut failure.error));
-        for ask in &mut work.asks {
-            self.hide(&mut ask.key);
-            self.hide(&mut ask.question);
-            self.hide(&mut ask.deadline);
-            if let Some(answer) = &mut ask.answer {
-                self.hide(answer);
-            }
-        }
-        for effect in &mut work.effects {
-            self.hide(&mut effect.id.key);
-            self.hide(&mut effect.outcome);
-        }
-    }
-
-    /// Hides secrets in the texts of a record.
-    fn hide<T: Serialize + DeserializeOwned>(&self, record: &mut T) {
-        let Ok(text) = serde_json::to_string(record) else { return };
-        // Most records have nothing to hide, and stay as they are.
-        if self.0.iter().all(|secret| !text.contains(inside(&Value::from(secret.as_str()).to_string()))) {
-            return;
-        }
-        let hidden = serde_json::from_str(&text).map(|mut value: Value| {
-            self.hide_in_value(&mut value);
-            value.to_string()
-        });
-        if let Some(hidden) = hidden.ok().and_then(|hidden| serde_json::from_str(&hidden).ok()) {
-            *record = hidden;
-        }
-    }
-
-    fn hide_in_value(&self, value: &mut Value) {
-        match value {
-            // Longer secrets first: one may be part of another.
-            Value::String(text) => {
-                let mut secrets: Vec<&String> = self.0.iter().collect();
-                secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-                for secret in secrets.into_iter().filter(|secret| !SECRET.contains(secret.as_str())) {
-                    *text = text.replace(secret.as_str(), SECRET);
+        for NextTask { node, input, .. } in &mut checkpoint.frontier.tasks {
+            let Some(input) = input else { continue };
+            match input.decode::<Vec<LoggedWrite>>() {
+                Ok(mut writes) if node.is_start() => {
+                    self.in_writes(&mut writes);
+                    *input = Json::encode(&writes).expect("writes have a JSON form");
                 }
+                _ => self.in_value(input),
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_in_value(item)),
-            Value::Object(members) => members.values_mut().for_each(|member| self.hide_in_value(member)),
-            _ => {}
+        }
+        let metadata = std::mem::take(&mut checkpoint.metadata).into_iter().map(|(name, mut value)| {
+            self.in_value(&mut value);
+            (self.0.hide_text(&name), value)
+        });
+        checkpoint.metadata = metadata.collect();
+    }
+
+    fn in_work(&self, work: &mut WorkPart) {
+        for TaskResult { writes, route, targets, handled, emitted, .. } in &mut work.results {
+            self.in_writes(writes);
+            self.in_route(route.as_mut());
+            let items = targets.iter_mut().flatten().filter_map(|target| target.input.as_mut());
+            items.for_each(|item| self.in_value(item));
+            handled.iter_mut().for_each(|handled| self.in_error(&mut handled.error));
+            emitted.iter_mut().for_each(|emitted| self.in_emitted(emitted));
+        }
+        work.failures.iter_mut().for_each(|failure| self.in_error(&mut failure.error));
+        for ask in &mut work.asks {
+            self.in_text(&mut ask.key);
+            self.in_value(&mut ask.question);
+            let default = ask.deadline.as_mut().map(|deadline| &mut deadline.default);
+            default.into_iter().chain(&mut ask.answer).for_each(|answer| self.in_value(answer));
+        }
+        // What leads to a subgraph's thread is no text of the user's.
+        for effect in work.effects.iter_mut().filter(|effect| effect.subgraph().is_none()) {
+            self.in_text(&mut effect.id.key);
+            match &mut effect.outcome {
+                Some(EffectOutcome::Ok(value)) => self.in_value(value),
+                Some(EffectOutcome::Err(text)) => self.in_text(text),
+                None => {}
+            }
         }
     }
-}
 
-/// A JSON text without its quotes.
-fn inside(text: &str) -> &str {
-    &text[1..text.len() - 1]
+    fn in_writes(&self, writes: &mut [LoggedWrite]) {
+        for LoggedWrite { write, .. } in writes {
+            match write {
+                Logged::Op(op) => self.in_op(op),
+                Logged::Reduce(argument) => self.in_value(argument),
+            }
+        }
+    }
+
+    fn in_op(&self, op: &mut Op) {
+        let hidden = |value: &Json| {
+            let mut value = value.clone();
+            self.in_value(&mut value);
+            value
+        };
+        *op = match &*op {
+            Op::Set(value) => Op::Set(hidden(value)),
+            Op::Extend(items) => Op::Extend(hidden(items)),
+            Op::SetAdd(items) => Op::SetAdd(hidden(items)),
+            Op::SetRemove(items) => Op::SetRemove(hidden(items)),
+            Op::MapPut(entries) => Op::MapPut(hidden(entries)),
+            Op::MapRemove(keys) => Op::MapRemove(hidden(keys)),
+            Op::Keyed(rows) => Op::Keyed(self.rows(rows)),
+            // Of what is not known here, nothing may be seen.
+            _ => Op::Set(secret()),
+        };
+    }
+
+    /// The rows of a keyed list: the names of a row's members are not the user's.
+    fn rows(&self, rows: &Json) -> Json {
+        let Ok(mut decoded) = rows.decode::<Vec<BTreeMap<String, Value>>>() else { return rows.clone() };
+        decoded.iter_mut().flat_map(BTreeMap::values_mut).for_each(|member| self.0.hide_value(member));
+        Json::encode(&decoded).expect("rows have a JSON form")
+    }
+
+    fn in_route(&self, route: Option<&mut RouteRecord>) {
+        if let Some(route) = route {
+            self.in_value(&mut route.value);
+        }
+    }
+
+    fn in_error(&self, error: &mut ErrorReport) {
+        [&mut error.message].into_iter().chain(&mut error.causes).for_each(|text| self.in_text(text));
+    }
+
+    fn in_emitted(&self, emitted: &mut Emitted) {
+        for event in &mut emitted.events {
+            match event {
+                EmittedEvent::Custom { data, .. } => self.in_value(data),
+                EmittedEvent::Message { chunk, .. } => self.in_value(chunk),
+            }
+        }
+    }
+
+    fn in_value(&self, value: &mut Json) {
+        *value = self.0.hide(value).expect("what is in a document is JSON");
+    }
+
+    fn in_text(&self, text: &mut String) {
+        *text = self.0.hide_text(text);
+    }
 }

@@ -12,7 +12,7 @@ use crate::emitted;
 use crate::fault::{corrupt, sqlite};
 use crate::live::Live;
 use crate::manifest::{Fields, MAP_EVERY};
-use crate::place::Place;
+use crate::place::{Place, Seen};
 use crate::reader;
 use crate::rows::{CheckpointRow, ThreadRow};
 use crate::work;
@@ -34,42 +34,79 @@ impl Live {
                 None => None,
             };
             rows.push(match held {
+                // A subgraph's thread may have come as the past of another one, without the thread above it.
+                Some(held) if document.is_own(part) && held.name.is_below() => Row::Adopted(held.id),
                 Some(held) if document.is_own(part) => return Err(StoreError::ThreadExists(held.name)),
                 Some(held) => Row::Held(held.id),
                 None => Row::New(next),
             });
         }
-        let mut held = HashMap::new();
+        let mut plan = Plan { document, name, rows, held: HashMap::new() };
         for part in &document.checkpoints {
             let id = part.checkpoint.id;
-            match CheckpointRow::seq_of(&self.connection, id)? {
-                None => {
-                    if let Row::Held(_) = rows[part.thread] {
-                        return Err(StoreError::ThreadExists(document.threads[part.thread].name.clone()));
+            let Some(seq) = CheckpointRow::seq_of(&self.connection, id)? else {
+                if let Row::Held(_) = plan.rows[part.thread] {
+                    return Err(StoreError::ThreadExists(document.threads[part.thread].name.clone()));
+                }
+                continue;
+            };
+            // What is shared may have come with another thread.
+            let owner = CheckpointRow::visit(&self.connection, seq, |row, _| Ok(row.thread))?;
+            let name = ThreadRow::get(&self.connection, owner)?.name;
+            let is_remnant = name.before_deletion() != name;
+            let is_left = is_remnant || self.is_orphan(&name)?;
+            if !is_left && document.is_own(&document.threads[part.thread]) {
+                return Err(StoreError::CheckpointExists(id));
+            }
+            let held = reader::checkpoint(&self.connection, seq, &mut Descriptions::default())?;
+            if held.checkpoint != plan.checkpoint(part) {
+                return Err(StoreError::CheckpointDiffers(id));
+            }
+            plan.held.insert(id, seq);
+            if is_remnant
+                && !plan.rows.contains(&Row::Adopted(owner))
+                && matches!(plan.rows[part.thread], Row::New(_))
+            {
+                plan.rows[part.thread] = Row::Adopted(owner);
+            }
+        }
+        for part in &document.checkpoints {
+            for work in &part.work {
+                if let (Row::Adopted(thread), Some(seq)) =
+                    (plan.rows[work.thread], plan.held.get(&part.checkpoint.id))
+                {
+                    let held = self.work_at(thread, *seq)?;
+                    if !held.is_empty() && held != plan.work(work) {
+                        return Err(StoreError::CheckpointDiffers(part.checkpoint.id));
                     }
                 }
-                // What is shared may have come with another thread.
-                Some(seq) if !document.is_own(&document.threads[part.thread]) && self.holds(seq, part)? => {
-                    held.insert(id, seq);
-                }
-                Some(_) => return Err(StoreError::CheckpointExists(id)),
             }
         }
         // A thread that only shares its past is not needed where all of that is there.
-        for (position, row) in rows.iter_mut().enumerate() {
+        for (position, row) in plan.rows.iter_mut().enumerate() {
             let mut own = document.checkpoints.iter().filter(|part| part.thread == position);
             if document.threads[position].head.is_none()
-                && own.all(|part| held.contains_key(&part.checkpoint.id))
+                && own.all(|part| plan.held.contains_key(&part.checkpoint.id))
             {
                 *row = Row::None;
             }
         }
-        Ok(Plan { document, name, rows, held })
+        Ok(plan)
     }
 
-    fn holds(&self, seq: i64, part: &CheckpointPart) -> Result<bool, StoreError> {
-        let held = reader::checkpoint(&self.connection, seq, &mut Descriptions::default())?;
-        Ok(held.checkpoint == part.checkpoint)
+    /// Whether a thread is a subgraph's, and is only there for those that go on from it: the thread above it is not.
+    fn is_orphan(&self, thread: &ThreadId) -> Result<bool, StoreError> {
+        let mut root = thread.clone();
+        while let Some(above) = root.above() {
+            root = above;
+        }
+        Ok(root != *thread && ThreadRow::find(&self.connection, &root)?.is_none())
+    }
+
+    /// What is kept of a thread's work on a checkpoint.
+    fn work_at(&self, thread: i64, seq: i64) -> Result<Carried, StoreError> {
+        let head = ThreadRow::get(&self.connection, thread)?.head == seq;
+        work::on(&self.connection, Seen { seq, worker: thread, head })
     }
 
     fn carry_out_import(&mut self, plan: &Plan<'_>) -> Result<(), StoreError> {
@@ -106,14 +143,17 @@ impl Live {
                 }
             };
             for work in &part.work {
-                if let Row::New(thread) = plan.rows[work.thread] {
-                    work::carry(&self.connection, Place { thread, base: seq }, &plan.work(work))?;
-                }
+                let thread = match plan.rows[work.thread] {
+                    Row::New(thread) => thread,
+                    Row::Adopted(thread) if self.work_at(thread, seq)?.is_empty() => thread,
+                    _ => continue,
+                };
+                work::carry(&self.connection, Place { thread, base: seq }, &plan.work(work))?;
             }
             CheckpointRow::locate(&self.connection, seq)?;
         }
         for (position, part) in plan.document.threads.iter().enumerate() {
-            let Row::New(row) = plan.rows[position] else { continue };
+            let (Row::New(row) | Row::Adopted(row)) = plan.rows[position] else { continue };
             let (name, head) = match part.head {
                 Some(head) => {
                     let head = *seqs.get(&head).ok_or_else(|| missing(head))?;
@@ -125,7 +165,13 @@ impl Live {
                     None => continue,
                 },
             };
-            insert_thread(&self.connection, row, &name, part.graph.as_str(), head)?;
+            match plan.rows[position] {
+                Row::Adopted(_) => {
+                    let found = ThreadRow::get(&self.connection, row)?;
+                    found.rename(&self.connection, &name, head)?;
+                }
+                _ => insert_thread(&self.connection, row, &name, part.graph.as_str(), head)?,
+            }
         }
         Ok(())
     }
@@ -190,10 +236,13 @@ struct Plan<'d> {
 }
 
 /// The row of a thread.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Row {
     New(i64),
+    /// It is there already, whole.
     Held(i64),
+    /// It was there for those that share its past, and is whole again.
+    Adopted(i64),
     /// Nothing is written on it.
     None,
 }
@@ -201,7 +250,7 @@ enum Row {
 impl Row {
     fn id(self) -> Option<i64> {
         match self {
-            Self::New(id) | Self::Held(id) => Some(id),
+            Self::New(id) | Self::Held(id) | Self::Adopted(id) => Some(id),
             Self::None => None,
         }
     }

@@ -286,6 +286,9 @@ pub enum StoreError {
     /// A checkpoint is to be stored under an id that another one has. A thread that is there is not imported again.
     #[error("checkpoint {0} is stored already")]
     CheckpointExists(CheckpointId),
+    /// A checkpoint is to be shared with one of the same id, which is not the same. One of them may be redacted.
+    #[error("checkpoint {0} is stored already, and is not the same")]
+    CheckpointDiffers(CheckpointId),
     /// The thread was written by another graph. Use that graph, or another thread.
     #[error("thread {thread} belongs to graph {found}, not to {expected}")]
     WrongGraph {

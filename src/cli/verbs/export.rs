@@ -32,6 +32,9 @@ pub(crate) struct Export {
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// Leave out the values of secret fields
+    ///
+    /// Their texts are hidden wherever they went. Numbers, and texts of fewer than four letters, are hidden only in the
+    /// field itself.
     #[arg(long)]
     redact: bool,
 }

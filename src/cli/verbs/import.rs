@@ -77,6 +77,10 @@ impl Import {
                 let text = format!("checkpoint {id} of the export is in {} already", self.file.display());
                 Failure::unusable(text).with_help("fork", "makes another thread of it")
             }
+            StoreError::CheckpointDiffers(id) => Failure::unusable(format!(
+                "checkpoint {id} of the export is in {} already, and is not the same there: import into another file",
+                self.file.display()
+            )),
             other => other.into(),
         }
     }
