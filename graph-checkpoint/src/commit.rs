@@ -1,17 +1,16 @@
 //! Commits: a checkpoint becomes a row, and the head of its thread moves.
 
 use rusqlite::{Connection, ErrorCode, params};
-use superstep_core::checkpoint::{Checkpoint, Commit, Committed, Source, StoreError};
+use superstep_core::checkpoint::{Commit, Committed, Source, StoreError};
 use superstep_core::id::{CheckpointId, Fingerprint, ThreadId};
 
-use crate::bodies::BodyTable;
 use crate::described::{Key, schema};
 use crate::emitted;
-use crate::encode::Encoder;
 use crate::fault::{Trouble, sqlite};
 use crate::live::{Live, THREADS};
-use crate::manifest::{Fields, MAP_EVERY, Version};
+use crate::manifest::{Fields, MAP_EVERY};
 use crate::place::Place;
+use crate::put::{Spot, Versions};
 use crate::reader;
 use crate::rows::{CheckpointRow, ThreadRow};
 use crate::work;
@@ -64,39 +63,22 @@ impl Live {
         let base = self.base(commit)?;
         let known = self.threads.get_mut(&commit.thread);
         let seq = self.last_seq + 1;
-        let (thread, mut fields, since_map) = match (known, base.elsewhere) {
+        let parent = base.parent;
+        let (thread, fields, since_map) = match (known, base.elsewhere) {
             (Some(known), None) => (known.row, core::mem::take(&mut known.fields), known.since_map),
             (Some(known), Some(fields)) => (known.row, fields, MAP_EVERY),
             (None, fields) => (self.next_thread()?, fields.unwrap_or_default(), MAP_EVERY),
         };
-        let mut whole_map = since_map + 1 >= MAP_EVERY;
-        if let Some(older) = base.schema.filter(|older| *older != checkpoint.schema) {
-            let (_, older) = self.schema(older)?;
-            fields = carry(&fields, &schema.carried_from(&older), schema.fields.len());
-            whole_map = true;
-        }
-
-        self.encode(checkpoint, seq, &mut fields, whole_map)?;
-        let row = CheckpointRow {
-            seq,
-            id: checkpoint.id,
-            parent: base.parent,
-            thread,
-            run: checkpoint.run,
-            step: checkpoint.step,
-            source: checkpoint.source,
-            schema: schema_row,
-            topology,
-        };
-        let map = whole_map.then_some(self.fields.as_str());
-        match row.insert(&self.connection, &self.changes, map, &self.manifest) {
-            Ok(()) => {}
+        let base = Versions { schema: base.schema, fields, since_map };
+        let at = Spot { seq, parent, thread, schema: schema_row, topology };
+        let versions = match self.put(checkpoint, &at, &schema, base)? {
+            Ok(versions) => versions,
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                 // Somebody else has taken the number.
                 return Ok(false);
             }
             Err(error) => return Err(sqlite(error)),
-        }
+        };
         self.last_seq = seq;
         if is_newest {
             self.newest = Some(checkpoint.id);
@@ -108,8 +90,7 @@ impl Live {
             None => false,
         };
         CheckpointRow::locate(&self.connection, seq)?;
-        let since_map = if whole_map { 0 } else { since_map + 1 };
-        self.remember(commit, thread, seq, fields, since_map);
+        self.remember(commit, thread, seq, versions.fields, versions.since_map);
         if let Some(known) = self.threads.get_mut(&commit.thread) {
             known.work = work;
         }
@@ -145,27 +126,6 @@ impl Live {
                 })
             }
         }
-    }
-
-    pub(crate) fn encode(
-        &mut self,
-        checkpoint: &Checkpoint,
-        seq: i64,
-        fields: &mut Fields,
-        whole_map: bool,
-    ) -> Result<(), StoreError> {
-        let bodies = &BodyTable(&self.connection);
-        for out in [&mut self.changes, &mut self.fields, &mut self.manifest] {
-            out.clear();
-        }
-        let out = &mut self.changes;
-        Encoder { bodies, out }.changes(&checkpoint.changes, seq, fields)?;
-        if whole_map {
-            let out = &mut self.fields;
-            Encoder { bodies, out }.fields(fields);
-        }
-        let out = &mut self.manifest;
-        Encoder { bodies, out }.manifest(checkpoint)
     }
 
     pub(crate) fn next_thread(&self) -> Result<i64, StoreError> {
@@ -243,21 +203,6 @@ struct Base {
     schema: Option<Fingerprint>,
     /// The versions there, when it is not the thread's head.
     elsewhere: Option<Fields>,
-}
-
-/// The versions under a newer schema, in which fields have other ids.
-pub(crate) fn carry(
-    fields: &Fields,
-    carried: &[Option<superstep_core::state::FieldId>],
-    len: usize,
-) -> Fields {
-    let mut newer: Vec<Option<Version>> = vec![None; len];
-    for (version, target) in fields.iter().zip(carried) {
-        if let Some(place) = target.and_then(|target| newer.get_mut(target.index())) {
-            *place = *version;
-        }
-    }
-    newer
 }
 
 pub(crate) fn insert_thread(

@@ -74,6 +74,7 @@ mod pace;
 mod pending;
 mod place;
 pub mod portable;
+mod put;
 mod queue;
 mod reader;
 mod rows;

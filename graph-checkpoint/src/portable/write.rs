@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 
 use superstep_core::checkpoint::{Carried, Checkpoint, EffectRecord, StoreError, TaskResult};
-use superstep_core::id::{CheckpointId, Fingerprint, ThreadId};
+use superstep_core::id::{CheckpointId, ThreadId};
 
 use super::document::{CheckpointPart, Document, ThreadPart, WorkPart};
-use crate::commit::{carry, insert_thread};
+use crate::commit::insert_thread;
 use crate::described::{Described, Descriptions};
 use crate::emitted;
 use crate::fault::{corrupt, sqlite};
 use crate::live::Live;
 use crate::manifest::{Fields, MAP_EVERY};
 use crate::place::{Place, Seen};
+use crate::put::{Spot, Versions};
 use crate::reader;
 use crate::rows::{CheckpointRow, ThreadRow};
 use crate::work;
@@ -186,41 +187,17 @@ impl Live {
         let (schema_row, schema) = self.schema(checkpoint.schema)?;
         let topology = self.topology(checkpoint.topology)?;
         let base = match (at.parent, last) {
-            (None, _) => None,
-            (Some(parent), Some(last)) if last.seq == parent => Some(last),
+            (None, _) => Versions { schema: None, fields: Fields::new(), since_map: MAP_EVERY },
+            (Some(parent), Some(last)) if last.seq == parent => last.versions,
             (Some(parent), _) => {
                 let (fields, since_map) = reader::fields_at(&self.connection, parent)?;
                 let read = reader::checkpoint(&self.connection, parent, &mut Descriptions::default())?;
-                let schema = read.checkpoint.schema;
-                Some(Last { seq: parent, schema, fields, since_map })
+                Versions { schema: Some(read.checkpoint.schema), fields, since_map }
             }
         };
-        let (older, mut fields, since_map) = match base {
-            Some(base) => (base.schema, base.fields, base.since_map),
-            None => (checkpoint.schema, Fields::new(), MAP_EVERY),
-        };
-        let mut whole_map = since_map + 1 >= MAP_EVERY;
-        if older != checkpoint.schema {
-            let (_, older) = self.schema(older)?;
-            fields = carry(&fields, &schema.carried_from(&older), schema.fields.len());
-            whole_map = true;
-        }
-        self.encode(checkpoint, at.seq, &mut fields, whole_map)?;
-        let row = CheckpointRow {
-            seq: at.seq,
-            id: checkpoint.id,
-            parent: at.parent,
-            thread: at.thread,
-            run: checkpoint.run,
-            step: checkpoint.step,
-            source: checkpoint.source,
-            schema: schema_row,
-            topology,
-        };
-        let map = whole_map.then_some(self.fields.as_str());
-        row.insert(&self.connection, &self.changes, map, &self.manifest).map_err(sqlite)?;
-        let since_map = if whole_map { 0 } else { since_map + 1 };
-        Ok(Last { seq: at.seq, schema: checkpoint.schema, fields, since_map })
+        let spot = Spot { seq: at.seq, parent: at.parent, thread: at.thread, schema: schema_row, topology };
+        let versions = self.put(checkpoint, &spot, &schema, base)?.map_err(sqlite)?;
+        Ok(Last { seq: at.seq, versions })
     }
 }
 
@@ -263,12 +240,10 @@ struct Written {
     thread: i64,
 }
 
-/// What a checkpoint that was written holds.
+/// The checkpoint that was written last, and the versions there.
 struct Last {
     seq: i64,
-    schema: Fingerprint,
-    fields: Fields,
-    since_map: u32,
+    versions: Versions,
 }
 
 impl Plan<'_> {
