@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rusqlite::ErrorCode;
 use superstep_core::checkpoint::StoreError;
@@ -23,8 +22,6 @@ pub(crate) enum Trouble {
          beside it, {0}-wal and {0}-shm, to a folder that is"
     )]
     LogUnreadable(String),
-    #[error("another program held the file's write lock for {0:?}")]
-    Busy(Duration),
     #[error("the saver's writer thread is gone")]
     WriterGone,
     #[error("failed to start the writer thread: {0}")]
@@ -45,13 +42,9 @@ impl Trouble {
     pub(crate) fn shared(failure: &Arc<StoreError>) -> StoreError {
         match &**failure {
             StoreError::Corrupt { place, reason } => corrupt(place, reason),
+            StoreError::Busy => StoreError::Busy,
             _ => Self::Shared(failure.clone()).into(),
         }
-    }
-
-    /// Whether all patience with other programs is used up.
-    pub(crate) fn is_busy(error: &StoreError) -> bool {
-        matches!(error, StoreError::Io(error) if matches!(error.downcast_ref(), Some(Self::Busy(_))))
     }
 }
 
@@ -72,6 +65,9 @@ impl From<Trouble> for StoreError {
 /// SQLite's error as the trait's. Damage is told from failure, so that a damaged file is never retried.
 pub(crate) fn sqlite(error: rusqlite::Error) -> StoreError {
     use rusqlite::Error as E;
+    if is_busy(&error) {
+        return StoreError::Busy;
+    }
     let damaged = match &error {
         E::SqliteFailure(failure, _) => {
             matches!(failure.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)

@@ -1,8 +1,7 @@
 //! The file: what it is, how it is opened, and how its format moves on.
 
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -10,8 +9,9 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use superstep_core::checkpoint::StoreError;
 
 use crate::durability::Durability;
-use crate::fault::{Trouble, is_busy, sqlite};
+use crate::fault::{Trouble, sqlite};
 use crate::header::{self, APPLICATION_ID};
+use crate::line::Line;
 use crate::options::SqliteOptions;
 
 /// One step of the format each; the file's `user_version` counts those that were taken. A released step is
@@ -150,22 +150,23 @@ impl File {
             }
         };
         self.guard(&connection)?;
-        let patience = Patience::new(self.options.busy_limit);
-        patience.wait(|| self.identify(&connection))?;
+        // From here on it waits in the line, not in SQLite.
+        connection.busy_timeout(Duration::ZERO).map_err(sqlite)?;
+        let (mut line, limit) = (Line::at(self.path.as_deref()), self.options.busy_limit);
+        line.now_or_in_turn(limit, || self.identify(&connection))?;
         if self.path.is_some() {
-            patience.wait(|| connection.pragma_update(None, "journal_mode", "WAL").map_err(sqlite))?;
+            let log = || connection.pragma_update(None, "journal_mode", "WAL").map_err(sqlite);
+            line.now_or_in_turn(limit, log)?;
         }
         let synchronous = match self.options.durability {
             Durability::Power | Durability::Exit => "FULL",
             Durability::Process => "NORMAL",
         };
         connection.pragma_update(None, "synchronous", synchronous).map_err(sqlite)?;
-        patience.wait(|| self.migrate(&mut connection))?;
+        line.now_or_in_turn(limit, || self.migrate(&mut connection))?;
         if let Some(pages) = self.options.max_pages {
             connection.pragma_update(None, "max_page_count", pages).map_err(sqlite)?;
         }
-        // From here on the writer waits by itself.
-        connection.busy_timeout(Duration::ZERO).map_err(sqlite)?;
         Ok(connection)
     }
 
@@ -295,44 +296,5 @@ fn check_folder(path: &Path) -> Result<(), StoreError> {
             Err(Trouble::NoFolder(folder.display().to_string()).into())
         }
         _ => Ok(()),
-    }
-}
-
-/// Waits for the file's write lock by asking again: at first after microseconds, never rarer than every two
-/// milliseconds. SQLite's own waiting grows to 100 ms, which starves whoever waits beside a busy program.
-pub(crate) struct Patience {
-    limit: Duration,
-    since: Instant,
-}
-
-impl Patience {
-    pub(crate) fn new(limit: Duration) -> Self {
-        Self { limit, since: Instant::now() }
-    }
-
-    fn wait<T>(&self, mut attempt: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let mut tries = 0;
-        loop {
-            match attempt() {
-                Err(StoreError::Io(error)) if error.downcast_ref().is_some_and(is_busy) => {
-                    self.pause(tries)?;
-                    tries += 1;
-                }
-                other => return other,
-            }
-        }
-    }
-
-    /// Sleeps before try number `tries` + 1.
-    pub(crate) fn pause(&self, tries: u32) -> Result<(), StoreError> {
-        let waited = self.since.elapsed();
-        if waited >= self.limit {
-            return Err(Trouble::Busy(self.limit).into());
-        }
-        let longest = (50_u64 << tries.min(6)).min(2_000);
-        // Two programs in step would collide for ever; the clock's last digits part them.
-        let jitter = u64::from(waited.subsec_nanos()) % (longest / 2);
-        thread::sleep(Duration::from_micros(longest / 2 + jitter));
-        Ok(())
     }
 }

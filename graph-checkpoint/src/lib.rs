@@ -65,6 +65,7 @@ mod faults;
 mod file;
 mod header;
 pub mod inspect;
+mod line;
 mod lineage;
 mod live;
 mod lost;

@@ -20,9 +20,10 @@ use superstep_core::checkpoint::{Committed, StoreError};
 use crate::ask;
 use crate::durability::Durability;
 use crate::effect;
-use crate::fault::{Trouble, is_busy, sqlite};
+use crate::fault::{Trouble, sqlite};
 use crate::faults::Faults;
-use crate::file::{File, Patience};
+use crate::file::File;
+use crate::line::Line;
 use crate::live::Live;
 use crate::options::Stage;
 use crate::pending;
@@ -32,6 +33,7 @@ use crate::rows::CheckpointRow;
 /// The writing end of a file.
 pub(crate) struct Ledger {
     file: File,
+    line: Line,
     live: Option<Live>,
     faults: Faults,
 }
@@ -58,10 +60,14 @@ impl Failed {
     fn is_busy(&self) -> bool {
         match self {
             Self::Busy => true,
-            Self::Before(error) | Self::During(error) => Trouble::is_busy(error),
+            Self::Before(error) | Self::During(error) => matches!(error, StoreError::Busy),
         }
     }
 }
+
+/// After so long nothing more comes into a transaction: what waits goes into the next one, and other programs may write in
+/// between.
+const LONGEST_TURN: Duration = Duration::from_millis(50);
 
 /// How often something that nobody waits for is tried by itself, with milliseconds in between.
 const TRIES: u32 = 5;
@@ -69,7 +75,8 @@ const TRIES: u32 = 5;
 impl Ledger {
     pub(crate) fn open(file: File) -> Result<Self, StoreError> {
         let live = Live::new(file.open_writer()?);
-        Ok(Self { file, live: Some(live), faults: Faults::default() })
+        let line = Line::at(file.path.as_deref());
+        Ok(Self { file, line, live: Some(live), faults: Faults::default() })
     }
 
     /// The open connection; opens it anew after a failure. A database in memory is gone after one.
@@ -98,9 +105,7 @@ impl Ledger {
         let in_memory = self.file.options.durability == Durability::Exit || self.file.path.is_none();
         let (told, jobs) = match &failed {
             Failed::Busy => return queue.put_back(jobs),
-            Failed::Before(error) | Failed::During(error) if in_memory || Trouble::is_busy(error) => {
-                (jobs, Vec::new())
-            }
+            Failed::Before(_) | Failed::During(_) if in_memory || failed.is_busy() => (jobs, Vec::new()),
             Failed::During(_) => jobs.into_iter().partition(|job| job.reply.is_some()),
             Failed::Before(_) => (Vec::new(), jobs),
         };
@@ -127,6 +132,7 @@ impl Ledger {
         let mut answers = Vec::with_capacity(jobs.len());
         let failed = match self.write(&jobs, &mut answers, waits) {
             Ok(()) => {
+                queue.put_back(jobs.split_off(answers.len()));
                 queue.settled(jobs.iter().filter(|job| job.reply.is_none()).count());
                 jobs.into_iter().zip(answers).for_each(|(job, answer)| job.tell(answer));
                 return Ok(());
@@ -137,6 +143,7 @@ impl Ledger {
             self.live = None;
         }
         if matches!(failed, Failed::During(_)) {
+            queue.put_back(jobs.split_off(answers.len()));
             for job in self.landed(&mut jobs) {
                 job.tell(Ok(Done::Committed(Committed::New)));
             }
@@ -216,6 +223,7 @@ impl Ledger {
         Vec::new()
     }
 
+    /// Writes jobs from the first one on, as many as one turn is long enough for; those that have an answer then.
     fn write(&mut self, jobs: &[Job], answers: &mut Vec<Answer>, waits: Waits) -> Result<(), Failed> {
         self.begin(waits)?;
         // The next number being free does not tell that nobody has written since: what took it may be deleted again.
@@ -223,7 +231,11 @@ impl Ledger {
             live.catch_up().map_err(|error| Failed::Before(sqlite(error)))?;
         }
         let mut save = self.file.options.durability != Durability::Exit;
+        let begun = Instant::now();
         for job in jobs {
+            if !answers.is_empty() && begun.elapsed() > LONGEST_TURN {
+                break;
+            }
             save |= matches!(job.request, Request::Flush(_));
             let answer = self.apply(&job.request).map_err(Failed::Before)?;
             answers.push(answer);
@@ -258,24 +270,23 @@ impl Ledger {
     }
 
     fn begin(&mut self, waits: Waits) -> Result<(), Failed> {
-        let patience = Patience::new(self.file.options.busy_limit);
-        let live = self.live().map_err(Failed::Before)?;
-        if !live.connection.is_autocommit() {
+        self.live().map_err(Failed::Before)?;
+        let Some(live) = self.live.as_ref().filter(|live| live.connection.is_autocommit()) else {
             return Ok(());
-        }
-        let mut tries = 0;
-        loop {
-            let begun =
-                live.connection.prepare_cached("BEGIN IMMEDIATE").and_then(|mut begin| begin.execute([]));
-            match begun {
-                Ok(_) => break,
-                Err(error) if is_busy(&error) && waits == Waits::Never => return Err(Failed::Busy),
-                Err(error) if is_busy(&error) => patience.pause(tries).map_err(Failed::Before)?,
-                Err(error) => return Err(Failed::Before(sqlite(error))),
-            }
-            tries += 1;
-        }
-        Ok(())
+        };
+        let attempt = || {
+            let begun = live.connection.prepare_cached("BEGIN IMMEDIATE");
+            begun.and_then(|mut begin| begin.execute([])).map(drop).map_err(sqlite)
+        };
+        let begun = match waits {
+            Waits::ToTheLimit => self.line.now_or_in_turn(self.file.options.busy_limit, attempt),
+            Waits::Never if self.line.others_wait() => return Err(Failed::Busy),
+            Waits::Never => match attempt() {
+                Err(StoreError::Busy) => return Err(Failed::Busy),
+                begun => begun,
+            },
+        };
+        begun.map_err(Failed::Before)
     }
 
     /// Does one request. The outer error is one after which the transaction cannot go on.

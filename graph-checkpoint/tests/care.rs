@@ -9,6 +9,8 @@ mod material;
 mod backup;
 #[path = "care/collect.rs"]
 mod collect;
+#[path = "care/locked.rs"]
+mod locked;
 #[path = "care/migrate.rs"]
 mod migrate;
 #[path = "care/prune.rs"]

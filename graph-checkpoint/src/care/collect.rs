@@ -120,10 +120,10 @@ pub fn collectable(path: impl AsRef<Path>) -> Result<Collected, CareError> {
 /// [`CareError::Busy`] when somebody wrote for as long as `patience` says, [`CareError::OlderFormat`], and
 /// [`CareError::Store`], also before anything is written when SQLite finds the file malformed. What was taken out before stays out.
 pub fn collect(path: impl AsRef<Path>, patience: Duration) -> Result<Collected, CareError> {
-    collect_in(&mut open(path.as_ref(), patience)?, patience)
+    collect_in(&open(path.as_ref(), patience)?, patience)
 }
 
-pub(super) fn collect_in(connection: &mut Connection, patience: Duration) -> Result<Collected, CareError> {
+pub(super) fn collect_in(connection: &Connection, patience: Duration) -> Result<Collected, CareError> {
     let mut told = write(connection, patience, |connection| {
         let told = small(connection)?;
         for work in &WORK {

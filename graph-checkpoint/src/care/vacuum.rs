@@ -8,7 +8,7 @@ use serde::Serialize;
 use superstep_core::checkpoint::StoreError;
 
 use super::error::CareError;
-use super::writing::{failed, open};
+use super::writing::{in_turn, open};
 use crate::fault::sqlite;
 
 /// What a vacuum has come to.
@@ -35,7 +35,7 @@ pub struct Vacuumed {
 pub fn vacuum(path: impl AsRef<Path>, patience: Duration) -> Result<Vacuumed, CareError> {
     let connection = open(path.as_ref(), patience)?;
     let before = size(&connection)?;
-    connection.execute_batch("VACUUM").map_err(|error| failed(error, patience))?;
+    in_turn(&connection, patience, || connection.execute_batch("VACUUM").map_err(sqlite))?;
     let after = size(&connection)?;
     let moved = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
     let shortened = moved.map_err(sqlite)? == 0;

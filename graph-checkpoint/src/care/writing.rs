@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use superstep_core::checkpoint::StoreError;
 
 use super::error::CareError;
-use crate::fault::{Trouble, corrupt, is_busy, sqlite};
+use crate::fault::{corrupt, is_busy, sqlite};
 use crate::file::File;
+use crate::line::Line;
 use crate::options::SqliteOptions;
 use crate::sqlite_reader::SqliteReader;
 
@@ -45,15 +46,33 @@ pub(super) fn refuse_malformed(connection: &Connection) -> Result<(), StoreError
 
 /// Does `work` in one transaction, which it keeps short.
 pub(super) fn write<T>(
-    connection: &mut Connection,
+    connection: &Connection,
     patience: Duration,
     work: impl FnOnce(&Connection) -> Result<T, StoreError>,
 ) -> Result<T, CareError> {
-    let failed = |error| failed(error, patience);
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let transaction = begin(connection, patience)?;
     let done = work(&transaction)?;
-    transaction.commit().map_err(failed)?;
+    transaction.commit().map_err(|error| failed(error, patience))?;
     Ok(done)
+}
+
+/// Begins a transaction when it is this program's turn.
+pub(super) fn begin(connection: &Connection, patience: Duration) -> Result<Transaction<'_>, CareError> {
+    in_turn(connection, patience, || {
+        Transaction::new_unchecked(connection, TransactionBehavior::Immediate).map_err(sqlite)
+    })
+}
+
+/// Makes an attempt that needs the write lock when it is this program's turn.
+pub(super) fn in_turn<T>(
+    connection: &Connection,
+    patience: Duration,
+    attempt: impl FnMut() -> Result<T, StoreError>,
+) -> Result<T, CareError> {
+    // A temporary database has no name.
+    let path = connection.path().filter(|path| !path.is_empty());
+    let mut line = Line::at(path.map(Path::new));
+    line.in_turn(connection, patience, attempt).map_err(|error| waited(error, patience))
 }
 
 /// SQLite's error, in which others that write or read are told from what is wrong.
@@ -62,5 +81,5 @@ pub(super) fn failed(error: rusqlite::Error, patience: Duration) -> CareError {
 }
 
 fn waited(error: StoreError, patience: Duration) -> CareError {
-    if Trouble::is_busy(&error) { CareError::Busy(patience) } else { error.into() }
+    if matches!(error, StoreError::Busy) { CareError::Busy(patience) } else { error.into() }
 }

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use superstep_core::checkpoint::StoreError;
 use superstep_core::store::{AccessError, Entry, Namespace, Put, Search, StoreBackend};
 
@@ -13,6 +14,7 @@ use super::table;
 use crate::durability::Durability;
 use crate::fault::sqlite;
 use crate::file::File;
+use crate::line::Line;
 use crate::options::SqliteOptions;
 use crate::saver::SqliteSaver;
 
@@ -29,7 +31,12 @@ pub struct SqliteStore {
 struct Open {
     file: File,
     /// `None` after a failure: it is opened again.
-    connection: Mutex<Option<Connection>>,
+    connection: Mutex<Option<Connected>>,
+}
+
+struct Connected {
+    connection: Connection,
+    line: Line,
 }
 
 impl SqliteStore {
@@ -69,7 +76,14 @@ impl SqliteStore {
     /// Works on the connection, away from the runtime's threads.
     async fn work<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Connection) -> Result<T, AccessError> + Send + 'static,
+        work: impl FnOnce(&Connection) -> Result<T, AccessError> + Send + 'static,
+    ) -> Result<T, AccessError> {
+        self.connected(|connected| work(&connected.connection)).await
+    }
+
+    async fn connected<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connected) -> Result<T, AccessError> + Send + 'static,
     ) -> Result<T, AccessError> {
         let open = Arc::clone(&self.open);
         match tokio::runtime::Handle::try_current() {
@@ -86,9 +100,9 @@ impl SqliteStore {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, AccessError> + Send + 'static,
     ) -> Result<T, AccessError> {
-        self.work(|connection| {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate);
-            let transaction = transaction.map_err(failed)?;
+        let limit = self.open.file.options.busy_limit;
+        self.connected(move |connected| {
+            let transaction = connected.begin(limit).map_err(of_file)?;
             let done = work(&transaction)?;
             transaction.commit().map_err(failed)?;
             Ok(done)
@@ -112,10 +126,7 @@ impl SqliteSaver {
 }
 
 impl Open {
-    fn work<T>(
-        &self,
-        work: impl FnOnce(&mut Connection) -> Result<T, AccessError>,
-    ) -> Result<T, AccessError> {
+    fn work<T>(&self, work: impl FnOnce(&mut Connected) -> Result<T, AccessError>) -> Result<T, AccessError> {
         let mut held = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if held.is_none() {
             *held = Some(connect(&self.file).map_err(of_file)?);
@@ -129,13 +140,22 @@ impl Open {
     }
 }
 
-fn connect(file: &File) -> Result<Connection, StoreError> {
-    let mut connection = file.open_writer()?;
-    connection.busy_timeout(file.options.busy_limit).map_err(sqlite)?;
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
+impl Connected {
+    /// Begins a transaction when it is this program's turn.
+    fn begin(&mut self, limit: Duration) -> Result<Transaction<'_>, StoreError> {
+        let Self { connection, line } = self;
+        line.in_turn(connection, limit, || {
+            Transaction::new_unchecked(connection, TransactionBehavior::Immediate).map_err(sqlite)
+        })
+    }
+}
+
+fn connect(file: &File) -> Result<Connected, StoreError> {
+    let mut connected = Connected { connection: file.open_writer()?, line: Line::at(file.path.as_deref()) };
+    let transaction = connected.begin(file.options.busy_limit)?;
     transaction.execute_batch(table::TABLES).map_err(sqlite)?;
     transaction.commit().map_err(sqlite)?;
-    Ok(connection)
+    Ok(connected)
 }
 
 #[async_trait]

@@ -341,6 +341,10 @@ pub enum StoreError {
     /// The file is not a checkpoint file.
     #[error("{0} is not a checkpoint file")]
     NotACheckpointFile(String),
+    /// Other programs kept the store from being written for as long as the saver waits: with SQLite, its `busy_limit`.
+    /// Nothing was stored. Try again; if it happens again, look for a program that holds a transaction open.
+    #[error("other programs kept the store busy for too long: try again, or let the saver wait longer")]
+    Busy,
     /// Reading or writing failed. The saver reopens its file before it is used again.
     #[error("the store failed: {0}")]
     Io(#[source] BoxError),

@@ -1,8 +1,9 @@
 //! What goes is taken out, the oldest first, and what newer checkpoints need of it is left in its place.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, params};
 use superstep_core::checkpoint::{Fold, Source, StoreError};
 use superstep_core::id::{CheckpointId, RunId};
 use superstep_core::state::{Change, FieldId, Op};
@@ -13,6 +14,7 @@ use super::past::{Past, changes, read};
 use super::{Pruned, Retention};
 use crate::bodies::BodyTable;
 use crate::care::error::CareError;
+use crate::care::writing::{begin, failed};
 use crate::delete::{THREAD, WORK_AT, execute, leave, take_place};
 use crate::encode::Encoder;
 use crate::fault::{corrupt, sqlite};
@@ -66,15 +68,14 @@ impl Cut {
     /// Takes everything out; `false` when somebody else has changed what the plan was made for.
     pub(super) fn carry_out(
         &mut self,
-        connection: &mut Connection,
+        connection: &Connection,
         pruned: &mut Pruned,
-        failed: impl Fn(rusqlite::Error) -> CareError,
+        patience: Duration,
     ) -> Result<bool, CareError> {
         // What was left in an earlier transaction for the sake of rows that go in this one.
         let mut passing: BTreeSet<i64> = BTreeSet::new();
         while !self.doomed.is_empty() {
-            let begun = connection.transaction_with_behavior(TransactionBehavior::Immediate);
-            let transaction = begun.map_err(&failed)?;
+            let transaction = begin(connection, patience)?;
             let Some(last) = self.caught_up(&transaction)? else { return Ok(false) };
             let some: Vec<i64> = self.doomed.iter().copied().take(AT_A_TIME).collect();
             let gone: BTreeSet<i64> = some.iter().copied().chain(std::mem::take(&mut passing)).collect();
@@ -82,7 +83,7 @@ impl Cut {
             let told = self.replace(&transaction, &gone, &left)?;
             // So others notice, and no two programs prune at once.
             take_place(&transaction, last + 1)?;
-            transaction.commit().map_err(&failed)?;
+            transaction.commit().map_err(|error| failed(error, patience))?;
             self.past.last = last + 1;
             self.doomed.retain(|seq| !gone.contains(seq));
             passing.extend(left.keys());

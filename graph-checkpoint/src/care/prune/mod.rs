@@ -25,7 +25,7 @@ use superstep_core::id::ThreadId;
 
 use super::collect::{Collected, collect_in, collectable};
 use super::error::CareError;
-use super::writing::{failed, open, refuse_malformed};
+use super::writing::{open, refuse_malformed};
 use crate::fault::sqlite;
 use crate::file::snapshot;
 use crate::sqlite_reader::SqliteReader;
@@ -93,9 +93,9 @@ pub fn prunable(path: impl AsRef<Path>, retention: &Retention) -> Result<(Pruned
     if retention.keeps_all() {
         return Ok((Pruned::default(), collectable(path)?));
     }
-    let mut copy = copy(path)?;
-    let pruned = prune_in(&mut copy, retention, Duration::ZERO)?;
-    Ok((pruned, collect_in(&mut copy, Duration::ZERO)?))
+    let copy = copy(path)?;
+    let pruned = prune_in(&copy, retention, Duration::ZERO)?;
+    Ok((pruned, collect_in(&copy, Duration::ZERO)?))
 }
 
 /// A copy of the file's state that is gone when it is closed.
@@ -125,21 +125,17 @@ fn copy(path: &Path) -> Result<Connection, CareError> {
 /// [`CareError::Busy`] when somebody wrote for as long as `patience` says, [`CareError::OlderFormat`], and
 /// [`CareError::Store`], when a row is damaged that is needed, or SQLite finds the file malformed. What was pruned before stays pruned.
 pub fn prune(path: impl AsRef<Path>, retention: &Retention, patience: Duration) -> Result<Pruned, CareError> {
-    prune_in(&mut open(path.as_ref(), patience)?, retention, patience)
+    prune_in(&open(path.as_ref(), patience)?, retention, patience)
 }
 
-fn prune_in(
-    connection: &mut Connection,
-    retention: &Retention,
-    patience: Duration,
-) -> Result<Pruned, CareError> {
+fn prune_in(connection: &Connection, retention: &Retention, patience: Duration) -> Result<Pruned, CareError> {
     let mut pruned = Pruned::default();
     if retention.keeps_all() {
         return Ok(pruned);
     }
     loop {
         let mut cut = snapshot(connection, |connection| Cut::plan(connection, retention))?;
-        if cut.carry_out(connection, &mut pruned, |error| failed(error, patience))? {
+        if cut.carry_out(connection, &mut pruned, patience)? {
             return Ok(pruned);
         }
         // Somebody began to stand on what was to go.

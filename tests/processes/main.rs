@@ -1,0 +1,9 @@
+//! Several processes on one file. The workers are this test's own program, started again: see [`workers`].
+//!
+//! `SUPERSTEP_TORTURE=10` makes every part ten times as long; without it they are as long as the gate has time for.
+
+#![expect(clippy::print_stdout, reason = "the workers talk to the test, and the test says what it measured")]
+
+mod fairness;
+mod signatures;
+mod workers;
