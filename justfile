@@ -43,6 +43,10 @@ answer question="How do I fork a checkpoint?":
 graphs count="1000000":
     SUPERSTEP_GRAPHS={{ count }} cargo test --release -p superstep-core --test model checkpoints
 
+# what the gate does of tests/torture, so many times over
+torture times="20":
+    SUPERSTEP_TORTURE={{ times }} cargo test --release --features cli --test torture
+
 # measure; see benches/README.md
 bench *ids:
     cargo bench --bench workloads -- {{ ids }}
