@@ -47,6 +47,10 @@ graphs count="1000000":
 torture times="20":
     SUPERSTEP_TORTURE={{ times }} cargo test --release --features cli --test torture
 
+# fuzz a target, or all of them, for so many seconds each; without a target it lists them
+fuzz target="" seconds="60":
+    fuzz/run {{ target }} {{ if target == "" { "" } else { seconds } }}
+
 # measure; see benches/README.md
 bench *ids:
     cargo bench --bench workloads -- {{ ids }}

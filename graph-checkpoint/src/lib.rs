@@ -63,6 +63,9 @@ mod encode;
 mod fault;
 mod faults;
 mod file;
+#[cfg(any(fuzzing, test))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod header;
 pub mod inspect;
 mod line;

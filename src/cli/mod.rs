@@ -19,6 +19,9 @@ mod arguments;
 mod assignment;
 mod debug;
 mod failure;
+#[cfg(any(fuzzing, test))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod lines;
 mod near;
 mod page;

@@ -12,6 +12,9 @@ use super::near::{did_you_mean, visible};
 /// The fewest digits of an id that stand for it.
 const FEWEST_DIGITS: usize = 4;
 
+/// How often a name may say `~`: each is looked up by itself.
+const MOST_BACK: usize = 64;
+
 /// An open file.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -71,6 +74,9 @@ impl Source {
                     "{meant} is the thread {meant} (say {meant}~0) and a checkpoint of {thread} (say {id})"
                 ))),
             };
+        }
+        if meant.matches('~').count() > MOST_BACK {
+            return Err(Failure::unusable(format!("it says ~ more than {MOST_BACK} times: say ~N once")));
         }
         match Address::parse(meant) {
             // The thread, whatever its name looks like.

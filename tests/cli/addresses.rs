@@ -36,6 +36,18 @@ async fn a_name_that_is_a_thread_and_a_step_is_refused_with_both() {
 }
 
 #[tokio::test]
+async fn a_name_that_goes_back_very_often_is_refused() {
+    let Written { path, folder: _folder } = written().await;
+    let says = |tildes: usize| said(&path, Look::PIPED, &format!("show FILE rust{}", "~0".repeat(tildes)));
+    assert_eq!(says(64).exit, Exit::Fine);
+    let refused = says(50_000);
+    assert_eq!(
+        (refused.exit, &*refused.err),
+        (Exit::Unusable, "error: it says ~ more than 64 times: say ~N once\n")
+    );
+}
+
+#[tokio::test]
 async fn the_beginning_of_what_tables_show_is_enough() {
     let Written { path, folder: _folder } = written().await;
     let edited = said(&path, Look::PIPED, "edit FILE rust --set rounds=9 --json");

@@ -142,3 +142,9 @@ pub fn export(reader: &SqliteReader, thread: &ThreadId) -> Result<Option<Export>
 pub async fn import(saver: &SqliteSaver, export: Export, name: &ThreadId) -> Result<(), StoreError> {
     saver.import(export.document, name.clone()).await
 }
+
+/// A document as text, with the digest that it should have.
+#[cfg(any(fuzzing, test))]
+pub(crate) fn signed(text: &str) -> Option<String> {
+    serde_json::from_str::<Document>(text).ok().map(|document| document.to_text())
+}

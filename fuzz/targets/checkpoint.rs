@@ -1,0 +1,11 @@
+//! The three texts of a checkpoint's row, on a line each.
+#![no_main]
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+
+fuzz_target!(|text: &str| -> Corpus {
+    let mut lines = text.splitn(3, '\n');
+    let mut line = || lines.next().unwrap_or_default();
+    let _is_one = superstep_checkpoint::fuzzing::checkpoint(line(), line(), line());
+    Corpus::Keep
+});
