@@ -167,6 +167,9 @@ impl File {
         if let Some(pages) = self.options.max_pages {
             connection.pragma_update(None, "max_page_count", pages).map_err(sqlite)?;
         }
+        if let Some(pages) = self.options.log_pages {
+            connection.pragma_update(None, "wal_autocheckpoint", pages).map_err(sqlite)?;
+        }
         Ok(connection)
     }
 

@@ -13,6 +13,7 @@ pub struct SqliteOptions {
     pub(crate) busy_limit: Duration,
     pub(crate) observer: Option<CommitObserver>,
     pub(crate) max_pages: Option<u32>,
+    pub(crate) log_pages: Option<u32>,
 }
 
 pub(crate) type CommitObserver = Arc<dyn Fn(Stage) + Send + Sync>;
@@ -34,6 +35,7 @@ impl SqliteOptions {
             busy_limit: Duration::from_secs(30),
             observer: None,
             max_pages: None,
+            log_pages: None,
         }
     }
 
@@ -66,6 +68,14 @@ impl SqliteOptions {
     #[must_use]
     pub fn max_pages(mut self, pages: u32) -> Self {
         self.max_pages = Some(pages);
+        self
+    }
+
+    /// Moves the log into the file when it has so many pages, instead of 1000. For tests that watch it happen.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn log_pages(mut self, pages: u32) -> Self {
+        self.log_pages = Some(pages);
         self
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
-use superstep::checkpoint::care;
+use superstep::checkpoint::{StoreError, care};
 
 use crate::child::{Ended, Started};
 use crate::drive;
@@ -143,7 +143,8 @@ pub(crate) fn check_file(db: &Path, told: &Told) -> Result<Recorded, Bad> {
         Ok(verified) => return Err(Bad::Damaged(format!("{:?}", verified.findings))),
         // A file that was about to be made is none yet. The next program makes it.
         Err(_) if told.is_nothing() => return Ok(Recorded::default()),
-        Err(error) => return Err(Bad::Lost(format!("everything: {error}"))),
+        Err(error @ StoreError::Io(_)) => return Err(Bad::Lost(format!("everything: {error}"))),
+        Err(error) => return Err(Bad::Damaged(error.to_string())),
     }
     Tables::open(db)
         .and_then(|tables| {

@@ -96,6 +96,9 @@ async fn open(order: &Order) -> Result<Arc<dyn Checkpointer>, StoreError> {
     if let Some(pages) = order.max_pages {
         options = options.max_pages(pages);
     }
+    if let Some(pages) = order.log_pages {
+        options = options.log_pages(pages);
+    }
     if order.committer == Committer::Writer {
         options = options.observe_commits(|stage| {
             if stage == Stage::Before {

@@ -10,6 +10,7 @@
 //! | [`kill_random`] | `kill -9` at random moments |
 //! | [`kill_syscall`] | `kill -9` before each call that the storage makes |
 //! | [`io_error`] | an error of each call that the storage makes, once and from then on |
+//! | [`images`] | the power goes: thousands of images of what a disk may have then |
 //!
 //! Every module also tortures a mutant, in which a guard is gone, and expects the checker to find it out.
 //!
@@ -23,6 +24,7 @@ mod child;
 mod dice;
 mod drive;
 mod found_out;
+mod images;
 mod io_error;
 mod kill_random;
 mod kill_syscall;
