@@ -31,6 +31,7 @@ macro_rules! page {
             "[testing.md]: crate::guide::testing\n",
             "[time-travel.md]: crate::guide::time_travel\n",
             "[subgraphs.md]: crate::guide::subgraphs\n",
+            "[writing-a-saver.md]: crate::guide::writing_a_saver\n",
             "[time-travel.md]: crate::guide::time_travel\n",
             "\n",
             include_str!(concat!("../docs/", $file))
@@ -69,5 +70,6 @@ pages! {
     agent_loop "agent-loop.md"
     coming_from_langgraph "coming-from-langgraph.md"
     reliability "reliability.md"
+    writing_a_saver "writing-a-saver.md"
     file_format "file-format.md"
 }

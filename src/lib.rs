@@ -94,6 +94,9 @@ pub mod checkpoint {
     #[cfg(feature = "sqlite")]
     pub use superstep_checkpoint::portable;
 
+    #[cfg(feature = "conformance")]
+    pub use superstep_checkpoint::conformance;
+
     #[cfg(feature = "sqlite")]
     #[doc(hidden)]
     pub use superstep_checkpoint::Stage;

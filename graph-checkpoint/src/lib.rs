@@ -53,6 +53,8 @@ mod bodies;
 pub mod care;
 mod checksum;
 mod commit;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod decode;
 mod delete;
 mod described;

@@ -29,5 +29,7 @@ mod story;
 mod subgraphs;
 mod testing;
 mod time_travel;
+#[cfg(feature = "conformance")]
+mod writing_a_saver;
 
 type Result = std::result::Result<(), Box<dyn std::error::Error>>;

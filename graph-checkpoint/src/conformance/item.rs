@@ -1,0 +1,43 @@
+//! The items of the suite, as data.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use super::bench::Bench;
+use super::verdict::Verdict;
+
+/// One thing that a store must do.
+pub struct Item {
+    /// Its name, which stays: the group, a dot and what holds, like `commit.parent_is_recorded`.
+    pub name: &'static str,
+    /// The family of behaviours that it is of: what its name begins with.
+    pub group: &'static str,
+    /// What it checks, in a sentence.
+    pub checks: &'static str,
+    pub(super) check: Check,
+}
+
+pub(super) type Check = for<'b> fn(&'b Bench<'b>) -> Checking<'b>;
+pub(super) type Checking<'b> = Pin<Box<dyn Future<Output = Verdict> + Send + 'b>>;
+
+impl fmt::Debug for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Item").field("name", &self.name).field("checks", &self.checks).finish_non_exhaustive()
+    }
+}
+
+/// The items of a group: functions of its file, each with what it checks.
+macro_rules! items {
+    ($group:literal: $($function:ident $checks:literal)*) => {
+        pub(super) const ITEMS: &[$crate::conformance::item::Item] = &[$(
+            $crate::conformance::item::Item {
+                name: concat!($group, ".", stringify!($function)),
+                group: $group,
+                checks: $checks,
+                check: |bench| Box::pin($function(bench)),
+            },
+        )*];
+    };
+}
+pub(super) use items;

@@ -1,0 +1,138 @@
+//! Which checkpoint is found, and with what.
+
+use superstep_core::checkpoint::{At, StoreError};
+
+use super::bench::Bench;
+use super::item::items;
+use super::material::{ask, effect, ended, failure, result, set, step, task, thread};
+use super::verdict::{Verdict, equal, holds, is};
+
+items! { "load":
+    unknown_thread_is_none "A thread without a checkpoint is no error: nothing is found."
+    head_is_the_latest "Without an id, the checkpoint that was committed last is found."
+    by_id_is_that_one "With an id, that checkpoint is found, however old it is."
+    unknown_checkpoint_is_an_error "An id that the thread has not is `NoCheckpoint`, where the thread exists."
+    before_a_node "`Before` is the newest checkpoint at or before the head for which the node is next."
+    before_a_node_of_the_shared_past "`Before` looks on in the past that a fork shares."
+    tells_its_place "What is found tells its graph, and a place in the store's order that grows."
+    finds_the_work_on_top "Results, failures, questions and effects come with the head, and only with theirs."
+    finds_work_of_its_thread_only "A subgraph's thread has its own checkpoints and its own work."
+}
+
+async fn unknown_thread_is_none(b: &Bench<'_>) -> Verdict {
+    for at in [At::Head, At::Id(super::material::next_id()), At::Before("n".into())] {
+        equal("a thread that is not there", b.saver.load(&thread("t"), at.clone()).await?, None)?;
+        equal("its history", b.saver.history(&thread("t"), at.clone(), 9).await?.len(), 0)?;
+        equal("its steps", b.saver.steps(&thread("t"), at, 9).await?.len(), 0)?;
+    }
+    Ok(())
+}
+
+async fn head_is_the_latest(b: &Bench<'_>) -> Verdict {
+    let first = b.advance("t", None, []).await?;
+    let second = b.advance("t", Some(&first), []).await?;
+    b.advance("u", None, []).await?;
+    let third = b.advance("t", Some(&second), []).await?;
+    equal("the head", b.head("t").await?.checkpoint, third)
+}
+
+async fn by_id_is_that_one(b: &Bench<'_>) -> Verdict {
+    let mut all = vec![b.advance("t", None, []).await?];
+    // More than any store would look at to find the newest.
+    for _ in 0..140 {
+        all.push(b.advance("t", all.last(), []).await?);
+    }
+    for checkpoint in all.iter().step_by(10) {
+        equal("a checkpoint by its id", &b.at("t", checkpoint.id).await?.checkpoint, checkpoint)?;
+    }
+    Ok(())
+}
+
+async fn unknown_checkpoint_is_an_error(b: &Bench<'_>) -> Verdict {
+    b.advance("t", None, []).await?;
+    let other = b.advance("u", None, []).await?;
+    for stranger in [step(None, []).id, other.id] {
+        let found = b.saver.load(&thread("t"), At::Id(stranger)).await;
+        is!("the load of a foreign id", found, Err(StoreError::NoCheckpoint { thread: of, checkpoint })
+            if of == thread("t") && checkpoint == stranger.to_string());
+        let found = b.saver.history(&thread("t"), At::Id(stranger), 9).await;
+        is!("the history from a foreign id", found, Err(StoreError::NoCheckpoint { .. }));
+        let found = b.saver.steps(&thread("t"), At::Id(stranger), 9).await;
+        is!("the steps from a foreign id", found, Err(StoreError::NoCheckpoint { .. }));
+    }
+    Ok(())
+}
+
+async fn before_a_node(b: &Bench<'_>) -> Verdict {
+    let first = b.advance("t", None, []).await?;
+    let mut second = step(Some(&first), []);
+    second.frontier.tasks[0].node = "m".into();
+    b.put("t", &second).await?;
+    let third = b.advance("t", Some(&second), []).await?;
+    let name = thread("t");
+    let before = async |node: &str| b.saver.load(&name, At::Before(node.into())).await;
+    let found = async |node| Ok::<_, StoreError>(before(node).await?.map(|loaded| loaded.checkpoint));
+    equal("before the node that is next", found("n").await?, Some(third.clone()))?;
+    equal("before the node that was next", found("m").await?, Some(second.clone()))?;
+    is!("before a node that never was", before("x").await, Err(StoreError::NoCheckpoint { .. }));
+    let lines = b.saver.history(&name, At::Before("m".into()), 9).await?;
+    let ids: Vec<_> = lines.iter().map(|line| line.id).collect();
+    equal("the history from there", ids, [second.id, first.id])
+}
+
+async fn before_a_node_of_the_shared_past(b: &Bench<'_>) -> Verdict {
+    let mut first = step(None, [set(0, "1")]);
+    first.frontier.tasks[0].node = "m".into();
+    b.put("t", &first).await?;
+    b.saver.fork(&thread("t"), first.id, &thread("fork")).await?;
+    b.advance("fork", Some(&first), []).await?;
+    let found = b.saver.load(&thread("fork"), At::Before("m".into())).await?;
+    equal("before a node, on the fork", found.map(|loaded| loaded.checkpoint), Some(first))
+}
+
+async fn tells_its_place(b: &Bench<'_>) -> Verdict {
+    let first = b.advance("t", None, []).await?;
+    b.advance("u", None, []).await?;
+    b.advance("t", Some(&first), []).await?;
+    let (old, new) = (b.at("t", first.id).await?, b.head("t").await?);
+    let between = b.head("u").await?;
+    let grows = old.seq < between.seq && between.seq < new.seq;
+    holds("places in the store's order grow, over all threads", grows)?;
+    equal("the graph", new.graph.as_str(), "graph")
+}
+
+async fn finds_the_work_on_top(b: &Bench<'_>) -> Verdict {
+    let first = b.advance("t", None, []).await?;
+    let second = b.advance("t", Some(&first), []).await?;
+    let name = thread("t");
+    b.saver.record(&name, second.id, result(1, "1")).await?;
+    b.saver.fail(&name, second.id, failure(2, "it")).await?;
+    b.saver.ask(&name, second.id, vec![ask(1)]).await?;
+    b.saver.begin_effect(&name, second.id, effect(1)).await?;
+    b.saver.note_effect(&name, second.id, ended(effect(2), "2")).await?;
+    for loaded in [b.head("t").await?, b.at("t", second.id).await?] {
+        equal("its results", loaded.results, [result(1, "1")])?;
+        equal("its failures", loaded.failures, [failure(2, "it")])?;
+        equal("its questions", loaded.asks, [ask(1)])?;
+        equal("its effects", loaded.effects, [effect(1), ended(effect(2), "2")])?;
+    }
+    let older = b.at("t", first.id).await?;
+    let is_bare = older.results.is_empty()
+        && older.failures.is_empty()
+        && older.asks.is_empty()
+        && older.effects.is_empty();
+    holds("there is no work on the one before", is_bare)
+}
+
+async fn finds_work_of_its_thread_only(b: &Bench<'_>) -> Verdict {
+    let above = b.advance("t", None, [set(0, "1")]).await?;
+    let below = thread("t").below(task(1));
+    let inner = b.advance(below.as_str(), None, [set(0, "2")]).await?;
+    b.saver.record(&below, inner.id, result(2, "2")).await?;
+    b.saver.record(&thread("t"), above.id, result(1, "1")).await?;
+    let (outer, inner_head) = (b.head("t").await?, b.head(below.as_str()).await?);
+    equal("the head above", outer.checkpoint, above)?;
+    equal("the results above", outer.results, [result(1, "1")])?;
+    equal("the head below", inner_head.checkpoint, inner)?;
+    equal("the results below", inner_head.results, [result(2, "2")])
+}

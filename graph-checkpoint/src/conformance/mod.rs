@@ -1,0 +1,78 @@
+//! What every store of checkpoints must do, to be run against any.
+//!
+//! Whoever writes a [`Checkpointer`](superstep_core::checkpoint::Checkpointer) tells the suite how to open one, by a
+//! [`Subject`], and runs it in a test:
+//!
+//! ```
+//! # use superstep_checkpoint::SqliteSaver;
+//! use superstep_checkpoint::conformance::{self, Subject};
+//! # use superstep_core::error::BoxError;
+//!
+//! struct Files(tempfile::TempDir, std::sync::atomic::AtomicU32);
+//!
+//! #[async_trait::async_trait]
+//! impl Subject for Files {
+//!     type Saver = SqliteSaver;
+//!
+//!     async fn fresh(&self) -> Result<SqliteSaver, BoxError> {
+//!         let number = self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+//!         Ok(SqliteSaver::open(self.0.path().join(format!("{number}.db"))).await?)
+//!     }
+//!
+//!     async fn reopen(&self, saver: &SqliteSaver) -> Result<Option<SqliteSaver>, BoxError> {
+//!         # use superstep_core::checkpoint::Checkpointer;
+//!         let path = saver.path().ok_or("it has a file")?;
+//!         Ok(Some(SqliteSaver::open(path).await?))
+//!     }
+//! }
+//!
+//! # tokio::runtime::Builder::new_multi_thread().build().unwrap().block_on(async {
+//! # let subject = Files(tempfile::tempdir().unwrap(), 0.into());
+//! // All of them: conformance::run(&subject).await.assert();
+//! conformance::run_only(&subject, "heads.").await.assert();
+//! # });
+//! ```
+//!
+//! An item has a [name](Item::name) that stays, runs on a store of its own, and never keeps others from running: the
+//! [`Report`] says of each whether it passed, what the store did instead, or why it was not applicable. Items race with
+//! tasks of the Tokio runtime that they run in, so give it several threads.
+//!
+//! A store whose [`reopen`](Subject::reopen) opens the same store again is tested for what survives, too, and for two
+//! programs that share it.
+
+mod asks;
+mod bench;
+mod clock;
+mod commit;
+mod crash;
+mod deadlines;
+mod delete;
+mod effects;
+mod emitted;
+mod failures;
+mod fold;
+mod fork;
+mod heads;
+mod history;
+mod item;
+mod lineage;
+mod load;
+pub mod material;
+mod races;
+mod refusals;
+mod report;
+mod results;
+mod sharing;
+mod steps;
+mod subgraphs;
+mod subject;
+mod suite;
+mod threads;
+mod values;
+mod verdict;
+
+pub use item::Item;
+pub use report::Report;
+pub use subject::Subject;
+pub use suite::{items, run, run_only};
+pub use verdict::{Failure, Outcome};

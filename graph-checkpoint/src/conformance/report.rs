@@ -1,0 +1,62 @@
+//! What a run of the suite came to.
+
+use std::fmt;
+
+use super::item::Item;
+use super::verdict::Outcome;
+
+/// What became of each item, in the suite's order.
+#[derive(Debug)]
+pub struct Report {
+    pub(super) items: Vec<(&'static Item, Outcome)>,
+}
+
+impl Report {
+    /// The items that ran, each with what became of it.
+    pub fn items(&self) -> impl Iterator<Item = (&'static Item, &Outcome)> {
+        self.items.iter().map(|(item, outcome)| (*item, outcome))
+    }
+
+    /// The names of the items that failed.
+    pub fn failed(&self) -> impl Iterator<Item = &'static str> {
+        let failed = self.items().filter(|(_, outcome)| matches!(outcome, Outcome::Failed(_)));
+        failed.map(|(item, _)| item.name)
+    }
+
+    /// Whether no item failed. Items that are not applicable count as fine.
+    #[must_use]
+    pub fn is_conformant(&self) -> bool {
+        self.failed().next().is_none()
+    }
+
+    /// Shows the report where an item failed, by a panic.
+    ///
+    /// # Panics
+    /// When an item failed, or none ran.
+    #[track_caller]
+    pub fn assert(&self) {
+        assert!(!self.items.is_empty(), "no item of the suite has this name");
+        assert!(self.is_conformant(), "\n{self}");
+    }
+}
+
+/// How many passed, then what failed and what was not applicable.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |is: fn(&Outcome) -> bool| self.items().filter(|(_, outcome)| is(outcome)).count();
+        let passed = count(|outcome| matches!(outcome, Outcome::Passed));
+        let failed = count(|outcome| matches!(outcome, Outcome::Failed(_)));
+        let inapplicable = self.items.len() - passed - failed;
+        write!(f, "{passed} items passed, {failed} failed, {inapplicable} were not applicable")?;
+        for (item, outcome) in self.items() {
+            match outcome {
+                Outcome::Failed(failure) => {
+                    write!(f, "\n\nFAILED {}\n  {}\n  {failure}", item.name, item.checks)?;
+                }
+                Outcome::NotApplicable(why) => write!(f, "\n\nnot applicable {}\n  {why}", item.name)?,
+                Outcome::Passed => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! Every saver passes every item.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use async_trait::async_trait;
+use superstep_checkpoint::conformance::{self, Outcome, Report, Subject};
+use superstep_checkpoint::{Durability, SqliteSaver};
+use superstep_core::checkpoint::{Checkpointer, MemorySaver};
+use superstep_core::error::BoxError;
+
+struct Memory;
+
+#[async_trait]
+impl Subject for Memory {
+    type Saver = MemorySaver;
+
+    async fn fresh(&self) -> Result<MemorySaver, BoxError> {
+        Ok(MemorySaver::new())
+    }
+}
+
+struct SqliteInMemory;
+
+#[async_trait]
+impl Subject for SqliteInMemory {
+    type Saver = SqliteSaver;
+
+    async fn fresh(&self) -> Result<SqliteSaver, BoxError> {
+        Ok(SqliteSaver::in_memory().await?)
+    }
+}
+
+/// A file of its own for each store. One that saves at its end cannot be opened beside that.
+struct SqliteFile {
+    folder: tempfile::TempDir,
+    files: AtomicU32,
+    durability: Durability,
+}
+
+impl SqliteFile {
+    fn new(durability: Durability) -> Self {
+        let folder = tempfile::tempdir().expect("a folder for the files");
+        Self { folder, files: AtomicU32::new(0), durability }
+    }
+
+    async fn open(&self, path: PathBuf) -> Result<SqliteSaver, BoxError> {
+        Ok(SqliteSaver::options().durability(self.durability).open(path).await?)
+    }
+}
+
+#[async_trait]
+impl Subject for SqliteFile {
+    type Saver = SqliteSaver;
+
+    async fn fresh(&self) -> Result<SqliteSaver, BoxError> {
+        let number = self.files.fetch_add(1, Ordering::Relaxed);
+        self.open(self.folder.path().join(format!("{number}.db"))).await
+    }
+
+    async fn reopen(&self, saver: &SqliteSaver) -> Result<Option<SqliteSaver>, BoxError> {
+        if self.durability == Durability::Exit {
+            return Ok(None);
+        }
+        let path = saver.path().expect("it has a file").to_owned();
+        self.open(path).await.map(Some)
+    }
+}
+
+/// Runs the suite, as a program with several threads does.
+pub(crate) fn run<S: Subject>(subject: &S) -> Report {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(3).enable_all().build();
+    runtime.expect("a runtime").block_on(conformance::run(subject))
+}
+
+fn not_applicable(report: &Report) -> BTreeSet<&'static str> {
+    let skipped = report.items().filter(|(_, outcome)| matches!(outcome, Outcome::NotApplicable(_)));
+    skipped.map(|(item, _)| item.group).collect()
+}
+
+#[test]
+fn the_memory_saver_conforms() {
+    let report = run(&Memory);
+    report.assert();
+    assert_eq!(not_applicable(&report), ["crash", "sharing"].into());
+}
+
+#[test]
+fn the_sqlite_saver_conforms_in_memory() {
+    let report = run(&SqliteInMemory);
+    report.assert();
+    assert_eq!(not_applicable(&report), ["crash", "sharing"].into());
+}
+
+#[test]
+fn the_sqlite_saver_conforms_on_a_file_at_every_durability() {
+    for durability in [Durability::Power, Durability::Process, Durability::Exit] {
+        let report = run(&SqliteFile::new(durability));
+        report.assert();
+        let skipped: &[&str] = if durability == Durability::Exit { &["crash", "sharing"] } else { &[] };
+        assert!(not_applicable(&report).iter().eq(skipped), "{report}");
+    }
+}
+
+#[test]
+fn items_have_names_of_their_own_and_say_what_they_check() {
+    let mut names = BTreeSet::new();
+    for item in conformance::items() {
+        assert!(names.insert(item.name), "two items are called {}", item.name);
+        assert!(item.name.starts_with(&format!("{}.", item.group)), "{item:?}");
+        assert!(item.checks.ends_with('.') && !item.checks.starts_with(char::is_lowercase), "{item:?}");
+    }
+    assert!(names.len() > 140, "{} items", names.len());
+}
