@@ -47,9 +47,13 @@ graphs count="1000000":
 torture times="20":
     SUPERSTEP_TORTURE={{ times }} cargo test --release --features cli --test torture
 
-# fuzz a target, or all of them, for so many seconds each; without a target it lists them
-fuzz target="" seconds="60":
-    fuzz/run {{ target }} {{ if target == "" { "" } else { seconds } }}
+# a file system whose power is cut under a program; needs root
+power-cut times="1":
+    SUPERSTEP_TORTURE={{ times }} cargo test --features cli --test torture -- --ignored --nocapture power_cut
+
+# file systems of many sizes, full and then not; needs root
+disk-full:
+    cargo test --features cli --test torture -- --ignored --nocapture disk_full
 
 # measure; see benches/README.md
 bench *ids:

@@ -5,6 +5,8 @@ mod changed;
 #[cfg(unix)]
 mod ctrl_c;
 mod forbidden;
+#[cfg(target_os = "linux")]
+mod full_log;
 mod guide;
 #[path = "../programs/mod.rs"]
 mod programs;

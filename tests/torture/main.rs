@@ -11,6 +11,8 @@
 //! | [`kill_syscall`] | `kill -9` before each call that the storage makes |
 //! | [`io_error`] | an error of each call that the storage makes, once and from then on |
 //! | [`images`] | the power goes: thousands of images of what a disk may have then |
+//! | [`disk_full`] | the disk is full, at each of many sizes, and later it is not |
+//! | [`power_cut`] | the power goes: a file system is shut down under the program; only root may |
 //!
 //! Every module also tortures a mutant, in which a guard is gone, and expects the checker to find it out.
 //!
@@ -22,6 +24,7 @@
 mod check;
 mod child;
 mod dice;
+mod disk_full;
 mod drive;
 mod found_out;
 mod images;
@@ -30,6 +33,7 @@ mod kill_random;
 mod kill_syscall;
 mod made;
 mod order;
+mod power_cut;
 mod said;
 mod side_by_side;
 mod strace;
