@@ -22,6 +22,8 @@ use uuid::{Builder, Uuid};
 /// The name of the graph.
 pub const GRAPH: &str = "graph";
 
+const TOPOLOGY: &str = r#"{"name":"graph","nodes":[{"name":"n"}]}"#;
+
 /// A stored field of this name, with many writers.
 #[must_use]
 pub fn field(name: &str) -> FieldSchema {
@@ -49,7 +51,7 @@ pub fn described(schema: Schema) -> GraphDescription {
     GraphDescription {
         name: GRAPH.into(),
         schema,
-        topology: json(r#"{"name":"graph","nodes":[{"name":"n"}]}"#),
+        topology: json(TOPOLOGY),
         topology_fingerprint: topology(),
     }
 }
@@ -63,7 +65,7 @@ pub fn graph() -> GraphDescription {
 /// The fingerprint of the graph's topology.
 #[must_use]
 pub fn topology() -> Fingerprint {
-    Fingerprint::from_bytes([7; 16])
+    Fingerprint::of(&json(TOPOLOGY))
 }
 
 /// The thread of this name.
