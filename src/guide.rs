@@ -26,6 +26,7 @@ macro_rules! page {
             "[nodes-and-extractors.md]: crate::guide::nodes_and_extractors\n",
             "[routing-and-fan-out.md]: crate::guide::routing_and_fan_out\n",
             "[schemas/README.md]: https://github.com/superstep-rs/superstep/blob/main/docs/schemas/README.md\n",
+            "[several-processes.md]: crate::guide::several_processes\n",
             "[state-and-reducers.md#built-in-reducers]: crate::guide::state_and_reducers#built-in-reducers\n",
             "[store.md]: crate::guide::store\n",
             "[testing.md]: crate::guide::testing\n",
@@ -58,6 +59,7 @@ pages! {
     dynamic_graphs "dynamic-graphs.md"
     execution "execution.md"
     checkpoints "checkpoints.md"
+    several_processes "several-processes.md"
     time_travel "time-travel.md"
     debugging "debugging.md"
     cli "cli.md"

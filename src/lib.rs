@@ -120,7 +120,9 @@ pub mod prelude {
         Any, Append, Ephemeral, Keyed, KeyedLog, LastValue, Max, Merge, Min, Reducer, Sum, Transient, Union,
     };
     pub use superstep_core::route::Route;
-    pub use superstep_core::run::{CancellationToken, Cx, Graph, Lens, Run, RunError, Status, Thread, flow};
+    pub use superstep_core::run::{
+        CancellationToken, Cx, Graph, Lease, Lens, Run, RunError, Status, Thread, flow,
+    };
     pub use superstep_core::state::{Field, State, Update};
     pub use superstep_core::store::{MemoryStore, Store};
 }

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::decode;
 use crate::fault::sqlite;
+use crate::lease;
 use crate::live::Live;
 use crate::place::Place;
 use crate::rows::{CheckpointRow, ThreadRow, text};
@@ -33,6 +34,7 @@ impl Live {
                 found: row.graph,
             });
         }
+        lease::take(&self.connection, thread)?;
         let plan = Plan::of(&self.connection, thread)?;
         plan.carry_out(&self.connection)?;
         self.forget();

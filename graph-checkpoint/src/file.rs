@@ -16,13 +16,13 @@ use crate::options::SqliteOptions;
 
 /// One step of the format each; the file's `user_version` counts those that were taken. A released step is
 /// never changed.
-const MIGRATIONS: &[&str; FORMATS] = &[FORMAT_1, FORMAT_2, FORMAT_3];
+const MIGRATIONS: &[&str; FORMATS] = &[FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4];
 
 /// What each step brought, for reading an older file that may not be written: views that stand, for one connection,
 /// in the place of what the file lacks.
-const LACKED: &[&str; FORMATS] = &["", WITHOUT_FORMAT_2, WITHOUT_FORMAT_3];
+const LACKED: &[&str; FORMATS] = &["", WITHOUT_FORMAT_2, WITHOUT_FORMAT_3, WITHOUT_FORMAT_4];
 
-pub(crate) const FORMATS: usize = 3;
+pub(crate) const FORMATS: usize = 4;
 
 /// No text or blob may be longer, on the way in and on the way out.
 const LONGEST_VALUE: i32 = 256 << 20;
@@ -87,6 +87,14 @@ CREATE TABLE emitted(
 ) STRICT;
 ";
 
+/// Who holds a thread. No fence is given twice, also when its row has gone.
+const FORMAT_4: &str = "
+CREATE TABLE lease(
+    fence INTEGER PRIMARY KEY AUTOINCREMENT, thread TEXT NOT NULL UNIQUE, holder TEXT NOT NULL,
+    ttl INTEGER NOT NULL, renewed INTEGER NOT NULL, sum INTEGER NOT NULL
+) STRICT;
+";
+
 const WITHOUT_FORMAT_2: &str = "
 CREATE TEMP VIEW ask AS SELECT *, NULL AS deadline, NULL AS fallback, 0 AS by_deadline FROM main.ask;
 CREATE TEMP VIEW effect AS SELECT *, 0 AS starts, x'00000000000000000000000000000000' AS token FROM main.effect;
@@ -94,6 +102,10 @@ CREATE TEMP VIEW effect AS SELECT *, 0 AS starts, x'0000000000000000000000000000
 
 const WITHOUT_FORMAT_3: &str = "
 CREATE TEMP VIEW emitted AS SELECT 0 AS id, 0 AS checkpoint, 0 AS task, '' AS text, 0 AS sum WHERE 0;
+";
+
+const WITHOUT_FORMAT_4: &str = "
+CREATE TEMP VIEW lease AS SELECT 0 AS fence, '' AS thread, '' AS holder, 0 AS ttl, 0 AS renewed, 0 AS sum WHERE 0;
 ";
 
 /// Where the checkpoints are.

@@ -70,6 +70,7 @@ mod file;
 pub mod fuzzing;
 mod header;
 pub mod inspect;
+mod lease;
 mod line;
 mod lineage;
 mod live;

@@ -14,7 +14,11 @@ pub struct SqliteOptions {
     pub(crate) observer: Option<CommitObserver>,
     pub(crate) max_pages: Option<u32>,
     pub(crate) log_pages: Option<u32>,
+    pub(crate) lease_clock: Option<LeaseClock>,
 }
+
+/// Tells leases the time, in milliseconds since 1970.
+pub(crate) type LeaseClock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 pub(crate) type CommitObserver = Arc<dyn Fn(Stage) + Send + Sync>;
 
@@ -36,6 +40,7 @@ impl SqliteOptions {
             observer: None,
             max_pages: None,
             log_pages: None,
+            lease_clock: None,
         }
     }
 
@@ -76,6 +81,15 @@ impl SqliteOptions {
     #[must_use]
     pub fn log_pages(mut self, pages: u32) -> Self {
         self.log_pages = Some(pages);
+        self
+    }
+
+    /// Lets `clock` tell leases the time, in milliseconds since 1970, in the place of the database. For tests of clocks
+    /// that jump.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn lease_clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        self.lease_clock = Some(Arc::new(clock));
         self
     }
 }

@@ -1,10 +1,10 @@
 //! What waits to be written.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use superstep_core::checkpoint::{
-    AskRecord, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription,
-    StoreError, TaskResult,
+    Acquired, AskRecord, Claim, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
+    GraphDescription, LeaseRecord, StoreError, TaskResult,
 };
 use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::Json;
@@ -31,6 +31,10 @@ pub(crate) enum Request {
     Delete(NodeName, ThreadId),
     /// Store a document as a thread of this name.
     Import(Box<Document>, ThreadId),
+    Acquire(Claim),
+    Renew(LeaseRecord),
+    Release(LeaseRecord),
+    BreakLease(ThreadId),
     /// Make everything on the thread as durable as was promised, and say what went wrong.
     Flush(ThreadId),
     /// Write what is waiting; nothing else.
@@ -45,6 +49,9 @@ pub(crate) enum Done {
     /// The record that is there instead, of an effect that another run has begun.
     Begun(Option<Box<EffectRecord>>),
     Expired(Vec<(ThreadId, AskRecord)>),
+    Acquired(Acquired),
+    /// The lease as it stands now, or the one that was broken.
+    Lease(Option<LeaseRecord>),
 }
 
 pub(crate) type Answer = Result<Done, StoreError>;
@@ -53,6 +60,8 @@ pub(crate) type Answer = Result<Done, StoreError>;
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) request: Request,
+    /// The lease with which it is allowed, or not at all; `None` for whoever needs none.
+    pub(crate) lease: Option<Arc<LeaseRecord>>,
     pub(crate) reply: Option<oneshot::Sender<Answer>>,
 }
 

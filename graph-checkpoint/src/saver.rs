@@ -8,8 +8,9 @@ use std::thread::{self, JoinHandle};
 use async_trait::async_trait;
 use rusqlite::Connection;
 use superstep_core::checkpoint::{
-    AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
-    GraphDescription, Loaded, StepRecord, StoreError, Summary, TaskResult, ThreadSummary,
+    Acquired, AskRecord, At, Checkpointer, Claim, Commit, Committed, EffectId, EffectOutcome, EffectRecord,
+    FailureRecord, GraphDescription, LeaseRecord, Loaded, StepRecord, StoreError, Summary, TaskResult,
+    ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::Json;
@@ -21,6 +22,7 @@ use crate::decode::Outline;
 use crate::durability::Durability;
 use crate::fault::Trouble;
 use crate::file::{File, snapshot};
+use crate::lease;
 use crate::lineage;
 use crate::options::SqliteOptions;
 use crate::pending::pending;
@@ -41,6 +43,8 @@ use crate::writer::{Ledger, Writer};
 #[derive(Clone)]
 pub struct SqliteSaver {
     open: Arc<Open>,
+    /// Set for the holder of a lease.
+    lease: Option<Arc<LeaseRecord>>,
 }
 
 impl SqliteOptions {
@@ -113,7 +117,7 @@ impl SqliteSaver {
             })
             .map_err(Trouble::Spawn)?;
         let shared = opened.await.map_err(|_| Trouble::WriterGone)??;
-        Ok(Self { open: Arc::new(Open { shared, thread: Some(thread) }) })
+        Ok(Self { open: Arc::new(Open { shared, thread: Some(thread) }), lease: None })
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -127,7 +131,7 @@ impl SqliteSaver {
     /// Hands a request to the writer and waits for its answer.
     async fn ask_writer(&self, request: Request) -> Result<Done, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let job = Job { request, reply: Some(reply) };
+        let job = Job { request, lease: self.lease.clone(), reply: Some(reply) };
         let shared = self.shared();
         match shared.file.options.durability {
             Durability::Power => match &job.request {
@@ -154,6 +158,15 @@ impl SqliteSaver {
         self.tell_writer(Request::Import(Box::new(document), name)).await
     }
 
+    /// Hands a request to the writer, for which nobody waits.
+    fn hand_over(&self, request: Request) {
+        self.shared().writer.queue.push(Job { request, lease: self.lease.clone(), reply: None });
+    }
+
+    fn fence(&self) -> Option<u64> {
+        self.lease.as_ref().map(|lease| lease.fence)
+    }
+
     async fn tell_writer(&self, request: Request) -> Result<(), StoreError> {
         self.ask_writer(request).await.map(drop)
     }
@@ -166,7 +179,7 @@ impl SqliteSaver {
         let shared = self.shared().clone();
         if shared.writer.queue.is_unsettled() {
             let (reply, written) = oneshot::channel();
-            shared.writer.queue.push(Job { request: Request::Settle, reply: Some(reply) });
+            shared.writer.queue.push(Job { request: Request::Settle, lease: None, reply: Some(reply) });
             written.await.map_err(|_| Trouble::WriterGone)??;
         }
         match tokio::runtime::Handle::try_current() {
@@ -190,7 +203,7 @@ impl Drop for Waiting<'_> {
     /// of it: a run that was dropped could otherwise overtake the run that continues it.
     fn drop(&mut self) {
         if !self.answered {
-            self.queue.push(Job { request: Request::Settle, reply: None });
+            self.queue.push(Job { request: Request::Settle, lease: None, reply: None });
         }
     }
 }
@@ -205,7 +218,12 @@ impl Shared {
     }
 
     /// Opens the superstep on `base`; whether that is still the thread's head.
-    fn begin_superstep(&self, thread: &ThreadId, base: CheckpointId) -> Result<bool, StoreError> {
+    fn begin_superstep(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        fence: Option<u64>,
+    ) -> Result<bool, StoreError> {
         let stored = self.read(|connection| {
             // A thread that is not there has been deleted.
             let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(None) };
@@ -219,7 +237,7 @@ impl Shared {
         let Some(results) = stored else {
             return Ok(false);
         };
-        self.sessions.begin(thread, base, results);
+        self.sessions.begin(thread, base, fence, results);
         Ok(true)
     }
 }
@@ -275,16 +293,13 @@ impl Checkpointer for SqliteSaver {
     ) -> Result<TaskResult, StoreError> {
         let shared = self.shared();
         loop {
-            match shared.sessions.count(thread, base, &result) {
+            match shared.sessions.count(thread, base, self.fence(), &result) {
                 Some(Counted::Earlier(earlier)) => return Ok(earlier),
                 Some(Counted::Store(counts)) => {
-                    shared.writer.queue.push(Job {
-                        request: Request::Record(thread.clone(), base, counts.clone()),
-                        reply: None,
-                    });
+                    self.hand_over(Request::Record(thread.clone(), base, counts.clone()));
                     return Ok(counts);
                 }
-                None if shared.begin_superstep(thread, base)? => {}
+                None if shared.begin_superstep(thread, base, self.fence())? => {}
                 // The superstep is over: the commit that follows will say so.
                 None => return Ok(result),
             }
@@ -297,10 +312,7 @@ impl Checkpointer for SqliteSaver {
         base: CheckpointId,
         failure: FailureRecord,
     ) -> Result<(), StoreError> {
-        self.shared()
-            .writer
-            .queue
-            .push(Job { request: Request::Fail(thread.clone(), base, failure), reply: None });
+        self.hand_over(Request::Fail(thread.clone(), base, failure));
         Ok(())
     }
 
@@ -355,10 +367,7 @@ impl Checkpointer for SqliteSaver {
         effect: &EffectId,
         outcome: EffectOutcome,
     ) -> Result<(), StoreError> {
-        self.shared().writer.queue.push(Job {
-            request: Request::EndEffect(thread.clone(), base, effect.clone(), outcome),
-            reply: None,
-        });
+        self.hand_over(Request::EndEffect(thread.clone(), base, effect.clone(), outcome));
         Ok(())
     }
 
@@ -368,10 +377,7 @@ impl Checkpointer for SqliteSaver {
         base: CheckpointId,
         effect: EffectRecord,
     ) -> Result<(), StoreError> {
-        self.shared()
-            .writer
-            .queue
-            .push(Job { request: Request::NoteEffect(thread.clone(), base, effect), reply: None });
+        self.hand_over(Request::NoteEffect(thread.clone(), base, effect));
         Ok(())
     }
 
@@ -420,6 +426,39 @@ impl Checkpointer for SqliteSaver {
     async fn open_asks(&self, graph: &NodeName) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
         let graph = graph.clone();
         self.read(move |connection| reader::open_asks(connection, &graph)).await
+    }
+
+    async fn acquire(&self, claim: Claim) -> Result<Acquired, StoreError> {
+        match self.ask_writer(Request::Acquire(claim)).await? {
+            Done::Acquired(acquired) => Ok(acquired),
+            _ => Err(Trouble::WriterGone.into()),
+        }
+    }
+
+    async fn renew(&self, lease: &LeaseRecord) -> Result<LeaseRecord, StoreError> {
+        match self.ask_writer(Request::Renew(lease.clone())).await? {
+            Done::Lease(Some(lease)) => Ok(lease),
+            _ => Err(Trouble::WriterGone.into()),
+        }
+    }
+
+    async fn release(&self, lease: &LeaseRecord) -> Result<(), StoreError> {
+        self.tell_writer(Request::Release(lease.clone())).await
+    }
+
+    async fn break_lease(&self, thread: &ThreadId) -> Result<Option<LeaseRecord>, StoreError> {
+        match self.ask_writer(Request::BreakLease(thread.clone())).await? {
+            Done::Lease(broken) => Ok(broken),
+            _ => Err(Trouble::WriterGone.into()),
+        }
+    }
+
+    async fn leases(&self) -> Result<Vec<LeaseRecord>, StoreError> {
+        self.read(lease::all).await
+    }
+
+    fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
+        Some(Arc::new(Self { open: Arc::clone(&self.open), lease: Some(Arc::new(lease.clone())) }))
     }
 
     fn path(&self) -> Option<&Path> {

@@ -22,6 +22,8 @@ pub(crate) struct Sessions {
 
 struct Session {
     base: CheckpointId,
+    /// That of the lease with which it was recorded: what somebody recorded who has lost the thread does not count.
+    fence: Option<u64>,
     results: HashMap<TaskId, TaskResult>,
 }
 
@@ -43,10 +45,12 @@ impl Sessions {
         &self,
         thread: &ThreadId,
         base: CheckpointId,
+        fence: Option<u64>,
         result: &TaskResult,
     ) -> Option<Counted> {
         let mut open = self.open();
-        let session = open.get_mut(thread).filter(|session| session.base == base)?;
+        let session =
+            open.get_mut(thread).filter(|session| session.base == base && session.fence == fence)?;
         let Some(held) = session.results.get_mut(&result.task) else {
             session.results.insert(result.task, result.clone());
             return Some(Counted::Store(result.clone()));
@@ -60,7 +64,13 @@ impl Sessions {
     }
 
     /// Opens the superstep on `base` with the results that are stored; keeps what was opened meanwhile.
-    pub(crate) fn begin(&self, thread: &ThreadId, base: CheckpointId, stored: Vec<TaskResult>) {
+    pub(crate) fn begin(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        fence: Option<u64>,
+        stored: Vec<TaskResult>,
+    ) {
         let mut open = self.open();
         if open.len() >= LIMIT && !open.contains_key(thread) {
             // Ids sort by time.
@@ -69,9 +79,10 @@ impl Sessions {
             let middle = *middle;
             open.retain(|_, session| session.base > middle);
         }
-        let session = open.entry(thread.clone()).or_insert_with(|| Session { base, results: HashMap::new() });
-        if session.base != base {
-            session.base = base;
+        let new = || Session { base, fence, results: HashMap::new() };
+        let session = open.entry(thread.clone()).or_insert_with(new);
+        if (session.base, session.fence) != (base, fence) {
+            (session.base, session.fence) = (base, fence);
             session.results.clear();
         }
         for result in stored {
@@ -106,7 +117,7 @@ mod tests {
         let mut last = None;
         for number in 0..3 * LIMIT {
             let (thread, base) = (ThreadId::from(number.to_string()), CheckpointId(Uuid::now_v7()));
-            sessions.begin(&thread, base, Vec::new());
+            sessions.begin(&thread, base, None, Vec::new());
             faults.keep(&thread, base, StoreError::Superseded { thread: thread.clone(), base });
             last = Some((thread, base));
         }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rusqlite::Connection;
-use superstep_core::checkpoint::{At, Loaded, StepRecord, StoreError, Summary, ThreadSummary};
+use superstep_core::checkpoint::{At, LeaseRecord, Loaded, StepRecord, StoreError, Summary, ThreadSummary};
 use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::state::Json;
 use uuid::Uuid;
@@ -20,7 +20,7 @@ use crate::file::{FORMATS, File, Sharing, snapshot};
 use crate::options::SqliteOptions;
 use crate::reader;
 use crate::rows::{CheckpointRow, ThreadRow};
-use crate::{lineage, steps};
+use crate::{lease, lineage, steps};
 
 /// How many of the last digits of an id are usually shown.
 const SHOWN: usize = 8;
@@ -118,6 +118,15 @@ impl SqliteReader {
     /// [`StoreError::Corrupt`] when a row that was read is damaged, and [`StoreError::Io`]. So for all reads.
     pub fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
         self.read(|connection| reader::threads(connection, |_| true, |_| true))
+    }
+
+    /// Lists who holds which thread, by thread, like
+    /// [`Checkpointer::leases`](superstep_core::checkpoint::Checkpointer::leases).
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads).
+    pub fn leases(&self) -> Result<Vec<LeaseRecord>, StoreError> {
+        self.read(lease::all)
     }
 
     /// What each thread has of its own, by the names of [`threads`](Self::threads).

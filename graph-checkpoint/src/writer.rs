@@ -23,6 +23,7 @@ use crate::effect;
 use crate::fault::{Trouble, sqlite};
 use crate::faults::Faults;
 use crate::file::File;
+use crate::lease;
 use crate::line::Line;
 use crate::live::Live;
 use crate::options::Stage;
@@ -237,7 +238,7 @@ impl Ledger {
                 break;
             }
             save |= matches!(job.request, Request::Flush(_));
-            let answer = self.apply(&job.request).map_err(Failed::Before)?;
+            let answer = self.apply(job).map_err(Failed::Before)?;
             answers.push(answer);
         }
         if save { self.save() } else { Ok(()) }
@@ -290,11 +291,18 @@ impl Ledger {
     }
 
     /// Does one request. The outer error is one after which the transaction cannot go on.
-    fn apply(&mut self, request: &Request) -> Result<Answer, StoreError> {
+    fn apply(&mut self, job: &Job) -> Result<Answer, StoreError> {
         let faults = &mut self.faults;
         let live = self.live.as_mut().ok_or(Trouble::WriterGone)?;
+        let clock = self.file.options.lease_clock.as_ref();
+        if let Some(lease) = &job.lease
+            && let Err(lost) = lease::check(&live.connection, lease)
+        {
+            // It is not kept as a fault of the thread, which is somebody else's now.
+            return if matches!(lost, StoreError::LeaseLost { .. }) { Ok(Err(lost)) } else { Err(lost) };
+        }
         let before = live.connection.total_changes();
-        let answer = match request {
+        let answer = match &job.request {
             Request::Register(graph) => live.register(graph).map(|()| Done::Nothing),
             Request::Commit(commit) => match faults.of_commit(commit) {
                 Some(fault) => return Ok(Err(fault)),
@@ -360,6 +368,20 @@ impl Ledger {
                 live.delete(graph, thread).map(|()| faults.take(thread)).map(|_| Done::Nothing)
             }
             Request::Import(document, name) => live.import(document, name).map(|()| Done::Nothing),
+            Request::Acquire(claim) => {
+                let now = lease::now(&live.connection, clock)?;
+                lease::acquire(&live.connection, claim, now).map(Done::Acquired)
+            }
+            Request::Renew(lease) => {
+                let now = lease::now(&live.connection, clock)?;
+                lease::renew(&live.connection, lease, now).map(|lease| Done::Lease(Some(lease)))
+            }
+            Request::Release(lease) => lease::release(&live.connection, lease).map(|()| Done::Nothing),
+            Request::BreakLease(thread) => {
+                // A damaged one goes as well.
+                let broken = lease::find(&live.connection, thread).unwrap_or(None);
+                lease::take(&live.connection, thread).map(|()| Done::Lease(broken))
+            }
             Request::Settle => Ok(Done::Nothing),
             Request::Flush(thread) => match faults.take(thread) {
                 Some(fault) => return Ok(Err(fault)),

@@ -1,9 +1,11 @@
 //! The JSON shapes that several verbs share. They are stable: members are added, and none is renamed or taken away.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::checkpoint::Source;
+use crate::checkpoint::{LeaseRecord, Source, Standing, rfc3339};
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
 
 /// A checkpoint, in a line.
@@ -28,6 +30,33 @@ pub(super) struct Line {
     /// The threads whose latest checkpoint it is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) head_of: Vec<ThreadId>,
+}
+
+/// Who holds a thread.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Lease {
+    pub(super) holder: String,
+    /// When it is over unless it is renewed, in the form of RFC 3339.
+    pub(super) until: String,
+    /// Whether that has passed: the next run takes the thread.
+    pub(super) over: bool,
+    pub(super) fence: u64,
+}
+
+impl Lease {
+    pub(super) fn of(lease: &LeaseRecord) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let LeaseRecord { holder, fence, .. } = lease.clone();
+        let over = lease.standing(now_ms) == Standing::Over;
+        Self { holder, until: rfc3339(lease.until_ms()), over, fence }
+    }
+
+    /// In words.
+    pub(super) fn told(&self) -> String {
+        let Self { holder, until, over, .. } = self;
+        format!("{holder} until {until}{}", if *over { ", which is over" } else { "" })
+    }
 }
 
 /// A question of a thread.

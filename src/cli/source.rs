@@ -8,6 +8,7 @@ use crate::id::{CheckpointId, ThreadId};
 use super::address::Address;
 use super::failure::Failure;
 use super::near::{did_you_mean, visible};
+use super::shapes::Lease;
 
 /// The fewest digits of an id that stand for it.
 const FEWEST_DIGITS: usize = 4;
@@ -142,6 +143,12 @@ impl Source {
                 )))
             }
         }
+    }
+
+    /// Who holds a thread.
+    pub(super) fn lease(&self, thread: &ThreadId) -> Result<Option<Lease>, Failure> {
+        let leases = self.reader.leases()?;
+        Ok(leases.iter().find(|lease| lease.thread == *thread).map(Lease::of))
     }
 
     pub(super) fn load(&self, place: &Place) -> Result<Loaded, Failure> {

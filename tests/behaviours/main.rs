@@ -25,6 +25,7 @@ mod fields;
 mod flow;
 mod history;
 mod interrupts;
+mod leases;
 mod limits;
 mod merging;
 mod on_change;

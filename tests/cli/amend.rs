@@ -242,7 +242,10 @@ async fn old_and_damaged_files_are_not_written_to() {
     let file = written().await;
     let old = file.folder.path().join("old.db");
     fs::copy(&file.path, &old).unwrap();
-    Connection::open(&old).unwrap().execute_batch("DROP TABLE emitted; PRAGMA user_version = 2").unwrap();
+    Connection::open(&old)
+        .unwrap()
+        .execute_batch("DROP TABLE emitted; DROP TABLE lease; PRAGMA user_version = 2")
+        .unwrap();
     let damage = "UPDATE checkpoint SET manifest = manifest || ' ' WHERE seq = 3";
     Connection::open(&file.path).unwrap().execute_batch(damage).unwrap();
     for line in ["fork FILE rust@3", "fork FILE rust@3 --name b", "edit FILE rust --set rounds=9"] {
@@ -250,7 +253,7 @@ async fn old_and_damaged_files_are_not_written_to() {
         let told = said(&old, Look::PIPED, line);
         assert_eq!(told.exit, Exit::Unusable);
         assert!(
-            told.err.ends_with("which is only read; `superstep migrate` upgrades it to 3\n"),
+            told.err.ends_with("which is only read; `superstep migrate` upgrades it to 4\n"),
             "{}",
             told.err
         );

@@ -123,6 +123,7 @@ async fn wrong_usage_is_explained() {
         "compare",
         "graph",
         "delete",
+        "release",
         "fork",
         "edit",
         "export",
@@ -143,12 +144,15 @@ async fn what_is_not_there_is_not_deleted_and_old_files_are_not_written_to() {
     assert!(!none.exists());
     let old = folder.path().join("old.db");
     fs::copy(&path, &old).unwrap();
-    Connection::open(&old).unwrap().execute_batch("DROP TABLE emitted; PRAGMA user_version = 2").unwrap();
+    Connection::open(&old)
+        .unwrap()
+        .execute_batch("DROP TABLE emitted; DROP TABLE lease; PRAGMA user_version = 2")
+        .unwrap();
     let before = fs::read(&old).unwrap();
     is(
         &error(&old, "delete FILE rust"),
         2,
-        "error: FILE has format 2, which is only read; `superstep migrate` upgrades it to 3",
+        "error: FILE has format 2, which is only read; `superstep migrate` upgrades it to 4",
     );
     assert_eq!(fs::read(&old).unwrap(), before);
 }

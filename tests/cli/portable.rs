@@ -380,7 +380,10 @@ async fn what_cannot_be_imported_is_told_and_nothing_is_written() {
     is(&document, "import FILE nowhere.json", 2, "there is no file nowhere.json");
     let old = folder.join("old.db");
     fs::copy(&file.path, &old).unwrap();
-    Connection::open(&old).unwrap().execute_batch("DROP TABLE emitted; PRAGMA user_version = 2").unwrap();
+    Connection::open(&old)
+        .unwrap()
+        .execute_batch("DROP TABLE emitted; DROP TABLE lease; PRAGMA user_version = 2")
+        .unwrap();
     let told = said(&old, Look::PIPED, &format!("import FILE {}", folder.join("export.json").display()));
     assert!(told.err.contains("`superstep migrate` upgrades it"), "{}", told.err);
     fine(&old, "export FILE zig");

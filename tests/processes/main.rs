@@ -5,5 +5,6 @@
 #![expect(clippy::print_stdout, reason = "the workers talk to the test, and the test says what it measured")]
 
 mod fairness;
+mod leases;
 mod signatures;
 mod workers;

@@ -69,6 +69,11 @@ impl Worker {
         worker
     }
 
+    /// The process' number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Lets it begin.
     pub(crate) fn begin(&mut self) {
         drop(self.child.stdin.take());

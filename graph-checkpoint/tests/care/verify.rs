@@ -35,6 +35,7 @@ const DAMAGED: &[Case] = &[
     ("UPDATE ask SET deadline = 2", &[("ask", Some(1), Some("t"), SUM)]),
     ("UPDATE effect SET attempt = 2", &[("effect", Some(1), Some("t"), SUM)]),
     ("UPDATE emitted SET text = replace(text, '7', '8')", &[("emitted", Some(1), Some("t"), SUM)]),
+    ("UPDATE lease SET holder = 'nobody'", &[("lease", Some(1), None, SUM)]),
     (
         "UPDATE item SET value = '2'",
         &[("item", Some(1), None, "the entry \"k\" at \"notes/\": its checksum does not fit")],
@@ -235,7 +236,7 @@ fn the_half_of_a_file_is_damaged_and_no_other_file() {
 fn older_formats_are_verified_as_they_are() {
     run(async {
         let file = written().await;
-        let older = "DROP TABLE emitted; PRAGMA user_version = 2";
+        let older = "DROP TABLE emitted; DROP TABLE lease; PRAGMA user_version = 2";
         Connection::open(&file.path).unwrap().execute_batch(older).unwrap();
         let verified = care::verify(&file.path).unwrap();
         assert_eq!((verified.format, verified.findings.len()), (2, 0), "{:?}", verified.findings);

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use superstep_checkpoint::{SqliteSaver, SqliteStore};
 use superstep_core::checkpoint::{
-    AnsweredBy, AskRecord, Checkpoint, Commit, Committed, Deadline, EffectId, EffectRecord, Emitted,
-    EmittedEvent,
+    Acquired, AnsweredBy, AskRecord, Checkpoint, Claim, Commit, Committed, Deadline, EffectId, EffectRecord,
+    Emitted, EmittedEvent,
 };
 use superstep_core::id::InterruptId;
 use superstep_core::store::{Namespace, Put, StoreBackend};
@@ -46,6 +47,8 @@ pub(crate) async fn written() -> Written {
     assert!(matches!(saver.commit(commit).await.unwrap(), Committed::New));
     work_on(&saver, &third).await;
     saver.flush(&thread("t")).await.unwrap();
+    let claim = Claim { thread: thread("t"), holder: "somebody".into(), ttl: Duration::from_secs(60) };
+    assert!(matches!(saver.acquire(claim).await.unwrap(), Acquired::Now(_)));
     drop(saver);
     let store = SqliteStore::open(&path).await.unwrap();
     let namespace = Namespace::from_path("notes/").unwrap();

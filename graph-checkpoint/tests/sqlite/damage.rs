@@ -1,13 +1,14 @@
 //! A damaged row is an error, never a value.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use superstep_checkpoint::SqliteSaver;
 use superstep_core::checkpoint::{
-    AnsweredBy, AskRecord, At, Commit, Committed, Deadline, EffectId, EffectRecord, Emitted, EmittedEvent,
-    Loaded, StepRecord, StoreError, Summary, ThreadSummary,
+    Acquired, AnsweredBy, AskRecord, At, Claim, Commit, Committed, Deadline, EffectId, EffectRecord, Emitted,
+    EmittedEvent, LeaseRecord, Loaded, StepRecord, StoreError, Summary, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, InterruptId};
 
@@ -20,6 +21,7 @@ struct All {
     history: Vec<Summary>,
     threads: Vec<ThreadSummary>,
     steps: Vec<StepRecord>,
+    leases: Vec<LeaseRecord>,
 }
 
 async fn read(path: &std::path::Path, ids: &[CheckpointId]) -> Result<All, StoreError> {
@@ -35,6 +37,7 @@ async fn read(path: &std::path::Path, ids: &[CheckpointId]) -> Result<All, Store
         history: saver.history(&name, At::Head, 99).await?,
         threads: saver.threads().await?,
         steps: saver.steps(&name, At::Head, 99).await?,
+        leases: saver.leases().await?,
     })
 }
 
@@ -73,6 +76,8 @@ async fn write(path: &std::path::Path) -> Vec<CheckpointId> {
         };
         saver.begin_effect(&name, third.id, effect).await.unwrap();
     }
+    let claim = Claim { thread: name, holder: "somebody".into(), ttl: Duration::from_secs(60) };
+    assert!(matches!(saver.acquire(claim).await.unwrap(), Acquired::Now(_)));
     vec![first.id, second.id, third.id]
 }
 
@@ -127,9 +132,18 @@ fn every_column_of_every_row_is_guarded() {
         let whole = read(&path, &ids).await.unwrap();
         let connection = Connection::open(&path).unwrap();
         let mut damages = 0;
-        for table in
-            ["thread", "checkpoint", "body", "schema", "topology", "pending", "ask", "effect", "emitted"]
-        {
+        for table in [
+            "thread",
+            "checkpoint",
+            "body",
+            "schema",
+            "topology",
+            "pending",
+            "ask",
+            "effect",
+            "emitted",
+            "lease",
+        ] {
             let columns: Vec<String> = connection
                 .prepare("SELECT name FROM pragma_table_info(?) WHERE pk = 0")
                 .unwrap()

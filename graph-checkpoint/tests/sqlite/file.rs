@@ -68,6 +68,12 @@ fn exit_saves_at_a_flush_and_not_before() {
     });
 }
 
+/// Takes back what format 4 added.
+pub(crate) const BACK_TO_3: &str = "
+DROP TABLE lease;
+PRAGMA user_version = 3;
+";
+
 /// Takes back what format 3 added.
 pub(crate) const BACK_TO_2: &str = "
 DROP TABLE emitted;
@@ -87,7 +93,7 @@ PRAGMA user_version = 1;
 
 #[test]
 fn a_file_of_an_older_format_is_upgraded_with_everything_in_it() {
-    for back in [&[BACK_TO_2][..], &[BACK_TO_2, BACK_TO_1]] {
+    for back in [&[BACK_TO_3][..], &[BACK_TO_3, BACK_TO_2], &[BACK_TO_3, BACK_TO_2, BACK_TO_1]] {
         upgrade(back);
     }
 }
@@ -141,7 +147,7 @@ fn a_newer_format_is_refused() {
         drop(SqliteSaver::open(&path).await.unwrap());
         Connection::open(&path).unwrap().pragma_update(None, "user_version", 9).unwrap();
         let error = SqliteSaver::open(&path).await.unwrap_err();
-        assert!(matches!(error, StoreError::NewerFormat { found: 9, supported: 3 }), "{error}");
+        assert!(matches!(error, StoreError::NewerFormat { found: 9, supported: 4 }), "{error}");
     });
 }
 

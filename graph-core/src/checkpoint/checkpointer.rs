@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use async_trait::async_trait;
 
 use super::emitted::Emitted;
+use super::lease::{Acquired, Claim, LeaseRecord};
 use super::step_record::StepRecord;
 use super::{
     AskRecord, Checkpoint, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription, Loaded,
@@ -194,6 +195,52 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// in which they were asked. What it costs depends on their number, not on the number of threads.
     async fn open_asks(&self, graph: &NodeName) -> Result<Vec<(ThreadId, AskRecord)>, StoreError>;
 
+    /// Gives a thread to whoever claims it, unless somebody else holds it and the lease of that one is not over by the
+    /// store's clock. The thread need not exist. It outlives the claimant only until it is over.
+    ///
+    /// A store of one's own may leave out leases: this is then refused, and nothing else of them is asked for.
+    ///
+    /// # Errors
+    /// [`StoreError::NoLeases`].
+    async fn acquire(&self, _claim: Claim) -> Result<Acquired, StoreError> {
+        Err(StoreError::NoLeases)
+    }
+
+    /// Lets a lease count from now. Returns it as it stands then. One that is over and that nobody has taken over is
+    /// renewed like any other.
+    ///
+    /// # Errors
+    /// [`StoreError::LeaseLost`] when the thread was taken over, or the lease was broken.
+    async fn renew(&self, _lease: &LeaseRecord) -> Result<LeaseRecord, StoreError> {
+        Err(StoreError::NoLeases)
+    }
+
+    /// Gives a lease back.
+    ///
+    /// # Errors
+    /// [`StoreError::LeaseLost`] when it was lost before.
+    async fn release(&self, _lease: &LeaseRecord) -> Result<(), StoreError> {
+        Err(StoreError::NoLeases)
+    }
+
+    /// Takes the lease of a thread away from whoever holds it, and keeps that one out from then on. Returns what was
+    /// broken.
+    async fn break_lease(&self, _thread: &ThreadId) -> Result<Option<LeaseRecord>, StoreError> {
+        Err(StoreError::NoLeases)
+    }
+
+    /// Lists the leases that were neither given back nor lost, by thread; those that are over as well.
+    async fn leases(&self) -> Result<Vec<LeaseRecord>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    /// The same store for the holder of a lease: it refuses to write, with [`StoreError::LeaseLost`], once the lease is
+    /// lost, in the transaction of each write. What is handed over without waiting is refused without a word, and what
+    /// comes after it is told. `None` for a store without leases.
+    fn fenced(&self, _lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
+        None
+    }
+
     /// The file that it keeps everything in; `None` for one that has no file, or not one of its own.
     #[cfg(feature = "std")]
     fn path(&self) -> Option<&std::path::Path> {
@@ -341,6 +388,18 @@ pub enum StoreError {
     /// The file is not a checkpoint file.
     #[error("{0} is not a checkpoint file")]
     NotACheckpointFile(String),
+    /// A run that held the thread's lease has lost it: another one took it over after it had been silent for too long, or
+    /// somebody broke it. Nothing that the loser writes is stored any more.
+    #[error("the lease of thread {thread} was lost{}", .to.as_ref().map(|to| alloc::format!(" to {to}")).unwrap_or_default())]
+    LeaseLost {
+        /// The thread.
+        thread: ThreadId,
+        /// Who holds it now.
+        to: Option<String>,
+    },
+    /// The store keeps no leases. Run without one, or use a saver that does.
+    #[error("the checkpointer keeps no leases")]
+    NoLeases,
     /// Other programs kept the store from being written for as long as the saver waits: with SQLite, its `busy_limit`.
     /// Nothing was stored. Try again; if it happens again, look for a program that holds a transaction open.
     #[error("other programs kept the store busy for too long: try again, or let the saver wait longer")]

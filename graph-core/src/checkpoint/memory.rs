@@ -1,6 +1,7 @@
 //! The in-memory saver.
 
 mod delete;
+mod leases;
 mod store;
 
 use alloc::boxed::Box;
@@ -9,12 +10,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use foldhash::{HashMap, HashMapExt};
 
 use self::store::{Found, Outcome, Store, Thread, Work};
 use super::checkpointer::{At, Checkpointer, Commit, Committed, StoreError};
+use super::lease::{Acquired, Claim, LeaseRecord};
 use super::step_record::StepRecord;
 use super::{
     AnsweredBy, AskRecord, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription, Loaded,
@@ -28,9 +31,23 @@ use crate::state::Json;
 /// A commit stores the checkpoint as it is: no value is encoded, copied or folded. Values are folded when a
 /// checkpoint is loaded, which walks back until every field was found. Nothing is dropped but threads that are
 /// deleted, so memory grows with the steps.
-#[derive(Default)]
 pub struct MemorySaver {
-    store: Mutex<Store>,
+    store: Arc<Mutex<Store>>,
+    /// Set for the holder of a lease.
+    lease: Option<LeaseRecord>,
+    /// What the leases are told of the time: milliseconds since 1970.
+    clock: Arc<dyn Fn() -> u64 + Send + Sync>,
+}
+
+impl Default for MemorySaver {
+    fn default() -> Self {
+        Self { store: Arc::default(), lease: None, clock: Arc::new(system_ms) }
+    }
+}
+
+fn system_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl MemorySaver {
@@ -38,6 +55,23 @@ impl MemorySaver {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Lets `clock` tell leases the time, in milliseconds since 1970. For tests of clocks that jump.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn lease_clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// The store, to write to it.
+    fn writable(&self) -> Result<MutexGuard<'_, Store>, StoreError> {
+        let store = self.store();
+        match &self.lease {
+            Some(lease) => store.leases.check(lease).map(|()| store),
+            None => Ok(store),
+        }
     }
 
     fn store(&self) -> MutexGuard<'_, Store> {
@@ -73,7 +107,7 @@ impl Checkpointer for MemorySaver {
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
-        let mut store = self.store();
+        let mut store = self.writable()?;
         Ok(match store.commit(commit)? {
             Outcome::New => Committed::New,
             Outcome::Already => Committed::Already,
@@ -92,7 +126,7 @@ impl Checkpointer for MemorySaver {
         base: CheckpointId,
         result: TaskResult,
     ) -> Result<TaskResult, StoreError> {
-        let mut store = self.store();
+        let Ok(mut store) = self.writable() else { return Ok(result) };
         let work = match store.work(thread, base) {
             Ok(work) => work,
             // The superstep is over: the commit that follows will say so.
@@ -117,7 +151,7 @@ impl Checkpointer for MemorySaver {
         base: CheckpointId,
         failure: FailureRecord,
     ) -> Result<(), StoreError> {
-        let mut store = self.store();
+        let Ok(mut store) = self.writable() else { return Ok(()) };
         let work = match store.work(thread, base) {
             Ok(work) => work,
             Err(StoreError::Superseded { .. }) => return Ok(()),
@@ -136,7 +170,7 @@ impl Checkpointer for MemorySaver {
         base: CheckpointId,
         asks: Vec<AskRecord>,
     ) -> Result<(), StoreError> {
-        let mut store = self.store();
+        let mut store = self.writable()?;
         let work = store.work(thread, base)?;
         let given_up = |held: &AskRecord| {
             held.answer.is_none()
@@ -153,7 +187,7 @@ impl Checkpointer for MemorySaver {
     }
 
     async fn answer(&self, thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError> {
-        let mut store = self.store();
+        let mut store = self.writable()?;
         let mut none = Work::default();
         let work = store.threads.get_mut(thread).map_or(&mut none, |held| &mut held.work);
         let mut places = Vec::with_capacity(answers.len());
@@ -178,7 +212,7 @@ impl Checkpointer for MemorySaver {
         thread: Option<&ThreadId>,
         now_ms: u64,
     ) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
-        let mut store = self.store();
+        let mut store = self.writable()?;
         let is_meant = |name: &ThreadId| thread.is_none_or(|thread| thread == name) && !name.is_below();
         let threads = store.threads.iter_mut().filter(|(name, held)| is_meant(name) && held.graph == *graph);
         let mut expired = Vec::new();
@@ -199,7 +233,7 @@ impl Checkpointer for MemorySaver {
         base: CheckpointId,
         effect: EffectRecord,
     ) -> Result<Option<EffectRecord>, StoreError> {
-        let mut store = self.store();
+        let mut store = self.writable()?;
         let work = store.work(thread, base)?;
         match work.effects.iter_mut().find(|held| held.id == effect.id) {
             Some(held) if effect.follows(Some(held)) => *held = effect,
@@ -216,7 +250,7 @@ impl Checkpointer for MemorySaver {
         effect: &EffectId,
         outcome: EffectOutcome,
     ) -> Result<(), StoreError> {
-        let mut store = self.store();
+        let Ok(mut store) = self.writable() else { return Ok(()) };
         let work = match store.work(thread, base) {
             Ok(work) => work,
             Err(StoreError::Superseded { .. }) => return Ok(()),
@@ -235,13 +269,13 @@ impl Checkpointer for MemorySaver {
         effect: EffectRecord,
     ) -> Result<(), StoreError> {
         match self.begin_effect(thread, base, effect).await {
-            Err(StoreError::Superseded { .. }) => Ok(()),
+            Err(StoreError::Superseded { .. } | StoreError::LeaseLost { .. }) => Ok(()),
             done => done.map(drop),
         }
     }
 
     async fn flush(&self, _thread: &ThreadId) -> Result<(), StoreError> {
-        Ok(())
+        self.writable().map(drop)
     }
 
     async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError> {
@@ -261,7 +295,7 @@ impl Checkpointer for MemorySaver {
     }
 
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {
-        let mut store = self.store();
+        let mut store = self.writable()?;
         let (head, _) = store.seen(from, at)?;
         if store.threads.contains_key(to) {
             return Err(StoreError::ThreadExists(to.clone()));
@@ -276,7 +310,32 @@ impl Checkpointer for MemorySaver {
     }
 
     async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
-        self.store().delete(graph, thread)
+        self.writable()?.delete(graph, thread)
+    }
+
+    async fn acquire(&self, claim: Claim) -> Result<Acquired, StoreError> {
+        Ok(self.store().leases.acquire(claim, (self.clock)()))
+    }
+
+    async fn renew(&self, lease: &LeaseRecord) -> Result<LeaseRecord, StoreError> {
+        self.store().leases.renew(lease, (self.clock)())
+    }
+
+    async fn release(&self, lease: &LeaseRecord) -> Result<(), StoreError> {
+        self.store().leases.release(lease)
+    }
+
+    async fn break_lease(&self, thread: &ThreadId) -> Result<Option<LeaseRecord>, StoreError> {
+        Ok(self.store().leases.take(thread))
+    }
+
+    async fn leases(&self) -> Result<Vec<LeaseRecord>, StoreError> {
+        Ok(self.store().leases.all())
+    }
+
+    fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
+        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
+        Some(Arc::new(Self { store, clock, lease: Some(lease.clone()) }))
     }
 
     async fn unfinished(&self, graph: &NodeName) -> Result<Vec<ThreadSummary>, StoreError> {

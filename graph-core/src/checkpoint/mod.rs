@@ -23,6 +23,7 @@ mod codec;
 mod deletion;
 mod emitted;
 mod frontier;
+mod lease;
 #[cfg(feature = "std")]
 mod memory;
 mod model;
@@ -36,6 +37,7 @@ pub use codec::{Fold, digest};
 pub use deletion::still_needed;
 pub use emitted::{Emitted, EmittedEvent};
 pub use frontier::{Cause, DeferredNode, Frontier, JoinProgress, Kept, NextTask, Positions};
+pub use lease::{Acquired, Claim, LeaseRecord, Standing};
 #[cfg(feature = "std")]
 pub use memory::MemorySaver;
 pub use model::{

@@ -35,10 +35,18 @@ use crate::store::Store;
 
 /// Carries out a caller's order, from its first look at the thread to the end of the run.
 pub(super) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result<Ended, RunError> {
-    let Order { verb, thread, observers, queue, .. } = &mut order;
-    if thread.is_below() {
-        return Err(RunError::Subgraph { thread: thread.clone() });
+    if order.thread.is_below() {
+        return Err(RunError::Subgraph { thread: order.thread });
     }
+    match order.lease.take() {
+        Some(lease) => lease.hold(runtime, order).await,
+        None => begin(runtime, order).await,
+    }
+}
+
+/// The same, for whoever may run the thread.
+pub(super) async fn begin(runtime: Arc<Runtime>, mut order: Order) -> Result<Ended, RunError> {
+    let Order { verb, thread, observers, queue, .. } = &mut order;
     runtime.register().await?;
     if let Verb::Rerun(original) = verb {
         super::edit::branch(&runtime, thread, original).await?;

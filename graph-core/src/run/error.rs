@@ -9,7 +9,7 @@ use std::vec::Vec;
 use alloc::string::{String, ToString};
 
 use super::change::{Changed, OnChange};
-use crate::checkpoint::{Loaded, StoreError};
+use crate::checkpoint::{Loaded, StoreError, rfc3339};
 use crate::engine::restore::RestoreError;
 use crate::error::{ErrorReport, NodeError};
 use crate::graph::{Program, Topology};
@@ -74,6 +74,29 @@ pub enum RunError {
     Superseded {
         /// The thread.
         thread: ThreadId,
+    },
+    /// Another run holds the thread. Wait for it with [`Lease::wait`](super::Lease::wait), or try again later; of a holder
+    /// that is gone the lease is over at that time.
+    #[error("thread {thread} is run by {holder} until {}", rfc3339(*until_ms))]
+    Leased {
+        /// The thread.
+        thread: ThreadId,
+        /// Who holds it.
+        holder: String,
+        /// When the lease is over unless it is renewed, in milliseconds since 1970 by the store's clock.
+        until_ms: u64,
+    },
+    /// The run has lost its lease: it was silent for too long and another run took the thread over, or somebody broke the
+    /// lease. Whoever has the thread goes on from what was stored before; nothing was stored since.
+    #[error(
+        "this run has lost thread {thread}{}; nothing of it was stored since",
+        .to.as_ref().map(|to| alloc::format!(" to {to}")).unwrap_or_default()
+    )]
+    LeaseLost {
+        /// The thread.
+        thread: ThreadId,
+        /// Who holds it now.
+        to: Option<String>,
     },
     /// A whole state was given to a thread that already has one. Give it an update.
     #[error(
@@ -187,6 +210,7 @@ impl From<StoreError> for RunError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Superseded { thread, .. } => Self::Superseded { thread },
+            StoreError::LeaseLost { thread, to } => Self::LeaseLost { thread, to },
             error => Self::Thread(error.into()),
         }
     }

@@ -14,6 +14,7 @@ use tokio::sync::OnceCell;
 use super::ambient::{Ambient, System};
 use super::change::OnChange;
 use super::event::Observer;
+use super::lease::Lease;
 use super::outcome::Interrupt;
 use super::recorder::EMITTED_BYTES;
 use super::request::RunRequest;
@@ -51,6 +52,8 @@ pub(crate) struct Runtime {
     /// Whether that is a store of the user's.
     pub(super) cache_is_given: bool,
     pub(super) limits: Limits,
+    /// What runs ask for before they begin.
+    pub(super) lease: Option<Lease>,
     pub(super) on_change: OnChange,
     pub(super) step_timeout: Option<Duration>,
     /// How many bytes are kept of what nodes emit in a superstep; `None` where nothing is kept.
@@ -82,6 +85,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             cache: caches.then(|| Store::new(MemoryStore::new())),
             cache_is_given: false,
             limits: Limits::default(),
+            lease: None,
             on_change: OnChange::default(),
             step_timeout: None,
             kept_bytes: None,
@@ -120,6 +124,13 @@ impl<S: State, C> Graph<S, C> {
             runtime.saver = Some(saver);
             runtime.registered = Arc::default();
         })
+    }
+
+    /// Lets every run hold a [`Lease`] of its thread, so that no second run, in this process or in another one, works on
+    /// it at the same time. Needs a checkpointer.
+    #[must_use]
+    pub fn lease(self, lease: Lease) -> Self {
+        self.with(|runtime| runtime.lease = Some(lease))
     }
 
     /// What keeps its threads; `None` for a graph without a checkpointer.

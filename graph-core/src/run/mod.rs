@@ -16,6 +16,7 @@
 //!               tasks    what is under way, inline or spawned
 //!               attempt  polls a node, maps its route
 //!               results  keeps, records or reports what a task ended with
+//!               lease    holds the thread, where that is asked for
 //!               commit   merges, logs and stores a superstep
 //!               recorder keeps what nodes emit, for the checkpoint
 //!               replay   runs recorded supersteps once more, and compares
@@ -41,6 +42,7 @@ mod field_map;
 mod flow;
 mod graph;
 mod history;
+mod lease;
 mod narration;
 mod outcome;
 mod output;
@@ -74,6 +76,7 @@ pub use flow::{Cx, Flow, FlowRequest, FlowRun, FlowState, FlowStream, FlowThread
 pub use graph::Graph;
 pub(crate) use graph::Runtime;
 pub use history::{History, Past};
+pub use lease::Lease;
 pub use outcome::{Interrupt, Run, Status, Unfinished};
 pub use past_events::{EventPosition, Followed, PastEvent, PastEvents, ThreadEvent};
 pub use play::EditRequest;

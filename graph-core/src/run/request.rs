@@ -20,6 +20,7 @@ use super::ending::Ended;
 use super::error::RunError;
 use super::event::Observer;
 use super::graph::Runtime;
+use super::lease::Lease;
 use super::outcome::Run;
 use super::recorder::EMITTED_BYTES;
 use super::replay::Recording;
@@ -54,6 +55,8 @@ pub(super) struct Order {
     pub(super) verb: Verb,
     pub(super) thread: ThreadId,
     pub(super) limits: Limits,
+    /// What it asks for before it begins.
+    pub(super) lease: Option<Lease>,
     pub(super) stops: Stops,
     pub(super) breakpoints: Wanted,
     pub(super) observers: Vec<Arc<dyn Observer>>,
@@ -72,6 +75,7 @@ impl Order {
             verb,
             thread,
             limits: Limits::default(),
+            lease: None,
             stops: Stops::default(),
             breakpoints: Wanted::default(),
             observers: Vec::new(),
@@ -132,6 +136,7 @@ impl<S: State> RunRequest<S> {
     pub(super) fn new(runtime: Arc<Runtime>, thread: ThreadId, verb: Verb) -> Self {
         let order = Order {
             limits: runtime.limits,
+            lease: runtime.lease.clone(),
             stops: Stops { step_timeout: runtime.step_timeout, ..Stops::default() },
             kept_bytes: runtime.kept_bytes,
             mode: if matches!(verb, Verb::Rerun(_)) { Mode::Anew } else { Mode::Live },
@@ -144,6 +149,12 @@ impl<S: State> RunRequest<S> {
     /// resumed; no effect of the run starts after it has returned.
     pub fn cancel_on(mut self, token: CancellationToken) -> Self {
         self.order.stops.cancel = Some(token);
+        self
+    }
+
+    /// Lets this run hold a lease of its thread, whatever the graph says. See [`Graph::lease`](super::Graph::lease).
+    pub fn lease(mut self, lease: Lease) -> Self {
+        self.order.lease = Some(lease);
         self
     }
 

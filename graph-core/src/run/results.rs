@@ -65,7 +65,8 @@ impl Driver {
     }
 
     fn failed(&mut self, task: u32, attempt: u32, error: NodeError) -> Event {
-        if matches!(error.downcast_ref(), Some(StoreError::Superseded { .. })) {
+        if matches!(error.downcast_ref(), Some(StoreError::Superseded { .. } | StoreError::LeaseLost { .. }))
+        {
             return Event::Superseded;
         }
         // What has become of the node stays as it is when its error handler fails.

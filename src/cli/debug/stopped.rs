@@ -41,6 +41,7 @@ impl From<RunError> for Stopped {
             | RunError::WhichQuestion { .. }
             | RunError::WrongAnswer { .. }
             | RunError::Subgraph { .. }
+            | RunError::Leased { .. }
             | RunError::NotANewThread { .. }
             | RunError::Changed { .. } => Self::Refused(Failure::unusable(error.to_string())),
             error => Self::Failed(error),

@@ -17,7 +17,7 @@ use crate::cli::failure::Failure;
 use crate::cli::lines::{Heads, called};
 use crate::cli::page::{BAD, DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
 use crate::cli::secrets;
-use crate::cli::shapes::{Effect, Line, Question};
+use crate::cli::shapes::{Effect, Lease, Line, Question};
 use crate::cli::source::{Place, Source};
 
 /// Show a checkpoint: its state, what ran, what is next, and what is unfinished on top of it
@@ -59,6 +59,9 @@ pub(crate) struct Whole {
     /// The effects that they have had.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     effects: Vec<Effect>,
+    /// Who holds the thread, if somebody does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease: Option<Lease>,
     #[serde(skip_serializing_if = "Map::is_empty")]
     metadata: Map<String, Value>,
     #[serde(skip)]
@@ -182,6 +185,7 @@ fn whole(source: &Source, place: &Place, loaded: &Loaded, state: Value, all: boo
             .map(|effect| Effect::of(effect, &of_tasks))
             .collect::<Result<_, _>>()?,
         next_tasks,
+        lease: source.lease(&place.thread)?,
         metadata: metadata.collect::<Result<_, Failure>>()?,
         all,
     })
@@ -223,6 +227,9 @@ impl Whole {
         fact("run", line.run.to_string());
         if let Some(parent) = line.parent {
             fact("parent", parent.to_string());
+        }
+        if let Some(lease) = &self.lease {
+            fact("held by", lease.told());
         }
         for (name, value) in &self.metadata {
             fact(name, value.to_string());

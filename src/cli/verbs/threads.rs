@@ -1,5 +1,6 @@
 //! `threads`: what is in the file.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -11,6 +12,7 @@ use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
 use crate::cli::lines::{Short, nodes};
 use crate::cli::page::{BAD, DIM, GOOD, NAME, NOTE, Page, plain, span};
+use crate::cli::shapes::Lease;
 use crate::cli::source::Source;
 use crate::cli::table::{Side, Table};
 use crate::cli::time::readable;
@@ -48,6 +50,9 @@ struct Thread {
     /// How many of them nothing continues.
     branches: u64,
     bytes: u64,
+    /// Who holds it, if somebody does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease: Option<Lease>,
     /// When the latest was made.
     at: String,
     #[serde(skip)]
@@ -71,6 +76,8 @@ impl Threads {
     pub(crate) fn answer(&self) -> Result<ThreadList, Failure> {
         let source = Source::open(&self.file)?;
         let sizes = source.reader.sizes()?;
+        let mut leases: BTreeMap<ThreadId, Lease> =
+            source.reader.leases()?.iter().map(|lease| (lease.thread.clone(), Lease::of(lease))).collect();
         let mut threads = Vec::new();
         for ThreadSummary { thread, graph, head, open_asks } in source.reader.threads()? {
             let status = match () {
@@ -84,6 +91,7 @@ impl Threads {
             }
             let size = sizes.get(&thread).copied().unwrap_or_default();
             threads.push(Thread {
+                lease: leases.remove(&thread),
                 thread,
                 graph,
                 status,
@@ -146,5 +154,13 @@ impl Answer for ThreadList {
             ]);
         }
         table.show(page);
+        for thread in &self.threads {
+            if let Some(lease) = &thread.lease {
+                page.line([
+                    span(NAME, thread.thread.as_str()),
+                    plain(format!(" is held by {}", lease.told())),
+                ]);
+            }
+        }
     }
 }

@@ -64,6 +64,7 @@ impl Answer for Verdict {
             (counts.asks, "questions"),
             (counts.effects, "effects"),
             (counts.emitted, "tasks with events"),
+            (counts.leases, "leases"),
             (counts.items, "entries of the store"),
         ];
         let read = read.into_iter().filter(|(count, _)| *count > 0);

@@ -62,6 +62,8 @@ pub struct Counts {
     pub effects: u64,
     /// Tasks whose events were kept.
     pub emitted: u64,
+    /// Threads that somebody holds.
+    pub leases: u64,
     /// Entries of the store.
     pub items: u64,
 }
@@ -120,6 +122,7 @@ pub fn verify(path: impl AsRef<Path>) -> Result<Verified, StoreError> {
         check.checkpoints();
         check.locators();
         check.work();
+        check.leases();
         check.items();
         let unused = check.bodies();
         Ok(Verified { format, counts: check.counts, unused, findings: check.findings.into_inner() })

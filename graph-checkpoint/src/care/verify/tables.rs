@@ -17,7 +17,7 @@ use crate::fault::corrupt;
 use crate::manifest::Bodies;
 use crate::place::{Place, Visit};
 use crate::rows::{LOCATE_EVERY, ThreadRow};
-use crate::{ask, emitted, pending, store};
+use crate::{ask, emitted, lease, pending, store};
 
 /// The names of a graph's nodes.
 #[derive(Deserialize)]
@@ -141,6 +141,23 @@ impl Check<'_> {
                     self.found("emitted", id, seq, problem);
                 }
                 Ok(()) => {}
+            }
+        }
+    }
+
+    /// Who holds which thread.
+    pub(super) fn leases(&mut self) {
+        let mut rows = Vec::new();
+        self.findings.guard("lease", || {
+            lease::visit(self.connection, |fence, lease| {
+                rows.push((fence, lease));
+                Ok(())
+            })
+        });
+        for (fence, lease) in rows {
+            self.counts.leases += 1;
+            if let Err(error) = lease {
+                self.findings.add("lease", Some(fence), problem(error));
             }
         }
     }

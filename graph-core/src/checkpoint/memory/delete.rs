@@ -25,6 +25,7 @@ impl Store {
                 found: held.graph.to_string(),
             });
         }
+        self.leases.take(thread);
         let is_there = |root: &ThreadId| root != thread && self.threads.contains_key(root);
         let goes = |name: &&ThreadId| name.goes_with(thread, is_there);
         let mut going: HashSet<ThreadId> = self.threads.keys().filter(goes).cloned().collect();

@@ -7,6 +7,7 @@ use core::ops::Index;
 
 use foldhash::{HashMap, HashMapExt};
 
+use super::leases::Leases;
 use crate::checkpoint::checkpointer::{At, Carried, Commit, StoreError};
 use crate::checkpoint::codec::{Fold, same_content};
 use crate::checkpoint::{
@@ -26,6 +27,7 @@ pub(super) struct Store {
     /// The greatest id.
     newest: Option<CheckpointId>,
     pub(super) threads: HashMap<ThreadId, Thread>,
+    pub(super) leases: Leases,
 }
 
 /// The checkpoints; those that were deleted leave a gap.

@@ -274,6 +274,9 @@ fn of_run(error: RunError, cell: &TaskCell) -> NodeError {
             Some(base) => NodeError::new(NodeErrorKind::Failed, StoreError::Superseded { thread, base }),
             None => NodeError::from(RunError::Superseded { thread }),
         },
+        RunError::LeaseLost { thread, to } => {
+            NodeError::new(NodeErrorKind::Failed, StoreError::LeaseLost { thread, to })
+        }
         RunError::Node(failure) => {
             let (kind, after) = (failure.error.kind(), failure.error.retry_after());
             let error = NodeError::new(kind, failure);

@@ -1,0 +1,103 @@
+//! Leases: the claim of one run to a thread, and how a run that has lost it is kept out.
+//!
+//! ```text
+//! acquire 7 ── renew ── renew ── release             a run: its writes carry fence 7
+//! acquire 8 ── renew ──✗ stopped for too long
+//!                         acquire 9 ── renew ── …    took the thread over
+//!                                ✗ a write with fence 8: refused
+//! ```
+//!
+//! Times are the store's, who reads one clock for all: clocks of different machines are never compared. No clock keeps a
+//! lost holder out, the fence does: its number only grows, and a store refuses every write with one that does not stand any
+//! more.
+
+use alloc::string::String;
+use core::time::Duration;
+
+use crate::id::ThreadId;
+
+/// What a run asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The thread that it is about to run.
+    pub thread: ThreadId,
+    /// Who it is, for people.
+    pub holder: String,
+    /// How long it may be silent before another one may take the thread over.
+    pub ttl: Duration,
+}
+
+/// A lease as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseRecord {
+    /// The thread, with those of its subgraphs.
+    pub thread: ThreadId,
+    /// Tells it from all leases of the store that came before and that will come after: the number only grows.
+    pub fence: u64,
+    /// Who holds it, for people.
+    pub holder: String,
+    /// How long after it was renewed it is over, in milliseconds.
+    pub ttl_ms: u64,
+    /// When it was acquired or renewed, in milliseconds since 1970 by the store's clock.
+    pub renewed_ms: u64,
+}
+
+/// How a lease stands at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Its holder has the thread.
+    Held,
+    /// Whoever asks for the thread gets it.
+    Over,
+    /// It was renewed later than now: the clock was set back. It counts from now, so that a holder that is gone keeps the
+    /// thread for one more [`ttl_ms`](LeaseRecord::ttl_ms), and not until the clock has caught up.
+    Ahead,
+}
+
+impl LeaseRecord {
+    /// The lease that a claim gets.
+    #[must_use]
+    pub fn of(claim: Claim, fence: u64, now_ms: u64) -> Self {
+        let ttl_ms = u64::try_from(claim.ttl.as_millis()).unwrap_or(u64::MAX);
+        Self { thread: claim.thread, fence, holder: claim.holder, ttl_ms, renewed_ms: now_ms }
+    }
+
+    /// When it is over unless it is renewed, in milliseconds since 1970 by the store's clock.
+    #[must_use]
+    pub fn until_ms(&self) -> u64 {
+        self.renewed_ms.saturating_add(self.ttl_ms)
+    }
+
+    /// How it stands at this time of the store's clock.
+    #[must_use]
+    pub fn standing(&self, now_ms: u64) -> Standing {
+        match now_ms {
+            _ if now_ms < self.renewed_ms => Standing::Ahead,
+            _ if now_ms < self.until_ms() => Standing::Held,
+            _ => Standing::Over,
+        }
+    }
+}
+
+/// What became of a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Acquired {
+    /// The thread is the claimant's.
+    Now(LeaseRecord),
+    /// Somebody else has it.
+    Held(LeaseRecord),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_stands_from_its_renewal_for_as_long_as_it_says() {
+        let claim = Claim { thread: "t".into(), holder: "a".into(), ttl: Duration::from_millis(30) };
+        let lease = LeaseRecord::of(claim, 1, 100);
+        assert_eq!(lease.until_ms(), 130);
+        let standing = [99, 100, 129, 130].map(|now| lease.standing(now));
+        assert_eq!(standing, [Standing::Ahead, Standing::Held, Standing::Held, Standing::Over]);
+    }
+}

@@ -1,0 +1,22 @@
+//! Snippets of `docs/several-processes.md`.
+
+use std::time::Duration;
+
+use superstep::prelude::*;
+
+use super::story::{stories, topic};
+
+#[tokio::test]
+async fn a_run_holds_its_thread() -> super::Result {
+    let folder = tempfile::tempdir()?;
+    let saver = SqliteSaver::open(folder.path().join("stories.db")).await?;
+    let (stories, _) = stories();
+    let stories =
+        stories.checkpointer(saver).lease(Lease::new().ttl(Duration::from_secs(60)).holder("worker 3"));
+    match stories.thread("rust").run(topic("Rust")).await {
+        Err(RunError::Leased { holder, until_ms, .. }) => println!("{holder} has it until {until_ms}"),
+        run => println!("{:?}", run?.status),
+    }
+    assert!(stories.saver().expect("it has one").leases().await?.is_empty());
+    Ok(())
+}

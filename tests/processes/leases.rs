@@ -1,0 +1,226 @@
+//! Processes that hold a thread: one that was killed is relieved when its lease is over, and one that was stopped finds
+//! itself shut out when it wakes.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use superstep::prelude::*;
+
+use crate::workers::{Worker, meet, report, role};
+
+/// How long a process may be silent.
+const TTL: Duration = Duration::from_millis(700);
+
+/// A process of the test.
+#[derive(Debug, Serialize, Deserialize)]
+struct Role {
+    name: String,
+    lease: Option<Wait>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum Wait {
+    No,
+    UntilItIsFree,
+}
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Log {
+    #[reducer(Append)]
+    done: Vec<String>,
+}
+
+/// The outside world: what was done by whom, a line each.
+#[derive(Clone, FromRef)]
+struct World {
+    folder: PathBuf,
+}
+
+impl World {
+    fn of(db: &Path) -> Self {
+        Self { folder: db.parent().expect("it is in a folder").to_owned() }
+    }
+
+    fn note(&self, who: &str, what: &str) {
+        let book = OpenOptions::new().create(true).append(true).open(self.folder.join("book"));
+        writeln!(book.expect("it can be written"), "{who} {what}").expect("it can be written");
+    }
+
+    /// Does something to it, as an effect.
+    async fn does(&self, fx: &Effects, who: &str, what: &str) -> std::io::Result<()> {
+        let effect = async || {
+            self.note(who, what);
+            Ok::<_, std::io::Error>(())
+        };
+        fx.run(what, effect).await
+    }
+
+    /// Who did that, in order.
+    fn who(&self, what: &str) -> Vec<String> {
+        let book = std::fs::read_to_string(self.folder.join("book")).unwrap_or_default();
+        let lines = book.lines().filter_map(|line| line.split_once(' '));
+        lines.filter(|(_, done)| *done == what).map(|(who, _)| who.to_owned()).collect()
+    }
+
+    fn open_the_gate(&self) {
+        std::fs::write(self.folder.join("gate"), "").expect("it can be written");
+    }
+
+    fn is_gate_open(&self) -> bool {
+        self.folder.join("gate").exists()
+    }
+}
+
+async fn graph(role: &Role, db: &Path) -> Graph<Log> {
+    let mut g = StateGraph::<Log>::new("pays");
+    let (world, name) = (World::of(db), role.name.clone());
+    let reserve = {
+        let (world, name) = (world.clone(), name.clone());
+        g.node("reserve", move |fx: Effects| {
+            let (world, name) = (world.clone(), name.clone());
+            async move { world.does(&fx, &name, "reserves").await }
+        })
+    };
+    let pay = g.node("pay", move |fx: Effects| {
+        let (world, name) = (world.clone(), name.clone());
+        async move {
+            world.note(&name, "begins");
+            println!("\n{name} is at it");
+            while !world.is_gate_open() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            world.does(&fx, &name, "pays").await?;
+            Ok::<_, std::io::Error>(Log::update().done([name.as_str()]))
+        }
+    });
+    g.edge(START, reserve);
+    g.edge(reserve, pay);
+    g.edge(pay, END);
+    let saver = SqliteSaver::open(db).await.expect("the file opens");
+    let graph = g.compile().expect("a sound graph").checkpointer(saver);
+    let lease = Lease::new().ttl(TTL).holder(&role.name);
+    match role.lease {
+        None => graph,
+        Some(Wait::No) => graph.lease(lease),
+        Some(Wait::UntilItIsFree) => graph.lease(lease.wait(Duration::from_secs(600))),
+    }
+}
+
+fn as_worker() -> bool {
+    let Some((role, db)) = role::<Role>() else { return false };
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
+    let ended = runtime.block_on(async {
+        let thread = graph(&role, &db).await.thread("t");
+        meet();
+        let run = match thread.head().await {
+            Ok(_) => thread.resume().await,
+            Err(_) => thread.run(Log::update()).await,
+        };
+        match run {
+            Ok(run) => run.finished().expect("nothing stops it").done.join(" and "),
+            Err(error) => error.to_string(),
+        }
+    });
+    report(&ended);
+    true
+}
+
+/// A file with the outside world around it.
+struct Stage {
+    _folder: tempfile::TempDir,
+    db: PathBuf,
+    world: World,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder for the file");
+        let db = folder.path().join("pays.db");
+        Self { world: World::of(&db), db, _folder: folder }
+    }
+
+    fn start(&self, test: &str, name: &str, lease: Option<Wait>) -> Worker {
+        let role = Role { name: name.into(), lease };
+        let mut worker = Worker::start(&format!("leases::{test}"), &role, &self.db);
+        worker.begin();
+        worker
+    }
+
+    /// What the file says in the end.
+    fn done(&self) -> Vec<String> {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
+        runtime.block_on(async {
+            let role = Role { name: "test".into(), lease: None };
+            let head = graph(&role, &self.db).await.thread("t").head().await;
+            head.expect("the thread is there").state().done.clone()
+        })
+    }
+}
+
+fn signal(worker: &Worker, name: &str) {
+    let sent = Command::new("kill").args([format!("-{name}"), worker.id().to_string()]).status();
+    assert!(sent.expect("there is a program kill").success());
+}
+
+#[test]
+fn who_was_killed_is_relieved() {
+    if as_worker() {
+        return;
+    }
+    let (stage, test) = (Stage::new(), "who_was_killed_is_relieved");
+    let mut first = stage.start(test, "first", Some(Wait::No));
+    first.wait_for("first is at it");
+    signal(&first, "KILL");
+    let refused: String = stage.start(test, "hasty", Some(Wait::No)).finish();
+    assert!(refused.starts_with("thread t is run by first until "), "{refused}");
+    stage.world.open_the_gate();
+    let ended: String = stage.start(test, "second", Some(Wait::UntilItIsFree)).finish();
+    assert_eq!(ended, "second");
+    assert_eq!(stage.world.who("reserves"), ["first"], "that superstep was stored");
+    assert_eq!(stage.world.who("pays"), ["second"]);
+    assert_eq!(stage.world.who("begins"), ["first", "second"]);
+}
+
+#[test]
+fn who_was_stopped_is_shut_out() {
+    if as_worker() {
+        return;
+    }
+    let (stage, test) = (Stage::new(), "who_was_stopped_is_shut_out");
+    let mut first = stage.start(test, "first", Some(Wait::No));
+    first.wait_for("first is at it");
+    signal(&first, "STOP");
+    let mut second = stage.start(test, "second", Some(Wait::UntilItIsFree));
+    second.wait_for("second is at it");
+    // Both are in the middle of the node, before the same effect.
+    stage.world.open_the_gate();
+    signal(&first, "CONT");
+    let lost: String = first.finish();
+    assert!(lost.starts_with("this run has lost thread t"), "{lost}");
+    assert_eq!(second.finish::<String>(), "second");
+    assert_eq!(stage.world.who("reserves"), ["first"]);
+    assert_eq!(stage.world.who("pays"), ["second"], "it begins once");
+    assert_eq!(stage.done(), ["second"]);
+}
+
+/// The check can fail: without a lease a second process works on the thread at the same time.
+#[test]
+fn without_a_lease_two_processes_do_the_same_work() {
+    if as_worker() {
+        return;
+    }
+    let (stage, test) = (Stage::new(), "without_a_lease_two_processes_do_the_same_work");
+    let mut first = stage.start(test, "first", None);
+    first.wait_for("first is at it");
+    let mut second = stage.start(test, "second", None);
+    second.wait_for("second is at it");
+    assert_eq!(stage.world.who("begins"), ["first", "second"], "one of them in vain");
+    stage.world.open_the_gate();
+    let ended = [first, second].map(|worker| worker.finish::<String>());
+    assert!(ended.iter().any(|ended| ended.contains("another run moved thread t on")), "{ended:?}");
+    assert_eq!(stage.world.who("pays").len(), 1, "the journal keeps effects apart even so");
+}
