@@ -4,7 +4,9 @@
 
 #![expect(clippy::print_stdout, reason = "the workers talk to the test, and the test says what it measured")]
 
+mod careless;
 mod fairness;
 mod leases;
+mod same_thread;
 mod signatures;
 mod workers;
