@@ -51,6 +51,10 @@ torture times="20":
 power-cut times="1":
     SUPERSTEP_TORTURE={{ times }} cargo test --features cli --test torture -- --ignored --nocapture power_cut
 
+# files with damaged bits, bytes, sectors and pages
+corruption times="10":
+    SUPERSTEP_TORTURE={{ times }} cargo test --release --features cli --test torture -- --nocapture damage::
+
 # file systems of many sizes, full and then not; needs root
 disk-full:
     cargo test --features cli --test torture -- --ignored --nocapture disk_full

@@ -72,7 +72,9 @@ pub(crate) fn sqlite(error: rusqlite::Error) -> StoreError {
         E::SqliteFailure(failure, _) => {
             matches!(failure.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
         }
-        E::FromSqlConversionFailure(..)
+        // The statements are ours: a table or a column that they name is missing.
+        E::SqlInputError { .. }
+        | E::FromSqlConversionFailure(..)
         | E::IntegralValueOutOfRange(..)
         | E::Utf8Error(..)
         | E::InvalidColumnType(..) => true,

@@ -13,6 +13,7 @@
 //! | [`images`] | the power goes: thousands of images of what a disk may have then |
 //! | [`disk_full`] | the disk is full, at each of many sizes, and later it is not |
 //! | [`power_cut`] | the power goes: a file system is shut down under the program; only root may |
+//! | [`damage`] | bits, bytes, sectors and pages of a file are damaged |
 //!
 //! Every module also tortures a mutant, in which a guard is gone, and expects the checker to find it out.
 //!
@@ -23,6 +24,7 @@
 
 mod check;
 mod child;
+mod damage;
 mod dice;
 mod disk_full;
 mod drive;
