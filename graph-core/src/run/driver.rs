@@ -185,7 +185,7 @@ impl Driver {
                 self.machine.handle(Event::Superseded);
                 return Ok(());
             }
-            return self.adopt(*loaded);
+            return self.adopt(*loaded).await;
         }
         let passed = match self.merge_superstep() {
             Ok(None) => {
@@ -217,16 +217,17 @@ impl Driver {
                 self.machine.handle(Event::Superseded);
                 Ok(())
             }
-            AtBarrier::Adopted(loaded) => self.adopt(*loaded),
+            AtBarrier::Adopted(loaded) => self.adopt(*loaded).await,
         }
     }
 
     /// Goes on from a checkpoint that another driver of this run wrote, or from results that it recorded.
-    fn adopt(&mut self, loaded: Loaded) -> Result<(), RunError> {
-        if let Some(delta) = &mut self.delta
+    async fn adopt(&mut self, loaded: Loaded) -> Result<(), RunError> {
+        // What this driver has merged and not stored does not count, and the other one may be several supersteps ahead.
+        if let (Some(delta), Some(saver)) = (&mut self.delta, &self.cell.saver)
             && self.base != Some(loaded.checkpoint.id)
         {
-            delta.add_checkpoint(&loaded, &self.runtime.program.schema);
+            delta.read_anew(&**saver, &self.cell.thread, &loaded, &self.runtime.program).await?;
         }
         let begin = self.restore(loaded)?;
         self.machine.handle(Event::Begin(begin));

@@ -69,11 +69,16 @@ impl Delta {
         Ok(())
     }
 
-    /// Adds the superstep of a checkpoint that another driver of the run wrote.
-    pub(in crate::run) fn add_checkpoint(&mut self, loaded: &Loaded, schema: &Schema) {
-        if !merges_input(loaded) {
-            self.add(own_writes(loaded, schema).iter().map(Vec::as_slice));
-        }
+    /// Takes what was written up to a checkpoint of another driver of the run, instead of what this one knows.
+    pub(in crate::run) async fn read_anew(
+        &mut self,
+        saver: &dyn Checkpointer,
+        thread: &ThreadId,
+        head: &Loaded,
+        program: &Program,
+    ) -> Result<(), ThreadError> {
+        self.writes.clear();
+        self.read_back(saver, thread, head, program).await
     }
 }
 
