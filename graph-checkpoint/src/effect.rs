@@ -97,7 +97,8 @@ pub(crate) fn begin(
             "INSERT INTO effect(thread, base, task, name, key, occurrence, attempt, starts, token, outcome, sum) \
              VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE \
              SET attempt = excluded.attempt, starts = excluded.starts, token = excluded.token, \
-             outcome = excluded.outcome, sum = excluded.sum WHERE effect.starts < excluded.starts",
+             outcome = excluded.outcome, sum = excluded.sum \
+             WHERE effect.starts < excluded.starts AND effect.outcome IS NULL",
         )
         .and_then(|mut insert| {
             insert.execute(params![
@@ -120,35 +121,78 @@ pub(crate) fn begin(
     }
     let on_place = Seen { seq: place.base, worker: place.thread, head: true };
     let held = on(connection, on_place)?.into_iter().find(|held| held.id == *id);
-    Ok(Some(held.ok_or(Trouble::Raced)?))
+    let held = held.ok_or(Trouble::Raced)?;
+    if effect.follows(Some(&held)) {
+        // It ended, and not well or not with a value of any use.
+        replace(connection, place, effect)?;
+        return Ok(None);
+    }
+    Ok(Some(held))
 }
 
-/// Stores how an effect that was begun ended.
+fn replace(connection: &Connection, place: Place, effect: &EffectRecord) -> Result<(), StoreError> {
+    let id = &effect.id;
+    let outcome = effect.outcome.as_ref().map(encode).transpose()?;
+    let replaced = connection
+        .prepare_cached(
+            "UPDATE effect SET attempt = ?, starts = ?, token = ?, outcome = ?, sum = ? \
+             WHERE thread = ? AND base = ? AND task = ? AND name = ? AND key = ? AND occurrence = ?",
+        )
+        .and_then(|mut update| {
+            update.execute(params![
+                effect.attempt,
+                effect.starts,
+                effect.token.as_bytes(),
+                outcome,
+                sum_of(place, id, (effect.attempt, effect.starts, effect.token), outcome.as_deref()),
+                place.thread,
+                place.base,
+                id.task.as_bytes(),
+                id.name,
+                id.key,
+                id.occurrence,
+            ])
+        })
+        .map_err(sqlite)?;
+    if replaced == 1 { Ok(()) } else { Err(Trouble::Raced.into()) }
+}
+
+/// Stores how an effect that was begun ended. Whether that counts: not where it had succeeded otherwise.
 pub(crate) fn end(
     connection: &Connection,
     place: Place,
     id: &EffectId,
     outcome: &EffectOutcome,
-) -> Result<(), StoreError> {
-    let outcome = encode(outcome)?;
-    let begun: Option<(i64, u32, u32, [u8; 16])> = connection
+) -> Result<bool, StoreError> {
+    let encoded = encode(outcome)?;
+    let begun: Option<(i64, Start, Option<String>)> = connection
         .prepare_cached(
-            "SELECT id, attempt, starts, token FROM effect \
+            "SELECT id, attempt, starts, token, outcome FROM effect \
              WHERE thread = ? AND base = ? AND task = ? AND name = ? AND key = ? AND occurrence = ?",
         )
         .and_then(|mut find| {
             let key = params![place.thread, place.base, id.task.as_bytes(), id.name, id.key, id.occurrence];
-            find.query_row(key, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))).optional()
+            find.query_row(key, |row| {
+                let start = (row.get(1)?, row.get(2)?, IdempotencyKey::from_bytes(row.get(3)?));
+                Ok((row.get(0)?, start, row.get(4)?))
+            })
+            .optional()
         })
         .map_err(sqlite)?;
-    let Some((row, attempt, starts, token)) = begun else {
-        return Ok(());
+    let Some((row, start, held)) = begun else {
+        return Ok(true);
     };
-    let token = IdempotencyKey::from_bytes(token);
-    let sum = sum_of(place, id, (attempt, starts, token), Some(&outcome));
+    if held.is_some() {
+        let (attempt, starts, token) = start;
+        let found = EffectRecord { id: id.clone(), attempt, starts, token, outcome: None };
+        if complete(found, held)?.is_settled_otherwise(outcome) {
+            return Ok(false);
+        }
+    }
+    let sum = sum_of(place, id, start, Some(&encoded));
     let updated = connection
         .prepare_cached("UPDATE effect SET outcome = ?, sum = ? WHERE id = ?")
-        .and_then(|mut update| update.execute(params![outcome, sum, row]))
+        .and_then(|mut update| update.execute(params![encoded, sum, row]))
         .map_err(sqlite)?;
-    if updated == 1 { Ok(()) } else { Err(Trouble::Raced.into()) }
+    if updated == 1 { Ok(true) } else { Err(Trouble::Raced.into()) }
 }

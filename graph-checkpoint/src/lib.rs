@@ -58,6 +58,7 @@ pub mod conformance;
 mod decode;
 mod delete;
 mod described;
+mod drawn;
 mod durability;
 mod effect;
 mod emitted;

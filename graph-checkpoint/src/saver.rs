@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 use crate::answers::latest;
 use crate::ask;
 use crate::decode::Outline;
+use crate::drawn::Drawn;
 use crate::durability::Durability;
 use crate::fault::Trouble;
 use crate::file::{File, snapshot};
@@ -69,6 +70,7 @@ struct Shared {
     writer: Writer,
     readers: Readers,
     sessions: Sessions,
+    drawn: Drawn,
 }
 
 impl SqliteSaver {
@@ -107,6 +109,7 @@ impl SqliteSaver {
                         writer: Writer::new(ledger),
                         readers: Readers::new(),
                         sessions: Sessions::default(),
+                        drawn: Drawn::default(),
                     })
                 });
                 let serving = shared.as_ref().ok().cloned();
@@ -279,6 +282,7 @@ impl Checkpointer for SqliteSaver {
         let thread = commit.thread.clone();
         let done = self.ask_writer(Request::Commit(Box::new(commit))).await;
         self.shared().sessions.end(&thread);
+        self.shared().drawn.end(&thread);
         match done? {
             Done::Committed(committed) => Ok(committed),
             _ => Err(Trouble::WriterGone.into()),
@@ -377,6 +381,9 @@ impl Checkpointer for SqliteSaver {
         base: CheckpointId,
         effect: EffectRecord,
     ) -> Result<(), StoreError> {
+        if !self.shared().drawn.counts(thread, base, &effect) {
+            return Err(StoreError::Superseded { thread: thread.clone(), base });
+        }
         self.hand_over(Request::NoteEffect(thread.clone(), base, effect));
         Ok(())
     }
@@ -410,6 +417,7 @@ impl Checkpointer for SqliteSaver {
     async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
         let deleted = self.tell_writer(Request::Delete(graph.clone(), thread.clone())).await;
         self.shared().sessions.end_on_or_below(thread);
+        self.shared().drawn.end_on_or_below(thread);
         deleted
     }
 

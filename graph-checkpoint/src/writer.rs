@@ -337,6 +337,10 @@ impl Ledger {
                     .place(thread, *base)
                     .and_then(|place| effect::begin(&live.connection, place, effect));
                 let fault = match noted {
+                    // Another run's value was first, and this one was used already.
+                    Ok(Some(held)) if held.outcome != effect.outcome => {
+                        Some(StoreError::Superseded { thread: thread.clone(), base: *base })
+                    }
                     Ok(_) | Err(StoreError::Superseded { .. }) => None,
                     Err(error) => Some(error),
                 };
@@ -347,7 +351,9 @@ impl Ledger {
                     .place(thread, *base)
                     .and_then(|place| effect::end(&live.connection, place, effect, outcome));
                 let fault = match ended {
-                    Ok(()) | Err(StoreError::Superseded { .. }) => None,
+                    Ok(true) | Err(StoreError::Superseded { .. }) => None,
+                    // Another run's success was first, and this one was used already.
+                    Ok(false) => Some(StoreError::Superseded { thread: thread.clone(), base: *base }),
                     Err(error) => Some(error),
                 };
                 faults.unwaited(thread, *base, fault)

@@ -169,3 +169,39 @@ async fn two_answers_at_once_do_everything_once() {
     })
     .await;
 }
+
+/// Two runs used to draw two values for one task: the journal kept the first, and the checkpoint what followed from the
+/// one that was faster afterwards.
+#[tokio::test]
+async fn a_value_that_two_runs_draw_is_one_value() {
+    on_both_savers(async |saver| {
+        let stage = Stage::default();
+        let draw = async |fx: Effects, calls: Dep<Calls>| {
+            calls.note("here");
+            let is_first = calls.of("here") == 1;
+            while calls.of("here") < 2 || !is_first && calls.of("drawn") < 1 {
+                tokio::task::yield_now().await;
+            }
+            let value = fx.random().await;
+            calls.note("drawn");
+            if is_first {
+                // Who drew second has all the time to be faster now.
+                sleep(Duration::from_millis(20)).await;
+            }
+            Log::update().said([value.to_string()])
+        };
+        let thread = only(draw, &stage, |node| node).shared_checkpointer(saver).thread("t");
+        let run = thread.run(Log::default()).recursion_limit(0).await.expect("it only begins");
+        assert_eq!(run.step, 0);
+        let (first, second) = tokio::join!(thread.resume().into_future(), thread.resume().into_future());
+        let ended = match (first, second) {
+            (Ok(run), Err(RunError::Superseded { .. })) | (Err(RunError::Superseded { .. }), Ok(run)) => run,
+            other => panic!("one was to draw, and the other to be superseded: {other:?}"),
+        };
+        let said = ended.finished().expect("to the end").said;
+        assert_eq!(thread.head().await.expect("it ran").state().said, said);
+        let replay = thread.replay().await.expect("it can be replayed");
+        assert!(replay.is_equal(), "{replay:?}");
+    })
+    .await;
+}

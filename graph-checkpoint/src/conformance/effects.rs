@@ -14,7 +14,9 @@ items! { "effects":
     are_begun_by_the_first "Who begins an effect that is begun gets its record, and nothing is recorded."
     more_starts_take_the_place "A record of more starts takes the place of one of fewer, whose outcome goes."
     an_outcome_stands "An outcome, a value or an error, is recorded with its effect."
-    noted_ones_are_there_with_their_outcome "A noted effect is there with its outcome, and replaces none of as many starts."
+    noted_ones_are_there_with_their_outcome "A noted effect is there with its outcome, in the place of one of fewer starts."
+    the_first_success_counts "Another value than the one that is there is `Superseded`, at once or at the next flush."
+    a_success_is_replaced_by_who_knows_it "A start takes the place of a success only where it leaves out a number."
     outcomes_stay_at_the_barrier "At the barrier effects without an outcome go; the others stay on their checkpoint, for replay."
     beginning_on_a_passed_head_is_superseded "An effect of a checkpoint that is not the head must not start: `Superseded`."
     late_outcomes_are_dropped "Outcomes and notes on a checkpoint that is not the head are stored nowhere, and are no error."
@@ -89,12 +91,44 @@ async fn noted_ones_are_there_with_their_outcome(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let name = thread("t");
     b.saver.note_effect(&name, first.id, ended(effect(1), "1")).await?;
-    b.saver.note_effect(&name, first.id, ended(effect(1), "2")).await?;
+    b.saver.note_effect(&name, first.id, ended(effect(1), "1")).await?;
     let again = EffectRecord { starts: 2, ..effect(2) };
     b.saver.begin_effect(&name, first.id, effect(2)).await?;
     b.saver.note_effect(&name, first.id, ended(again.clone(), "3")).await?;
     b.saver.flush(&name).await?;
     equal("the effects", b.head("t").await?.effects, [ended(effect(1), "1"), ended(again, "3")])
+}
+
+async fn the_first_success_counts(b: &Bench<'_>) -> Verdict {
+    let first = b.advance("t", None, []).await?;
+    let name = thread("t");
+    let told = async |done: Result<(), StoreError>| match done {
+        Ok(()) => b.saver.flush(&name).await,
+        refused => refused,
+    };
+    b.saver.note_effect(&name, first.id, ended(effect(1), "1")).await?;
+    let other = told(b.saver.note_effect(&name, first.id, ended(effect(1), "2")).await).await;
+    is!("another value", other, Err(StoreError::Superseded { thread, base }) if thread == name && base == first.id);
+    b.saver.begin_effect(&name, first.id, effect(2)).await?;
+    b.saver.end_effect(&name, first.id, &effect(2).id, EffectOutcome::Err("no".into())).await?;
+    b.saver.end_effect(&name, first.id, &effect(2).id, ok("1")).await?;
+    told(b.saver.end_effect(&name, first.id, &effect(2).id, ok("1")).await).await?;
+    let other = told(b.saver.end_effect(&name, first.id, &effect(2).id, ok("2")).await).await;
+    is!("another success", other, Err(StoreError::Superseded { thread, base }) if thread == name && base == first.id);
+    equal("the effects", b.head("t").await?.effects, [ended(effect(1), "1"), ended(effect(2), "1")])
+}
+
+async fn a_success_is_replaced_by_who_knows_it(b: &Bench<'_>) -> Verdict {
+    let first = b.advance("t", None, []).await?;
+    let name = thread("t");
+    b.saver.begin_effect(&name, first.id, effect(1)).await?;
+    b.saver.end_effect(&name, first.id, &effect(1).id, ok("1")).await?;
+    let unaware = EffectRecord { starts: 2, ..effect(1) };
+    let held = b.saver.begin_effect(&name, first.id, unaware).await?;
+    equal("a start by who knows of none", held, Some(ended(effect(1), "1")))?;
+    let aware = EffectRecord { starts: 3, ..effect(1) };
+    equal("a start by who knows it", b.saver.begin_effect(&name, first.id, aware.clone()).await?, None)?;
+    equal("the effects", b.head("t").await?.effects, [aware])
 }
 
 async fn outcomes_stay_at_the_barrier(b: &Bench<'_>) -> Verdict {

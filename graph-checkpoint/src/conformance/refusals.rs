@@ -93,7 +93,7 @@ async fn one_refusal_fails_no_neighbour(b: &Bench<'_>) -> Verdict {
     }
     holds("each is told of itself", calls.join_all().await.into_iter().all(|told| told))?;
     b.saver.fail(&name, first.id, failure(0, "it")).await?;
-    b.saver.note_effect(&name, first.id, ended(effect(1), "1")).await?;
+    b.saver.begin_effect(&name, first.id, effect(1)).await?;
     b.saver.end_effect(&name, first.id, &effect(1).id, ok("2")).await?;
     b.saver.flush(&name).await?;
     let loaded = b.head("t").await?;

@@ -109,9 +109,9 @@ pub trait Checkpointer: Send + Sync + 'static {
         now_ms: u64,
     ) -> Result<Vec<(ThreadId, AskRecord)>, StoreError>;
 
-    /// Records, durably, that an effect of a task of `base` is about to start, in the place of a record of fewer
-    /// starts. Where there is one of as many already, another run was faster: nothing is recorded, and that record is
-    /// returned.
+    /// Records, durably, that an effect of a task of `base` is about to start, in the place of a record that it
+    /// [follows](EffectRecord::follows). Where there is one that it does not follow, another run was faster: nothing is
+    /// recorded, and that record is returned.
     ///
     /// # Errors
     /// [`StoreError::Superseded`] when `base` is not the thread's head: the effect must not start.
@@ -123,7 +123,11 @@ pub trait Checkpointer: Send + Sync + 'static {
     ) -> Result<Option<EffectRecord>, StoreError>;
 
     /// Records how an effect ended. As durable as [`record`](Self::record), and like it without effect when
-    /// `base` is no longer the head.
+    /// `base` is no longer the head. The first success counts.
+    ///
+    /// # Errors
+    /// [`StoreError::Superseded`] when another run has recorded another success: nothing that follows from this
+    /// outcome may be stored. A store that does not wait says so at the next [`commit`](Self::commit).
     async fn end_effect(
         &self,
         thread: &ThreadId,
@@ -135,7 +139,11 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// Records an effect with its outcome at once, in the place of an earlier record of it: a value that was drawn,
     /// and that is lost with everything that follows from it, or not at all. As durable as
     /// [`record`](Self::record), before what is handed over later, and like it without effect when `base` is no
-    /// longer the head.
+    /// longer the head. The first value counts.
+    ///
+    /// # Errors
+    /// [`StoreError::Superseded`] when another run has drawn another value: nothing that follows from this one may be
+    /// stored. A store that does not wait says so at the next [`commit`](Self::commit).
     async fn note_effect(
         &self,
         thread: &ThreadId,

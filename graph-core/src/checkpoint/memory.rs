@@ -257,6 +257,9 @@ impl Checkpointer for MemorySaver {
             Err(error) => return Err(error),
         };
         if let Some(held) = work.effects.iter_mut().find(|held| held.id == *effect) {
+            if held.is_settled_otherwise(&outcome) {
+                return Err(StoreError::Superseded { thread: thread.clone(), base });
+            }
             held.outcome = Some(outcome);
         }
         Ok(())
@@ -268,8 +271,12 @@ impl Checkpointer for MemorySaver {
         base: CheckpointId,
         effect: EffectRecord,
     ) -> Result<(), StoreError> {
+        let outcome = effect.outcome.clone();
         match self.begin_effect(thread, base, effect).await {
             Err(StoreError::Superseded { .. } | StoreError::LeaseLost { .. }) => Ok(()),
+            Ok(Some(held)) if held.outcome != outcome => {
+                Err(StoreError::Superseded { thread: thread.clone(), base })
+            }
             done => done.map(drop),
         }
     }

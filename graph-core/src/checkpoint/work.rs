@@ -177,7 +177,8 @@ pub struct EffectRecord {
     pub id: EffectId,
     /// The attempt of the task in which it last started, from 1.
     pub attempt: u32,
-    /// How often it started, in all attempts and all runs.
+    /// How often it started, in all attempts and all runs. One that runs again although it had succeeded, because its
+    /// value does not decode any more, leaves out a number.
     pub starts: u32,
     /// Its idempotency key. Kept because an edit moves the effect to another task.
     pub token: IdempotencyKey,
@@ -186,10 +187,24 @@ pub struct EffectRecord {
 }
 
 impl EffectRecord {
-    /// Whether it may take the place of `held`: it is of a later start.
+    /// Whether it succeeded, and not with this outcome: whoever comes with another one was too late.
+    #[must_use]
+    pub fn is_settled_otherwise(&self, outcome: &EffectOutcome) -> bool {
+        matches!(&self.outcome, Some(held @ EffectOutcome::Ok(_)) if held != outcome)
+    }
+
+    /// Whether it may take the place of `held`: it is of a later start. Whoever replaces a success has seen it, and
+    /// says so by leaving out one start.
     #[must_use]
     pub fn follows(&self, held: Option<&Self>) -> bool {
-        held.is_none_or(|held| held.starts < self.starts)
+        held.is_none_or(|held| held.next_start() <= self.starts)
+    }
+
+    /// The number of a start that may take its place.
+    #[must_use]
+    pub fn next_start(&self) -> u32 {
+        let succeeded = matches!(self.outcome, Some(EffectOutcome::Ok(_)));
+        self.starts.saturating_add(if succeeded { 2 } else { 1 })
     }
 }
 

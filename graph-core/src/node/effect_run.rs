@@ -385,7 +385,7 @@ impl Flight {
         EffectRecord {
             id: self.id.clone(),
             attempt: self.attempt,
-            starts: started.map_or(1, |started| started.starts.saturating_add(1)),
+            starts: started.map_or(1, EffectRecord::next_start),
             token: self.token(started),
             outcome: None,
         }

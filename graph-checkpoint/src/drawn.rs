@@ -1,0 +1,69 @@
+//! Values that runs have drawn through this saver in supersteps that may not be committed yet.
+//!
+//! A drawn value is handed over without waiting, and the first one counts. Whether another run of this program was
+//! first is known at once, from what is here; if it was one of another program, the write finds out, and the superstep's
+//! commit is refused.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use superstep_core::checkpoint::{EffectId, EffectRecord};
+use superstep_core::id::{CheckpointId, ThreadId};
+
+/// How many supersteps are remembered. Runs that were dropped take nothing out.
+const LIMIT: usize = 1024;
+
+#[derive(Default)]
+pub(crate) struct Drawn {
+    open: Mutex<HashMap<ThreadId, Superstep>>,
+}
+
+struct Superstep {
+    base: CheckpointId,
+    values: HashMap<EffectId, EffectRecord>,
+}
+
+impl Drawn {
+    fn open(&self) -> MutexGuard<'_, HashMap<ThreadId, Superstep>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a value counts: no other one was drawn in its place before.
+    pub(crate) fn counts(&self, thread: &ThreadId, base: CheckpointId, record: &EffectRecord) -> bool {
+        let mut open = self.open();
+        if open.len() >= LIMIT && !open.contains_key(thread) {
+            // The oldest superstep: ids sort by time.
+            let oldest =
+                open.iter().min_by_key(|(_, superstep)| superstep.base).map(|(thread, _)| thread.clone());
+            oldest.map(|oldest| open.remove(&oldest));
+        }
+        let superstep =
+            open.entry(thread.clone()).or_insert_with(|| Superstep { base, values: HashMap::new() });
+        if superstep.base != base {
+            superstep.base = base;
+            superstep.values.clear();
+        }
+        match superstep.values.entry(record.id.clone()) {
+            Entry::Vacant(place) => {
+                place.insert(record.clone());
+                true
+            }
+            Entry::Occupied(mut held) if record.follows(Some(held.get())) => {
+                held.insert(record.clone());
+                true
+            }
+            Entry::Occupied(held) => held.get().outcome == record.outcome,
+        }
+    }
+
+    /// Forgets the superstep of a thread: it is over.
+    pub(crate) fn end(&self, thread: &ThreadId) {
+        self.open().remove(thread);
+    }
+
+    /// Forgets the supersteps of a thread and of those below it: they are deleted.
+    pub(crate) fn end_on_or_below(&self, thread: &ThreadId) {
+        self.open().retain(|name, _| !name.is_on_or_below(thread));
+    }
+}
