@@ -1,0 +1,132 @@
+//! What the simulation knows of what happened, beside what the store says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use superstep::checkpoint::{AskRecord, TaskResult};
+use superstep::id::{CheckpointId, InterruptId, TaskId, ThreadId};
+use superstep::node::{EffectAnswer, EffectQuestion, OnUnknown};
+use superstep::run::Status;
+use superstep::state::Json;
+
+use crate::graphs::Ledger;
+use crate::world::Counts;
+
+#[derive(Default)]
+pub(crate) struct Facts {
+    /// What the store did, in its order.
+    pub(crate) deeds: Vec<Deed>,
+    /// Checkpoints whose commit a driver knows to be done.
+    pub(crate) acknowledged: Vec<(ThreadId, CheckpointId)>,
+    /// What drivers returned.
+    pub(crate) returned: Vec<Returned>,
+    /// What each question was, and the task that asked, per thread: a subgraph's questions are those of the graph
+    /// around it as well.
+    questions: BTreeMap<(ThreadId, InterruptId), AskRecord>,
+    /// The answer that the store took.
+    answers: BTreeMap<(ThreadId, InterruptId), Json>,
+    /// How often a person said that an effect may happen once more, by its key.
+    again: BTreeMap<String, BTreeSet<InterruptId>>,
+    /// What became of each effect whenever it happened, by its key.
+    happened: BTreeMap<String, Vec<Happening>>,
+    /// What went wrong and was noticed at once.
+    pub(crate) violations: Vec<String>,
+    /// How much there was of what a simulation must have, so that a test can say so.
+    pub(crate) seen: Counts<&'static str>,
+}
+
+/// Something that changed the store.
+pub(crate) enum Deed {
+    Committed { driver: usize, thread: ThreadId, parent: Option<CheckpointId> },
+    Recorded { driver: usize, thread: ThreadId, base: CheckpointId, result: TaskResult },
+}
+
+pub(crate) struct Returned {
+    pub(crate) checkpoint: Option<CheckpointId>,
+    pub(crate) status: Status,
+    pub(crate) state: Ledger,
+}
+
+/// One time that an effect happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Happening {
+    /// It has not ended yet.
+    UnderWay,
+    Succeeded,
+    Failed,
+    /// Nobody waited for its end.
+    Abandoned,
+}
+
+impl Facts {
+    pub(crate) fn see(&mut self, what: &'static str) {
+        *self.seen.entry(what).or_default() += 1;
+    }
+
+    pub(crate) fn asked(&mut self, thread: &ThreadId, asks: &[AskRecord]) {
+        for ask in asks {
+            self.see("a question");
+            self.questions.entry((thread.clone(), ask.id)).or_insert_with(|| ask.clone());
+        }
+    }
+
+    pub(crate) fn answered(&mut self, thread: &ThreadId, answers: &[(InterruptId, Json)]) {
+        for (id, answer) in answers {
+            self.see("an answer");
+            let place = (thread.clone(), *id);
+            if let Some(first) = self.answers.insert(place.clone(), answer.clone()) {
+                self.violations.push(format!("question {id} was answered {first}, and then {answer}"));
+            }
+            let question = self.questions.get(&place).map(|ask| ask.question.clone());
+            if let Some(Ok(question)) = question.map(|question| question.decode::<EffectQuestion>())
+                && matches!(answer.decode(), Ok(EffectAnswer::RunAgain))
+            {
+                self.again.entry(question.idempotency_key).or_default().insert(*id);
+            }
+        }
+    }
+
+    /// A node has the answer to a question.
+    pub(crate) fn heard(&mut self, thread: &ThreadId, task: Option<TaskId>, question: &str, answer: usize) {
+        let fits = |(place, ask): (&(ThreadId, InterruptId), &AskRecord)| {
+            place.0 == *thread
+                && Some(ask.task) == task
+                && ask.question.decode::<String>().is_ok_and(|asked| asked == question)
+                && self
+                    .answers
+                    .get(place)
+                    .is_some_and(|given| given.decode().is_ok_and(|given: usize| given == answer))
+        };
+        if !self.questions.iter().any(fits) {
+            self.violations
+                .push(format!("{question:?} on {thread} was not answered {answer}, and a node heard so"));
+        }
+    }
+
+    /// An effect happens. Returns which time it is.
+    pub(crate) fn happens(&mut self, token: &str, policy: OnUnknown) -> usize {
+        let before = self.happened.entry(token.to_owned()).or_default();
+        let again = self.again.get(token).map_or(0, BTreeSet::len);
+        let failed = before.iter().filter(|happening| **happening == Happening::Failed).count();
+        let allowed = match policy {
+            OnUnknown::Retry => usize::MAX,
+            _ => 1 + again + failed,
+        };
+        if before.len() >= allowed {
+            let violation =
+                format!("effect {token} happens once more after {before:?} ({policy:?}, {again} again)");
+            self.violations.push(violation);
+        }
+        before.push(Happening::UnderWay);
+        let time = before.len() - 1;
+        self.see("an effect");
+        time
+    }
+
+    pub(crate) fn happened(&mut self, token: &str, time: usize, how: Happening) {
+        let times = self.happened.get_mut(token).expect("it was under way");
+        times[time] = how;
+        if how == Happening::Abandoned {
+            self.see("an effect that nobody saw the end of");
+        }
+    }
+}

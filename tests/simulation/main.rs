@@ -1,0 +1,210 @@
+//! The real engine and the real commit protocol in a simulated world: several drivers carry on one thread, crash, stand
+//! still for long, and lose calls to the store on either way, while no node does the same twice.
+//!
+//! ```text
+//!   driver 0 ─ run/ ─┐  gates, calls and replies wait ┌─ the store: a real saver,
+//!   driver 1 ─ run/ ─┼───────── scheduler ────────────┤  or one with a flaw
+//!   driver 2 ─ run/ ─┘  draws who goes on, and trouble └─
+//! ```
+//!
+//! All that happens follows from a seed: the same seed gives the same trace, and a failure says how to see it again.
+//! Whatever befell it, a thread has one checkpoint a step, in one line; a commit that was acknowledged is there; the
+//! result of a task that was recorded first is the one that was used, once; an effect happened once, unless its policy
+//! or a person let it happen again; a question was answered once; the state is what the history adds up to; and every
+//! driver ended with a result or an error that says why.
+//!
+//! `SUPERSTEP_TORTURE` multiplies the seeds, and `SUPERSTEP_SEED` plays a single one.
+
+mod check;
+mod dice;
+mod driver;
+mod facts;
+mod graphs;
+mod mutants;
+mod play;
+mod wire;
+mod world;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use superstep::checkpoint::Checkpointer;
+use superstep::prelude::*;
+use tokio::runtime::Runtime;
+
+use crate::mutants::Flaw;
+use crate::play::{Graphs, Played, Seed};
+use crate::world::Counts;
+
+/// Seeds of the gate, in memory.
+const SEEDS: u64 = 20_000;
+
+/// Seeds of the gate, in a file.
+const SEEDS_IN_A_FILE: u64 = 150;
+
+/// Seeds among which each flaw must show.
+const SEEDS_OF_A_FLAW: u64 = 1_000;
+
+fn torture() -> u64 {
+    let asked = std::env::var("SUPERSTEP_TORTURE").ok();
+    asked.map_or(1, |times| times.parse().expect("SUPERSTEP_TORTURE is a number"))
+}
+
+fn runtime() -> Runtime {
+    // Whoever yields goes on when nobody else can: never earlier because many had their turn.
+    let runtime = tokio::runtime::Builder::new_current_thread().event_interval(u32::MAX).build();
+    runtime.expect("a runtime of one thread")
+}
+
+/// Plays a seed in memory.
+fn play(graphs: &Graphs, seed: Seed) -> Played {
+    let saver: Arc<dyn Checkpointer> = Arc::new(MemorySaver::new());
+    runtime().block_on(seed.play(graphs, &[saver]))
+}
+
+/// Plays a seed in a file, which each driver has opened for itself.
+fn play_in_a_file(graphs: &Graphs, seed: Seed) -> Played {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    runtime().block_on(async {
+        let mut savers: Vec<Arc<dyn Checkpointer>> = Vec::new();
+        for _ in 0..3 {
+            let options = SqliteSaver::options().durability(Durability::Process);
+            savers.push(Arc::new(options.open(folder.path().join("t.db")).await.expect("it opens")));
+        }
+        seed.play(graphs, &savers).await
+    })
+}
+
+/// Plays seeds on all cores, and panics at the first that fails. Says what there was in all.
+fn play_all(seeds: u64, place: u16) -> Counts<&'static str> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicU64::new(0);
+    let play_some = || {
+        let graphs = Graphs::new();
+        let mut seen = Counts::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= seeds {
+                return seen;
+            }
+            let seed = Seed { number, place, flaw: None, in_a_file: false };
+            let played = play(&graphs, seed);
+            if let Some(complaint) = played.complaint(seed) {
+                panic!("{complaint}");
+            }
+            add(&mut seen, played.seen);
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(play_some)).collect();
+        let mut all = Counts::new();
+        for worker in workers {
+            match worker.join() {
+                Ok(seen) => add(&mut all, seen),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        all
+    })
+}
+
+fn add(all: &mut Counts<&'static str>, seen: Counts<&'static str>) {
+    for (what, times) in seen {
+        *all.entry(what).or_default() += times;
+    }
+}
+
+#[test]
+fn nothing_is_lost_and_nothing_repeated_whatever_befalls_the_drivers() {
+    if let Ok(asked) = std::env::var("SUPERSTEP_SEED") {
+        let number = asked.parse().expect("SUPERSTEP_SEED is a number");
+        let seed = Seed { number, place: 1, flaw: None, in_a_file: false };
+        let played = play(&Graphs::new(), seed);
+        assert_eq!(played.complaint(seed), None);
+        return;
+    }
+    let seen = play_all(SEEDS * torture(), 1);
+    println!("{seen:#?}");
+    // A world in which nothing goes wrong shows nothing.
+    for what in EVERYTHING {
+        assert!(seen.get(what).is_some_and(|times| *times > 100), "there was hardly {what}: {seen:#?}");
+    }
+}
+
+/// What a simulation of some thousand seeds has seen.
+const EVERYTHING: [&str; 19] = [
+    "a call that was done twice",
+    "a call that was done, and said to have failed",
+    "a call that was not done",
+    "a checkpoint of another driver, adopted",
+    "a commit that was there already",
+    "a commit that was too late",
+    "a crash",
+    "a driver that stood still",
+    "a driver that was superseded",
+    "a node that failed",
+    "a question",
+    "a result that came second",
+    "a thread that ended",
+    "an answer",
+    "an effect",
+    "an effect that another driver began first",
+    "an effect that is unknown",
+    "an effect that nobody saw the end of",
+    "an input",
+];
+
+#[test]
+fn a_seed_always_gives_the_same() {
+    let graphs = Graphs::new();
+    for number in 0..100 {
+        let seed = Seed { number, place: 2, flaw: None, in_a_file: false };
+        let [first, second] = [(), ()].map(|()| play(&graphs, seed));
+        assert_eq!(first.trace, second.trace, "seed {number}");
+        assert_eq!(first.history, second.history, "seed {number}");
+    }
+}
+
+/// The number of the first seed at which a flaw shows, with what showed it.
+fn first_to_show(flaw: Flaw, place: u16) -> Option<(u64, String)> {
+    let graphs = Graphs::new();
+    (0..SEEDS_OF_A_FLAW).find_map(|number| {
+        let played = play(&graphs, Seed { number, place, flaw: Some(flaw), in_a_file: false });
+        played.verdict.err().map(|wrong| (number, wrong))
+    })
+}
+
+#[test]
+fn a_head_that_moves_without_being_compared_is_noticed() {
+    let (_, wrong) = first_to_show(Flaw::NoCompareAndSwap, 3).expect("the flaw does not show");
+    println!("{wrong}");
+}
+
+#[test]
+fn a_result_that_counts_though_it_came_second_is_noticed() {
+    let (_, wrong) = first_to_show(Flaw::NoFirstWriter, 4).expect("the flaw does not show");
+    println!("{wrong}");
+}
+
+#[test]
+fn a_commit_that_is_acknowledged_too_early_is_noticed() {
+    let (_, wrong) = first_to_show(Flaw::EarlyAcknowledgement, 5).expect("the flaw does not show");
+    println!("{wrong}");
+}
+
+#[test]
+fn an_effect_that_two_begin_is_noticed() {
+    let (_, wrong) = first_to_show(Flaw::NoIntent, 6).expect("the flaw does not show");
+    println!("{wrong}");
+}
+
+#[test]
+fn the_same_holds_in_a_file() {
+    let graphs = Graphs::new();
+    for number in 0..SEEDS_IN_A_FILE * torture() {
+        let seed = Seed { number, place: 7, flaw: None, in_a_file: true };
+        if let Some(complaint) = play_in_a_file(&graphs, seed).complaint(seed) {
+            panic!("{complaint}");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! The store as one driver sees it: every call travels there and back, and may be lost on either way.
+
+use std::future::pending;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use superstep::checkpoint::{
+    AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
+    GraphDescription, Loaded, StepRecord, StoreError, Summary, TaskResult, ThreadSummary,
+};
+use superstep::id::{CheckpointId, InterruptId, NodeName, ThreadId};
+use superstep::state::Json;
+use tokio::sync::oneshot;
+
+use crate::facts::Deed;
+use crate::world::{Fate, Parcel, Reply, World, failure};
+
+/// The way of one driver to the store.
+pub(crate) struct Wire {
+    pub(crate) world: World,
+    pub(crate) driver: usize,
+    pub(crate) store: Arc<dyn Checkpointer>,
+    /// Whether the store takes some calls without waiting until they are done. Then the simulation waits: what comes
+    /// first is its to say.
+    pub(crate) defers: bool,
+}
+
+/// Waits until a store has done what it took: it reads what it has written.
+async fn settle(store: &dyn Checkpointer, thread: &ThreadId, defers: bool) -> Result<(), StoreError> {
+    if defers {
+        store.history(thread, At::Head, 1).await?;
+    }
+    Ok(())
+}
+
+type Work<T> = BoxFuture<'static, Result<T, StoreError>>;
+
+impl Wire {
+    /// Sends a call to the store, and waits for the reply.
+    async fn call<T: Send + 'static>(
+        &self,
+        what: &'static str,
+        may_repeat: bool,
+        work: impl Fn(Arc<dyn Checkpointer>) -> Work<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (tell, told) = oneshot::channel();
+        let store = Arc::clone(&self.store);
+        let travels = move |fate: Fate| -> BoxFuture<'static, Reply> {
+            Box::pin(async move {
+                let result = match fate {
+                    Fate::Refused => Err(failure()),
+                    Fate::Done => work(store).await,
+                    Fate::Unacknowledged => work(store).await.and_then(|_| Err(failure())),
+                    // What was refused is not tried again.
+                    Fate::Repeated => match work(Arc::clone(&store)).await {
+                        Ok(_) => work(store).await,
+                        Err(error) => Err(error),
+                    },
+                };
+                // A driver that has crashed hears nothing.
+                Box::new(move || drop(tell.send(result))) as Reply
+            })
+        };
+        let parcel = Parcel { driver: self.driver, what, may_repeat, work: Box::new(travels) };
+        self.world.lock().parcels.push(parcel);
+        match told.await {
+            Ok(result) => result,
+            Err(_) => pending().await,
+        }
+    }
+}
+
+#[async_trait]
+impl Checkpointer for Wire {
+    async fn register(&self, graph: &GraphDescription) -> Result<(), StoreError> {
+        let graph = Arc::new(graph.clone());
+        self.call("register", true, move |store| {
+            let graph = Arc::clone(&graph);
+            Box::pin(async move { store.register(&graph).await })
+        })
+        .await
+    }
+
+    async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
+        let thread = thread.clone();
+        self.call("load", true, move |store| {
+            let (thread, at) = (thread.clone(), at.clone());
+            Box::pin(async move { store.load(&thread, at).await })
+        })
+        .await
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
+        let (world, driver) = (self.world.clone(), self.driver);
+        let place = (commit.thread.clone(), commit.checkpoint.id);
+        let done = self
+            .call("commit", true, move |store| {
+                let (world, commit) = (world.clone(), commit.clone());
+                Box::pin(async move {
+                    let (thread, parent) = (commit.thread.clone(), commit.checkpoint.parent);
+                    let done = store.commit(commit).await;
+                    let facts = &mut world.lock().facts;
+                    match &done {
+                        Ok(Committed::New) => facts.deeds.push(Deed::Committed { driver, thread, parent }),
+                        Ok(Committed::Already) => facts.see("a commit that was there already"),
+                        Ok(Committed::Adopt(_)) => facts.see("a checkpoint of another driver, adopted"),
+                        Ok(Committed::Conflict { .. }) => facts.see("a commit that was too late"),
+                        Err(_) => {}
+                    }
+                    done
+                })
+            })
+            .await?;
+        if matches!(done, Committed::New | Committed::Already) {
+            self.world.lock().facts.acknowledged.push(place);
+        }
+        Ok(done)
+    }
+
+    async fn record(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        result: TaskResult,
+    ) -> Result<TaskResult, StoreError> {
+        let (world, driver, thread) = (self.world.clone(), self.driver, thread.clone());
+        let defers = self.defers;
+        self.call("record", true, move |store| {
+            let (world, thread, result) = (world.clone(), thread.clone(), result.clone());
+            Box::pin(async move {
+                let counts = store.record(&thread, base, result.clone()).await?;
+                settle(&*store, &thread, defers).await?;
+                let facts = &mut world.lock().facts;
+                if counts != result {
+                    facts.see("a result that came second");
+                }
+                facts.deeds.push(Deed::Recorded { driver, thread, base, result });
+                Ok(counts)
+            })
+        })
+        .await
+    }
+
+    async fn fail(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        failure: FailureRecord,
+    ) -> Result<(), StoreError> {
+        let (thread, defers) = (thread.clone(), self.defers);
+        self.call("fail", true, move |store| {
+            let (thread, failure) = (thread.clone(), failure.clone());
+            Box::pin(async move {
+                store.fail(&thread, base, failure).await?;
+                settle(&*store, &thread, defers).await
+            })
+        })
+        .await
+    }
+
+    async fn ask(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        asks: Vec<AskRecord>,
+    ) -> Result<(), StoreError> {
+        let (world, thread) = (self.world.clone(), thread.clone());
+        self.call("ask", true, move |store| {
+            let (world, thread, asks) = (world.clone(), thread.clone(), asks.clone());
+            Box::pin(async move {
+                store.ask(&thread, base, asks.clone()).await?;
+                world.lock().facts.asked(&thread, &asks);
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    async fn answer(&self, thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError> {
+        let (world, thread) = (self.world.clone(), thread.clone());
+        self.call("answer", false, move |store| {
+            let (world, thread, answers) = (world.clone(), thread.clone(), answers.clone());
+            Box::pin(async move {
+                store.answer(&thread, answers.clone()).await?;
+                world.lock().facts.answered(&thread, &answers);
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    async fn expire(
+        &self,
+        graph: &NodeName,
+        thread: Option<&ThreadId>,
+        now_ms: u64,
+    ) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+        self.store.expire(graph, thread, now_ms).await
+    }
+
+    async fn begin_effect(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: EffectRecord,
+    ) -> Result<Option<EffectRecord>, StoreError> {
+        let (world, thread) = (self.world.clone(), thread.clone());
+        self.call("begin_effect", false, move |store| {
+            let (world, thread, effect) = (world.clone(), thread.clone(), effect.clone());
+            Box::pin(async move {
+                let held = store.begin_effect(&thread, base, effect).await?;
+                if held.is_some() {
+                    world.lock().facts.see("an effect that another driver began first");
+                }
+                Ok(held)
+            })
+        })
+        .await
+    }
+
+    async fn end_effect(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: &EffectId,
+        outcome: EffectOutcome,
+    ) -> Result<(), StoreError> {
+        let (thread, effect, defers) = (thread.clone(), effect.clone(), self.defers);
+        self.call("end_effect", true, move |store| {
+            let (thread, effect, outcome) = (thread.clone(), effect.clone(), outcome.clone());
+            Box::pin(async move {
+                store.end_effect(&thread, base, &effect, outcome).await?;
+                settle(&*store, &thread, defers).await
+            })
+        })
+        .await
+    }
+
+    async fn note_effect(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: EffectRecord,
+    ) -> Result<(), StoreError> {
+        let (thread, defers) = (thread.clone(), self.defers);
+        self.call("note_effect", true, move |store| {
+            let (thread, effect) = (thread.clone(), effect.clone());
+            Box::pin(async move {
+                store.note_effect(&thread, base, effect).await?;
+                settle(&*store, &thread, defers).await
+            })
+        })
+        .await
+    }
+
+    async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        let thread = thread.clone();
+        self.call("flush", true, move |store| {
+            let thread = thread.clone();
+            Box::pin(async move { store.flush(&thread).await })
+        })
+        .await
+    }
+
+    async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
+        let thread = thread.clone();
+        self.call("steps", true, move |store| {
+            let (thread, from) = (thread.clone(), from.clone());
+            Box::pin(async move { store.steps(&thread, from, limit).await })
+        })
+        .await
+    }
+
+    async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {
+        let (from, to) = (from.clone(), to.clone());
+        self.call("fork", false, move |store| {
+            let (from, to) = (from.clone(), to.clone());
+            Box::pin(async move { store.fork(&from, at, &to).await })
+        })
+        .await
+    }
+
+    // What no run calls does not travel.
+
+    async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError> {
+        self.store.history(thread, from, limit).await
+    }
+
+    async fn lineage(&self, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
+        self.store.lineage(thread).await
+    }
+
+    async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
+        self.store.delete(graph, thread).await
+    }
+
+    async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
+        self.store.threads().await
+    }
+
+    async fn unfinished(&self, graph: &NodeName) -> Result<Vec<ThreadSummary>, StoreError> {
+        self.store.unfinished(graph).await
+    }
+
+    async fn open_asks(&self, graph: &NodeName) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+        self.store.open_asks(graph).await
+    }
+}
