@@ -344,7 +344,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         };
         let mut cases = Vec::new();
         for case in R::cases() {
-            let targets = match check::caught(|| map(case.example)) {
+            let targets = match super::caught(|| map(case.example)) {
                 Ok(Ok(targets)) => targets.into_vec(),
                 // An error for the example's payload says nothing of others.
                 Ok(Err(_)) => continue,

@@ -16,7 +16,7 @@ use crate::checkpoint::Source;
 use crate::error::ErrorReport;
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
 use crate::node::{CustomSink, TaskCell};
-use crate::state::{Json, LoggedWrite};
+use crate::state::{Json, LoggedWrite, caught};
 
 /// One event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -235,6 +235,8 @@ pub struct NamedWrite {
 }
 
 /// Watches runs. Called in the order of events, on the thread that causes them: return soon.
+///
+/// What watches a run does not change it: an observer that panics is not called again in that run, which goes on.
 pub trait Observer: Send + Sync + 'static {
     /// An event happened.
     fn on_event(&self, event: &RunEvent);
@@ -263,10 +265,15 @@ pub(crate) struct EventLog {
 struct Shared {
     run: RunId,
     ambient: Arc<dyn Ambient>,
-    observers: Vec<Arc<dyn Observer>>,
     queue: Option<Arc<EventQueue>>,
     wanted: Views,
-    next_seq: Mutex<u64>,
+    writing: Mutex<Writing>,
+}
+
+struct Writing {
+    next_seq: u64,
+    /// Those that have not panicked.
+    observers: Vec<Arc<dyn Observer>>,
 }
 
 impl EventLog {
@@ -282,7 +289,8 @@ impl EventLog {
         }
         let of_queue = queue.as_ref().map_or(Views::NONE, |queue| queue.views);
         let wanted = observers.iter().fold(of_queue, |wanted, observer| wanted | observer.views());
-        let shared = Arc::new(Shared { run, ambient, observers, queue, wanted, next_seq: Mutex::new(0) });
+        let writing = Mutex::new(Writing { next_seq: 0, observers });
+        let shared = Arc::new(Shared { run, ambient, queue, wanted, writing });
         Some(Arc::new(Self { shared, path: Vec::new() }))
     }
 
@@ -299,19 +307,16 @@ impl EventLog {
     }
 
     pub(crate) fn write(&self, kind: EventKind) {
-        let Shared { run, ambient, observers, queue, next_seq, .. } = &*self.shared;
-        // Held while observers are called, so that every one sees the log in order. An observer that panicked
-        // has broken no invariant of ours.
-        let mut seq = next_seq.lock().unwrap_or_else(PoisonError::into_inner);
+        let Shared { run, ambient, queue, writing, .. } = &*self.shared;
+        // Held while observers are called, so that every one sees the log in order.
+        let mut writing = writing.lock().unwrap_or_else(PoisonError::into_inner);
         let at_ms = ambient.now_ms();
-        let event = RunEvent { seq: *seq, at_ms, run: *run, path: self.path.clone(), kind };
-        *seq += 1;
+        let event = RunEvent { seq: writing.next_seq, at_ms, run: *run, path: self.path.clone(), kind };
+        writing.next_seq += 1;
         if let Some(queue) = queue {
             queue.push(&event);
         }
-        for observer in observers {
-            observer.on_event(&event);
-        }
+        writing.observers.retain(|observer| caught(|| observer.on_event(&event)).is_ok());
     }
 }
 

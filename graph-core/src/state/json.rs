@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::caught::caught;
 use super::mismatch::Mismatch;
 
 /// A value encoded as JSON text.
@@ -23,8 +24,13 @@ impl Json {
     /// Encodes `value`.
     ///
     /// # Errors
-    /// When `value` has no JSON form: a map whose keys are not strings, a NaN, an infinity.
+    /// When `value` has no JSON form: a map whose keys are not strings, a NaN, an infinity. Also where its own code
+    /// panics.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, CodecError> {
+        caught(|| Self::encode_uncaught(value)).unwrap_or_else(|panic| Err(CodecError::panicked(&panic)))
+    }
+
+    fn encode_uncaught<T: Serialize + ?Sized>(value: &T) -> Result<Self, CodecError> {
         match serde_json::to_string(value) {
             Ok(text) => {
                 // A NaN is written as `null`: only a text that has one can hide it.
@@ -40,12 +46,17 @@ impl Json {
     /// Decodes the text as a `T`.
     ///
     /// # Errors
-    /// When the text is not the JSON form of a `T`; the error says what was found where.
+    /// When the text is not the JSON form of a `T`; the error says what was found where. Also where the code of `T`
+    /// panics.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, CodecError> {
-        serde_json::from_str(&self.0).map_err(|error| CodecError {
-            message: error.to_string(),
-            mismatch: Some(Box::new(Mismatch::of(&self.0, &error))),
-        })
+        match caught(|| serde_json::from_str(&self.0)) {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(CodecError {
+                message: error.to_string(),
+                mismatch: Some(Box::new(Mismatch::of(&self.0, &error))),
+            }),
+            Err(panic) => Err(CodecError::panicked(&panic)),
+        }
     }
 
     /// Takes `text` as JSON after checking that it is one complete value.
@@ -142,6 +153,10 @@ impl CodecError {
     /// An error that reads after "failed to decode the value: …".
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), mismatch: None }
+    }
+
+    fn panicked(panic: &str) -> Self {
+        Self::new(alloc::format!("its code panicked: {panic}"))
     }
 
     /// What does not fit, and where, of a value that was read from JSON.

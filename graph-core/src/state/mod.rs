@@ -12,6 +12,7 @@
 //!
 //! A state is stored field by field: a superstep costs the fields it wrote, as logged operations ([`Op`]).
 
+mod caught;
 #[doc(hidden)]
 pub mod derived;
 mod dynamic;
@@ -31,6 +32,7 @@ use core::fmt::Debug;
 
 use crate::node::IntoOutcome;
 
+pub(crate) use caught::caught;
 pub use dynamic::{Found, JsonError, JsonFields, JsonState, JsonUpdate, JsonWrite};
 pub(crate) use dynamic::{Place, Problems, suggestion};
 pub use erased::{ErasedState, ErasedUpdate};
