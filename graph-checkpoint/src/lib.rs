@@ -91,6 +91,8 @@ mod session;
 mod sqlite_reader;
 mod steps;
 mod store;
+mod sync;
+mod waiting;
 mod work;
 mod writer;
 

@@ -1,6 +1,7 @@
 //! What waits to be written.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::ops::Deref;
+use std::sync::Arc;
 
 use superstep_core::checkpoint::{
     Acquired, AskRecord, Claim, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
@@ -12,6 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::pace::Pace;
 use crate::portable::Document;
+use crate::waiting::Waiting;
 
 /// What the writer is asked to do.
 #[derive(Debug)]
@@ -74,98 +76,26 @@ impl Job {
     }
 }
 
-/// What waits to be written.
+/// What waits to be written, and how long writing takes.
 pub(crate) struct Queue {
-    waiting: Mutex<Waiting>,
-    wake: Condvar,
+    waiting: Waiting<Job>,
     pub(crate) pace: Pace,
-}
-
-#[derive(Default)]
-struct Waiting {
-    jobs: Vec<Job>,
-    /// Jobs nobody waits for that are not yet committed.
-    unsettled: usize,
-    closed: bool,
 }
 
 impl Queue {
     pub(crate) fn new() -> Self {
-        Self { waiting: Mutex::default(), wake: Condvar::new(), pace: Pace::default() }
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        Self { waiting: Waiting::new(), pace: Pace::default() }
     }
 
     pub(crate) fn push(&self, job: Job) {
-        let mut waiting = self.waiting();
-        if job.reply.is_none() {
-            waiting.unsettled += 1;
-        }
-        waiting.jobs.push(job);
-        drop(waiting);
-        self.wake.notify_one();
-    }
-
-    /// Adds a job that the caller is about to write itself.
-    pub(crate) fn push_quietly(&self, job: Job) {
-        self.waiting().jobs.push(job);
-    }
-
-    /// Wakes the writer thread if something is left.
-    pub(crate) fn rouse(&self) {
-        if !self.waiting().jobs.is_empty() {
-            self.wake.notify_one();
-        }
-    }
-
-    /// Whether something nobody waits for is not yet committed.
-    pub(crate) fn is_unsettled(&self) -> bool {
-        self.waiting().unsettled > 0
-    }
-
-    pub(crate) fn close(&self) {
-        self.waiting().closed = true;
-        self.wake.notify_one();
-    }
-
-    pub(crate) fn take(&self) -> Vec<Job> {
-        core::mem::take(&mut self.waiting().jobs)
-    }
-
-    /// Puts back what must not be lost, before anything newer.
-    pub(crate) fn put_back(&self, mut jobs: Vec<Job>) {
-        let mut waiting = self.waiting();
-        jobs.append(&mut waiting.jobs);
-        waiting.jobs = jobs;
-    }
-
-    pub(crate) fn settled(&self, count: usize) {
-        if count > 0 {
-            self.waiting().unsettled -= count;
-        }
-    }
-
-    /// Waits for work; `false` when there is none and there will be none.
-    ///
-    /// A run that is told of its commit asks for the next one a few microseconds later, and waking a sleeping
-    /// thread takes longer than that: so it lingers a little first.
-    pub(crate) fn wait(&self) -> bool {
-        for _ in 0..LINGER {
-            if !self.waiting().jobs.is_empty() {
-                return true;
-            }
-            std::thread::yield_now();
-        }
-        let waiting = self.waiting();
-        let waiting = self
-            .wake
-            .wait_while(waiting, |waiting| waiting.jobs.is_empty() && !waiting.closed)
-            .unwrap_or_else(PoisonError::into_inner);
-        !waiting.jobs.is_empty()
+        if job.reply.is_none() { self.waiting.push_unwaited(job) } else { self.waiting.push(job) }
     }
 }
 
-/// How often the writer looks for more work before it sleeps: a few dozen microseconds in all.
-const LINGER: u32 = 64;
+impl Deref for Queue {
+    type Target = Waiting<Job>;
+
+    fn deref(&self) -> &Waiting<Job> {
+        &self.waiting
+    }
+}

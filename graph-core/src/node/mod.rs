@@ -33,6 +33,7 @@ mod revoked;
 mod run_cell;
 mod snapshot;
 mod store;
+mod sync;
 mod task;
 #[cfg(feature = "tokio")]
 mod threads;

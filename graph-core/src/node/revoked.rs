@@ -1,11 +1,12 @@
 //! That a run has ended, for what its tasks left behind.
+//!
+//! It names no primitive but those of [`sync`](super::sync): its interleavings are tested with others.
 
 use alloc::vec::Vec;
 use core::future::poll_fn;
-use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Poll, Waker};
 
-use spin::Mutex;
+use super::sync::{AtomicBool, Mutex, Ordering};
 
 /// Set once, when the run ends: what is left of its tasks starts no further effect.
 #[derive(Default)]

@@ -1,13 +1,11 @@
 //! Feeds: the latest events of a run, for those who do not drive it.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
-use std::mem::take;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
-use std::vec::Vec;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use super::ring::{Next, Ring};
 use super::view::{View, Views};
 use crate::id::RunId;
 use crate::run::event::{EventKind, Observer, RunEvent};
@@ -19,21 +17,7 @@ use crate::run::event::{EventKind, Observer, RunEvent};
 /// missed. Cheap to clone: clones share the events.
 #[derive(Clone)]
 pub struct Feed {
-    ring: Arc<Ring>,
-}
-
-struct Ring {
-    capacity: usize,
-    inner: Mutex<Inner>,
-}
-
-#[derive(Default)]
-struct Inner {
-    events: VecDeque<Arc<RunEvent>>,
-    /// The sequence number of the next event.
-    next: u64,
-    ended: bool,
-    waiting: Vec<Waker>,
+    ring: Arc<Ring<RunEvent>>,
 }
 
 /// What a subscriber receives.
@@ -52,21 +36,21 @@ pub enum Received {
 
 /// One subscriber of a [`Feed`].
 pub struct Subscription {
-    ring: Arc<Ring>,
+    ring: Arc<Ring<RunEvent>>,
     next: u64,
     views: Views,
 }
 
 impl Feed {
     pub(in crate::run) fn new(capacity: usize) -> (Self, FeedWriter) {
-        let ring = Arc::new(Ring { capacity, inner: Mutex::default() });
+        let ring = Arc::new(Ring::new(capacity));
         (Self { ring: Arc::clone(&ring) }, FeedWriter(ring))
     }
 
     /// Subscribes to the events that are still to come.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
-        let next = self.ring.inner().next;
+        let next = self.ring.next();
         self.subscribe_from(next)
     }
 
@@ -89,12 +73,12 @@ impl Subscription {
 
     /// The run whose feed it is, as far as its events tell.
     pub(in crate::run) fn run(&self) -> Option<RunId> {
-        self.ring.inner().events.front().map(|event| event.run)
+        self.ring.oldest().map(|event| event.run)
     }
 
     /// Whether there has been an event.
     pub(in crate::run) fn is_begun(&self) -> bool {
-        self.ring.inner().next > 0
+        self.ring.next() > 0
     }
 
     /// The next event, or which ones were missed; `None` after the last event of the run.
@@ -103,77 +87,40 @@ impl Subscription {
     }
 
     fn poll_next(&mut self, context: &Context<'_>) -> Poll<Option<Received>> {
-        let mut inner = self.ring.inner();
-        let first = inner.next - inner.events.len() as u64;
-        if self.next < first {
-            let missed = Received::Missed { from: self.next, to: first - 1 };
-            self.next = first;
-            return Poll::Ready(Some(missed));
-        }
-        while self.next < inner.next {
-            let at = usize::try_from(self.next - first).expect("a place in memory");
-            let event = &inner.events[at];
-            self.next += 1;
-            if self.views.shows(&event.kind) {
-                return Poll::Ready(Some(Received::Event(Arc::clone(event))));
-            }
-        }
-        if inner.ended {
-            return Poll::Ready(None);
-        }
-        if !inner.waiting.iter().any(|waker| waker.will_wake(context.waker())) {
-            inner.waiting.push(context.waker().clone());
-        }
-        Poll::Pending
-    }
-}
-
-impl Ring {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Inner)) {
-        let mut inner = self.inner();
-        change(&mut inner);
-        let waiting = take(&mut inner.waiting);
-        drop(inner);
-        waiting.into_iter().for_each(Waker::wake);
+        let views = self.views;
+        let next = self.ring.poll_next(&mut self.next, |event| views.shows(&event.kind), context);
+        next.map(|next| {
+            next.map(|next| match next {
+                Next::Item(event) => Received::Event(event),
+                Next::Missed { from, to } => Received::Missed { from, to },
+            })
+        })
     }
 }
 
 /// Fills a feed. Its end is the feed's end, also where the run was dropped.
-pub(in crate::run) struct FeedWriter(Arc<Ring>);
+pub(in crate::run) struct FeedWriter(Arc<Ring<RunEvent>>);
 
 impl Observer for FeedWriter {
     fn on_event(&self, event: &RunEvent) {
-        self.0.change(|inner| {
-            if inner.ended {
-                return;
-            }
-            if inner.events.len() == self.0.capacity {
-                inner.events.pop_front();
-            }
-            if self.0.capacity > 0 {
-                inner.events.push_back(Arc::new(event.clone()));
-            }
-            inner.next = event.seq + 1;
-            let ends = matches!(event.kind, EventKind::RunFinished { .. } | EventKind::RunFailed { .. });
-            inner.ended = ends && event.path.is_empty();
-        });
+        self.0.push(event.seq, || event.clone());
+        let ends = matches!(event.kind, EventKind::RunFinished { .. } | EventKind::RunFailed { .. });
+        if ends && event.path.is_empty() {
+            self.0.end();
+        }
     }
 }
 
 impl Drop for FeedWriter {
     fn drop(&mut self) {
-        self.0.change(|inner| inner.ended = true);
+        self.0.end();
     }
 }
 
 impl fmt::Debug for Feed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let inner = self.ring.inner();
-        f.debug_struct("Feed").field("next", &inner.next).field("ended", &inner.ended).finish_non_exhaustive()
+        let (next, ended) = (self.ring.next(), self.ring.is_ended());
+        f.debug_struct("Feed").field("next", &next).field("ended", &ended).finish_non_exhaustive()
     }
 }
 

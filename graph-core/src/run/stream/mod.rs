@@ -10,6 +10,8 @@
 mod feed;
 mod handle;
 mod queue;
+mod ring;
+mod sync;
 mod view;
 
 pub use feed::{Feed, Received, Subscription};

@@ -1,0 +1,7 @@
+//! Shuttle's primitives, by the names that the queue uses.
+
+pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard};
+pub(crate) use shuttle::thread::yield_now;
+
+/// A few looks are as good as many, where every order is tried.
+pub(crate) const LINGER: u32 = 1;
