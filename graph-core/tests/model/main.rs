@@ -13,6 +13,7 @@ extern crate superstep_core as superstep;
 mod driven;
 mod failing;
 mod graphs;
+mod kinds;
 mod reference;
 mod replayed;
 mod retold;
@@ -39,10 +40,15 @@ fn agrees(spec: &Spec, played: &Played) -> Result<(), TestCaseError> {
     played.replayed.agrees().map_err(TestCaseError::fail)
 }
 
-/// How many random graphs are run: as many as `SUPERSTEP_GRAPHS` says, 2,000 without it.
+/// How many random graphs are run: as many as `SUPERSTEP_GRAPHS` says; without it 2,000, so many times as
+/// `SUPERSTEP_TORTURE` says.
 fn graphs() -> ProptestConfig {
-    let asked = std::env::var("SUPERSTEP_GRAPHS").ok();
-    let cases = asked.map_or(2_000, |number| number.parse().expect("SUPERSTEP_GRAPHS is a number"));
+    let number = |variable: &str| -> Option<u32> {
+        let asked = std::env::var(variable).ok()?;
+        Some(asked.parse().unwrap_or_else(|_| panic!("{variable} is a number, not {asked:?}")))
+    };
+    let times = number("SUPERSTEP_TORTURE").unwrap_or(1).max(1);
+    let cases = number("SUPERSTEP_GRAPHS").unwrap_or(2_000 * times);
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
