@@ -59,6 +59,22 @@ corruption times="10":
 disk-full:
     cargo test --features cli --test torture -- --ignored --nocapture disk_full
 
+# more seeds of the simulated world than the gate plays
+seeds times="500":
+    SUPERSTEP_TORTURE={{ times }} cargo test --release --test simulation
+
+# more schedules of the threads around the writer's queue than the gate tries; those that loom knows are all tried always
+schedules times="100":
+    SUPERSTEP_TORTURE={{ times }} cargo test --release -p superstep-checkpoint --test interleavings
+
+# what subscribers cost a run that they do not keep up with; on a quiet machine
+slowdown:
+    cargo test --release --test trouble slowdown -- --ignored --nocapture
+
+# fuzz a target, or all of them, for so many seconds each; without a target it lists them
+fuzz target="" seconds="60":
+    fuzz/run {{ target }} {{ if target == "" { "" } else { seconds } }}
+
 # measure; see benches/README.md
 bench *ids:
     cargo bench --bench workloads -- {{ ids }}
