@@ -102,6 +102,17 @@ impl NodeError {
         self.source
     }
 
+    /// The error with other texts, where those it has may not be seen. Nothing is left to downcast to.
+    pub(crate) fn retold(self, mut tell: impl FnMut(&str) -> String) -> Self {
+        let ErrorReport { message, causes, .. } = self.report();
+        let mut source = None;
+        for text in causes.iter().rev().chain([&message]) {
+            source = Some(Box::new(Retold { text: tell(text), source }));
+        }
+        let source: BoxError = source.expect("there is a message");
+        Self { source, ..self }
+    }
+
     /// The form in which the error is stored and reported.
     #[must_use]
     pub fn report(&self) -> ErrorReport {
@@ -134,6 +145,14 @@ impl fmt::Debug for NodeError {
             .field("source", &self.source)
             .finish_non_exhaustive()
     }
+}
+
+/// An error in other words, with those it was caused by.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+struct Retold {
+    text: String,
+    source: Option<Box<Retold>>,
 }
 
 /// What is wrong with an effect's journal: the source of a [`NodeError`] of kind [`NodeErrorKind::Effect`].

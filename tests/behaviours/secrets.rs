@@ -192,6 +192,86 @@ async fn a_secret_of_another_type_than_it_was_stored_with_is_in_no_error() {
     .await;
 }
 
+/// The ways in which code of a program may quote a secret when it fails.
+#[derive(Clone, Copy, Debug)]
+enum Fails {
+    Returning,
+    WithACause,
+    Panicking,
+}
+
+#[derive(Debug)]
+struct NoLogin(std::io::Error);
+
+impl std::fmt::Display for NoLogin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("no login")
+    }
+}
+
+impl std::error::Error for NoLogin {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+fn fail(fails: Fails, password: &str) -> Result<Update<Login>, NodeError> {
+    let said = format!("{password} was refused");
+    match fails {
+        Fails::Returning => Err(said.into()),
+        Fails::WithACause => Err(NoLogin(std::io::Error::other(said)).into()),
+        Fails::Panicking => panic!("{said}"),
+    }
+}
+
+/// All that is told of a run in which a node fails with a text that quotes the password.
+async fn told_of_failure(
+    saver: Arc<dyn superstep::checkpoint::Checkpointer>,
+    fails: Fails,
+    thread: &str,
+) -> String {
+    let mut g = StateGraph::<Login>::new("g");
+    let node = g.node("node", move |login: Snapshot<Login>| async move { fail(fails, &login.password) });
+    g.policy(node).retry(Retry::fixed(2, std::time::Duration::ZERO));
+    g.edge(START, node);
+    g.edge(node, END);
+    let told: Arc<Mutex<String>> = Arc::default();
+    let (lines, traces) = (Arc::clone(&told), TraceLog::new());
+    let note = move |event: &RunEvent| {
+        let text = serde_json::to_string(event).expect("events are JSON");
+        *lines.lock().expect("no observer panics") += &text;
+    };
+    let graph = g.compile().expect("sound").shared_checkpointer(saver).observe(note).observe(traces.clone());
+    let thread = graph.thread(thread);
+    let error = thread.run(Login::update().password("hunter2")).await.expect_err("it fails");
+    let mut all = told.lock().expect("no observer panics").clone();
+    all += &format!("{error} {error:?}");
+    let mut cause = std::error::Error::source(&error);
+    while let Some(next) = cause {
+        all += &format!("{next} {next:?}");
+        cause = next.source();
+    }
+    all += &serde_json::to_string(&thread.head().await.expect("it began").view()).expect("a view is JSON");
+    for past in
+        thread.events().expect("it has a checkpointer").collect().await.expect("the store does not fail")
+    {
+        all += &serde_json::to_string(&past.event).expect("events are JSON");
+    }
+    all
+}
+
+#[tokio::test]
+async fn a_failure_that_quotes_a_secret_is_told_without_it() {
+    on_both_savers(|saver| async move {
+        for fails in [Fails::Returning, Fails::WithACause, Fails::Panicking] {
+            let told = told_of_failure(Arc::clone(&saver), fails, &format!("{fails:?}")).await;
+            assert!(!told.contains("hunter2"), "{fails:?}: {told}");
+            assert!(told.contains("<secret> was refused"), "{fails:?}: {told}");
+        }
+    })
+    .await;
+}
+
 #[test]
 fn a_lens_from_a_secret_field_to_one_that_is_not_is_a_problem() {
     let compile = |lens: Lens<Login, Login>| {

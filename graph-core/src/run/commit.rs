@@ -219,6 +219,7 @@ impl Driver {
 
     fn reducer_panicked(&self, task: u32, message: String) -> RunError {
         let barrier = self.machine.barrier().expect("the machine waits at its barrier");
+        let message = self.secrets().hide_text(&message);
         RunError::Reducer { step: barrier.step, node: self.merged_node(task), message }
     }
 

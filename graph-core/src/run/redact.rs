@@ -24,6 +24,22 @@ pub(super) fn value(value: &Json, field: FieldId, schema: &Schema) -> Json {
     if schema.field(field).secret { hidden() } else { value.clone() }
 }
 
+/// The texts of a state's secrets.
+pub(super) fn secrets(state: &dyn ErasedState, schema: &Schema) -> SecretTexts {
+    let mut secrets = SecretTexts::default();
+    let is_secret = |id: &FieldId| {
+        let field = schema.field(*id);
+        field.secret && field.lifetime != Lifetime::Unstored
+    };
+    for id in schema.ids().filter(is_secret) {
+        // What has no JSON form has no texts that are told.
+        if let Ok(value) = state.encode_field(id) {
+            secrets.learn(&value);
+        }
+    }
+    secrets
+}
+
 /// Why stored values of these fields do not decode, as it may be told: the text of a decoder quotes the value.
 pub(super) fn reason(
     reason: CodecError,

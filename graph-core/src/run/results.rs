@@ -13,13 +13,14 @@ use super::driver::Driver;
 use super::error::{NodeFailure, RunError, ThreadError};
 use super::event::EventKind;
 use super::output::Output;
+use super::redact;
 use super::tasks::Attempted;
 use crate::checkpoint::{At, FailureRecord, Loaded, StoreError, TargetRecord, TaskResult};
 use crate::engine::Event;
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, Targets};
 use crate::node::Note;
-use crate::state::CodecError;
+use crate::state::{CodecError, Logged, SecretTexts};
 
 /// Something on its way to the saver, and whether it is what counts.
 pub(super) type Recording = BoxFuture<'static, Result<bool, StoreError>>;
@@ -88,6 +89,8 @@ impl Driver {
         };
         // Nobody waits for what is not there.
         let retry = if tape.is_some() { retry.map(|_| Duration::ZERO) } else { retry };
+        // What decides on a retry has seen the error itself.
+        let error = self.without_secrets(error);
         if retry.is_some() {
             self.keep_failure(task, attempt, error, retry);
             return Event::TaskFailed { task, retry };
@@ -139,11 +142,41 @@ impl Driver {
     }
 
     fn keep_failure(&mut self, task: u32, attempt: u32, error: NodeError, retry: Option<Duration>) {
+        let error = self.without_secrets(error);
         self.tell_failure(task, attempt, &error, retry, false);
         if let (Some(tape), None) = (&self.cell.tape, retry) {
             tape.note(task, Note::Failed(error.report()));
         }
         self.slots[task as usize].rare().error = Some((error, attempt));
+    }
+
+    /// The error without the texts of secrets: it is told in events, traces and logs.
+    fn without_secrets(&self, error: NodeError) -> NodeError {
+        let secrets = self.secrets();
+        if secrets.is_empty() {
+            return error;
+        }
+        let (report, debug) = (error.report(), std::format!("{error:?}"));
+        let texts = report.causes.iter().chain([&report.message, &debug]);
+        match texts.into_iter().any(|text| secrets.hide_text(text) != *text) {
+            true => error.retold(|text| secrets.hide_text(text)),
+            false => error,
+        }
+    }
+
+    /// The texts of the secrets that the superstep's tasks know of: those of the state, and those they wrote themselves.
+    pub(super) fn secrets(&self) -> SecretTexts {
+        let schema = &self.runtime.program.schema;
+        let mut secrets = redact::secrets(&*self.state, schema);
+        for write in self.slots.iter().flat_map(|slot| slot.writes()) {
+            if schema.field(write.field).secret {
+                secrets.learn(match &write.write {
+                    Logged::Op(op) => op.operand(),
+                    Logged::Reduce(argument) => argument,
+                });
+            }
+        }
+        secrets
     }
 
     /// The stored form of a task's dynamic targets; `None` when nobody stores them.

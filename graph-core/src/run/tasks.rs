@@ -55,6 +55,12 @@ impl Running {
         let end = ready!(span.within(|| run.poll(program, shared, context)));
         match &end {
             End::Finished { targets: Ok(_), .. } => span.outcome(&"finished"),
+            // Its text may quote a secret, and which there are is not known here.
+            End::Finished { targets: Err(_), .. } | End::Failed(_)
+                if program.schema.fields.iter().any(|field| field.secret) =>
+            {
+                span.outcome(&"failed");
+            }
             End::Finished { targets: Err(error), .. } | End::Failed(error) => span.outcome(error),
             End::Paused(_) => span.outcome(&"paused"),
         }
