@@ -27,6 +27,8 @@ macro_rules! page {
             "[routing-and-fan-out.md]: crate::guide::routing_and_fan_out\n",
             "[schemas/README.md]: https://github.com/superstep-rs/superstep/blob/main/docs/schemas/README.md\n",
             "[several-processes.md]: crate::guide::several_processes\n",
+            "[secrets.md]: crate::guide::secrets\n",
+            "[state-and-reducers.md#secret-fields]: crate::guide::state_and_reducers#secret-fields\n",
             "[state-and-reducers.md#built-in-reducers]: crate::guide::state_and_reducers#built-in-reducers\n",
             "[store.md]: crate::guide::store\n",
             "[testing.md]: crate::guide::testing\n",
@@ -67,6 +69,7 @@ pages! {
     effects_and_resume "effects-and-resume.md"
     errors_and_retries "errors-and-retries.md"
     events_and_tracing "events-and-tracing.md"
+    secrets "secrets.md"
     store "store.md"
     testing "testing.md"
     agent_loop "agent-loop.md"

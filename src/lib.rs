@@ -88,7 +88,7 @@ pub mod checkpoint {
 
     #[cfg(feature = "sqlite")]
     pub use superstep_checkpoint::{
-        Durability, Located, SqliteOptions, SqliteReader, SqliteSaver, ThreadSize, care,
+        CheckpointFile, Durability, Located, SqliteOptions, SqliteReader, SqliteSaver, ThreadSize, care,
     };
 
     #[cfg(feature = "sqlite")]
@@ -96,6 +96,9 @@ pub mod checkpoint {
 
     #[cfg(feature = "conformance")]
     pub use superstep_checkpoint::conformance;
+
+    #[cfg(feature = "encryption")]
+    pub use superstep_checkpoint::{Key, KeyError, KeyId, KeyRing, Keys};
 
     #[cfg(feature = "sqlite")]
     #[doc(hidden)]

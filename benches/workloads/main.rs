@@ -15,6 +15,8 @@ mod growth;
 mod inspection;
 mod messages;
 mod report;
+#[cfg(feature = "encryption")]
+mod sealed;
 mod storage;
 mod threads;
 
@@ -38,6 +40,8 @@ const WORKLOADS: &[Workload] = &[
     ("W9s", growth::levels),
     #[cfg(feature = "cli")]
     ("W11", inspection::verbs),
+    #[cfg(feature = "encryption")]
+    ("W12", sealed::encrypted),
 ];
 
 fn main() {

@@ -3,41 +3,52 @@
 //! The columns of a row hold what is asked for by itself: when a question answers itself, what the answer is then,
 //! the answer, and whether the deadline gave it. `text` is the rest of the record.
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Row, params};
 use superstep_core::checkpoint::{AnsweredBy, AskRecord, Deadline, StoreError};
 use superstep_core::id::{InterruptId, NodeName, ThreadId};
 use superstep_core::state::Json;
 
+use crate::connection::Connection;
 use crate::fault::{corrupt, sqlite};
 use crate::place::{Place, Seen, Visit, check_rows, encode};
 use crate::rows::{ThreadRow, mismatch, text};
+use crate::seal::Cell;
 
 /// A row of `ask`, as it is stored.
-struct AskRow {
-    interrupt: InterruptId,
-    text: String,
-    deadline: Option<i64>,
-    fallback: Option<String>,
-    answer: Option<String>,
+pub(crate) struct AskRow {
+    pub(crate) interrupt: InterruptId,
+    pub(crate) text: String,
+    pub(crate) deadline: Option<i64>,
+    pub(crate) fallback: Option<String>,
+    pub(crate) answer: Option<String>,
     by_deadline: bool,
 }
 
+/// Where a text of a question belongs.
+pub(crate) fn cell(column: &'static str, place: Place, interrupt: InterruptId) -> Cell {
+    Cell::of("ask", column).int(place.thread).int(place.base).bytes(interrupt.as_bytes())
+}
+
 impl AskRow {
-    fn of(ask: &AskRecord) -> Result<Self, StoreError> {
+    fn of(connection: &Connection, place: Place, ask: &AskRecord) -> Result<Self, StoreError> {
         let rest = AskRecord { deadline: None, answer: None, answered_by: AnsweredBy::Caller, ..ask.clone() };
-        let owned = |json: &Json| json.as_str().to_owned();
+        let sealed = |column, text: &str| -> Result<String, StoreError> {
+            Ok(connection.seal(text, || cell(column, place, ask.id))?.into_owned())
+        };
+        let fallback = ask.deadline.as_ref().map(|deadline| sealed("fallback", deadline.default.as_str()));
+        let answer = ask.answer.as_ref().map(|answer| sealed("answer", answer.as_str()));
         Ok(Self {
             interrupt: ask.id,
-            text: encode(&rest)?,
+            text: sealed("text", &encode(&rest)?)?,
             deadline: ask.deadline.as_ref().map(|deadline| deadline.at_ms.cast_signed()),
-            fallback: ask.deadline.as_ref().map(|deadline| owned(&deadline.default)),
-            answer: ask.answer.as_ref().map(owned),
+            fallback: fallback.transpose()?,
+            answer: answer.transpose()?,
             by_deadline: ask.answered_by == AnsweredBy::Deadline,
         })
     }
 
     /// Reads the row whose columns begin at `first`.
-    fn read(row: &Row<'_>, first: usize, place: Place) -> Result<Self, StoreError> {
+    pub(crate) fn read(row: &Row<'_>, first: usize, place: Place) -> Result<Self, StoreError> {
         let found = Self {
             interrupt: InterruptId::from_bytes(row.get(first).map_err(sqlite)?),
             text: text(row, first + 1)?.to_owned(),
@@ -53,7 +64,7 @@ impl AskRow {
         Ok(found)
     }
 
-    fn sum(&self, place: Place) -> i64 {
+    pub(crate) fn sum(&self, place: Place) -> i64 {
         let sum = place.sum("ask").bytes(self.interrupt.as_bytes()).text(&self.text);
         let sum = sum.optional_text(self.answer.as_deref());
         // As in format 1, which knew no deadlines.
@@ -64,18 +75,24 @@ impl AskRow {
         sum.int(i64::from(self.by_deadline)).finish()
     }
 
-    fn record(self) -> Result<AskRecord, StoreError> {
+    fn record(self, connection: &Connection, place: Place) -> Result<AskRecord, StoreError> {
         let interrupt = self.interrupt;
+        let opened = |column, stored: &str| -> Result<String, StoreError> {
+            Ok(connection.unseal(stored, || cell(column, place, interrupt))?.into_owned())
+        };
+        let text = opened("text", &self.text)?;
+        let fallback = self.fallback.map(|fallback| opened("fallback", &fallback)).transpose()?;
+        let answer = self.answer.map(|answer| opened("answer", &answer)).transpose()?;
         let damaged = |error: &dyn core::fmt::Display| corrupt(format_args!("question {interrupt}"), error);
-        let mut ask: AskRecord = serde_json::from_str(&self.text).map_err(|error| damaged(&error))?;
-        ask.deadline = match (self.deadline, self.fallback) {
+        let mut ask: AskRecord = serde_json::from_str(&text).map_err(|error| damaged(&error))?;
+        ask.deadline = match (self.deadline, fallback) {
             (Some(at_ms), Some(fallback)) => Some(Deadline {
                 at_ms: at_ms.cast_unsigned(),
                 default: Json::parse(fallback).map_err(|error| damaged(&error))?,
             }),
             _ => None,
         };
-        ask.answer = self.answer.map(Json::parse).transpose().map_err(|error| damaged(&error))?;
+        ask.answer = answer.map(Json::parse).transpose().map_err(|error| damaged(&error))?;
         ask.answered_by = if self.by_deadline { AnsweredBy::Deadline } else { AnsweredBy::Caller };
         Ok(ask)
     }
@@ -95,7 +112,7 @@ pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Vec<AskRecord>, 
     while let Some(row) = rows.next().map_err(sqlite)? {
         let found = AskRow::read(row, 0, place)?;
         if found.answer.is_some() || seen.head {
-            asks.push(found.record()?);
+            asks.push(found.record(connection, place)?);
         }
     }
     Ok(asks)
@@ -105,7 +122,8 @@ pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Vec<AskRecord>, 
 pub(crate) fn check(connection: &Connection, visit: &mut Visit<'_>) -> Result<(), StoreError> {
     let sql = "SELECT id, thread, base, interrupt, text, deadline, fallback, answer, by_deadline, sum \
                FROM ask ORDER BY id";
-    check_rows(connection, sql, |row, place| AskRow::read(row, 3, place)?.record().map(drop), visit)
+    let check = |row: &Row<'_>, place| AskRow::read(row, 3, place)?.record(connection, place).map(drop);
+    check_rows(connection, sql, check, visit)
 }
 
 /// Stores the questions of paused tasks in the place of those that these tasks asked before, unless they have
@@ -128,7 +146,7 @@ pub(crate) fn instead(connection: &Connection, place: Place, asked: &[AskRecord]
 
 /// Stores a question unless it is there.
 pub(crate) fn keep(connection: &Connection, place: Place, ask: &AskRecord) -> Result<(), StoreError> {
-    let row = AskRow::of(ask)?;
+    let row = AskRow::of(connection, place, ask)?;
     connection
         .prepare_cached(
             "INSERT INTO ask(thread, base, interrupt, text, deadline, fallback, answer, by_deadline, sum) \
@@ -153,14 +171,16 @@ pub(crate) fn keep(connection: &Connection, place: Place, ask: &AskRecord) -> Re
 
 /// Stores the answer of a question that is there, with who gave it.
 pub(crate) fn answer(connection: &Connection, place: Place, answered: &AskRecord) -> Result<(), StoreError> {
-    let row = AskRow::of(answered)?;
+    let row = AskRow::of(connection, place, answered)?;
     connection
         .prepare_cached(
-            "UPDATE ask SET answer = ?, by_deadline = ?, sum = ? \
+            "UPDATE ask SET text = ?, fallback = ?, answer = ?, by_deadline = ?, sum = ? \
              WHERE thread = ? AND base = ? AND interrupt = ?",
         )
         .and_then(|mut update| {
             update.execute(params![
+                row.text,
+                row.fallback,
                 row.answer,
                 row.by_deadline,
                 row.sum(place),

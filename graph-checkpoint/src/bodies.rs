@@ -1,23 +1,35 @@
 //! Long texts, stored once per content.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 use superstep_core::checkpoint::StoreError;
 use superstep_core::state::Json;
 
 use crate::checksum::Checksum;
+use crate::connection::Connection;
 use crate::fault::{corrupt, sqlite};
 use crate::manifest::Bodies;
+use crate::seal::Cell;
 
 /// The table `body`, by BLAKE3 of the text.
 pub(crate) struct BodyTable<'c>(pub(crate) &'c Connection);
 
-fn sum(id: i64, hash: &[u8]) -> i64 {
-    Checksum::of("body").int(id).bytes(hash).finish()
+/// The checksum of a row. A plain text is checked by its hash; the hash of a sealed one is another secret's.
+pub(crate) fn sum(id: i64, hash: &[u8], sealed: Option<&str>) -> i64 {
+    let sum = Checksum::of("body").int(id).bytes(hash);
+    sealed.map_or_else(
+        || sum.finish(),
+        |sealed| Checksum::of("sealed body").int(id).bytes(hash).text(sealed).finish(),
+    )
+}
+
+/// Where a long text belongs.
+pub(crate) fn cell(id: i64) -> Cell {
+    Cell::of("body", "text").int(id)
 }
 
 impl Bodies for BodyTable<'_> {
     fn keep(&self, text: &str) -> Result<i64, StoreError> {
-        let hash = blake3::hash(text.as_bytes());
+        let hash = self.0.digest(text);
         let mut held = self.0.prepare_cached("SELECT id FROM body WHERE hash = ?").map_err(sqlite)?;
         let held = held.query_row([hash.as_bytes()], |row| row.get(0)).optional();
         if let Some(id) = held.map_err(sqlite)? {
@@ -26,11 +38,11 @@ impl Bodies for BodyTable<'_> {
         let mut last = self.0.prepare_cached("SELECT max(id) FROM body").map_err(sqlite)?;
         let last: Option<i64> = last.query_row([], |row| row.get(0)).map_err(sqlite)?;
         let id = last.unwrap_or(0) + 1;
+        let stored = self.0.seal(text, || cell(id))?;
+        let sum = sum(id, hash.as_bytes(), self.0.is_encrypted().then_some(&*stored));
         self.0
             .prepare_cached("INSERT INTO body(id, hash, text, sum) VALUES(?, ?, ?, ?)")
-            .and_then(|mut insert| {
-                insert.execute(params![id, hash.as_bytes(), text, sum(id, hash.as_bytes())])
-            })
+            .and_then(|mut insert| insert.execute(params![id, hash.as_bytes(), stored, sum]))
             .map_err(sqlite)?;
         Ok(id)
     }
@@ -42,11 +54,15 @@ impl Bodies for BodyTable<'_> {
         let mut rows = find.query([id]).map_err(sqlite)?;
         let row = rows.next().map_err(sqlite)?.ok_or_else(|| damaged("the row is missing"))?;
         let hash: [u8; 32] = row.get(0).map_err(sqlite)?;
-        let text: String = row.get(1).map_err(sqlite)?;
+        let stored: String = row.get(1).map_err(sqlite)?;
         let found: i64 = row.get(2).map_err(sqlite)?;
-        if found != sum(id, &hash) || *blake3::hash(text.as_bytes()).as_bytes() != hash {
+        if found != sum(id, &hash, self.0.is_encrypted().then_some(&*stored)) {
             return Err(damaged("its checksum does not match"));
         }
-        Json::parse(text).map_err(|error| corrupt(format_args!("body {id}"), error))
+        let text = self.0.unseal(&stored, || cell(id))?;
+        if *self.0.digest(&text).as_bytes() != hash {
+            return Err(damaged("its checksum does not match"));
+        }
+        Json::parse(text.into_owned()).map_err(|error| corrupt(format_args!("body {id}"), error))
     }
 }

@@ -1,9 +1,10 @@
 //! Commits: a checkpoint becomes a row, and the head of its thread moves.
 
-use rusqlite::{Connection, ErrorCode, params};
+use rusqlite::{ErrorCode, params};
 use superstep_core::checkpoint::{Commit, Committed, Source, StoreError};
 use superstep_core::id::{CheckpointId, Fingerprint, ThreadId};
 
+use crate::connection::Connection;
 use crate::described::{Key, schema};
 use crate::emitted;
 use crate::fault::{Trouble, sqlite};

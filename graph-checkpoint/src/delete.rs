@@ -6,17 +6,19 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use rusqlite::{Connection, Params};
+use rusqlite::Params;
 use superstep_core::checkpoint::{Seq, Source, StoreError, still_needed};
 use superstep_core::id::{CheckpointId, NodeName, RunId, ThreadId};
 use uuid::Uuid;
 
+use crate::connection::Connection;
 use crate::decode;
 use crate::fault::sqlite;
 use crate::lease;
 use crate::live::Live;
 use crate::place::Place;
-use crate::rows::{CheckpointRow, ThreadRow, text};
+use crate::rows::{CheckpointRow, ThreadRow};
+use crate::texts::REFERRING;
 use crate::work;
 
 /// The thread of the rows that take the places of deletions.
@@ -176,14 +178,14 @@ pub(crate) fn execute(
 /// Deletes the row at `seq`, and notes the long texts that it refers to.
 fn take_out(connection: &Connection, seq: i64, bodies: &mut BTreeSet<i64>) -> Result<(), StoreError> {
     let mut delete = connection
-        .prepare_cached("DELETE FROM checkpoint WHERE seq = ? RETURNING id, changes, manifest")
+        .prepare_cached(&format!("DELETE FROM checkpoint WHERE seq = ? RETURNING {REFERRING}"))
         .map_err(sqlite)?;
     let mut rows = delete.query([seq]).map_err(sqlite)?;
     while let Some(row) = rows.next().map_err(sqlite)? {
-        for column in [1, 2] {
-            bodies.extend(references(text(row, column)?));
+        for text in CheckpointRow::unchecked(connection, row)? {
+            bodies.extend(references(&text));
         }
-        let id: [u8; 16] = row.get(0).map_err(sqlite)?;
+        let id: [u8; 16] = row.get(1).map_err(sqlite)?;
         execute(connection, &["DELETE FROM locator WHERE id = ?"], [id])?;
     }
     execute(connection, &["DELETE FROM emitted WHERE checkpoint = ?"], [seq])?;
@@ -212,7 +214,7 @@ pub(crate) fn take_place(connection: &Connection, seq: i64) -> Result<(), StoreE
         schema: 0,
         topology: 0,
     };
-    row.insert(connection, "[]", None, "{}").map_err(sqlite)?;
+    row.insert(connection, &row.store(connection, "[]", None, "{}")?).map_err(sqlite)?;
     CheckpointRow::locate(connection, seq)
 }
 
@@ -221,11 +223,12 @@ fn drop_unused(connection: &Connection, mut bodies: BTreeSet<i64>) -> Result<(),
     if bodies.is_empty() {
         return Ok(());
     }
-    let mut all = connection.prepare_cached("SELECT changes, manifest FROM checkpoint").map_err(sqlite)?;
+    let mut all =
+        connection.prepare_cached(&format!("SELECT {REFERRING} FROM checkpoint")).map_err(sqlite)?;
     let mut rows = all.query([]).map_err(sqlite)?;
     while let Some(row) = rows.next().map_err(sqlite)? {
-        for column in [0, 1] {
-            for body in references(text(row, column)?) {
+        for text in CheckpointRow::unchecked(connection, row)? {
+            for body in references(&text) {
                 bodies.remove(&body);
             }
         }

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::Fingerprint;
 use superstep_core::state::{Json, Schema};
 
 use crate::checksum::Checksum;
+use crate::connection::Connection;
 use crate::fault::{corrupt, sqlite};
 use crate::rows::{CheckpointRow, mismatch, text};
 

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use rusqlite::ErrorCode;
-use superstep_core::checkpoint::StoreError;
+use superstep_core::checkpoint::{KeyProblem, StoreError};
 
 /// What can go wrong with the file beside SQLite's own errors.
 #[derive(Debug, thiserror::Error)]
@@ -69,10 +69,12 @@ pub(crate) fn sqlite(error: rusqlite::Error) -> StoreError {
         return StoreError::Busy;
     }
     let damaged = match &error {
-        E::SqliteFailure(failure, _) => {
-            matches!(failure.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
-        }
         // The statements are ours: a table or a column that they name is missing.
+        E::SqliteFailure(failure, said) => match failure.code {
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => true,
+            ErrorCode::Unknown => said.as_ref().is_some_and(|said| said.starts_with("no such ")),
+            _ => false,
+        },
         E::SqlInputError { .. }
         | E::FromSqlConversionFailure(..)
         | E::IntegralValueOutOfRange(..)
@@ -85,6 +87,11 @@ pub(crate) fn sqlite(error: rusqlite::Error) -> StoreError {
 
 pub(crate) fn corrupt(place: impl Display, reason: impl Display) -> StoreError {
     StoreError::Corrupt { place: place.to_string(), reason: reason.to_string() }
+}
+
+/// What is wrong with the keys of a file.
+pub(crate) fn keys(file: &str, problem: KeyProblem) -> StoreError {
+    StoreError::Keys { place: file.to_owned(), problem }
 }
 
 pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {

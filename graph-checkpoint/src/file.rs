@@ -5,14 +5,17 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection as Sqlite, OpenFlags, TransactionBehavior};
 use superstep_core::checkpoint::StoreError;
 
+use crate::connection::{Connection, Sealing};
 use crate::durability::Durability;
 use crate::fault::{Trouble, sqlite};
 use crate::header::{self, APPLICATION_ID};
 use crate::line::Line;
 use crate::options::SqliteOptions;
+use crate::seal::{Phase, Seal};
+use crate::strange;
 
 /// One step of the format each; the file's `user_version` counts those that were taken. A released step is
 /// never changed.
@@ -87,11 +90,15 @@ CREATE TABLE emitted(
 ) STRICT;
 ";
 
-/// Who holds a thread. No fence is given twice, also when its row has gone.
+/// Who holds a thread: no fence is given twice, also when its row has gone. The keys that the file is encrypted with.
 const FORMAT_4: &str = "
 CREATE TABLE lease(
     fence INTEGER PRIMARY KEY AUTOINCREMENT, thread TEXT NOT NULL UNIQUE, holder TEXT NOT NULL,
     ttl INTEGER NOT NULL, renewed INTEGER NOT NULL, sum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE seal(
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, file BLOB NOT NULL, phase INTEGER NOT NULL,
+    proof TEXT NOT NULL, sum INTEGER NOT NULL
 ) STRICT;
 ";
 
@@ -106,6 +113,7 @@ CREATE TEMP VIEW emitted AS SELECT 0 AS id, 0 AS checkpoint, 0 AS task, '' AS te
 
 const WITHOUT_FORMAT_4: &str = "
 CREATE TEMP VIEW lease AS SELECT 0 AS fence, '' AS thread, '' AS holder, 0 AS ttl, 0 AS renewed, 0 AS sum WHERE 0;
+CREATE TEMP VIEW seal AS SELECT 0 AS id, '' AS key, x'' AS file, 0 AS phase, '' AS proof, 0 AS sum WHERE 0;
 ";
 
 /// Where the checkpoints are.
@@ -145,22 +153,26 @@ enum Found {
 }
 
 impl File {
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.path.as_ref().map_or_else(|| "memory".into(), |path| path.display().to_string())
     }
 
     /// Opens the connection that writes: creates the file or brings its format up to date.
     pub(crate) fn open_writer(&self) -> Result<Connection, StoreError> {
         let mut connection = match &self.path {
-            None => Connection::open_in_memory().map_err(sqlite)?,
+            None => Sqlite::open_in_memory().map_err(sqlite)?,
             Some(path) => {
                 check_folder(path)?;
                 let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
                     | OpenFlags::SQLITE_OPEN_CREATE
                     | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-                Connection::open_with_flags(path, flags).map_err(sqlite)?
+                Sqlite::open_with_flags(path, flags).map_err(sqlite)?
             }
         };
+        if self.options.alone {
+            // Before the first page is read, or else the lock is one that others share.
+            connection.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(sqlite)?;
+        }
         self.guard(&connection)?;
         // From here on it waits in the line, not in SQLite.
         connection.busy_timeout(Duration::ZERO).map_err(sqlite)?;
@@ -182,16 +194,30 @@ impl File {
         if let Some(pages) = self.options.log_pages {
             connection.pragma_update(None, "wal_autocheckpoint", pages).map_err(sqlite)?;
         }
-        Ok(connection)
+        self.attach(connection)
     }
 
     /// Opens one more connection for reading.
     pub(crate) fn open_reader(&self) -> Result<Connection, StoreError> {
         let path = self.path.as_ref().ok_or(Trouble::WriterGone)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(sqlite)?;
+        let connection = Sqlite::open_with_flags(path, flags).map_err(sqlite)?;
         self.guard(&connection)?;
-        Ok(connection)
+        self.attach(connection)
+    }
+
+    /// Finds out whether the file is encrypted, and whether the keys for it are the right ones.
+    pub(crate) fn attach(&self, connection: Sqlite) -> Result<Connection, StoreError> {
+        let (keys, name) = (self.options.keys.as_ref(), self.name());
+        let sealing = match Seal::attach(&connection, keys, &name, self.options.alone) {
+            Ok(None) => Sealing::Plain,
+            Ok(Some(seal)) => Sealing::Sealed(Box::new(seal)),
+            Err(StoreError::Keys { place, problem }) if self.options.unopened && keys.is_none() => {
+                Sealing::Unopened { place, problem }
+            }
+            Err(other) => return Err(other),
+        };
+        Ok(Connection::new(connection, sealing))
     }
 
     /// Opens a file of any format for reading, as it is: nothing is created, migrated or locked against writers.
@@ -199,10 +225,8 @@ impl File {
         let path = self.path.as_ref().ok_or(Trouble::WriterGone)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = match sharing {
-            Sharing::WithWriters => Connection::open_with_flags(path, flags),
-            Sharing::Alone => {
-                Connection::open_with_flags(immutable(path), flags | OpenFlags::SQLITE_OPEN_URI)
-            }
+            Sharing::WithWriters => Sqlite::open_with_flags(path, flags),
+            Sharing::Alone => Sqlite::open_with_flags(immutable(path), flags | OpenFlags::SQLITE_OPEN_URI),
         };
         let connection = connection.map_err(sqlite)?;
         self.guard(&connection)?;
@@ -211,11 +235,11 @@ impl File {
         };
         connection.pragma_update(None, "temp_store", "MEMORY").map_err(sqlite)?;
         LACKED[format..].iter().try_for_each(|views| connection.execute_batch(views)).map_err(sqlite)?;
-        Ok((connection, u32::try_from(format).unwrap_or(u32::MAX)))
+        Ok((self.attach(connection)?, u32::try_from(format).unwrap_or(u32::MAX)))
     }
 
     /// A file may come from anywhere: nothing in it may run code, and nothing in it is believed unchecked.
-    fn guard(&self, connection: &Connection) -> Result<(), StoreError> {
+    fn guard(&self, connection: &Sqlite) -> Result<(), StoreError> {
         connection.busy_timeout(self.options.busy_limit).map_err(sqlite)?;
         let set = |config, on| connection.set_db_config(config, on).map(drop).map_err(sqlite);
         set(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -228,18 +252,23 @@ impl File {
         connection.pragma_update(None, "mmap_size", 0).map_err(sqlite)?;
         connection.set_prepared_statement_cache_capacity(64);
         self.identify(connection).map(drop)?;
-        connection.pragma_update(None, "cell_size_check", true).map_err(sqlite)
+        connection.pragma_update(None, "cell_size_check", true).map_err(sqlite)?;
+        strange::refuse(connection, &self.name())
     }
 
     /// Reads what the file is, before anything is written to it.
-    fn identify(&self, connection: &Connection) -> Result<Found, StoreError> {
+    fn identify(&self, connection: &Sqlite) -> Result<Found, StoreError> {
         // On one snapshot: between two of them another program may make the file what it is to be.
-        let header = snapshot(connection, |connection| {
-            let read = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(sqlite);
+        let header = || {
+            let state = connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;
+            let read = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
             let application = read("PRAGMA application_id")?;
             let version = read("PRAGMA user_version")?;
-            Ok((application, version, read("SELECT count(*) FROM sqlite_schema")?))
-        });
+            let tables = read("SELECT count(*) FROM sqlite_schema")?;
+            state.map(rusqlite::Transaction::finish).transpose()?;
+            Ok((application, version, tables))
+        };
+        let header = header().map_err(sqlite);
         let (application, version, tables) = header.map_err(|error| match error {
             StoreError::Corrupt { reason, .. } => self.unreadable(reason),
             other => other,
@@ -269,7 +298,7 @@ impl File {
     }
 
     /// Takes the steps that the file's format lacks, in one transaction.
-    fn migrate(&self, connection: &mut Connection) -> Result<(), StoreError> {
+    fn migrate(&self, connection: &mut Sqlite) -> Result<(), StoreError> {
         if let Found::Format(format) = self.identify(connection)?
             && format == MIGRATIONS.len()
         {
@@ -284,6 +313,11 @@ impl File {
         };
         for step in &MIGRATIONS[taken..] {
             transaction.execute_batch(step).map_err(sqlite)?;
+        }
+        if taken == 0
+            && let Some(keys) = &self.options.keys
+        {
+            Seal::begin(&transaction, keys, &self.name(), Phase::Whole)?;
         }
         transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(sqlite)?;
         transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64).map_err(sqlite)?;
@@ -300,7 +334,7 @@ pub(crate) fn snapshot<T>(
         return read(connection);
     }
     let transaction = connection.unchecked_transaction().map_err(sqlite)?;
-    let result = read(&transaction)?;
+    let result = read(connection)?;
     transaction.finish().map_err(sqlite)?;
     Ok(result)
 }

@@ -3,11 +3,12 @@
 //! Its key is the fence. It is never given twice, also when rows have gone, so that who has lost its lease is told by its
 //! row not being there.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 use superstep_core::checkpoint::{Acquired, Claim, LeaseRecord, Standing, StoreError};
 use superstep_core::id::ThreadId;
 
 use crate::checksum::Checksum;
+use crate::connection::Connection;
 use crate::fault::sqlite;
 use crate::options::LeaseClock;
 use crate::rows::{mismatch, text};

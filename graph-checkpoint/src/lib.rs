@@ -51,10 +51,12 @@ mod answers;
 mod ask;
 mod bodies;
 pub mod care;
+mod checkpoint_file;
 mod checksum;
 mod commit;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod connection;
 mod decode;
 mod delete;
 mod described;
@@ -87,18 +89,28 @@ mod queue;
 mod reader;
 mod rows;
 mod saver;
+#[cfg(feature = "encryption")]
+mod seal;
+#[cfg(not(feature = "encryption"))]
+#[path = "seal/absent.rs"]
+mod seal;
 mod session;
 mod sqlite_reader;
 mod steps;
 mod store;
+mod strange;
 mod sync;
+mod texts;
 mod waiting;
 mod work;
 mod writer;
 
+pub use checkpoint_file::CheckpointFile;
 pub use durability::Durability;
 pub use manifest::MAP_EVERY;
 pub use options::{SqliteOptions, Stage};
 pub use saver::SqliteSaver;
+#[cfg(feature = "encryption")]
+pub use seal::{Key, KeyError, KeyId, KeyRing, Keys};
 pub use sqlite_reader::{Located, SqliteReader, ThreadSize};
 pub use store::SqliteStore;

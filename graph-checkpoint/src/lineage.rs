@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::Connection;
 use superstep_core::checkpoint::{StoreError, Summary};
 use superstep_core::id::{CheckpointId, ThreadId};
 
+use crate::connection::Connection;
 use crate::decode::Outline;
 use crate::fault::sqlite;
 use crate::reader::{Names, name};

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rusqlite::Connection;
 use superstep_core::checkpoint::{Commit, GraphDescription, StoreError};
 use superstep_core::id::{CheckpointId, Fingerprint, NodeName, ThreadId};
 use superstep_core::state::{Json, Schema};
 
+use crate::connection::Connection;
 use crate::described::{Described, Key, schema, topology};
 use crate::manifest::Fields;
 use crate::place::Place;

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::durability::Durability;
+#[cfg(feature = "encryption")]
+use crate::seal::Keys;
+use crate::seal::SharedKeys;
 
 /// How a [`SqliteSaver`](crate::SqliteSaver) is opened. Made by [`options`](crate::SqliteSaver::options).
 #[derive(Clone)]
@@ -15,6 +18,11 @@ pub struct SqliteOptions {
     pub(crate) max_pages: Option<u32>,
     pub(crate) log_pages: Option<u32>,
     pub(crate) lease_clock: Option<LeaseClock>,
+    pub(crate) keys: Option<SharedKeys>,
+    /// Whether an encrypted file may be used without its keys, as far as that goes.
+    pub(crate) unopened: bool,
+    /// Whether nobody else may use the file. Then it may also be one of which some texts are sealed and others are not.
+    pub(crate) alone: bool,
 }
 
 /// Tells leases the time, in milliseconds since 1970.
@@ -41,6 +49,9 @@ impl SqliteOptions {
             max_pages: None,
             log_pages: None,
             lease_clock: None,
+            keys: None,
+            unopened: false,
+            alone: false,
         }
     }
 
@@ -56,6 +67,33 @@ impl SqliteOptions {
     #[must_use]
     pub fn busy_limit(mut self, limit: Duration) -> Self {
         self.busy_limit = limit;
+        self
+    }
+
+    /// Encrypts the file with these keys: a new file from its beginning, one that is encrypted already as before. A file
+    /// with plain texts is refused; [`care::rekey`](crate::care::rekey()) encrypts it first.
+    ///
+    /// What is encrypted, and what stays readable, is on the page
+    /// [Secrets](https://docs.rs/superstep/latest/superstep/guide/secrets/index.html).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use superstep_checkpoint::{Key, KeyRing, SqliteSaver};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("essays.db");
+    /// let keys = KeyRing::new("2026-11", Key::generate()?);
+    /// let saver = SqliteSaver::options().encrypt(keys).open(&path).await?;
+    /// # drop(saver);
+    /// assert!(SqliteSaver::open(&path).await.is_err()); // it needs its keys now
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "encryption")]
+    #[must_use]
+    pub fn encrypt(mut self, keys: impl Keys + 'static) -> Self {
+        self.keys = Some(std::sync::Arc::new(keys));
         self
     }
 

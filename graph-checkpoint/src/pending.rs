@@ -1,13 +1,15 @@
 //! Results and failures of the tasks of an unfinished superstep: the table `pending`, one row a task.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 use superstep_core::checkpoint::{FailureRecord, StoreError, TaskResult};
 use superstep_core::id::TaskId;
 
+use crate::connection::Connection;
 use crate::fault::{corrupt, sqlite};
 use crate::place::{Place, Seen, Visit, check_rows, encode};
 use crate::rows::{mismatch, text};
+use crate::seal::Cell;
 
 /// What a row says of its task.
 enum Pending {
@@ -36,7 +38,7 @@ pub(crate) fn pending(
     let mut rows = find.query([place.thread, place.base]).map_err(sqlite)?;
     while let Some(row) = rows.next().map_err(sqlite)? {
         let task = TaskId::from_bytes(row.get(0).map_err(sqlite)?);
-        match parse(place, task, text(row, 1)?, row.get(2).map_err(sqlite)?)? {
+        match parse(connection, place, task, text(row, 1)?, row.get(2).map_err(sqlite)?)? {
             Pending::Finished(result) => results.push(result),
             Pending::Failed(failure) => failures.push(failure),
         }
@@ -44,15 +46,22 @@ pub(crate) fn pending(
     Ok((results, failures))
 }
 
-fn parse(place: Place, task: TaskId, stored: &str, sum: i64) -> Result<Pending, StoreError> {
+fn parse(
+    connection: &Connection,
+    place: Place,
+    task: TaskId,
+    stored: &str,
+    sum: i64,
+) -> Result<Pending, StoreError> {
     let at = format_args!("the pending result of task {task}");
     if sum != sum_of(place, task, stored) {
         return Err(mismatch(at));
     }
-    let parsed = if stored.starts_with(FAILED) {
-        serde_json::from_str(stored).map(|Failed { failure }| Pending::Failed(failure))
+    let text = connection.unseal(stored, || cell(place, task))?;
+    let parsed = if text.starts_with(FAILED) {
+        serde_json::from_str(&text).map(|Failed { failure }| Pending::Failed(failure))
     } else {
-        serde_json::from_str(stored).map(Pending::Finished)
+        serde_json::from_str(&text).map(Pending::Finished)
     };
     parsed.map_err(|error| corrupt(at, error))
 }
@@ -62,12 +71,17 @@ pub(crate) fn check(connection: &Connection, visit: &mut Visit<'_>) -> Result<()
     let sql = "SELECT id, thread, base, task, text, sum FROM pending ORDER BY id";
     let check = |row: &Row<'_>, place| {
         let task = TaskId::from_bytes(row.get(3).map_err(sqlite)?);
-        parse(place, task, text(row, 4)?, row.get(5).map_err(sqlite)?).map(drop)
+        parse(connection, place, task, text(row, 4)?, row.get(5).map_err(sqlite)?).map(drop)
     };
     check_rows(connection, sql, check, visit)
 }
 
-fn sum_of(place: Place, task: TaskId, stored: &str) -> i64 {
+/// Where a task's text belongs.
+pub(crate) fn cell(place: Place, task: TaskId) -> Cell {
+    Cell::of("pending", "text").int(place.thread).int(place.base).bytes(task.as_bytes())
+}
+
+pub(crate) fn sum_of(place: Place, task: TaskId, stored: &str) -> i64 {
     place.sum("pending").bytes(task.as_bytes()).text(stored).finish()
 }
 
@@ -106,25 +120,27 @@ pub(crate) fn fail(connection: &Connection, place: Place, failure: &FailureRecor
 }
 
 /// Adds a task's row; `false` when there is one.
-fn insert(connection: &Connection, place: Place, task: TaskId, stored: &str) -> Result<bool, StoreError> {
+fn insert(connection: &Connection, place: Place, task: TaskId, text: &str) -> Result<bool, StoreError> {
+    let stored = connection.seal(text, || cell(place, task))?;
     let inserted = connection
         .prepare_cached(
             "INSERT INTO pending(thread, base, task, text, sum) VALUES(?, ?, ?, ?, ?) \
              ON CONFLICT DO NOTHING",
         )
         .and_then(|mut insert| {
-            let sum = sum_of(place, task, stored);
+            let sum = sum_of(place, task, &stored);
             insert.execute(params![place.thread, place.base, task.as_bytes(), stored, sum])
         })
         .map_err(sqlite)?;
     Ok(inserted == 1)
 }
 
-fn update(connection: &Connection, place: Place, task: TaskId, stored: &str) -> Result<(), StoreError> {
+fn update(connection: &Connection, place: Place, task: TaskId, text: &str) -> Result<(), StoreError> {
+    let stored = connection.seal(text, || cell(place, task))?;
     connection
         .prepare_cached("UPDATE pending SET text = ?, sum = ? WHERE thread = ? AND base = ? AND task = ?")
         .and_then(|mut update| {
-            let sum = sum_of(place, task, stored);
+            let sum = sum_of(place, task, &stored);
             update.execute(params![stored, sum, place.thread, place.base, task.as_bytes()])
         })
         .map(drop)
@@ -142,5 +158,5 @@ fn held(connection: &Connection, place: Place, task: TaskId) -> Result<Pending, 
         .map_err(sqlite)?;
     let missing = || corrupt("the index on pending results", "it names a row that is missing");
     let (stored, sum) = held.ok_or_else(missing)?;
-    parse(place, task, &stored, sum)
+    parse(connection, place, task, &stored, sum)
 }

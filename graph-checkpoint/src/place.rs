@@ -1,10 +1,11 @@
 //! Where work belongs: to a thread and a base. What the tables of work have in common.
 
-use rusqlite::{Connection, Row};
+use rusqlite::Row;
 use serde::Serialize;
 use superstep_core::checkpoint::StoreError;
 
 use crate::checksum::Checksum;
+use crate::connection::Connection;
 use crate::fault::sqlite;
 
 /// Where work belongs: the row of a thread, and the sequence number of its base.

@@ -59,7 +59,8 @@ impl Live {
         };
         let map = whole_map.then_some(self.fields.as_str());
         let since_map = if whole_map { 0 } else { base.since_map + 1 };
-        let inserted = row.insert(&self.connection, &self.changes, map, &self.manifest);
+        let texts = row.store(&self.connection, &self.changes, map, &self.manifest)?;
+        let inserted = row.insert(&self.connection, &texts);
         Ok(inserted.map(|()| Versions { schema: Some(checkpoint.schema), fields, since_map }))
     }
 

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rusqlite::Connection;
 use superstep_core::checkpoint::{
     AskRecord, At, Carried, Checkpoint, Fold, Loaded, Seq, Source, StoreError, Summary, ThreadSummary,
 };
@@ -12,6 +11,7 @@ use superstep_core::state::{Change, FieldId, FieldValue, Json, Op, Schema};
 
 use crate::ask;
 use crate::bodies::BodyTable;
+use crate::connection::Connection;
 use crate::decode::{self, Outline, StoredChange};
 use crate::described::Descriptions;
 use crate::fault::corrupt;

@@ -1,13 +1,17 @@
 //! The rows of threads and checkpoints: read with their checksums checked.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::borrow::Cow;
+
+use rusqlite::{OptionalExtension, Row, params};
 use superstep_core::checkpoint::{Seq, Source, StoreError, Summary};
 use superstep_core::id::{CheckpointId, RunId, ThreadId};
 use uuid::Uuid;
 
 use crate::checksum::Checksum;
+use crate::connection::Connection;
 use crate::decode::Outline;
 use crate::fault::{corrupt, sqlite};
+use crate::texts::{NO_CHANGES, NO_MANIFEST, Stored};
 
 /// Ids are entered into the locator so many at a time (the statements below say the same number): an index
 /// that every commit had to touch would be a third of what a commit writes. Until then a checkpoint is found
@@ -124,8 +128,8 @@ fn source_code(source: Source) -> i64 {
 }
 
 impl CheckpointRow {
-    /// The checksum over everything but the changes.
-    fn sum(&self, manifest: &str) -> i64 {
+    /// The ids and numbers of the row, beside its parent.
+    pub(crate) fn identity(&self) -> ([u8; 48], [u8; 32]) {
         let mut ids = [0; 32];
         ids[..16].copy_from_slice(self.id.0.as_bytes());
         ids[16..].copy_from_slice(self.run.0.as_bytes());
@@ -135,17 +139,19 @@ impl CheckpointRow {
         for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
             place.copy_from_slice(&number.to_le_bytes());
         }
-        let sum = Checksum::of("checkpoint").bytes(&bytes).bytes(&ids);
+        (bytes, ids)
+    }
+
+    /// The checksum over everything but the changes.
+    pub(crate) fn sum(&self, manifest: &str) -> i64 {
+        let (numbers, ids) = self.identity();
+        let sum = Checksum::of("checkpoint").bytes(&numbers).bytes(&ids);
         sum.optional_int(self.parent).text(manifest).finish()
     }
 
-    pub(crate) fn insert(
-        &self,
-        connection: &Connection,
-        changes: &str,
-        fields: Option<&str>,
-        manifest: &str,
-    ) -> Result<(), rusqlite::Error> {
+    pub(crate) fn insert(&self, connection: &Connection, texts: &Stored<'_>) -> Result<(), rusqlite::Error> {
+        let Stored { changes, fields, manifest } = texts;
+        let fields = fields.as_deref();
         let mut insert = connection.prepare_cached(
             "INSERT INTO checkpoint(seq, id, parent, thread, run, step, source, schema, topology, sum, \
              changes_sum, fields, changes, manifest) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -163,8 +169,8 @@ impl CheckpointRow {
             self.sum(manifest),
             Changed::sum(self.seq, self.parent, changes, fields),
             fields,
-            changes,
-            manifest,
+            &**changes,
+            &**manifest,
         ])?;
         Ok(())
     }
@@ -249,8 +255,8 @@ impl CheckpointRow {
                 if row.get::<_, Option<i64>>(0).map_err(sqlite)?.is_none() {
                     return Err(corrupt(format_args!("checkpoint row {seq}"), "the row is missing"));
                 }
-                let (head, manifest) = Self::read(row, seq)?;
-                Ok((head, Outline::parse(manifest)?))
+                let (head, manifest) = Self::read(connection, row, seq)?;
+                Ok((head, Outline::parse(&manifest)?))
             };
             visit(thread, &head)?;
         }
@@ -266,14 +272,15 @@ impl CheckpointRow {
         let sql = "SELECT seq, id, parent, thread, run, step, source, schema, topology, sum, manifest \
                    FROM checkpoint WHERE seq <= ? ORDER BY seq DESC";
         descend(connection, sql, from, |row, seq| {
-            let (found, manifest) = Self::read(row, seq)?;
-            visit(found, manifest)
+            let (found, manifest) = Self::read(connection, row, seq)?;
+            visit(found, &manifest)
         })
     }
 
-    fn read<'r>(row: &'r Row<'_>, seq: i64) -> Result<(Self, &'r str), StoreError> {
+    /// The columns that a row begins with.
+    pub(crate) fn header(row: &Row<'_>, seq: i64) -> Result<Self, StoreError> {
         let place = format_args!("checkpoint row {seq}");
-        let found = Self {
+        Ok(Self {
             seq,
             id: CheckpointId(uuid(row, 1)?),
             parent: row.get(2).map_err(sqlite)?,
@@ -290,7 +297,16 @@ impl CheckpointRow {
             },
             schema: row.get(7).map_err(sqlite)?,
             topology: row.get(8).map_err(sqlite)?,
-        };
+        })
+    }
+
+    fn read<'r>(
+        connection: &Connection,
+        row: &'r Row<'_>,
+        seq: i64,
+    ) -> Result<(Self, Cow<'r, str>), StoreError> {
+        let place = format_args!("checkpoint row {seq}");
+        let found = Self::header(row, seq)?;
         let sum: i64 = row.get(9).map_err(sqlite)?;
         let manifest = text(row, 10)?;
         if sum != found.sum(manifest) {
@@ -300,7 +316,10 @@ impl CheckpointRow {
         if found.parent.is_some_and(|parent| parent >= seq) {
             return Err(corrupt(place, "its parent is not older"));
         }
-        Ok((found, manifest))
+        if found.thread == 0 && manifest == NO_MANIFEST {
+            return Ok((found, manifest.into()));
+        }
+        Ok((found, connection.unseal(manifest, || found.manifest_cell())?))
     }
 
     pub(crate) fn get(connection: &Connection, seq: i64) -> Result<Manifested, StoreError> {
@@ -333,7 +352,7 @@ impl CheckpointRow {
 }
 
 impl Changed<'_> {
-    fn sum(seq: i64, parent: Option<i64>, changes: &str, fields: Option<&str>) -> i64 {
+    pub(crate) fn sum(seq: i64, parent: Option<i64>, changes: &str, fields: Option<&str>) -> i64 {
         let sum = Checksum::of("changes").int(seq).optional_int(parent);
         sum.text(changes).optional_text(fields).finish()
     }
@@ -344,20 +363,25 @@ impl Changed<'_> {
         from: i64,
         mut visit: impl FnMut(i64, Changed<'_>) -> Result<Option<i64>, StoreError>,
     ) -> Result<(), StoreError> {
-        let sql = "SELECT seq, parent, changes_sum, fields, changes FROM checkpoint \
+        let sql = "SELECT seq, parent, changes_sum, fields, changes, thread FROM checkpoint \
                    WHERE seq <= ? ORDER BY seq DESC";
         descend(connection, sql, from, |row, seq| {
             let place = format_args!("changes of checkpoint row {seq}");
             let sum: i64 = row.get(2).map_err(sqlite)?;
-            let fields = optional_text(row, 3)?;
-            let found = Changed { parent: row.get(1).map_err(sqlite)?, fields, changes: text(row, 4)? };
-            if sum != Self::sum(seq, found.parent, found.changes, found.fields) {
+            let (parent, changes, fields): (Option<i64>, _, _) =
+                (row.get(1).map_err(sqlite)?, text(row, 4)?, optional_text(row, 3)?);
+            if sum != Self::sum(seq, parent, changes, fields) {
                 return Err(mismatch(place));
             }
-            if found.parent.is_some_and(|parent| parent >= seq) {
+            if parent.is_some_and(|parent| parent >= seq) {
                 return Err(corrupt(place, "its parent is not older"));
             }
-            visit(seq, found)
+            if changes == NO_CHANGES && row.get::<_, i64>(5).map_err(sqlite)? == 0 {
+                return visit(seq, Changed { parent, changes, fields: None });
+            }
+            let changes = connection.unseal(changes, || Self::cell("changes", seq, parent))?;
+            let fields = connection.unseal_optional(fields, || Self::cell("fields", seq, parent))?;
+            visit(seq, Changed { parent, changes: &changes, fields: fields.as_deref() })
         })
     }
 }
@@ -408,7 +432,7 @@ pub(crate) fn text<'r>(row: &'r Row<'_>, column: usize) -> Result<&'r str, Store
     value.as_str().map_err(|error| corrupt("a text column", error))
 }
 
-fn optional_text<'r>(row: &'r Row<'_>, column: usize) -> Result<Option<&'r str>, StoreError> {
+pub(crate) fn optional_text<'r>(row: &'r Row<'_>, column: usize) -> Result<Option<&'r str>, StoreError> {
     let value = row.get_ref(column).map_err(sqlite)?;
     value.as_str_or_null().map_err(|error| corrupt("a text column", error))
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
-use rusqlite::Connection;
 use superstep_core::checkpoint::{
     Acquired, AskRecord, At, Checkpointer, Claim, Commit, Committed, EffectId, EffectOutcome, EffectRecord,
     FailureRecord, GraphDescription, LeaseRecord, Loaded, StepRecord, StoreError, Summary, TaskResult,
@@ -18,6 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::answers::latest;
 use crate::ask;
+use crate::connection::Connection;
 use crate::decode::Outline;
 use crate::drawn::Drawn;
 use crate::durability::Durability;

@@ -8,12 +8,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rusqlite::Connection;
 use superstep_core::checkpoint::{At, LeaseRecord, Loaded, StepRecord, StoreError, Summary, ThreadSummary};
 use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::state::Json;
 use uuid::Uuid;
 
+use crate::checkpoint_file::CheckpointFile;
+use crate::connection::Connection;
 use crate::described::{self, Key};
 use crate::fault::{Trouble, corrupt, sqlite};
 use crate::file::{FORMATS, File, Sharing, snapshot};
@@ -81,14 +82,20 @@ impl SqliteReader {
     /// The newest format that can be read: that of the files that a saver writes.
     pub const FORMAT: u32 = FORMATS as u32;
 
-    /// Opens the file at `path` for reading.
+    /// Opens a file for reading.
     ///
     /// # Errors
     /// [`StoreError::NotACheckpointFile`], [`StoreError::NewerFormat`], [`StoreError::Corrupt`] when nothing of the file
-    /// can be read, and [`StoreError::Io`] when it is not there, is empty, or cannot be read where it is.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let path = path.as_ref().to_owned();
-        let file = File { path: Some(path.clone()), options: SqliteOptions::new() };
+    /// can be read, [`StoreError::Keys`] when it is encrypted with other keys than were given, and [`StoreError::Io`] when it is not there, is empty, or cannot be read where it is.
+    pub fn open(file: impl Into<CheckpointFile>) -> Result<Self, StoreError> {
+        Self::open_with(file.into(), false)
+    }
+
+    /// Opens a file also without the keys that it is encrypted with: what needs them fails when it is asked for.
+    pub(crate) fn open_with(file: CheckpointFile, unopened: bool) -> Result<Self, StoreError> {
+        let CheckpointFile { path, keys } = file;
+        let options = SqliteOptions { keys, unopened, ..SqliteOptions::new() };
+        let file = File { path: Some(path.clone()), options };
         let name = path.display().to_string();
         match std::fs::metadata(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Err(Trouble::NoFile(name).into()),
@@ -214,6 +221,10 @@ impl SqliteReader {
             }
             Ok(found)
         })
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
     }
 
     pub(crate) fn read<T>(

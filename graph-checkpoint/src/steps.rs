@@ -1,9 +1,9 @@
 //! Reading what happened: checkpoints with their supersteps, and without the values that they hold.
 
-use rusqlite::Connection;
 use superstep_core::checkpoint::{At, Seq, StepRecord, StoreError};
 use superstep_core::id::ThreadId;
 
+use crate::connection::Connection;
 use crate::described::Descriptions;
 use crate::emitted;
 use crate::place::Seen;

@@ -4,9 +4,9 @@
 //! outcome go; answers and outcomes stay, for replay. A reader ignores what another process left on a checkpoint that
 //! is no longer a head.
 
-use rusqlite::Connection;
 use superstep_core::checkpoint::{Carried, StoreError};
 
+use crate::connection::Connection;
 use crate::fault::sqlite;
 use crate::pending::{fail, pending, record};
 use crate::place::{Place, Seen};

@@ -452,7 +452,7 @@ impl Writer {
     /// Reads through the writing connection: the only one that sees memory, or what is not yet saved.
     pub(crate) fn read<T>(
         &self,
-        read: impl FnOnce(&rusqlite::Connection) -> Result<T, StoreError>,
+        read: impl FnOnce(&crate::connection::Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         match self.lock().as_mut() {
             Some(ledger) => read(&ledger.live()?.connection),

@@ -13,9 +13,13 @@ mod deletion;
 mod file;
 #[path = "sqlite/full.rs"]
 mod full;
+#[path = "sqlite/hostile.rs"]
+mod hostile;
 #[path = "sqlite/kill.rs"]
 mod kill;
 #[path = "sqlite/reader.rs"]
 mod reader;
+#[path = "sqlite/sealed/mod.rs"]
+mod sealed;
 #[path = "sqlite/sharing.rs"]
 mod sharing;

@@ -8,7 +8,7 @@ use super::page::Page;
 use super::screen::{Exit, Look};
 use super::verbs::{
     Backup, Bisect, Blame, Compare, Delete, Diff, Du, Edit, Export, Fork, Gc, Graph, Grep, Import,
-    Interrupts, Log, Migrate, Release, Show, Test, Threads, Vacuum, Verify, Why,
+    Interrupts, Log, Migrate, Rekey, Release, Show, Test, Threads, Vacuum, Verify, Why,
 };
 
 /// Look into checkpoint files: what happened, when, who wrote it, and why.
@@ -35,8 +35,8 @@ const AFTER: &str = "\
 Exit codes: 0 fine; 1 the answer is no: nothing was found, it differs, or what was read is damaged; \
 2 it could not be asked: wrong usage, or a file that cannot be read.
 
-FILE may be in use by a program. `fork`, `edit`, `import`, `delete`, `release`, `migrate`, `gc` and \
-`vacuum` write to it; every other verb only reads.";
+FILE may be in use by a program. `fork`, `edit`, `import`, `delete`, `release`, `migrate`, `gc`, \
+`vacuum` and `rekey` write to it; every other verb only reads.";
 
 /// What can be asked for without the code of the program that wrote the file.
 #[derive(Debug, Subcommand)]
@@ -65,6 +65,7 @@ pub(super) enum Verb {
     Migrate(Migrate),
     Gc(Gc),
     Vacuum(Vacuum),
+    Rekey(Rekey),
 }
 
 /// A text for the screen, and the exit code.
@@ -97,6 +98,7 @@ impl Verb {
             Self::Migrate(verb) => told(&verb.answer()?, json, look),
             Self::Gc(verb) => told(&verb.answer()?, json, look),
             Self::Vacuum(verb) => told(&verb.answer()?, json, look),
+            Self::Rekey(verb) => told(&verb.answer()?, json, look),
         }
     }
 }

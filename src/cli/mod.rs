@@ -17,8 +17,10 @@ mod amend;
 mod answer;
 mod arguments;
 mod assignment;
+mod concealed;
 mod debug;
 mod failure;
+mod file;
 #[cfg(any(fuzzing, test))]
 #[doc(hidden)]
 pub mod fuzzing;

@@ -1,12 +1,11 @@
 //! The file that a verb reads.
 
-use std::path::Path;
-
 use crate::checkpoint::{At, Loaded, SqliteReader, StepRecord, ThreadSummary};
 use crate::id::{CheckpointId, ThreadId};
 
 use super::address::Address;
 use super::failure::Failure;
+use super::file::FileArgument;
 use super::near::{did_you_mean, visible};
 use super::shapes::Lease;
 
@@ -36,8 +35,8 @@ impl Place {
 }
 
 impl Source {
-    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
-        Ok(Self { reader: SqliteReader::open(path)? })
+    pub(super) fn open(file: &FileArgument) -> Result<Self, Failure> {
+        Ok(Self { reader: SqliteReader::open(file.keyed()?)? })
     }
 
     /// The thread of this name.

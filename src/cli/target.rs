@@ -1,14 +1,14 @@
 //! The file that a verb writes to.
 
 use std::future::Future;
-use std::path::Path;
 use std::thread;
 
 use tokio::runtime::Builder;
 
-use crate::checkpoint::{SqliteReader, SqliteSaver, StoreError};
+use crate::checkpoint::{KeyRing, SqliteReader, SqliteSaver, StoreError};
 
 use super::failure::Failure;
+use super::file::FileArgument;
 
 /// A file of today's format, open for writing. A program may write to it at the same time.
 #[derive(Debug)]
@@ -18,20 +18,29 @@ pub(super) struct Target {
 
 impl Target {
     /// Opens a file that is there. Nothing is created, and an older format is not upgraded in passing.
-    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
-        match SqliteReader::open(path)?.format() {
-            SqliteReader::FORMAT => Ok(Self { saver: wait(SqliteSaver::open(path))? }),
-            older => Err(Failure::older_format(path, older, SqliteReader::FORMAT)),
+    pub(super) fn open(file: &FileArgument) -> Result<Self, Failure> {
+        match SqliteReader::open(file.keyed()?)?.format() {
+            SqliteReader::FORMAT => Self::open_with(file, file.keys()?),
+            older => Err(Failure::older_format(file, older, SqliteReader::FORMAT)),
         }
+    }
+
+    fn open_with(file: &FileArgument, keys: Option<KeyRing>) -> Result<Self, Failure> {
+        let options = SqliteSaver::options();
+        let options = match keys {
+            Some(keys) => options.encrypt(keys),
+            None => options,
+        };
+        Ok(Self { saver: wait(options.open(&**file))? })
     }
 }
 
 impl Target {
-    /// Opens a file that is there, or creates one. Whether it was created.
-    pub(super) fn open_or_create(path: &Path) -> Result<(Self, bool), Failure> {
-        match path.exists() {
-            true => Ok((Self::open(path)?, false)),
-            false => Ok((Self { saver: wait(SqliteSaver::open(path))? }, true)),
+    /// Opens a file that is there, or creates one, with the keys that are given an encrypted one. Whether it was created.
+    pub(super) fn open_or_create(file: &FileArgument) -> Result<(Self, bool), Failure> {
+        match file.exists() {
+            true => Ok((Self::open(file)?, false)),
+            false => Ok((Self::open_with(file, file.keys_for_any_file()?)?, true)),
         }
     }
 }

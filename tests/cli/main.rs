@@ -5,10 +5,12 @@
 mod addresses;
 mod amend;
 mod as_node;
+mod canary;
 mod care;
 mod debugger;
 mod endings;
 mod errors;
+mod keys;
 mod long;
 mod page;
 mod portable;

@@ -23,6 +23,7 @@ mod museum;
 mod nodes_and_extractors;
 mod readme;
 mod routing_and_fan_out;
+mod secrets;
 mod several_processes;
 mod state_and_reducers;
 mod store;

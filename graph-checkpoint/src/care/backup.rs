@@ -49,7 +49,7 @@ pub struct Copied {
 /// checkpoint file; [`CareError::InUse`] when a program has `to` open; [`CareError::Itself`]; [`CareError::Unwritable`], and [`CareError::Store`] when `from` cannot be read.
 pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>, existing: Existing) -> Result<Copied, CareError> {
     let (from, to) = (from.as_ref(), to.as_ref());
-    let reader = SqliteReader::open(from)?;
+    let reader = SqliteReader::open_with(from.into(), true)?;
     let unwritable = |cause| CareError::Unwritable { path: to.to_owned(), cause };
     let to = &*place(from, to, existing)?;
     let part = Part::beside(to).map_err(unwritable)?;

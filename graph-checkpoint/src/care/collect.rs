@@ -1,19 +1,20 @@
 //! What nobody needs any more goes.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::Connection;
 use serde::Serialize;
 use superstep_core::checkpoint::StoreError;
 
 use super::error::CareError;
-use super::writing::{open, refuse_malformed, write};
+use super::writing::{Keyless, open, refuse_malformed, write};
+use crate::checkpoint_file::CheckpointFile;
+use crate::connection::Connection;
 use crate::delete::references;
 use crate::fault::sqlite;
-use crate::rows::text;
+use crate::rows::CheckpointRow;
 use crate::sqlite_reader::SqliteReader;
+use crate::texts::REFERRING;
 
 /// What nobody needs, or what was taken out of that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -97,8 +98,8 @@ const AT_A_TIME: usize = 256;
 ///
 /// # Errors
 /// [`StoreError::Corrupt`] when the file is malformed or what refers to long texts cannot be read, and those of opening it.
-pub fn collectable(path: impl AsRef<Path>) -> Result<Collected, CareError> {
-    let told = SqliteReader::open(path)?.read(|connection| {
+pub fn collectable(file: impl Into<CheckpointFile>) -> Result<Collected, CareError> {
+    let told = SqliteReader::open(file)?.read(|connection| {
         refuse_malformed(connection)?;
         let mut told = small(connection)?;
         for bytes in unused(connection)?.bodies.into_values() {
@@ -119,8 +120,8 @@ pub fn collectable(path: impl AsRef<Path>) -> Result<Collected, CareError> {
 /// # Errors
 /// [`CareError::Busy`] when somebody wrote for as long as `patience` says, [`CareError::OlderFormat`], and
 /// [`CareError::Store`], also before anything is written when SQLite finds the file malformed. What was taken out before stays out.
-pub fn collect(path: impl AsRef<Path>, patience: Duration) -> Result<Collected, CareError> {
-    collect_in(&open(path.as_ref(), patience)?, patience)
+pub fn collect(file: impl Into<CheckpointFile>, patience: Duration) -> Result<Collected, CareError> {
+    collect_in(&open(file.into(), Keyless::Refused, patience)?, patience)
 }
 
 pub(super) fn collect_in(connection: &Connection, patience: Duration) -> Result<Collected, CareError> {
@@ -201,14 +202,15 @@ fn unused(connection: &Connection) -> Result<Bodies, StoreError> {
 impl Bodies {
     /// Takes out those that checkpoints refer to which were written since. A checkpoint that was there is never changed.
     fn spare_newly_used(&mut self, connection: &Connection) -> Result<(), StoreError> {
-        let sql = "SELECT seq, changes, manifest FROM checkpoint WHERE seq > ? ORDER BY seq";
-        let mut newer = connection.prepare_cached(sql).map_err(sqlite)?;
+        let sql = format!("SELECT {REFERRING} FROM checkpoint WHERE seq > ? ORDER BY seq");
+        let mut newer = connection.prepare_cached(&sql).map_err(sqlite)?;
         let mut rows = newer.query([self.seen]).map_err(sqlite)?;
         let mut used = HashSet::new();
         let mut seen = self.seen;
         while let Some(row) = rows.next().map_err(sqlite)? {
             seen = row.get(0).map_err(sqlite)?;
-            used.extend(references(text(row, 1)?).chain(references(text(row, 2)?)));
+            let [changes, manifest] = CheckpointRow::unchecked(connection, row)?;
+            used.extend(references(&changes).chain(references(&manifest)));
         }
         self.seen = seen;
         self.bodies.retain(|id, _| !used.contains(id));

@@ -1,10 +1,9 @@
 //! From an older format to today's.
 
-use std::path::Path;
-
 use serde::Serialize;
 
 use super::error::CareError;
+use crate::checkpoint_file::CheckpointFile;
 use crate::file::File;
 use crate::options::SqliteOptions;
 use crate::sqlite_reader::SqliteReader;
@@ -26,15 +25,15 @@ impl Migration {
     }
 }
 
-/// Tells what [`migrate`] would do to the file at `path`, without touching it.
+/// Tells what [`migrate`] would do to a file, without touching it.
 ///
 /// # Errors
 /// [`CareError::Store`] when the file cannot be read, or has a newer format.
-pub fn migration(path: impl AsRef<Path>) -> Result<Migration, CareError> {
-    Ok(Migration { from: SqliteReader::open(path)?.format(), to: SqliteReader::FORMAT })
+pub fn migration(file: impl Into<CheckpointFile>) -> Result<Migration, CareError> {
+    Ok(Migration { from: SqliteReader::open_with(file.into(), true)?.format(), to: SqliteReader::FORMAT })
 }
 
-/// Brings the file at `path` to today's format, as opening it with [`SqliteSaver`](crate::SqliteSaver) does: in one
+/// Brings a file to today's format, as opening it with [`SqliteSaver`](crate::SqliteSaver) does: in one
 /// transaction, after which it has either the old format or the new one. Programs of an older version refuse it then;
 /// [`backup`](super::backup()) it first if they are to go on.
 ///
@@ -43,11 +42,12 @@ pub fn migration(path: impl AsRef<Path>) -> Result<Migration, CareError> {
 ///
 /// # Errors
 /// [`CareError::Store`] when the file cannot be read or written, or has a newer format.
-pub fn migrate(path: impl AsRef<Path>) -> Result<Migration, CareError> {
-    let path = path.as_ref();
-    let migration = migration(path)?;
+pub fn migrate(file: impl Into<CheckpointFile>) -> Result<Migration, CareError> {
+    let file = file.into();
+    let migration = migration(file.clone())?;
     if migration.is_needed() {
-        let file = File { path: Some(path.to_owned()), options: SqliteOptions::new() };
+        let options = SqliteOptions { keys: file.keys, ..SqliteOptions::new() };
+        let file = File { path: Some(file.path), options };
         drop(file.open_writer()?);
     }
     Ok(migration)

@@ -22,6 +22,8 @@ mod collect;
 mod error;
 mod migrate;
 mod prune;
+#[cfg(feature = "encryption")]
+mod rekey;
 mod usage;
 mod vacuum;
 mod verify;
@@ -32,6 +34,8 @@ pub use collect::{Collected, collect, collectable};
 pub use error::CareError;
 pub use migrate::{Migration, migrate, migration};
 pub use prune::{Pruned, Retention, prunable, prune};
+#[cfg(feature = "encryption")]
+pub use rekey::{Form, Rekeyed, rekey};
 pub use usage::{FieldUsage, ThreadUsage, Usage, usage};
 pub use vacuum::{Vacuumed, vacuum};
 pub use verify::{Counts, Finding, Unused, Verified, verify};

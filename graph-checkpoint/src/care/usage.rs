@@ -1,20 +1,21 @@
 //! What fills a file.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 
-use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::ThreadId;
 use superstep_core::state::{FieldId, Schema};
 
+use crate::checkpoint_file::CheckpointFile;
+use crate::connection::Connection;
 use crate::delete::references;
 use crate::described::{Key, schema};
 use crate::fault::{corrupt, sqlite};
-use crate::rows::text;
+use crate::rows::{CheckpointRow, text};
 use crate::sqlite_reader::SqliteReader;
+use crate::texts::REFERRING;
 
 /// What the bytes of a file are there for. All but `log` sum up to `size`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -79,8 +80,8 @@ pub struct FieldUsage {
 ///
 /// # Errors
 /// [`StoreError::Corrupt`] when a row that names others cannot be read, and those of opening the file.
-pub fn usage(path: impl AsRef<Path>) -> Result<Usage, StoreError> {
-    let reader = SqliteReader::open(path)?;
+pub fn usage(file: impl Into<CheckpointFile>) -> Result<Usage, StoreError> {
+    let reader = SqliteReader::open(file)?;
     let mut log = reader.path().as_os_str().to_owned();
     log.push("-wal");
     let log = std::fs::metadata(&log).map_or(0, |log| log.len());
@@ -187,14 +188,15 @@ impl Counting {
             field: FieldId,
         }
         let mut schemas: HashMap<i64, Schema> = HashMap::new();
-        let sql = "SELECT seq, thread, schema, coalesce(octet_length(fields), 0), changes, manifest \
-                   FROM checkpoint WHERE thread <> 0";
-        let mut all = connection.prepare(sql).map_err(sqlite)?;
+        let sql = format!(
+            "SELECT {REFERRING}, coalesce(octet_length(fields), 0) FROM checkpoint WHERE thread <> 0"
+        );
+        let mut all = connection.prepare(&sql).map_err(sqlite)?;
         let mut rows = all.query([]).map_err(sqlite)?;
         while let Some(row) = rows.next().map_err(sqlite)? {
             let seq: i64 = row.get(0).map_err(sqlite)?;
-            let thread: i64 = row.get(1).map_err(sqlite)?;
-            let key: i64 = row.get(2).map_err(sqlite)?;
+            let thread: i64 = row.get(3).map_err(sqlite)?;
+            let key: i64 = row.get(7).map_err(sqlite)?;
             let schema = match schemas.entry(key) {
                 std::collections::hash_map::Entry::Occupied(held) => held.into_mut(),
                 std::collections::hash_map::Entry::Vacant(free) => {
@@ -203,9 +205,9 @@ impl Counting {
                     free.insert(found.ok_or_else(missing)?.2)
                 }
             };
-            let (changes, manifest) = (text(row, 4)?, text(row, 5)?);
+            let [changes, manifest] = CheckpointRow::unchecked(connection, row)?;
             let damaged = |error| corrupt(format_args!("changes of checkpoint row {seq}"), error);
-            let parsed: Vec<&RawValue> = serde_json::from_str(changes).map_err(damaged)?;
+            let parsed: Vec<&RawValue> = serde_json::from_str(&changes).map_err(damaged)?;
             let mut of_fields = 0;
             for change in parsed {
                 let Field { field } = serde_json::from_str(change.get()).map_err(damaged)?;
@@ -216,8 +218,8 @@ impl Counting {
                 usage.changes += change.get().len() as u64;
                 of_fields += change.get().len();
             }
-            self.refer(manifest, &User::Thread(thread));
-            let maps: i64 = row.get(3).map_err(sqlite)?;
+            self.refer(&manifest, &User::Thread(thread));
+            let maps: i64 = row.get(11).map_err(sqlite)?;
             let usage = self.thread(thread);
             usage.checkpoints += 1;
             let others = changes.len() - of_fields + manifest.len();
@@ -228,13 +230,13 @@ impl Counting {
 
     /// Versions that are left of pruned checkpoints, which belong to all who stand on them.
     fn left(&mut self, connection: &Connection) -> Result<(), StoreError> {
-        let sql = "SELECT changes FROM checkpoint WHERE thread = 0 AND changes <> '[]'";
-        let mut all = connection.prepare(sql).map_err(sqlite)?;
+        let sql = format!("SELECT {REFERRING} FROM checkpoint WHERE thread = 0 AND changes <> '[]'");
+        let mut all = connection.prepare(&sql).map_err(sqlite)?;
         let mut rows = all.query([]).map_err(sqlite)?;
         while let Some(row) = rows.next().map_err(sqlite)? {
-            let changes = text(row, 0)?;
+            let [changes, _] = CheckpointRow::unchecked(connection, row)?;
             self.left += changes.len() as u64;
-            self.refer(changes, &User::Several);
+            self.refer(&changes, &User::Several);
         }
         Ok(())
     }

@@ -1,14 +1,14 @@
 //! Pages that are free go back to the file system.
 
-use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::Connection;
 use serde::Serialize;
 use superstep_core::checkpoint::StoreError;
 
 use super::error::CareError;
-use super::writing::{in_turn, open};
+use super::writing::{Keyless, in_turn, open};
+use crate::checkpoint_file::CheckpointFile;
+use crate::connection::Connection;
 use crate::fault::sqlite;
 
 /// What a vacuum has come to.
@@ -23,7 +23,7 @@ pub struct Vacuumed {
     pub shortened: bool,
 }
 
-/// Writes the file at `path` anew without its free pages. It needs as much space again while it does so, in the log
+/// Writes a file anew without its free pages. It needs as much space again while it does so, in the log
 /// beside the file.
 ///
 /// Programs may have the file open: those that read go on reading, those that write wait. It waits itself for at most
@@ -32,11 +32,14 @@ pub struct Vacuumed {
 /// # Errors
 /// [`CareError::Busy`] when somebody wrote for all that time, [`CareError::OlderFormat`], and [`CareError::Store`], also when
 /// SQLite finds the file malformed: then nothing is written.
-pub fn vacuum(path: impl AsRef<Path>, patience: Duration) -> Result<Vacuumed, CareError> {
-    let connection = open(path.as_ref(), patience)?;
-    let before = size(&connection)?;
-    in_turn(&connection, patience, || connection.execute_batch("VACUUM").map_err(sqlite))?;
-    let after = size(&connection)?;
+pub fn vacuum(file: impl Into<CheckpointFile>, patience: Duration) -> Result<Vacuumed, CareError> {
+    vacuum_in(&open(file.into(), Keyless::Allowed, patience)?, patience)
+}
+
+pub(super) fn vacuum_in(connection: &Connection, patience: Duration) -> Result<Vacuumed, CareError> {
+    let before = size(connection)?;
+    in_turn(connection, patience, || connection.execute_batch("VACUUM").map_err(sqlite))?;
+    let after = size(connection)?;
     let moved = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
     let shortened = moved.map_err(sqlite)? == 0;
     Ok(Vacuumed { before, after, shortened })

@@ -3,27 +3,44 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Transaction, TransactionBehavior};
 use superstep_core::checkpoint::StoreError;
 
 use super::error::CareError;
+use crate::checkpoint_file::CheckpointFile;
+use crate::connection::Connection;
 use crate::fault::{corrupt, is_busy, sqlite};
 use crate::file::File;
 use crate::line::Line;
 use crate::options::SqliteOptions;
 use crate::sqlite_reader::SqliteReader;
 
+/// Whether an encrypted file is written to by who has not its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keyless {
+    /// Texts are left as they are.
+    Allowed,
+    /// Texts are looked at.
+    Refused,
+}
+
 /// Opens a file of today's format, which is there and not malformed. It waits for other writers for as long as `patience`
 /// says.
-pub(super) fn open(path: &Path, patience: Duration) -> Result<Connection, CareError> {
-    let reader = SqliteReader::open(path)?;
+pub(super) fn open(
+    file: CheckpointFile,
+    keyless: Keyless,
+    patience: Duration,
+) -> Result<Connection, CareError> {
+    let unopened = keyless == Keyless::Allowed;
+    let CheckpointFile { path, keys } = file.clone();
+    let reader = SqliteReader::open_with(file, unopened)?;
     let (found, current) = (reader.format(), SqliteReader::FORMAT);
     if found != current {
-        return Err(CareError::OlderFormat { path: path.to_owned(), found, current });
+        return Err(CareError::OlderFormat { path, found, current });
     }
     reader.read(refuse_malformed)?;
-    let options = SqliteOptions::new().busy_limit(patience);
-    let file = File { path: Some(path.to_owned()), options };
+    let options = SqliteOptions { keys, unopened, ..SqliteOptions::new().busy_limit(patience) };
+    let file = File { path: Some(path), options };
     let connection = file.open_writer().map_err(|error| waited(error, patience))?;
     connection.busy_timeout(patience).map_err(sqlite)?;
     Ok(connection)
@@ -51,7 +68,7 @@ pub(super) fn write<T>(
     work: impl FnOnce(&Connection) -> Result<T, StoreError>,
 ) -> Result<T, CareError> {
     let transaction = begin(connection, patience)?;
-    let done = work(&transaction)?;
+    let done = work(connection)?;
     transaction.commit().map_err(|error| failed(error, patience))?;
     Ok(done)
 }
@@ -80,6 +97,6 @@ pub(super) fn failed(error: rusqlite::Error, patience: Duration) -> CareError {
     if is_busy(&error) { CareError::Busy(patience) } else { sqlite(error).into() }
 }
 
-fn waited(error: StoreError, patience: Duration) -> CareError {
+pub(super) fn waited(error: StoreError, patience: Duration) -> CareError {
     if matches!(error, StoreError::Busy) { CareError::Busy(patience) } else { error.into() }
 }

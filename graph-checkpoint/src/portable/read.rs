@@ -3,11 +3,11 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use rusqlite::Connection;
 use superstep_core::checkpoint::{Seq, StoreError, still_needed};
 use superstep_core::id::{CheckpointId, ThreadId};
 
 use super::document::{CheckpointPart, Document, ThreadPart, TopologyPart, WorkPart};
+use crate::connection::Connection;
 use crate::delete::{kept, place};
 use crate::described::{Descriptions, Key, schema_text, topology_part};
 use crate::emitted;

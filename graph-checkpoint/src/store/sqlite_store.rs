@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rusqlite::{Connection, Transaction, TransactionBehavior};
-use superstep_core::checkpoint::StoreError;
+use rusqlite::{Transaction, TransactionBehavior};
+use superstep_core::checkpoint::{KeyProblem, StoreError};
 use superstep_core::store::{AccessError, Entry, Namespace, Put, Search, StoreBackend};
 
 use super::table;
+use crate::connection::Connection;
 use crate::durability::Durability;
-use crate::fault::sqlite;
+use crate::fault::{keys, sqlite};
 use crate::file::File;
 use crate::line::Line;
 use crate::options::SqliteOptions;
@@ -102,8 +103,9 @@ impl SqliteStore {
     ) -> Result<T, AccessError> {
         let limit = self.open.file.options.busy_limit;
         self.connected(move |connected| {
-            let transaction = connected.begin(limit).map_err(of_file)?;
-            let done = work(&transaction)?;
+            let Connected { connection, line } = connected;
+            let transaction = begin(connection, line, limit).map_err(of_file)?;
+            let done = work(connection)?;
             transaction.commit().map_err(failed)?;
             Ok(done)
         })
@@ -140,19 +142,24 @@ impl Open {
     }
 }
 
-impl Connected {
-    /// Begins a transaction when it is this program's turn.
-    fn begin(&mut self, limit: Duration) -> Result<Transaction<'_>, StoreError> {
-        let Self { connection, line } = self;
-        line.in_turn(connection, limit, || {
-            Transaction::new_unchecked(connection, TransactionBehavior::Immediate).map_err(sqlite)
-        })
-    }
+/// Begins a transaction when it is this program's turn.
+fn begin<'c>(
+    connection: &'c Connection,
+    line: &mut Line,
+    limit: Duration,
+) -> Result<Transaction<'c>, StoreError> {
+    line.in_turn(connection, limit, || {
+        Transaction::new_unchecked(connection, TransactionBehavior::Immediate).map_err(sqlite)
+    })
 }
 
 fn connect(file: &File) -> Result<Connected, StoreError> {
     let mut connected = Connected { connection: file.open_writer()?, line: Line::at(file.path.as_deref()) };
-    let transaction = connected.begin(file.options.busy_limit)?;
+    if connected.connection.is_encrypted() {
+        return Err(keys(&file.name(), KeyProblem::Store));
+    }
+    let Connected { connection, line } = &mut connected;
+    let transaction = begin(connection, line, file.options.busy_limit)?;
     transaction.execute_batch(table::TABLES).map_err(sqlite)?;
     transaction.commit().map_err(sqlite)?;
     Ok(connected)

@@ -13,7 +13,9 @@ fn what_would_be_done_is_told_and_then_done() {
     run(async {
         let file = written().await;
         let set = |sql: &str| Connection::open(&file.path).unwrap().execute_batch(sql).unwrap();
-        set("DROP TABLE emitted; DROP TABLE lease; PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE)");
+        set(
+            "DROP TABLE emitted; DROP TABLE lease; DROP TABLE seal; PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE)",
+        );
         let bytes = std::fs::read(&file.path).unwrap();
         let to = SqliteReader::FORMAT;
         assert_eq!(care::migration(&file.path).unwrap(), Migration { from: 2, to });

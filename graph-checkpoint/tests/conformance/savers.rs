@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use superstep_checkpoint::conformance::{self, Outcome, Report, Subject};
-use superstep_checkpoint::{Durability, SqliteSaver};
+use superstep_checkpoint::{Durability, Key, KeyRing, SqliteSaver};
 use superstep_core::checkpoint::{Checkpointer, MemorySaver};
 use superstep_core::error::BoxError;
 
@@ -37,16 +37,22 @@ struct SqliteFile {
     folder: tempfile::TempDir,
     files: AtomicU32,
     durability: Durability,
+    keys: Option<KeyRing>,
 }
 
 impl SqliteFile {
     fn new(durability: Durability) -> Self {
         let folder = tempfile::tempdir().expect("a folder for the files");
-        Self { folder, files: AtomicU32::new(0), durability }
+        Self { folder, files: AtomicU32::new(0), durability, keys: None }
     }
 
     async fn open(&self, path: PathBuf) -> Result<SqliteSaver, BoxError> {
-        Ok(SqliteSaver::options().durability(self.durability).open(path).await?)
+        let options = SqliteSaver::options().durability(self.durability);
+        let options = match self.keys.clone() {
+            Some(keys) => options.encrypt(keys),
+            None => options,
+        };
+        Ok(options.open(path).await?)
     }
 }
 
@@ -101,6 +107,14 @@ fn the_sqlite_saver_conforms_on_a_file_at_every_durability() {
         let skipped: &[&str] = if durability == Durability::Exit { &["crash", "sharing"] } else { &[] };
         assert!(not_applicable(&report).iter().eq(skipped), "{report}");
     }
+}
+
+#[test]
+fn the_sqlite_saver_conforms_on_an_encrypted_file() {
+    let keys = KeyRing::new("key", Key::new([7; Key::BYTES]));
+    let report = run(&SqliteFile { keys: Some(keys), ..SqliteFile::new(Durability::Process) });
+    report.assert();
+    assert!(not_applicable(&report).is_empty(), "{report}");
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use superstep_checkpoint::SqliteSaver;
 pub(crate) use superstep_checkpoint::conformance::material::*;
+use superstep_checkpoint::{Key, KeyRing, SqliteSaver};
 use superstep_core::checkpoint::{At, Checkpoint, Checkpointer, Committed, Loaded, MemorySaver};
 use superstep_core::id::CheckpointId;
 use superstep_core::state::Change;
@@ -23,6 +23,9 @@ pub(crate) fn on_every_saver<F: Future<Output = ()>>(test: impl Fn(Saver) -> F) 
         test(registered(Arc::new(SqliteSaver::in_memory().await.unwrap())).await).await;
         let folder = tempfile::tempdir().unwrap();
         let file = SqliteSaver::open(folder.path().join("on_every_saver.db")).await.unwrap();
+        test(registered(Arc::new(file)).await).await;
+        let sealed = SqliteSaver::options().encrypt(KeyRing::new("2026", Key::new([7; 32])));
+        let file = sealed.open(folder.path().join("encrypted.db")).await.unwrap();
         test(registered(Arc::new(file)).await).await;
     });
 }

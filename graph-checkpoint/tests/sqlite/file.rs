@@ -71,6 +71,7 @@ fn exit_saves_at_a_flush_and_not_before() {
 /// Takes back what format 4 added.
 pub(crate) const BACK_TO_3: &str = "
 DROP TABLE lease;
+DROP TABLE seal;
 PRAGMA user_version = 3;
 ";
 

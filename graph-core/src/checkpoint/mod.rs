@@ -32,7 +32,7 @@ mod time;
 mod work;
 
 pub use amend::{Carrier, Onto};
-pub use checkpointer::{At, Carried, Checkpointer, Commit, Committed, StoreError};
+pub use checkpointer::{At, Carried, Checkpointer, Commit, Committed, KeyProblem, StoreError};
 pub use codec::{Fold, digest};
 pub use deletion::still_needed;
 pub use emitted::{Emitted, EmittedEvent};

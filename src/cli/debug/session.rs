@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::checkpoint::SqliteSaver;
 use crate::cli::amend::thread_name;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::near::did_you_mean;
 use crate::cli::source::{Place, Source};
 use crate::cli::target::Target;
@@ -83,7 +84,11 @@ impl Session {
     }
 
     /// The graph that a thread of a file belongs to.
-    pub(super) async fn graph_of(&self, file: &Path, thread: &ThreadId) -> Result<Chosen<'_>, Failure> {
+    pub(super) async fn graph_of(
+        &self,
+        file: &FileArgument,
+        thread: &ThreadId,
+    ) -> Result<Chosen<'_>, Failure> {
         if thread.is_below() {
             return Err(Failure::unusable(format!(
                 "thread {:?} is a subgraph's: name the thread above it",
@@ -107,7 +112,7 @@ impl Session {
     /// The graph that runs on a thread: that of the thread, or for a new one the only graph or the named one.
     pub(super) async fn graph_for(
         &self,
-        file: &Path,
+        file: &FileArgument,
         thread: &ThreadId,
         named: Option<&str>,
     ) -> Result<Chosen<'_>, Failure> {
@@ -136,7 +141,7 @@ impl Session {
     }
 
     /// All graphs, over a file.
-    pub(super) async fn all(&self, file: &Path) -> Result<Vec<Chosen<'_>>, Failure> {
+    pub(super) async fn all(&self, file: &FileArgument) -> Result<Vec<Chosen<'_>>, Failure> {
         let mut all = Vec::new();
         for graph in &self.graphs {
             all.push(self.over(graph, file).await?);
@@ -144,7 +149,7 @@ impl Session {
         Ok(all)
     }
 
-    async fn over<'s>(&'s self, graph: &'s Erased, file: &Path) -> Result<Chosen<'s>, Failure> {
+    async fn over<'s>(&'s self, graph: &'s Erased, file: &FileArgument) -> Result<Chosen<'s>, Failure> {
         let is_own = path_of(&*graph.graph).is_some_and(|own| is_same(own, file));
         let elsewhere = match is_own {
             true => None,
@@ -154,7 +159,7 @@ impl Session {
             }
         };
         let is_default = self.file().is_some_and(|own| is_same(&own, file));
-        let file = (!is_default).then(|| file.to_owned());
+        let file = (!is_default).then(|| file.to_path_buf());
         Ok(Chosen { graph, elsewhere, program: &self.program, file })
     }
 
@@ -164,13 +169,13 @@ impl Session {
     }
 
     /// A checkpoint that is meant, in a file.
-    pub(super) fn place(file: &Path, meant: &str) -> Result<Place, Failure> {
+    pub(super) fn place(file: &FileArgument, meant: &str) -> Result<Place, Failure> {
         Source::open(file).and_then(|source| source.place(meant)).map_err(Failure::before_the_run)
     }
 }
 
 /// Whether a file has a thread.
-fn is_there(file: &Path, thread: &ThreadId) -> Result<bool, Failure> {
+fn is_there(file: &FileArgument, thread: &ThreadId) -> Result<bool, Failure> {
     Ok(Source::open(file)?.reader.threads()?.iter().any(|held| held.thread == *thread))
 }
 

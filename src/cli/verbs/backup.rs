@@ -8,6 +8,7 @@ use crate::checkpoint::care::{self, Copied, Existing};
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::page::{NAME, Page, plain, span};
 
 /// Copy a file, also while a program writes to it
@@ -16,8 +17,8 @@ use crate::cli::page::{NAME, Page, plain, span};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep backup essays.db essays-monday.db")]
 pub(crate) struct Backup {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// Where the copy is to be
     to: PathBuf,
     /// Replace the checkpoint file that is there; no other file is ever replaced
@@ -35,7 +36,7 @@ pub(crate) struct Backed {
 impl Backup {
     pub(crate) fn answer(&self) -> Result<Backed, Failure> {
         let existing = if self.force { Existing::Replace } else { Existing::Refuse };
-        let copied = care::backup(&self.file, &self.to, existing)?;
+        let copied = care::backup(&*self.file, &self.to, existing)?;
         Ok(Backed { file: self.to.display().to_string(), copied })
     }
 }

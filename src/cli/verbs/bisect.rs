@@ -1,7 +1,6 @@
 //! `bisect`: the first checkpoint of a branch where something holds.
 
 use std::io::{ErrorKind, Write};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use crate::state::Schema;
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::lines::{Heads, Short, nodes};
 use crate::cli::page::{BAD, DIM, GOOD, NAME, Page, plain, span};
 use crate::cli::predicate::Predicate;
@@ -32,8 +32,8 @@ use crate::cli::source::{Place, Source};
                         superstep bisect essays.db rust --test 'grep -q Lisbon'")]
 #[command(group(clap::ArgGroup::new("what").required(true).args(["test", "path"])))]
 pub(crate) struct Bisect {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The thread, or the checkpoint that the branch ends with
     thread: String,
     /// The command that tells

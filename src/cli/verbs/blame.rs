@@ -1,7 +1,5 @@
 //! `blame`: who last wrote each part of a value.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use crate::checkpoint::Source as Origin;
@@ -11,6 +9,7 @@ use super::log::source_name;
 use super::show::absent;
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::lines::{Short, called};
 use crate::cli::page::{NAME, Page, plain, span};
 use crate::cli::secrets;
@@ -21,8 +20,8 @@ use crate::cli::table::{Side, Table};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep blame essays.db rust draft")]
 pub(crate) struct Blame {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The checkpoint; see `superstep --help`
     checkpoint: String,
     /// The path in its state; . for all of it

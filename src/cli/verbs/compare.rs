@@ -1,7 +1,5 @@
 //! `compare`: two branches beside each other.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use crate::checkpoint::Summary;
@@ -11,6 +9,7 @@ use crate::inspect::{Difference, parting};
 use super::diff;
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::lines::{Heads, Short, nodes};
 use crate::cli::page::{DIM, NAME, NOTE, Page, Span, plain, span};
 use crate::cli::screen::Exit;
@@ -24,8 +23,8 @@ use crate::cli::table::{Side, Table};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep compare essays.db rust zig")]
 pub(crate) struct Compare {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The checkpoint that one branch ends with; see `superstep --help`
     a: String,
     /// The checkpoint that the other one ends with

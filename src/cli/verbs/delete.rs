@@ -1,7 +1,5 @@
 //! `delete`: a thread goes.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use crate::checkpoint::Checkpointer;
@@ -9,6 +7,7 @@ use crate::id::{NodeName, ThreadId};
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::page::{NAME, Page, plain, span};
 use crate::cli::source::Source;
 use crate::cli::target::{Target, wait};
@@ -19,8 +18,8 @@ use crate::cli::target::{Target, wait};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep delete essays.db rust")]
 pub(crate) struct Delete {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The thread
     thread: String,
 }

@@ -1,7 +1,5 @@
 //! `diff`: what differs between two checkpoints.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use crate::checkpoint::At;
@@ -9,7 +7,9 @@ use crate::id::CheckpointId;
 use crate::inspect::{Difference, Edit, diff, parting};
 
 use crate::cli::answer::Answer;
+use crate::cli::concealed::Concealed;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::lines::Short;
 use crate::cli::page::{BAD, DIM, GOOD, NOTE, Page, plain, span};
 use crate::cli::screen::Exit;
@@ -23,8 +23,8 @@ use crate::cli::source::{Place, Source};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep diff essays.db rust@3 rust@5")]
 pub(crate) struct Diff {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The checkpoint; see `superstep --help`
     a: String,
     /// The checkpoint to compare it with; without it, A is compared with its parent
@@ -88,6 +88,10 @@ fn effects(source: &Source, from: Option<&Place>, to: &Place) -> Result<Vec<Effe
         }
     };
     let steps = source.reader.steps(&to.thread, &At::Id(to.id), own + 1)?;
+    let concealed = match steps.iter().any(|step| !step.work.effects.is_empty()) {
+        true => Concealed::of(source, &to.thread, Some(to))?,
+        false => Concealed::default(),
+    };
     let mut all = Vec::new();
     // What led to a checkpoint was done on top of its parent.
     for base in steps.iter().skip(1).rev() {
@@ -96,7 +100,9 @@ fn effects(source: &Source, from: Option<&Place>, to: &Place) -> Result<Vec<Effe
         let nodes: Vec<_> =
             tasks.map(|task| (task.id(checkpoint.id, checkpoint.step), task.node.clone())).collect();
         for effect in &base.work.effects {
-            all.push(Effect::of(effect, &nodes)?);
+            let mut effect = effect.clone();
+            concealed.in_effect(&mut effect);
+            all.push(Effect::of(&effect, &nodes)?);
         }
     }
     Ok(all)

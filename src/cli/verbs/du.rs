@@ -1,13 +1,12 @@
 //! `du`: what fills a file.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use crate::checkpoint::care::{self, ThreadUsage, Usage};
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::page::{DIM, NAME, Page, plain, span};
 use crate::cli::source::Source;
 use crate::cli::table::{Side, Table};
@@ -19,8 +18,8 @@ use crate::cli::table::{Side, Table};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep du essays.db rust")]
 pub(crate) struct Du {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// Only this thread, by field
     thread: Option<String>,
 }
@@ -34,7 +33,7 @@ pub(crate) enum Filled {
 
 impl Du {
     pub(crate) fn answer(&self) -> Result<Filled, Failure> {
-        let usage = care::usage(&self.file)?;
+        let usage = care::usage(self.file.keyed()?)?;
         let Some(name) = &self.thread else { return Ok(Filled::File(usage)) };
         let thread = Source::open(&self.file)?.thread(name)?.thread;
         let found = usage.threads.into_iter().find(|usage| usage.thread == thread);

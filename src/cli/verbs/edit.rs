@@ -3,7 +3,6 @@
 mod as_node;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -18,6 +17,7 @@ use crate::cli::amend::{self, Destination};
 use crate::cli::answer::Answer;
 use crate::cli::assignment::Assignment;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::lines::Short;
 use crate::cli::page::{NAME, Page, plain, span};
 use crate::cli::secrets;
@@ -45,8 +45,8 @@ Examples: superstep edit essays.db rust@3 --set rounds=0 --set 'draft=\"by hand\
           superstep edit essays.db rust --set 'facts[id=\"people\"].text=\"few\"' --name other
           superstep edit essays.db zig --as review --case Accept")]
 pub(crate) struct Edit {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The checkpoint to edit; see `superstep --help`
     checkpoint: String,
     /// Put the JSON where the path leads; may be repeated, and applies in order

@@ -12,6 +12,7 @@ use crate::state::Json;
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::page::{DIM, NAME, Page, plain, span};
 use crate::cli::source::Source;
 
@@ -24,8 +25,8 @@ use crate::cli::source::Source;
 Examples: superstep export essays.db rust > rust.json
           superstep export essays.db rust --redact -o rust.json")]
 pub(crate) struct Export {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The thread
     thread: String,
     /// Write to this file, which must not be there yet, instead of the standard output

@@ -1,7 +1,5 @@
 //! `fork`: another way on from a checkpoint.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use crate::checkpoint::{Carried, Checkpointer};
@@ -10,6 +8,7 @@ use crate::id::{CheckpointId, NodeName, ThreadId};
 use crate::cli::amend::{self, Destination};
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::lines::{Short, nodes};
 use crate::cli::page::{DIM, NAME, Page, plain, span};
 use crate::cli::source::Source;
@@ -25,8 +24,8 @@ use crate::cli::target::{Target, wait};
 Examples: superstep fork essays.db rust@3
           superstep fork essays.db rust@3 --name zig")]
 pub(crate) struct Fork {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The checkpoint; see `superstep --help`
     checkpoint: String,
     /// Begin a thread of this name, which shares the past

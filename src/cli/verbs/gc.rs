@@ -1,6 +1,5 @@
 //! `gc`: what nobody needs goes.
 
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
@@ -9,6 +8,7 @@ use crate::checkpoint::care::{self, Collected, Pruned, Retention};
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::page::{DIM, GOOD, Page, plain, span};
 use crate::cli::source::Source;
 
@@ -23,8 +23,8 @@ use crate::cli::source::Source;
     group = clap::ArgGroup::new("keep").args(["keep_last", "keep_days"]).multiple(true)
 )]
 pub(crate) struct Gc {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// Only tell what would go
     #[arg(long)]
     dry_run: bool,
@@ -55,8 +55,11 @@ impl Gc {
         let retention = self.retention()?;
         let patience = Duration::from_secs(self.patience);
         let (pruned, collected) = match self.dry_run {
-            true => care::prunable(&self.file, &retention)?,
-            false => (care::prune(&self.file, &retention, patience)?, care::collect(&self.file, patience)?),
+            true => care::prunable(self.file.keyed()?, &retention)?,
+            false => (
+                care::prune(self.file.keyed()?, &retention, patience)?,
+                care::collect(self.file.keyed()?, patience)?,
+            ),
         };
         Ok(Gone { pruned, collected, dry_run: self.dry_run })
     }

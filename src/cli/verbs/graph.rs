@@ -1,11 +1,10 @@
 //! `graph`: the wiring that a thread last ran with.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::lines::called;
 use crate::cli::page::{DIM, NAME, NOTE, Page, plain, span};
 use crate::cli::source::Source;
@@ -15,8 +14,8 @@ use crate::cli::topology::{How, StoredGraph};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep graph essays.db rust --dot | dot -Tsvg > essay.svg")]
 pub(crate) struct Graph {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The thread, or a checkpoint
     thread: String,
     /// As a Mermaid flowchart

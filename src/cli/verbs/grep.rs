@@ -1,7 +1,6 @@
 //! `grep`: a search over everything.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 use regex::Regex;
 use serde::Serialize;
@@ -11,7 +10,9 @@ use crate::id::{CheckpointId, ThreadId};
 use crate::inspect::{Match, Place as Where, grep};
 
 use crate::cli::answer::Answer;
+use crate::cli::concealed::Concealed;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::lines::Short;
 use crate::cli::page::{DIM, NAME, NOTE, Page, plain, span};
 use crate::cli::screen::Exit;
@@ -25,8 +26,8 @@ use crate::cli::table::{Side, Table};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep grep essays.db 'Lis(bon|boa)' --thread rust")]
 pub(crate) struct Grep {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// A regular expression, as of the crate regex
     pattern: Regex,
     /// Only in this thread, its branches and its past
@@ -70,10 +71,12 @@ impl Grep {
 
     /// What is found in a checkpoint and its past, with the threads that wrote it.
     fn on_branch(&self, source: &Source, of: &ThreadId, end: &At) -> Result<Vec<(ThreadId, Match)>, Failure> {
-        let steps = match source.reader.steps(of, end, usize::MAX) {
+        let mut steps = match source.reader.steps(of, end, usize::MAX) {
             Err(StoreError::NoCheckpoint { .. }) => return Ok(Vec::new()),
             steps => steps?,
         };
+        let concealed = Concealed::of(source, of, None)?;
+        steps.iter_mut().for_each(|step| concealed.in_step(step));
         let Some(newest) = steps.first() else { return Ok(Vec::new()) };
         let found = grep(&steps, |text| self.pattern.is_match(text)).map_err(Failure::damaged)?;
         let shown = found.into_iter().filter(|found| match &found.place {

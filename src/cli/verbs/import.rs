@@ -13,6 +13,7 @@ use crate::id::ThreadId;
 use crate::cli::amend::thread_name;
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::page::{DIM, NAME, Page, plain, span};
 use crate::cli::target::{Target, runs};
 
@@ -27,8 +28,8 @@ use super::export::without_secrets;
 Examples: superstep import essays.db rust.json
           superstep export here.db rust | superstep import there.db --as copy")]
 pub(crate) struct Import {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The export, or `-` for the standard input
     #[arg(default_value = "-")]
     export: PathBuf,

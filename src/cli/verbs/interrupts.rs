@@ -1,13 +1,13 @@
 //! `interrupts`: what waits for an answer.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use crate::id::ThreadId;
 
 use crate::cli::answer::Answer;
+use crate::cli::concealed::Concealed;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::page::{DIM, ID, NAME, Page, plain, span};
 use crate::cli::shapes::Question;
 use crate::cli::source::Source;
@@ -16,8 +16,8 @@ use crate::cli::source::Source;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep interrupts essays.db")]
 pub(crate) struct Interrupts {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
 }
 
 #[derive(Debug, Serialize)]
@@ -35,8 +35,14 @@ struct OpenQuestion {
 impl Interrupts {
     pub(crate) fn answer(&self) -> Result<OpenQuestions, Failure> {
         let mut interrupts = Vec::new();
-        for thread in Source::open(&self.file)?.reader.threads()? {
-            for ask in &thread.open_asks {
+        let source = Source::open(&self.file)?;
+        for mut thread in source.reader.threads()? {
+            if thread.open_asks.is_empty() {
+                continue;
+            }
+            let concealed = Concealed::of(&source, &thread.thread, None)?;
+            for ask in &mut thread.open_asks {
+                concealed.in_ask(ask);
                 let question = Question::of(ask)?;
                 interrupts.push(OpenQuestion { thread: thread.thread.clone(), question });
             }

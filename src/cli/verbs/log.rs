@@ -1,7 +1,5 @@
 //! `log`: what happened, newest first.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use crate::checkpoint::{At, Source as Origin, Summary};
@@ -10,6 +8,7 @@ use crate::inspect::lanes;
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::lines::{Heads, Short, changed, nodes};
 use crate::cli::page::{DIM, GOOD, NAME, NOTE, Page, plain, span};
 use crate::cli::shapes::Line;
@@ -20,8 +19,8 @@ use crate::cli::table::{Side, Table};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep log essays.db rust --graph -n 100")]
 pub(crate) struct Log {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The thread, or the checkpoint to begin at
     thread: String,
     /// All branches beside each other, also those of threads that share the history

@@ -1,13 +1,12 @@
 //! `migrate`: an older format becomes today's.
 
-use std::path::{Path, PathBuf};
-
 use serde::Serialize;
 
 use crate::checkpoint::care::{self, Migration};
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::page::{GOOD, NOTE, Page, span};
 use crate::cli::screen::Exit;
 
@@ -18,8 +17,8 @@ use crate::cli::screen::Exit;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep migrate essays.db --check")]
 pub(crate) struct Migrate {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// Only tell what would be done; exits with 1 when there is something to do
     #[arg(long)]
     check: bool,
@@ -41,7 +40,7 @@ impl Migrated {
 }
 
 impl Migrate {
-    pub(crate) fn file(&self) -> &Path {
+    pub(crate) fn file(&self) -> &FileArgument {
         &self.file
     }
 
@@ -51,8 +50,8 @@ impl Migrate {
 
     pub(crate) fn answer(&self) -> Result<Migrated, Failure> {
         let migration = match self.check {
-            true => care::migration(&self.file)?,
-            false => care::migrate(&self.file)?,
+            true => care::migration(self.file.keyed()?)?,
+            false => care::migrate(self.file.keyed()?)?,
         };
         Ok(Migrated { migration, migrated: migration.is_needed() && !self.check, check: self.check })
     }

@@ -1,7 +1,5 @@
 //! `release`: a thread is taken away from who holds it.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use crate::checkpoint::Checkpointer;
@@ -9,6 +7,7 @@ use crate::id::ThreadId;
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::page::{NAME, Page, plain, span};
 use crate::cli::shapes::Lease;
 use crate::cli::source::Source;
@@ -21,8 +20,8 @@ use crate::cli::target::{Target, wait};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep release essays.db rust")]
 pub(crate) struct Release {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The thread
     thread: String,
 }

@@ -1,7 +1,5 @@
 //! `show`: one checkpoint.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -13,7 +11,9 @@ use crate::state::Schema;
 
 use super::log::source_name;
 use crate::cli::answer::Answer;
+use crate::cli::concealed::Concealed;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::lines::{Heads, called};
 use crate::cli::page::{BAD, DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
 use crate::cli::secrets;
@@ -24,8 +24,8 @@ use crate::cli::source::{Place, Source};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep show essays.db rust@3 'facts[0].text'")]
 pub(crate) struct Show {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The checkpoint; see `superstep --help`
     checkpoint: String,
     /// Only what is at this path of the state, as JSON: draft, facts[2].text, notes[id="a"]
@@ -123,12 +123,13 @@ impl Show {
         };
         let source = Source::open(&self.file)?;
         let place = source.place(&self.checkpoint)?;
-        let loaded = source.load(&place)?;
+        let mut loaded = source.load(&place)?;
         let state = secrets::state(&loaded)?;
         if let Some(path) = path {
             let part = path.get(&state).cloned();
             return part.map(Shown::Part).ok_or_else(|| absent(&path, &state, &loaded));
         }
+        Concealed::of(&source, &place.thread, Some(&place))?.in_loaded(&mut loaded);
         Ok(Shown::Whole(Box::new(whole(&source, &place, &loaded, state, self.all)?)))
     }
 }

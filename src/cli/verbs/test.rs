@@ -12,6 +12,7 @@ use crate::testing::{Cassette, journal_of_file};
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::page::Page;
 use crate::cli::secrets;
 use crate::cli::skeleton::Skeleton;
@@ -26,8 +27,8 @@ use crate::cli::source::{Place, Source};
     after_help = "Example: superstep test essays.db rust@3 --cassette tests/cassettes/rust.json > tests/rust.rs"
 )]
 pub(crate) struct Test {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The checkpoint that the test is to come to; see `superstep --help`
     checkpoint: String,
     /// Only the superstep that made the checkpoint

@@ -1,7 +1,6 @@
 //! `threads`: what is in the file.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use serde::Serialize;
 
@@ -10,6 +9,7 @@ use crate::id::{CheckpointId, NodeName, ThreadId};
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::lines::{Short, nodes};
 use crate::cli::page::{BAD, DIM, GOOD, NAME, NOTE, Page, plain, span};
 use crate::cli::shapes::Lease;
@@ -23,8 +23,8 @@ use crate::cli::time::readable;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep threads essays.db --unfinished")]
 pub(crate) struct Threads {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// Only those for which something is next
     #[arg(long)]
     unfinished: bool,

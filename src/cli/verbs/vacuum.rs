@@ -1,6 +1,5 @@
 //! `vacuum`: free pages go back.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -9,6 +8,7 @@ use crate::checkpoint::care::{self, Vacuumed};
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::page::{DIM, NOTE, Page, plain, span};
 
 /// Give the free pages of a file back
@@ -18,8 +18,8 @@ use crate::cli::page::{DIM, NOTE, Page, plain, span};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep vacuum essays.db")]
 pub(crate) struct Vacuum {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// How many seconds to wait for somebody who is writing
     #[arg(long, default_value_t = 30)]
     patience: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Shorter(Vacuumed);
 
 impl Vacuum {
     pub(crate) fn answer(&self) -> Result<Shorter, Failure> {
-        Ok(Shorter(care::vacuum(&self.file, Duration::from_secs(self.patience))?))
+        Ok(Shorter(care::vacuum(self.file.keyed()?, Duration::from_secs(self.patience))?))
     }
 }
 

@@ -1,14 +1,13 @@
 //! `verify`: whether a file is sound.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use crate::checkpoint::care::{self, Finding, Verified};
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
-use crate::cli::page::{BAD, DIM, GOOD, ID, NAME, Page, plain, span};
+use crate::cli::file::FileArgument;
+use crate::cli::page::{BAD, DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
 use crate::cli::screen::Exit;
 
 /// Read everything that is in a file and tell what is wrong with it
@@ -17,8 +16,8 @@ use crate::cli::screen::Exit;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep verify essays.db")]
 pub(crate) struct Verify {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
 }
 
 #[derive(Debug, Serialize)]
@@ -30,14 +29,14 @@ pub(crate) struct Verdict {
 
 impl Verify {
     pub(crate) fn answer(&self) -> Result<Verdict, Failure> {
-        let verified = care::verify(&self.file)?;
+        let verified = care::verify(self.file.keyed()?)?;
         Ok(Verdict { sound: verified.is_sound(), verified })
     }
 }
 
 impl Answer for Verdict {
     fn show(&self, page: &mut Page) {
-        let Verified { format, counts, unused, findings } = &self.verified;
+        let Verified { format, unopened, counts, unused, findings } = &self.verified;
         for Finding { table, row, thread, checkpoint, problem } in findings {
             let mut spans = vec![span(NAME, table)];
             spans.extend(row.map(|row| plain(format!(" row {row}"))));
@@ -70,6 +69,12 @@ impl Answer for Verdict {
         let read = read.into_iter().filter(|(count, _)| *count > 0);
         let read: Vec<String> = read.map(|(count, what)| format!("{count} {what}")).collect();
         page.line([span(DIM, format!("format {format}; read: {}", read.join(", ")))]);
+        if *unopened {
+            page.line([span(
+                NOTE,
+                "it is encrypted: without its keys, texts were checked by their checksums only",
+            )]);
+        }
         if unused.bodies > 0 {
             let told =
                 format!("{} long texts of {} bytes that nothing refers to", unused.bodies, unused.bytes);

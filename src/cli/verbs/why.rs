@@ -1,7 +1,5 @@
 //! `why`: what made a task run.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use crate::inspect::{Via, Why as Reasons, why};
@@ -9,6 +7,7 @@ use crate::inspect::{Via, Why as Reasons, why};
 use crate::checkpoint::Source as Origin;
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::lines::{Short, called};
 use crate::cli::near::did_you_mean;
 use crate::cli::page::{DIM, NAME, Page, plain, span};
@@ -18,8 +17,8 @@ use crate::cli::source::Source;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep why essays.db rust@5 review")]
 pub(crate) struct Why {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The checkpoint; see `superstep --help`
     checkpoint: String,
     /// The node

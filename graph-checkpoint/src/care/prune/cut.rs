@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use superstep_core::checkpoint::{Fold, Source, StoreError};
 use superstep_core::id::{CheckpointId, RunId};
 use superstep_core::state::{Change, FieldId, Op};
@@ -15,6 +15,7 @@ use super::{Pruned, Retention};
 use crate::bodies::BodyTable;
 use crate::care::error::CareError;
 use crate::care::writing::{begin, failed};
+use crate::connection::Connection;
 use crate::delete::{THREAD, WORK_AT, execute, leave, take_place};
 use crate::encode::Encoder;
 use crate::fault::{corrupt, sqlite};
@@ -76,13 +77,13 @@ impl Cut {
         let mut passing: BTreeSet<i64> = BTreeSet::new();
         while !self.doomed.is_empty() {
             let transaction = begin(connection, patience)?;
-            let Some(last) = self.caught_up(&transaction)? else { return Ok(false) };
+            let Some(last) = self.caught_up(connection)? else { return Ok(false) };
             let some: Vec<i64> = self.doomed.iter().copied().take(AT_A_TIME).collect();
             let gone: BTreeSet<i64> = some.iter().copied().chain(std::mem::take(&mut passing)).collect();
-            let left = self.left(&transaction, &gone)?;
-            let told = self.replace(&transaction, &gone, &left)?;
+            let left = self.left(connection, &gone)?;
+            let told = self.replace(connection, &gone, &left)?;
             // So others notice, and no two programs prune at once.
-            take_place(&transaction, last + 1)?;
+            take_place(connection, last + 1)?;
             transaction.commit().map_err(|error| failed(error, patience))?;
             self.past.last = last + 1;
             self.doomed.retain(|seq| !gone.contains(seq));
@@ -245,7 +246,8 @@ impl Cut {
                 }
             }
             if let Some(Left { row, changes, map }) = left.get(seq) {
-                row.insert(connection, changes, map.as_deref(), "{}").map_err(sqlite)?;
+                let texts = row.store(connection, changes, map.as_deref(), "{}")?;
+                row.insert(connection, &texts).map_err(sqlite)?;
                 told.bytes -= size(connection, *seq)?;
             }
         }

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use rusqlite::Connection;
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::ThreadId;
 
 use super::Retention;
 use super::past::Past;
+use crate::connection::Connection;
 use crate::rows::{CheckpointRow, ThreadRow};
 
 /// What stays.

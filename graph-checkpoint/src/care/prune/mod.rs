@@ -15,17 +15,17 @@ mod cut;
 mod keep;
 mod past;
 
-use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::Connection;
 use rusqlite::backup::Backup;
 use serde::Serialize;
 use superstep_core::id::ThreadId;
 
 use super::collect::{Collected, collect_in, collectable};
 use super::error::CareError;
-use super::writing::{open, refuse_malformed};
+use super::writing::{Keyless, open, refuse_malformed};
+use crate::checkpoint_file::CheckpointFile;
+use crate::connection::Connection;
 use crate::fault::sqlite;
 use crate::file::snapshot;
 use crate::sqlite_reader::SqliteReader;
@@ -88,29 +88,33 @@ pub struct Pruned {
 ///
 /// # Errors
 /// Those of [`prune`].
-pub fn prunable(path: impl AsRef<Path>, retention: &Retention) -> Result<(Pruned, Collected), CareError> {
-    let path = path.as_ref();
+pub fn prunable(
+    file: impl Into<CheckpointFile>,
+    retention: &Retention,
+) -> Result<(Pruned, Collected), CareError> {
+    let file = file.into();
     if retention.keeps_all() {
-        return Ok((Pruned::default(), collectable(path)?));
+        return Ok((Pruned::default(), collectable(file)?));
     }
-    let copy = copy(path)?;
+    let copy = copy(file)?;
     let pruned = prune_in(&copy, retention, Duration::ZERO)?;
     Ok((pruned, collect_in(&copy, Duration::ZERO)?))
 }
 
 /// A copy of the file's state that is gone when it is closed.
-fn copy(path: &Path) -> Result<Connection, CareError> {
-    let reader = SqliteReader::open(path)?;
+fn copy(file: CheckpointFile) -> Result<Connection, CareError> {
+    let path = file.path.clone();
+    let reader = SqliteReader::open(file)?;
     if reader.format() != SqliteReader::FORMAT {
         let (found, current) = (reader.format(), SqliteReader::FORMAT);
-        return Err(CareError::OlderFormat { path: path.to_owned(), found, current });
+        return Err(CareError::OlderFormat { path, found, current });
     }
     Ok(reader.read(|source| {
         refuse_malformed(source)?;
-        let mut copy = Connection::open("").map_err(sqlite)?;
+        let mut copy = rusqlite::Connection::open("").map_err(sqlite)?;
         let step = Backup::new(source, &mut copy).and_then(|backup| backup.step(-1));
         step.map_err(sqlite)?;
-        Ok(copy)
+        reader.file().attach(copy)
     })?)
 }
 
@@ -124,8 +128,12 @@ fn copy(path: &Path) -> Result<Connection, CareError> {
 /// # Errors
 /// [`CareError::Busy`] when somebody wrote for as long as `patience` says, [`CareError::OlderFormat`], and
 /// [`CareError::Store`], when a row is damaged that is needed, or SQLite finds the file malformed. What was pruned before stays pruned.
-pub fn prune(path: impl AsRef<Path>, retention: &Retention, patience: Duration) -> Result<Pruned, CareError> {
-    prune_in(&open(path.as_ref(), patience)?, retention, patience)
+pub fn prune(
+    file: impl Into<CheckpointFile>,
+    retention: &Retention,
+    patience: Duration,
+) -> Result<Pruned, CareError> {
+    prune_in(&open(file.into(), Keyless::Refused, patience)?, retention, patience)
 }
 
 fn prune_in(connection: &Connection, retention: &Retention, patience: Duration) -> Result<Pruned, CareError> {

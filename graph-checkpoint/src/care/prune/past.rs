@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::Connection;
 use serde::Deserialize;
 use superstep_core::checkpoint::{Cause, Kept, Source, StoreError};
 use superstep_core::id::{NodeName, TaskId};
 use superstep_core::state::FieldId;
 
+use crate::connection::Connection;
 use crate::decode::{self, StoredChange};
 use crate::fault::{corrupt, sqlite};
 use crate::manifest::{Fields, Version};

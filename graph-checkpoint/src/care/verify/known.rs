@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use rusqlite::{Connection, Row};
+use rusqlite::Row;
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::Schema;
 use uuid::Uuid;
 
 use super::Findings;
+use crate::connection::Connection;
 use crate::fault::sqlite;
 
 /// The rows that are there.

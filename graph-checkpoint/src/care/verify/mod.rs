@@ -7,13 +7,13 @@ mod tables;
 mod versions;
 
 use std::collections::HashSet;
-use std::path::Path;
 
-use rusqlite::Connection;
 use serde::Serialize;
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::{CheckpointId, ThreadId};
 
+use crate::checkpoint_file::CheckpointFile;
+use crate::connection::Connection;
 use crate::fault::sqlite;
 use crate::sqlite_reader::SqliteReader;
 use known::Known;
@@ -23,6 +23,10 @@ use known::Known;
 pub struct Verified {
     /// The file's format.
     pub format: u32,
+    /// Whether it is encrypted and was read without its keys: then texts were checked by their checksums only, and what
+    /// they refer to was not looked at.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub unopened: bool,
     /// How many rows were read.
     pub counts: Counts,
     /// What nothing refers to. That is no damage.
@@ -95,7 +99,7 @@ pub struct Finding {
     pub problem: String,
 }
 
-/// Reads everything that is in the file at `path`, of any format, and tells what is wrong with it: every checksum,
+/// Reads everything that is in a file of any format, and tells what is wrong with it: every checksum,
 /// SQLite's own check, and whether all that rows refer to is there and fits: parents, heads, versions of fields down to
 /// their values, descriptions, long texts, the nodes and writes of each superstep, and the work on top.
 ///
@@ -103,11 +107,14 @@ pub struct Finding {
 /// states does. What is missing without anything that refers to it, such as the result of a task that is not finished,
 /// cannot be noticed; then that task runs again.
 ///
+/// An encrypted file is verified with its keys, by which each text is checked to be what was written at its place, or
+/// without them, by checksums only.
+///
 /// # Errors
-/// [`StoreError::NotACheckpointFile`], [`StoreError::NewerFormat`] and [`StoreError::Io`]; [`StoreError::Corrupt`] when it
+/// [`StoreError::NotACheckpointFile`], [`StoreError::NewerFormat`], [`StoreError::Keys`] and [`StoreError::Io`]; [`StoreError::Corrupt`] when it
 /// is a checkpoint file of which nothing can be read, such as the half of one. Other damage is no error but a finding.
-pub fn verify(path: impl AsRef<Path>) -> Result<Verified, StoreError> {
-    SqliteReader::open(path)?.read(|connection| {
+pub fn verify(file: impl Into<CheckpointFile>) -> Result<Verified, StoreError> {
+    SqliteReader::open_with(file.into(), true)?.read(|connection| {
         let format = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(sqlite)?;
         let mut findings = Findings::default();
         match integrity(connection) {
@@ -125,7 +132,13 @@ pub fn verify(path: impl AsRef<Path>) -> Result<Verified, StoreError> {
         check.leases();
         check.items();
         let unused = check.bodies();
-        Ok(Verified { format, counts: check.counts, unused, findings: check.findings.into_inner() })
+        Ok(Verified {
+            format,
+            unopened: connection.is_unopened(),
+            counts: check.counts,
+            unused,
+            findings: check.findings.into_inner(),
+        })
     })
 }
 
@@ -171,6 +184,14 @@ fn problem(error: StoreError) -> String {
 }
 
 impl Check<'_> {
+    /// Leaves out of what is wrong that there are no keys.
+    fn ignore_unopened<T>(&self, read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+        match read {
+            Err(StoreError::Keys { .. }) if self.connection.is_unopened() => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
     /// Adds something that is wrong with a row of a checkpoint, or with one that belongs to it.
     fn found(&mut self, table: &'static str, row: i64, seq: i64, problem: impl ToString) {
         let known = self.known.checkpoints.get(&seq);

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use rusqlite::Connection;
 use superstep_core::state::FieldId;
 
 use super::checkpoints::{Referred, Texts};
 use super::known::Known;
 use super::{Check, problem};
+use crate::connection::Connection;
 use crate::manifest::{Fields, Version};
 use crate::reader::{self, Parsed};
 

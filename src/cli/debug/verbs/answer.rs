@@ -1,13 +1,12 @@
 //! `answer`: what a thread waits for.
 
-use std::path::PathBuf;
-
 use crate::checkpoint::AskRecord;
 use crate::cli::arguments::Told;
 use crate::cli::debug::progress::Progress;
 use crate::cli::debug::session::Session;
 use crate::cli::debug::subject::Work;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::source::Source;
 use crate::id::{InterruptId, ThreadId};
 use crate::state::Json;
@@ -21,8 +20,8 @@ use super::ending::drive;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep answer essays.db rust '\"accept\"'")]
 pub(crate) struct Answer {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The thread
     thread: String,
     /// The answer; with the id of its question, or the beginning or the end of that, where several are open

@@ -1,12 +1,11 @@
 //! `migrate --check` with the program's types: whether the threads of a file would go on.
 
-use std::path::Path;
-
 use serde::Serialize;
 
 use crate::cli::answer::Answer;
 use crate::cli::debug::session::Session;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::page::{BAD, DIM, GOOD, NAME, NOTE, Page, plain, span};
 use crate::cli::screen::Exit;
 use crate::cli::source::Source;
@@ -61,7 +60,7 @@ pub(crate) async fn check(session: &Session, verb: &Migrate) -> Result<impl Answ
 }
 
 impl States {
-    async fn of(session: &Session, file: &Path) -> Result<Self, Failure> {
+    async fn of(session: &Session, file: &FileArgument) -> Result<Self, Failure> {
         let known: Vec<&str> = session.graphs.iter().map(|graph| graph.graph.name().as_str()).collect();
         let mut unknown_graphs: Vec<String> = Source::open(file)?
             .reader

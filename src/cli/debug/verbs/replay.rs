@@ -1,13 +1,12 @@
 //! `replay`: whether the code still does what is recorded.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use crate::checkpoint::StoreError;
 use crate::cli::answer::Answer;
 use crate::cli::debug::session::Session;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::page::{BAD, DIM, GOOD, NAME, Page, plain, span};
 use crate::cli::screen::Exit;
 use crate::id::{CheckpointId, ThreadId};
@@ -20,8 +19,8 @@ use crate::run::{self, ThreadError, Unverified, WhyUnverified};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep replay essays.db rust --after rust@2")]
 pub(crate) struct Replay {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The checkpoint up to which is replayed
     checkpoint: String,
     /// Only what came after this checkpoint, which is one of those that led there

@@ -1,12 +1,11 @@
 //! `rerun`: a branch from a checkpoint, on which everything happens again.
 
-use std::path::PathBuf;
-
 use crate::cli::arguments::Told;
 use crate::cli::debug::progress::Progress;
 use crate::cli::debug::session::Session;
 use crate::cli::debug::subject::Work;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 
 use super::ending::drive;
 
@@ -16,8 +15,8 @@ use super::ending::drive;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep rerun essays.db rust@3")]
 pub(crate) struct Rerun {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The checkpoint
     checkpoint: String,
 }

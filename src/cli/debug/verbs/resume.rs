@@ -1,12 +1,11 @@
 //! `resume`: what a thread has left to do.
 
-use std::path::PathBuf;
-
 use crate::cli::arguments::Told;
 use crate::cli::debug::progress::Progress;
 use crate::cli::debug::session::Session;
 use crate::cli::debug::subject::Work;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::id::ThreadId;
 
 use super::ending::drive;
@@ -18,8 +17,8 @@ use super::ending::drive;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep resume essays.db rust")]
 pub(crate) struct Resume {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The thread
     thread: String,
 }

@@ -1,7 +1,6 @@
 //! `run`: a turn of a thread.
 
 use std::io::Read;
-use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
@@ -10,6 +9,7 @@ use crate::cli::debug::progress::Progress;
 use crate::cli::debug::session::Session;
 use crate::cli::debug::subject::Work;
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::id::ThreadId;
 
 use super::ending::drive;
@@ -22,8 +22,8 @@ use super::ending::drive;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep run essays.db rust '{\"topic\": \"Rust\"}'")]
 pub(crate) struct Run {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The thread
     thread: String,
     /// The input as JSON; `-` reads it from the standard input

@@ -1,7 +1,6 @@
 //! `tail`: the events of a thread as they are stored, whoever runs it.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -12,6 +11,7 @@ use crate::cli::arguments::Told;
 use crate::cli::debug::progress::{Progress, page};
 use crate::cli::debug::session::{Chosen, Session};
 use crate::cli::failure::Failure;
+use crate::cli::file::FileArgument;
 use crate::cli::screen::Exit;
 use crate::cli::source::Source;
 use crate::id::{CheckpointId, ThreadId};
@@ -30,8 +30,8 @@ const PERIOD: Duration = Duration::from_millis(100);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep tail essays.db rust --from start")]
 pub(crate) struct Tail {
-    /// The checkpoint file
-    file: PathBuf,
+    #[command(flatten)]
+    file: FileArgument,
     /// The thread
     thread: String,
     /// What is told first

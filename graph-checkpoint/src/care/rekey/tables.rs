@@ -1,0 +1,243 @@
+//! The tables with texts, and how a row of each gets its texts in another form.
+
+use rusqlite::{OptionalExtension, params};
+use superstep_core::checkpoint::StoreError;
+use superstep_core::id::TaskId;
+
+use super::Form;
+use crate::ask::{self, AskRow};
+use crate::bodies;
+use crate::connection::Connection;
+use crate::effect;
+use crate::emitted;
+use crate::fault::{corrupt, sqlite};
+use crate::pending;
+use crate::place::Place;
+use crate::rows::{Changed, CheckpointRow, mismatch};
+use crate::seal::{Cell, is_sealed};
+use crate::texts::Stored;
+
+/// A table with texts.
+pub(super) struct Table {
+    pub(super) name: &'static str,
+    /// The columns with texts. One of them that no row lacks is the first.
+    pub(super) columns: &'static [&'static str],
+    /// Which rows are none to look at.
+    but: &'static str,
+    /// Gives the texts of the row with this number another form.
+    pub(super) rewrite: fn(&Connection, i64, Form, &mut Done) -> Result<(), StoreError>,
+}
+
+/// What was done in one transaction.
+#[derive(Default)]
+pub(super) struct Done {
+    /// The last row.
+    pub(super) last: i64,
+    pub(super) rows: u64,
+    pub(super) bytes: u64,
+    /// Whether there are no more.
+    pub(super) is_all: bool,
+}
+
+impl Done {
+    fn row(&mut self, row: i64, bytes: usize) {
+        self.last = row;
+        self.rows += 1;
+        self.bytes += bytes as u64;
+    }
+}
+
+/// Rows that hold the place of a deletion have no texts.
+const PLACES: &str = "thread = 0 AND changes = '[]'";
+
+pub(super) const TABLES: [Table; 6] = [
+    Table {
+        name: "checkpoint",
+        columns: &["changes", "fields", "manifest"],
+        but: PLACES,
+        rewrite: checkpoint,
+    },
+    Table { name: "body", columns: &["text"], but: "0", rewrite: body },
+    Table { name: "pending", columns: &["text"], but: "0", rewrite: pending },
+    Table { name: "ask", columns: &["text", "fallback", "answer"], but: "0", rewrite: ask },
+    Table { name: "effect", columns: &["key", "outcome"], but: "0", rewrite: effect },
+    Table { name: "emitted", columns: &["text"], but: "0", rewrite: emitted },
+];
+
+impl Table {
+    /// The first row after another one that has a text of another form.
+    pub(super) fn next(
+        &self,
+        connection: &Connection,
+        after: i64,
+        form: Form,
+        prefix: &str,
+    ) -> Result<Option<i64>, StoreError> {
+        let (mark, other) = match form {
+            Form::Encrypted => (prefix, "<>"),
+            Form::Plain => ("~", "="),
+        };
+        let differs =
+            self.columns.iter().map(|column| format!("substr({column}, 1, {}) {other} ?2", mark.len()));
+        let differs = differs.collect::<Vec<_>>().join(" OR ");
+        let sql = format!(
+            "SELECT rowid FROM {} WHERE rowid > ?1 AND ({differs}) AND NOT ({}) ORDER BY rowid LIMIT 1",
+            self.name, self.but
+        );
+        let mut next = connection.prepare_cached(&sql).map_err(sqlite)?;
+        next.query_row(params![after, mark], |row| row.get(0)).optional().map_err(sqlite)
+    }
+}
+
+/// A text in its form.
+fn formed(
+    connection: &Connection,
+    stored: &str,
+    form: Form,
+    cell: impl Fn() -> Cell,
+) -> Result<String, StoreError> {
+    let text = match is_sealed(stored) {
+        true => connection.unseal(stored, &cell)?,
+        false => stored.into(),
+    };
+    match form {
+        Form::Encrypted => Ok(connection.seal(&text, cell)?.into_owned()),
+        Form::Plain => Ok(text.into_owned()),
+    }
+}
+
+fn formed_optional(
+    connection: &Connection,
+    stored: Option<&str>,
+    form: Form,
+    cell: impl Fn() -> Cell,
+) -> Result<Option<String>, StoreError> {
+    stored.map(|stored| formed(connection, stored, form, cell)).transpose()
+}
+
+fn update(connection: &Connection, sql: &str, values: impl rusqlite::Params) -> Result<(), StoreError> {
+    connection.prepare_cached(sql).and_then(|mut update| update.execute(values)).map(drop).map_err(sqlite)
+}
+
+fn checkpoint(connection: &Connection, seq: i64, form: Form, done: &mut Done) -> Result<(), StoreError> {
+    let (row, stored) = CheckpointRow::stored(connection, seq)?;
+    let cell = |column| move || Changed::cell(column, seq, row.parent);
+    let texts = Stored {
+        changes: formed(connection, &stored.changes, form, cell("changes"))?.into(),
+        fields: formed_optional(connection, stored.fields.as_deref(), form, cell("fields"))?.map(Into::into),
+        manifest: formed(connection, &stored.manifest, form, || row.manifest_cell())?.into(),
+    };
+    done.row(
+        seq,
+        texts.changes.len() + texts.fields.as_ref().map_or(0, |map| map.len()) + texts.manifest.len(),
+    );
+    row.replace(connection, &texts)
+}
+
+fn body(connection: &Connection, id: i64, form: Form, done: &mut Done) -> Result<(), StoreError> {
+    let (hash, stored, sum): ([u8; 32], String, i64) = connection
+        .query_row("SELECT hash, text, sum FROM body WHERE id = ?", [id], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
+        .map_err(sqlite)?;
+    let damaged = || corrupt(format_args!("body {id}"), "its checksum does not match");
+    let was_sealed = is_sealed(&stored);
+    if sum != bodies::sum(id, &hash, was_sealed.then_some(&stored)) {
+        return Err(damaged());
+    }
+    let text = formed(connection, &stored, Form::Plain, || bodies::cell(id))?;
+    let digest = |sealed| match sealed {
+        true => connection.digest(&text),
+        false => blake3::hash(text.as_bytes()),
+    };
+    if digest(was_sealed) != hash {
+        return Err(damaged());
+    }
+    let stored = formed(connection, &text, form, || bodies::cell(id))?;
+    let hash = digest(form == Form::Encrypted);
+    let sum = bodies::sum(id, hash.as_bytes(), (form == Form::Encrypted).then_some(&stored));
+    done.row(id, stored.len());
+    update(
+        connection,
+        "UPDATE body SET hash = ?, text = ?, sum = ? WHERE id = ?",
+        params![hash.as_bytes(), stored, sum, id],
+    )
+}
+
+fn pending(connection: &Connection, id: i64, form: Form, done: &mut Done) -> Result<(), StoreError> {
+    let sql = "SELECT thread, base, task, text, sum FROM pending WHERE id = ?";
+    let (place, task, stored, sum): (Place, TaskId, String, i64) = connection
+        .query_row(sql, [id], |row| {
+            let place = Place { thread: row.get(0)?, base: row.get(1)? };
+            Ok((place, TaskId::from_bytes(row.get(2)?), row.get(3)?, row.get(4)?))
+        })
+        .map_err(sqlite)?;
+    if sum != pending::sum_of(place, task, &stored) {
+        return Err(mismatch(format_args!("the pending result of task {task}")));
+    }
+    let stored = formed(connection, &stored, form, || pending::cell(place, task))?;
+    done.row(id, stored.len());
+    let sum = pending::sum_of(place, task, &stored);
+    update(connection, "UPDATE pending SET text = ?, sum = ? WHERE id = ?", params![stored, sum, id])
+}
+
+fn emitted(connection: &Connection, id: i64, form: Form, done: &mut Done) -> Result<(), StoreError> {
+    let sql = "SELECT checkpoint, task, text, sum FROM emitted WHERE id = ?";
+    let (seq, task, stored, sum): (i64, u32, String, i64) = connection
+        .query_row(sql, [id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+        .map_err(sqlite)?;
+    if sum != emitted::sum_of(seq, task, &stored) {
+        return Err(mismatch(format_args!("what task {task} of checkpoint row {seq} emitted")));
+    }
+    let stored = formed(connection, &stored, form, || emitted::cell(seq, task))?;
+    done.row(id, stored.len());
+    let sum = emitted::sum_of(seq, task, &stored);
+    update(connection, "UPDATE emitted SET text = ?, sum = ? WHERE id = ?", params![stored, sum, id])
+}
+
+fn ask(connection: &Connection, id: i64, form: Form, done: &mut Done) -> Result<(), StoreError> {
+    let sql = "SELECT thread, base, interrupt, text, deadline, fallback, answer, by_deadline, sum FROM ask \
+               WHERE id = ?";
+    let mut find = connection.prepare_cached(sql).map_err(sqlite)?;
+    let found = find.query_row([id], |row| {
+        let place = Place { thread: row.get(0)?, base: row.get(1)? };
+        Ok((place, AskRow::read(row, 2, place)))
+    });
+    let (place, found) = found.map_err(sqlite)?;
+    let mut found = found?;
+    let interrupt = found.interrupt;
+    let cell = |column| move || ask::cell(column, place, interrupt);
+    found.text = formed(connection, &found.text, form, cell("text"))?;
+    found.fallback = formed_optional(connection, found.fallback.as_deref(), form, cell("fallback"))?;
+    found.answer = formed_optional(connection, found.answer.as_deref(), form, cell("answer"))?;
+    let others = [&found.fallback, &found.answer].into_iter().flatten().map(String::len).sum::<usize>();
+    done.row(id, found.text.len() + others);
+    update(
+        connection,
+        "UPDATE ask SET text = ?, fallback = ?, answer = ?, sum = ? WHERE id = ?",
+        params![found.text, found.fallback, found.answer, found.sum(place), id],
+    )
+}
+
+fn effect(connection: &Connection, id: i64, form: Form, done: &mut Done) -> Result<(), StoreError> {
+    let sql = "SELECT thread, base, task, name, key, occurrence, attempt, outcome, sum, starts, token FROM effect \
+               WHERE id = ?";
+    let mut find = connection.prepare_cached(sql).map_err(sqlite)?;
+    let found = find.query_row([id], |row| {
+        let place = Place { thread: row.get(0)?, base: row.get(1)? };
+        Ok((place, effect::Stored::read(row, 2, place)))
+    });
+    let (place, found) = found.map_err(sqlite)?;
+    let mut found = found?;
+    let of = found.id.clone();
+    let of = &of;
+    let cell = |column| move || effect::cell(column, place, of);
+    found.id.key = formed(connection, &found.id.key, form, cell("key"))?;
+    found.outcome = formed_optional(connection, found.outcome.as_deref(), form, cell("outcome"))?;
+    done.row(id, found.id.key.len() + found.outcome.as_ref().map_or(0, String::len));
+    update(
+        connection,
+        "UPDATE effect SET key = ?, outcome = ?, sum = ? WHERE id = ?",
+        params![found.id.key, found.outcome, found.sum(place), id],
+    )
+}

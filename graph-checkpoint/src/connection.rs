@@ -1,0 +1,128 @@
+//! A connection to a checkpoint file, and what its texts are sealed with.
+
+use std::borrow::Cow;
+use std::ops::{Deref, DerefMut};
+
+use superstep_core::checkpoint::{KeyProblem, StoreError};
+
+use crate::fault::keys;
+use crate::seal::{Cell, Seal};
+
+/// What the texts of a file are on their way in and out.
+pub(crate) enum Sealing {
+    /// What they are.
+    Plain,
+    /// Sealed.
+    Sealed(Box<Seal>),
+    /// Sealed, and the file is used without its keys, as far as that goes.
+    Unopened {
+        /// The file.
+        place: String,
+        /// What whoever asks for a text is told.
+        problem: KeyProblem,
+    },
+}
+
+/// SQLite's connection. Where the file is encrypted, texts go through it on their way from and to the columns; where
+/// it is not, they are what they were.
+pub(crate) struct Connection {
+    sqlite: rusqlite::Connection,
+    sealing: Sealing,
+}
+
+impl Connection {
+    pub(crate) fn new(sqlite: rusqlite::Connection, sealing: Sealing) -> Self {
+        Self { sqlite, sealing }
+    }
+
+    /// Says what the texts are from now on.
+    #[cfg(feature = "encryption")]
+    pub(crate) fn seal_with(&mut self, sealing: Sealing) {
+        self.sealing = sealing;
+    }
+
+    /// What is stored of `text` in the cell of a table.
+    pub(crate) fn seal<'t>(
+        &self,
+        text: &'t str,
+        cell: impl FnOnce() -> Cell,
+    ) -> Result<Cow<'t, str>, StoreError> {
+        match &self.sealing {
+            Sealing::Plain => Ok(Cow::Borrowed(text)),
+            Sealing::Sealed(seal) => seal.seal(&self.sqlite, text, &cell()).map(Cow::Owned),
+            Sealing::Unopened { place, problem } => Err(keys(place, problem.clone())),
+        }
+    }
+
+    /// The text of what is stored in the cell of a table.
+    pub(crate) fn unseal<'t>(
+        &self,
+        stored: &'t str,
+        cell: impl FnOnce() -> Cell,
+    ) -> Result<Cow<'t, str>, StoreError> {
+        match &self.sealing {
+            Sealing::Plain => Ok(Cow::Borrowed(stored)),
+            Sealing::Sealed(seal) => seal.unseal(&self.sqlite, stored, &cell()).map(Cow::Owned),
+            Sealing::Unopened { place, problem } => Err(keys(place, problem.clone())),
+        }
+    }
+
+    /// As [`seal`](Self::seal), of a text that may be absent.
+    pub(crate) fn seal_optional<'t>(
+        &self,
+        text: Option<&'t str>,
+        cell: impl FnOnce() -> Cell,
+    ) -> Result<Option<Cow<'t, str>>, StoreError> {
+        text.map(|text| self.seal(text, cell)).transpose()
+    }
+
+    /// As [`unseal`](Self::unseal), of a text that may be absent.
+    pub(crate) fn unseal_optional<'t>(
+        &self,
+        stored: Option<&'t str>,
+        cell: impl FnOnce() -> Cell,
+    ) -> Result<Option<Cow<'t, str>>, StoreError> {
+        stored.map(|stored| self.unseal(stored, cell)).transpose()
+    }
+
+    /// By what a long text is found again: in an encrypted file one that tells nobody else what it is of.
+    pub(crate) fn digest(&self, text: &str) -> blake3::Hash {
+        match &self.sealing {
+            Sealing::Sealed(seal) => seal.digest(text),
+            Sealing::Plain | Sealing::Unopened { .. } => blake3::hash(text.as_bytes()),
+        }
+    }
+
+    /// Whether the file is encrypted.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        !matches!(self.sealing, Sealing::Plain)
+    }
+
+    /// Whether its texts cannot be read for want of keys.
+    pub(crate) fn is_unopened(&self) -> bool {
+        matches!(self.sealing, Sealing::Unopened { .. })
+    }
+
+    /// What the file is sealed with; `None` where it is not, or where that is not known.
+    #[cfg(feature = "encryption")]
+    pub(crate) fn sealed(&self) -> Option<&Seal> {
+        match &self.sealing {
+            Sealing::Sealed(seal) => Some(seal),
+            Sealing::Plain | Sealing::Unopened { .. } => None,
+        }
+    }
+}
+
+impl Deref for Connection {
+    type Target = rusqlite::Connection;
+
+    fn deref(&self) -> &Self::Target {
+        &self.sqlite
+    }
+}
+
+impl DerefMut for Connection {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.sqlite
+    }
+}

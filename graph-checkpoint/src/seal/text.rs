@@ -1,0 +1,63 @@
+//! Sealed texts: what they look like.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use chacha20poly1305::{AeadInOut, Tag, XChaCha20Poly1305, XNonce};
+use superstep_core::checkpoint::StoreError;
+
+use super::random;
+use crate::fault::corrupt;
+
+const NONCE: usize = 24;
+const TAG: usize = 16;
+
+/// How every sealed text begins, and no JSON text does.
+const MARK: char = '~';
+
+/// Whether a stored text is a sealed one.
+pub(crate) fn is_sealed(stored: &str) -> bool {
+    stored.starts_with(MARK)
+}
+
+/// How a text begins that is sealed with the key of this number.
+pub(super) fn prefix(number: i64) -> String {
+    format!("{MARK}{number}.")
+}
+
+/// The number of the key that a text is sealed with, and the rest of it.
+pub(super) fn parts(stored: &str) -> Option<(i64, &str)> {
+    let (number, sealed) = stored.strip_prefix(MARK)?.split_once('.')?;
+    Some((number.parse().ok()?, sealed))
+}
+
+pub(super) fn seal(
+    cipher: &XChaCha20Poly1305,
+    number: i64,
+    text: &str,
+    authenticated: &[u8],
+) -> Result<String, StoreError> {
+    let nonce: [u8; NONCE] = random()?;
+    let mut sealed = Vec::with_capacity(NONCE + text.len() + TAG);
+    sealed.extend_from_slice(&nonce);
+    sealed.extend_from_slice(text.as_bytes());
+    let tag = cipher
+        .encrypt_inout_detached(&XNonce::from(nonce), authenticated, (&mut sealed[NONCE..]).into())
+        .map_err(|_| corrupt("a text", "it is too long to be sealed"))?;
+    sealed.extend_from_slice(&tag);
+    let mut stored = prefix(number);
+    STANDARD_NO_PAD.encode_string(&sealed, &mut stored);
+    Ok(stored)
+}
+
+/// The text, unless it was sealed with another key or for something else, or was changed since.
+pub(super) fn open(cipher: &XChaCha20Poly1305, sealed: &str, authenticated: &[u8]) -> Option<String> {
+    let mut sealed = STANDARD_NO_PAD.decode(sealed).ok()?;
+    let end = sealed.len().checked_sub(TAG).filter(|end| *end >= NONCE)?;
+    let nonce: [u8; NONCE] = sealed[..NONCE].try_into().ok()?;
+    let tag = Tag::try_from(&sealed[end..]).ok()?;
+    let text = &mut sealed[NONCE..end];
+    cipher.decrypt_inout_detached(&XNonce::from(nonce), authenticated, text.into(), &tag).ok()?;
+    sealed.truncate(end);
+    sealed.drain(..NONCE);
+    String::from_utf8(sealed).ok()
+}

@@ -1,0 +1,212 @@
+//! Other keys, and none, at any moment.
+
+use std::time::Duration;
+
+use superstep_checkpoint::care::{self, CareError, Form, rekey};
+use superstep_core::checkpoint::{KeyProblem, StoreError};
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn canaries(path: &Path) -> usize {
+    let bytes = std::fs::read(path).unwrap();
+    bytes.windows(CANARY.len()).filter(|window| *window == CANARY.as_bytes()).count()
+}
+
+#[test]
+fn keys_are_exchanged_while_a_program_writes() {
+    run(async {
+        let (_folder, path) = written(sealed()).await;
+        let before = read(file(&path, first_key())).unwrap();
+        let saver: Saver = Arc::new(SqliteSaver::options().encrypt(both_keys()).open(&path).await.unwrap());
+        let told = rekey(file(&path, both_keys()), Form::Encrypted, PATIENCE).unwrap();
+        assert_eq!((told.retired, told.in_use), (vec!["first".to_owned()], Vec::<String>::new()));
+        assert!(told.rows > 140, "{} rows", told.rows);
+        assert_eq!(read(file(&path, second_key())).unwrap(), before);
+        // The program goes on, and finds what it began.
+        let head = head(&saver, "t").await;
+        let effect = before.heads[0].effects[0].clone();
+        let held = saver.begin_effect(&thread("t"), head.checkpoint.id, effect.clone()).await.unwrap();
+        assert_eq!(held.map(|held| held.outcome), Some(effect.outcome));
+        advance(&saver, "t", Some(&head.checkpoint), [set(1, "1")]).await;
+        drop(saver);
+        assert!(care::verify(file(&path, second_key())).unwrap().is_sound());
+        let error = read(file(&path, first_key())).unwrap_err();
+        assert!(matches!(error, StoreError::Keys { problem: KeyProblem::Lacking { .. }, .. }), "{error}");
+    });
+}
+
+#[test]
+fn a_program_that_writes_with_the_old_key_keeps_it_in_use() {
+    run(async {
+        let (_folder, path) = written(sealed()).await;
+        let told = rekey(file(&path, both_keys()), Form::Encrypted, PATIENCE).unwrap();
+        assert_eq!(told.retired, ["first"]);
+        // It still has the old key as the current one, and the new one to read.
+        let old = KeyRing::new("first", Key::new([1; 32])).and("second", Key::new([2; 32]));
+        let saver: Saver = Arc::new(SqliteSaver::options().encrypt(old).open(&path).await.unwrap());
+        let head = head(&saver, "t").await.checkpoint;
+        advance(&saver, "t", Some(&head), [set(1, "1")]).await;
+        drop(saver);
+        let read = read(file(&path, both_keys())).unwrap();
+        assert_eq!(read.heads[0].checkpoint.parent, Some(head.id));
+    });
+}
+
+#[test]
+fn a_plain_file_is_encrypted_and_decrypted_and_nothing_of_what_was_is_left() {
+    run(async {
+        let (_folder, path) = written(SqliteSaver::options()).await;
+        let before = read(CheckpointFile::at(&path)).unwrap();
+        assert!(canaries(&path) > 0);
+        let told = rekey(file(&path, first_key()), Form::Encrypted, PATIENCE).unwrap();
+        assert!(told.purged);
+        assert_eq!(canaries(&path), 0);
+        assert_eq!(read(file(&path, first_key())).unwrap(), before);
+        assert!(care::verify(file(&path, first_key())).unwrap().is_sound());
+
+        rekey(file(&path, first_key()), Form::Plain, PATIENCE).unwrap();
+        assert!(canaries(&path) > 0);
+        assert_eq!(read(CheckpointFile::at(&path)).unwrap(), before);
+        assert!(care::verify(&path).unwrap().is_sound());
+        let again = rekey(&path, Form::Plain, PATIENCE).unwrap_err();
+        let plain = KeyProblem::NotEncrypted;
+        assert!(
+            matches!(&again, CareError::Store(StoreError::Keys { problem, .. }) if *problem == plain),
+            "{again}"
+        );
+    });
+}
+
+#[test]
+fn a_file_that_a_program_has_open_is_not_encrypted_as_a_whole() {
+    run(async {
+        let (_folder, path) = written(SqliteSaver::options()).await;
+        let saver = SqliteSaver::open(&path).await.unwrap();
+        let error = rekey(file(&path, first_key()), Form::Encrypted, Duration::from_millis(50)).unwrap_err();
+        assert!(matches!(error, CareError::Busy(_)), "{error}");
+        drop(saver);
+        assert!(read(CheckpointFile::at(&path)).is_ok());
+        rekey(file(&path, first_key()), Form::Encrypted, PATIENCE).unwrap();
+    });
+}
+
+/// A change of keys, and the rows that it comes to.
+struct Change {
+    original: PathBuf,
+    /// What reads the file before and after.
+    before: Option<KeyRing>,
+    after: Option<KeyRing>,
+    keys: KeyRing,
+    form: Form,
+    /// How a text begins that has its new form, and whether it does.
+    begins: (&'static str, bool),
+}
+
+fn with(path: &Path, keys: Option<&KeyRing>) -> CheckpointFile {
+    match keys {
+        Some(keys) => file(path, keys.clone()),
+        None => CheckpointFile::at(path),
+    }
+}
+
+/// Rows in every table. The gate looks at one of each; `SUPERSTEP_TORTURE` is set for three.
+fn places(path: &Path) -> Vec<(&'static str, &'static str, i64)> {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    let mut places = Vec::new();
+    for (table, column) in [
+        ("checkpoint", "manifest"),
+        ("body", "text"),
+        ("pending", "text"),
+        ("ask", "text"),
+        ("effect", "key"),
+        ("emitted", "text"),
+    ] {
+        let sql = format!("SELECT min(rowid), max(rowid) FROM {table} WHERE {column} IS NOT NULL");
+        let (first, last): (i64, i64) =
+            connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let rows = match std::env::var_os("SUPERSTEP_TORTURE") {
+            Some(_) => vec![first, i64::midpoint(first, last), last],
+            None => vec![last],
+        };
+        places.extend(rows.into_iter().map(|row| (table, column, row)));
+    }
+    places.dedup();
+    places
+}
+
+/// A constraint in the file fails the transaction that comes to a row, as a crash in it would.
+#[test]
+fn a_change_of_keys_goes_on_after_an_interruption_at_any_table() {
+    run(async {
+        let (_folder, encrypted) = written(sealed()).await;
+        let (_folder, plain) = written(SqliteSaver::options()).await;
+        let changes = [
+            Change {
+                original: encrypted.clone(),
+                before: Some(first_key()),
+                after: Some(second_key()),
+                keys: both_keys(),
+                form: Form::Encrypted,
+                begins: ("~2", true),
+            },
+            Change {
+                original: plain,
+                before: None,
+                after: Some(first_key()),
+                keys: first_key(),
+                form: Form::Encrypted,
+                begins: ("~", true),
+            },
+            Change {
+                original: encrypted,
+                before: Some(first_key()),
+                after: None,
+                keys: first_key(),
+                form: Form::Plain,
+                begins: ("~", false),
+            },
+        ];
+        for change in changes {
+            let whole = read(with(&change.original, change.before.as_ref())).unwrap();
+            for (table, column, row) in places(&change.original) {
+                interrupted(&change, &whole, table, column, row);
+            }
+        }
+    });
+}
+
+fn interrupted(change: &Change, whole: &All, table: &str, column: &str, row: i64) {
+    let at = format!("{:?} interrupted at {table} {row}", change.form);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.db");
+    std::fs::copy(&change.original, &path).unwrap();
+    let (mark, is_so) = change.begins;
+    let id = if table == "checkpoint" { "seq" } else { "id" };
+    let differs = if is_so { "<>" } else { "=" };
+    let sql = |sql: &str| rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    sql(&format!(
+        "ALTER TABLE {table} ADD COLUMN stop INTEGER \
+         CHECK({column} IS NULL OR {id} <> {row} OR substr({column}, 1, {}) {differs} '{mark}')",
+        mark.len()
+    ));
+    let stopped = rekey(file(&path, change.keys.clone()), change.form, PATIENCE);
+    assert!(stopped.is_err(), "{at}: it was not");
+    // Whoever opens it now sees a whole state, or is told of the interruption.
+    for keys in [change.before.as_ref(), Some(&change.keys)] {
+        match read(with(&path, keys)) {
+            Ok(read) => assert!(read == *whole, "{at}: something else is read"),
+            Err(StoreError::Keys { .. }) => {}
+            Err(other) => panic!("{at}: {other}"),
+        }
+    }
+    sql(&format!("ALTER TABLE {table} DROP COLUMN stop"));
+    rekey(file(&path, change.keys.clone()), change.form, PATIENCE)
+        .unwrap_or_else(|error| panic!("{at}: {error}"));
+    let then = || with(&path, change.after.as_ref());
+    assert!(read(then()).unwrap() == *whole, "{at}: something else is read in the end");
+    let found = care::verify(then()).unwrap();
+    assert!(found.is_sound(), "{at}: {:?}", found.findings);
+    assert_eq!(canaries(&path) == 0, change.form == Form::Encrypted, "{at}");
+}
