@@ -24,7 +24,7 @@ use crate::error::BoxError;
 use crate::id::{EDIT_NAME, END_NAME, NodeName, START_NAME};
 use crate::node::{IntoNode, short_type_name};
 use crate::route::Route;
-use crate::state::{Schema, State};
+use crate::state::{Schema, State, caught};
 
 /// A graph under construction: states `S`, with a context of type `C` for its nodes.
 ///
@@ -344,7 +344,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         };
         let mut cases = Vec::new();
         for case in R::cases() {
-            let targets = match super::caught(|| map(case.example)) {
+            let targets = match caught(|| map(case.example)) {
                 Ok(Ok(targets)) => targets.into_vec(),
                 // An error for the example's payload says nothing of others.
                 Ok(Err(_)) => continue,

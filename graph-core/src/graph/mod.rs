@@ -35,8 +35,6 @@ pub use program::Program;
 pub use select::{EveryNode, SelectNodes};
 pub use topology::{NodeId, Topology};
 
-#[cfg(feature = "std")]
-pub(crate) use crate::state::caught;
 #[cfg(feature = "tokio")]
 pub(crate) use exit::ExitType;
 pub(crate) use handle::{Target, each_item, to_node};

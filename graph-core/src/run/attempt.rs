@@ -15,9 +15,9 @@ use super::output::Output;
 use super::timers::Timers;
 use crate::checkpoint::{AskRecord, FailureRecord, Handled};
 use crate::error::{EffectError, NodeError, NodeErrorKind, Timeout};
-use crate::graph::{END, NodeId, NodeProgram, Program, Target, Targets, caught};
+use crate::graph::{END, NodeId, NodeProgram, Program, Target, Targets};
 use crate::node::{Done, ErasedTask, Running, TaskCell};
-use crate::state::{CodecError, ErasedState};
+use crate::state::{CodecError, ErasedState, caught};
 
 /// A task's attempt. Like a future, but it borrows what it shares with others at each poll.
 pub(crate) struct Attempt {

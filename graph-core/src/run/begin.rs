@@ -27,10 +27,10 @@ use super::subgraph::{Delta, Stopped, Surroundings};
 use crate::checkpoint::{AskRecord, At, Loaded, StoreError, TaskResult};
 use crate::engine::restore::{RestoreError, find, restore};
 use crate::engine::{Begin, Machine, Restored};
-use crate::graph::{END, NodeId, Program, Targets, caught, each_item, to_node};
+use crate::graph::{END, NodeId, Program, Targets, each_item, to_node};
 use crate::id::{InterruptId, RunId, TaskId, ThreadId};
 use crate::node::{Around, CustomSink, Revoked, RunCell};
-use crate::state::{ErasedState, Json, LoadError, LoggedWrite};
+use crate::state::{ErasedState, Json, LoadError, LoggedWrite, caught};
 use crate::store::Store;
 
 /// Carries out a caller's order, from its first look at the thread to the end of the run.

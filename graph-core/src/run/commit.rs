@@ -15,9 +15,11 @@ use super::slot::Slot;
 use crate::checkpoint::{Checkpoint, Commit, Committed, Frontier, Kept, Source, TaskRecord};
 use crate::engine::barrier::{self, Conflict, Overwrites};
 use crate::engine::restore;
-use crate::graph::{NodeId, caught};
+use crate::graph::NodeId;
 use crate::id::{CheckpointId, NodeName};
-use crate::state::{Change, CodecError, ErasedState, ErasedUpdate, FieldId, Json, Lifetime, Op, Schema};
+use crate::state::{
+    Change, CodecError, ErasedState, ErasedUpdate, FieldId, Json, Lifetime, Op, Schema, caught,
+};
 
 impl Driver {
     /// Merges the superstep's writes into the state, and makes the checkpoint that is to be stored, if any is.

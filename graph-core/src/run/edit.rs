@@ -11,9 +11,9 @@ use super::field_map::FieldMap;
 use super::graph::Runtime;
 use crate::checkpoint::{At, Carried, Carrier, Checkpoint, Commit, Committed, Frontier, Loaded, Onto};
 use crate::engine::barrier::{self, Overwrites};
-use crate::graph::{Program, caught};
+use crate::graph::Program;
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
-use crate::state::{Change, CodecError, ErasedUpdate, Json, LoggedWrite};
+use crate::state::{Change, CodecError, ErasedUpdate, Json, LoggedWrite, caught};
 
 pub(super) async fn edit(
     runtime: &Runtime,

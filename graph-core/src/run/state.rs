@@ -15,9 +15,9 @@ use super::redact;
 use super::request::typed;
 use crate::checkpoint::{FailureRecord, Loaded, NextTask, RouteRecord, TaskResult};
 use crate::engine::barrier::{self, Overwrites};
-use crate::graph::{Program, caught};
+use crate::graph::Program;
 use crate::id::{CheckpointId, NodeName, TaskId};
-use crate::state::{ErasedState, Json, LoggedWrite, State};
+use crate::state::{ErasedState, Json, LoggedWrite, State, caught};
 
 /// A thread as it stands.
 ///
