@@ -1,6 +1,7 @@
 //! Several callers of one store at once.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use superstep_core::checkpoint::{At, Checkpoint, Checkpointer, Committed, StoreError};
 use superstep_core::id::CheckpointId;
@@ -170,10 +171,13 @@ async fn one_fork_gets_the_name(b: &Bench<'_>) -> Verdict {
 }
 
 /// Reads the thread `t` until it has so many steps; each time it must be whole.
-async fn watch(saver: Shared, until: i64) -> Result<Option<String>, StoreError> {
+async fn watch(saver: Shared, is_over: Arc<AtomicBool>) -> Result<Option<String>, StoreError> {
     let mut seen = -2;
-    while seen < until {
+    let mut goes_on = true;
+    while goes_on {
         tokio::task::yield_now().await;
+        // One more look after the last commit.
+        goes_on = !is_over.load(Ordering::Acquire);
         let Some(loaded) = saver.load(&thread("t"), At::Head).await? else { continue };
         let step = loaded.checkpoint.step;
         if step < seen {
@@ -201,14 +205,16 @@ async fn watch(saver: Shared, until: i64) -> Result<Option<String>, StoreError> 
 async fn readers_see_whole_checkpoints(b: &Bench<'_>) -> Verdict {
     const STEPS: i64 = 60;
     let mut readers = JoinSet::new();
+    let is_over = Arc::new(AtomicBool::new(false));
     for _ in 0..3 {
-        readers.spawn(watch(b.saver.clone(), STEPS));
+        readers.spawn(watch(b.saver.clone(), is_over.clone()));
     }
     let mut last = b.advance("t", None, [set(0, "[-1]")]).await?;
     for number in 0..=STEPS {
         b.saver.record(&thread("t"), last.id, result(1, "1")).await?;
         last = b.advance("t", Some(&last), [extend(0, &format!("[{number}]"))]).await?;
     }
+    is_over.store(true, Ordering::Release);
     while let Some(ended) = readers.join_next().await {
         let seen = ended.map_err(|error| failed("a reader", "it ends", error))??;
         equal("what a reader saw that never was", seen, None)?;
