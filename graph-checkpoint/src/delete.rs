@@ -16,6 +16,7 @@ use crate::decode;
 use crate::fault::sqlite;
 use crate::lease;
 use crate::live::Live;
+use crate::named;
 use crate::place::Place;
 use crate::rows::{CheckpointRow, ThreadRow};
 use crate::texts::REFERRING;
@@ -68,6 +69,7 @@ impl Plan {
 
         // From newer to older, `built_on` holds those whose turn is to come.
         let mut built_on: HashSet<i64> = others.iter().map(|row| row.head).collect();
+        built_on.extend(named::places(connection, |thread| !threads.contains_key(&thread))?);
         let mut owners = BTreeMap::new();
         let mut doomed = BTreeMap::new();
         let mut needed = Vec::new();
@@ -156,8 +158,9 @@ pub(crate) const WORK_AT: [&str; 3] = [
     "DELETE FROM effect WHERE thread = ? AND base = ?",
 ];
 
-/// A thread, with its work.
-pub(crate) const THREAD: [&str; 4] = [
+/// A thread, with its names and its work.
+pub(crate) const THREAD: [&str; 5] = [
+    "DELETE FROM named WHERE thread = ?",
     "DELETE FROM pending WHERE thread = ?",
     "DELETE FROM ask WHERE thread = ?",
     "DELETE FROM effect WHERE thread = ?",
@@ -197,6 +200,7 @@ pub(crate) fn leave(connection: &Connection, row: &ThreadRow, head: i64) -> Resu
     if row.head == head {
         work::settle(connection, Place { thread: row.id, base: head })?;
     }
+    execute(connection, &["DELETE FROM named WHERE thread = ?"], [row.id])?;
     let name = row.name.before_deletion().remnant(head.cast_unsigned());
     row.rename(connection, &name, head)
 }

@@ -90,7 +90,8 @@ CREATE TABLE emitted(
 ) STRICT;
 ";
 
-/// Who holds a thread: no fence is given twice, also when its row has gone. The keys that the file is encrypted with.
+/// Who holds a thread: no fence is given twice, also when its row has gone. The keys that the file is encrypted with. Names
+/// of checkpoints.
 const FORMAT_4: &str = "
 CREATE TABLE lease(
     fence INTEGER PRIMARY KEY AUTOINCREMENT, thread TEXT NOT NULL UNIQUE, holder TEXT NOT NULL,
@@ -99,6 +100,10 @@ CREATE TABLE lease(
 CREATE TABLE seal(
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, file BLOB NOT NULL, phase INTEGER NOT NULL,
     proof TEXT NOT NULL, sum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE named(
+    id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, name TEXT NOT NULL, checkpoint INTEGER NOT NULL,
+    sum INTEGER NOT NULL, UNIQUE(thread, name)
 ) STRICT;
 ";
 
@@ -114,6 +119,7 @@ CREATE TEMP VIEW emitted AS SELECT 0 AS id, 0 AS checkpoint, 0 AS task, '' AS te
 const WITHOUT_FORMAT_4: &str = "
 CREATE TEMP VIEW lease AS SELECT 0 AS fence, '' AS thread, '' AS holder, 0 AS ttl, 0 AS renewed, 0 AS sum WHERE 0;
 CREATE TEMP VIEW seal AS SELECT 0 AS id, '' AS key, x'' AS file, 0 AS phase, '' AS proof, 0 AS sum WHERE 0;
+CREATE TEMP VIEW named AS SELECT 0 AS id, 0 AS thread, '' AS name, 0 AS checkpoint, 0 AS sum WHERE 0;
 ";
 
 /// Where the checkpoints are.

@@ -12,15 +12,30 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 /// Where the header has the application's id, in big-endian order.
 const APPLICATION_ID_AT: usize = 68;
 
+/// Where the header has the version of the format.
+const FORMAT_AT: usize = 60;
+
+/// The format of the file at `path`, sound or not, if it begins as a checkpoint file does.
+///
+/// It opens and closes the file: see [`is_ours`].
+pub(crate) fn format(path: &Path) -> io::Result<Option<u32>> {
+    let mut header = [0; APPLICATION_ID_AT + 4];
+    match std::fs::File::open(path)?.read_exact(&mut header) {
+        Ok(()) if !(header.starts_with(MAGIC) && header.ends_with(&APPLICATION_ID.to_be_bytes())) => Ok(None),
+        Ok(()) => {
+            let mut format = [0; 4];
+            format.copy_from_slice(&header[FORMAT_AT..FORMAT_AT + 4]);
+            Ok(Some(u32::from_be_bytes(format)))
+        }
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Whether the file at `path` begins as a checkpoint file does, sound or not.
 ///
 /// It opens and closes the file, which gives up the locks that this process has on it: only for files that no connection
 /// of it works with.
 pub(crate) fn is_ours(path: &Path) -> io::Result<bool> {
-    let mut header = [0; APPLICATION_ID_AT + 4];
-    match std::fs::File::open(path)?.read_exact(&mut header) {
-        Ok(()) => Ok(header.starts_with(MAGIC) && header.ends_with(&APPLICATION_ID.to_be_bytes())),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(error),
-    }
+    Ok(format(path)?.is_some())
 }

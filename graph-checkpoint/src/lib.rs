@@ -79,6 +79,7 @@ mod lineage;
 mod live;
 mod lost;
 mod manifest;
+mod named;
 mod options;
 mod pace;
 mod pending;

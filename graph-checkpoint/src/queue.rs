@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use superstep_core::checkpoint::{
     Acquired, AskRecord, Claim, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
-    GraphDescription, LeaseRecord, StoreError, TaskResult,
+    GraphDescription, LeaseRecord, Naming, StoreError, TaskResult,
 };
 use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::Json;
@@ -29,6 +29,7 @@ pub(crate) enum Request {
     BeginEffect(ThreadId, CheckpointId, EffectRecord),
     EndEffect(ThreadId, CheckpointId, EffectId, EffectOutcome),
     NoteEffect(ThreadId, CheckpointId, EffectRecord),
+    Name(ThreadId, Naming),
     Fork(ThreadId, CheckpointId, ThreadId),
     Delete(NodeName, ThreadId),
     /// Store a document as a thread of this name.

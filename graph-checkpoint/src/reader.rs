@@ -17,6 +17,7 @@ use crate::described::Descriptions;
 use crate::fault::corrupt;
 use crate::file::{File, snapshot};
 use crate::manifest::{Fields, Version};
+use crate::named;
 use crate::place::Seen;
 use crate::rows::{Changed, CheckpointRow, Manifested, ThreadRow};
 use crate::work;
@@ -110,6 +111,10 @@ pub(crate) fn seen(
     })?;
     match found {
         Some(row) if row.seq == seq => Ok(Seen { seq, worker, head: false }),
+        _ if named::is_named_by(connection, thread.id, seq)? => {
+            let worker = CheckpointRow::visit(connection, seq, |row, _| Ok(row.thread))?;
+            Ok(Seen { seq, worker, head: false })
+        }
         _ => Err(missing()),
     }
 }
@@ -131,6 +136,11 @@ pub(crate) fn place(connection: &Connection, row: &ThreadRow, at: &At) -> Result
     Ok(match at {
         At::Head => Seen { seq: row.head, worker: row.id, head: true },
         At::Id(id) => seen(connection, row, *id)?,
+        At::Named(name) => {
+            let missing = || StoreError::no_name(&row.name, name);
+            let seq = named::find(connection, row.id, name)?.ok_or_else(missing)?;
+            seen(connection, row, CheckpointRow::visit(connection, seq, |row, _| Ok(row.id))?)?
+        }
         At::Before(node) => {
             let mut worker = row.id;
             let found = walk(connection, row.head, |at, manifest| {

@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 use async_trait::async_trait;
 use superstep_core::checkpoint::{
     Acquired, AskRecord, At, Checkpointer, Claim, Commit, Committed, EffectId, EffectOutcome, EffectRecord,
-    FailureRecord, GraphDescription, LeaseRecord, Loaded, StepRecord, StoreError, Summary, TaskResult,
-    ThreadSummary,
+    FailureRecord, GraphDescription, LeaseRecord, Loaded, NamedCheckpoint, Naming, StepRecord, StoreError,
+    Summary, TaskResult, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::Json;
@@ -25,6 +25,7 @@ use crate::fault::Trouble;
 use crate::file::{File, snapshot};
 use crate::lease;
 use crate::lineage;
+use crate::named;
 use crate::options::SqliteOptions;
 use crate::pending::pending;
 use crate::place::Seen;
@@ -408,6 +409,15 @@ impl Checkpointer for SqliteSaver {
     async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
         let name = thread.clone();
         self.read(move |connection| steps::steps(connection, &name, &from, limit)).await
+    }
+
+    async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError> {
+        self.tell_writer(Request::Name(thread.clone(), naming)).await
+    }
+
+    async fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
+        let name = thread.clone();
+        self.read(move |connection| named::names(connection, &name)).await
     }
 
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {

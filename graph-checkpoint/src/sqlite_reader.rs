@@ -8,7 +8,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use superstep_core::checkpoint::{At, LeaseRecord, Loaded, StepRecord, StoreError, Summary, ThreadSummary};
+use superstep_core::checkpoint::{
+    At, LeaseRecord, Loaded, NamedCheckpoint, StepRecord, StoreError, Summary, ThreadSummary,
+};
 use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::state::Json;
 use uuid::Uuid;
@@ -21,7 +23,7 @@ use crate::file::{FORMATS, File, Sharing, snapshot};
 use crate::options::SqliteOptions;
 use crate::reader;
 use crate::rows::{CheckpointRow, ThreadRow};
-use crate::{lease, lineage, steps};
+use crate::{lease, lineage, named, steps};
 
 /// How many of the last digits of an id are usually shown.
 const SHOWN: usize = 8;
@@ -176,6 +178,15 @@ impl SqliteReader {
     /// Those of [`threads`](Self::threads), and [`StoreError::NoCheckpoint`].
     pub fn load(&self, thread: &ThreadId, at: &At) -> Result<Option<Loaded>, StoreError> {
         self.read(|connection| reader::load(connection, thread, at))
+    }
+
+    /// Lists the names that a thread has for checkpoints, like
+    /// [`Checkpointer::names`](superstep_core::checkpoint::Checkpointer::names).
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads).
+    pub fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
+        self.read(|connection| named::names(connection, thread))
     }
 
     /// The graph that a checkpoint was planned with, as it is stored.

@@ -26,6 +26,7 @@ use crate::file::File;
 use crate::lease;
 use crate::line::Line;
 use crate::live::Live;
+use crate::named;
 use crate::options::Stage;
 use crate::pending;
 use crate::queue::{Answer, Done, Job, Queue, Request};
@@ -369,6 +370,9 @@ impl Ledger {
             Request::BeginEffect(thread, base, effect) => live.place(thread, *base).and_then(|place| {
                 Ok(Done::Begun(effect::begin(&live.connection, place, effect)?.map(Box::new)))
             }),
+            Request::Name(thread, naming) => {
+                named::change(&live.connection, thread, naming).map(|()| Done::Nothing)
+            }
             Request::Fork(from, at, to) => live.fork(from, *at, to).map(|()| Done::Nothing),
             Request::Delete(graph, thread) => {
                 live.delete(graph, thread).map(|()| faults.take(thread)).map(|_| Done::Nothing)

@@ -1,12 +1,16 @@
 //! How a checkpoint is named on the command line.
 
+use crate::checkpoint::CheckpointName;
+
 /// What somebody may mean who does not name a thread that is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address<'t> {
     /// So many checkpoints before another one.
     Back(&'t str, usize),
     /// The step of a thread.
     Step(&'t str, i64),
+    /// The checkpoint that a thread has a name for.
+    Named(&'t str, CheckpointName),
     /// A thread, or part of an id.
     Name(&'t str),
 }
@@ -18,8 +22,10 @@ impl<'t> Address<'t> {
         {
             return Self::Back(of, count);
         }
-        match text.rsplit_once('@').map(|(thread, step)| (thread, step.parse())) {
-            Some((thread, Ok(step))) => Self::Step(thread, step),
+        let Some((thread, which)) = text.rsplit_once('@') else { return Self::Name(text) };
+        match (which.parse(), which.parse()) {
+            (Ok(step), _) => Self::Step(thread, step),
+            (_, Ok(name)) => Self::Named(thread, name),
             _ => Self::Name(text),
         }
     }
@@ -34,7 +40,9 @@ mod tests {
         assert_eq!(Address::parse("t~2"), Address::Back("t", 2));
         assert_eq!(Address::parse("t@3~"), Address::Back("t@3", 1));
         assert_eq!(Address::parse("me@home@-1"), Address::Step("me@home", -1));
-        assert_eq!(Address::parse("me@home"), Address::Name("me@home"));
+        assert_eq!(Address::parse("me@home"), Address::Named("me", "home".parse().unwrap()));
+        assert_eq!(Address::parse("me@"), Address::Name("me@"));
+        assert_eq!(Address::parse("t@done~"), Address::Back("t@done", 1));
         assert_eq!(Address::parse("a~b"), Address::Name("a~b"));
     }
 }

@@ -8,7 +8,7 @@ use super::page::Page;
 use super::screen::{Exit, Look};
 use super::verbs::{
     Backup, Bisect, Blame, Compare, Delete, Diff, Du, Edit, Export, Fork, Gc, Graph, Grep, Import,
-    Interrupts, Log, Migrate, Rekey, Release, Show, Test, Threads, Vacuum, Verify, Why,
+    Interrupts, Log, Migrate, Name, Rekey, Release, Show, Test, Threads, Vacuum, Verify, Why,
 };
 
 /// Look into checkpoint files: what happened, when, who wrote it, and why.
@@ -28,6 +28,7 @@ pub(super) const ADDRESSES: &str = "\
 CHECKPOINT is one of
   THREAD           the latest checkpoint of a thread
   THREAD@STEP      the newest of its checkpoints with this step
+  THREAD@NAME      the one that the thread has this name for
   CHECKPOINT~N     N checkpoints before another one
   ID               4 or more digits with which an id, or what tables show of it, begins or ends";
 
@@ -35,8 +36,8 @@ const AFTER: &str = "\
 Exit codes: 0 fine; 1 the answer is no: nothing was found, it differs, or what was read is damaged; \
 2 it could not be asked: wrong usage, or a file that cannot be read.
 
-FILE may be in use by a program. `fork`, `edit`, `import`, `delete`, `release`, `migrate`, `gc`, \
-`vacuum` and `rekey` write to it; every other verb only reads.";
+FILE may be in use by a program. `name`, `fork`, `edit`, `import`, `delete`, `release`, `migrate`, \
+`gc`, `vacuum` and `rekey` write to it; every other verb only reads.";
 
 /// What can be asked for without the code of the program that wrote the file.
 #[derive(Debug, Subcommand)]
@@ -52,6 +53,7 @@ pub(super) enum Verb {
     Bisect(Bisect),
     Compare(Compare),
     Graph(Graph),
+    Name(Name),
     Fork(Fork),
     Edit(Edit),
     Test(Test),
@@ -85,6 +87,7 @@ impl Verb {
             Self::Bisect(verb) => told(&verb.answer()?, json, look),
             Self::Compare(verb) => told(&verb.answer()?, json, look),
             Self::Graph(verb) => told(&verb.answer()?, json, look),
+            Self::Name(verb) => told(&verb.answer()?, json, look),
             Self::Fork(verb) => told(&verb.answer()?, json, look),
             Self::Edit(verb) => told(&verb.answer()?, json, look),
             Self::Test(verb) => told(&verb.answer()?, json, look),

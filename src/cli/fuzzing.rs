@@ -16,8 +16,12 @@ use super::predicate::Predicate;
 /// # Panics
 /// When something that must hold does not.
 pub fn argument(text: &str, value: &Value) {
-    let (Address::Back(of, _) | Address::Step(of, _) | Address::Name(of)) = Address::parse(text);
+    let parsed = Address::parse(text);
+    let (Address::Back(of, _) | Address::Step(of, _) | Address::Named(of, _) | Address::Name(of)) = &parsed;
     assert!(text.starts_with(of), "{text:?}: {of:?}");
+    if let Address::Named(of, name) = &parsed {
+        assert_eq!(format!("{of}@{name}"), text);
+    }
     path(text, value);
     if let Ok(predicate) = text.parse::<Predicate>() {
         let (there, missing) = (predicate.holds(Some(value)), predicate.holds(None));

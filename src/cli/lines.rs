@@ -2,18 +2,50 @@
 
 use std::collections::HashMap;
 
-use crate::checkpoint::{AskRecord, EffectOutcome, EffectRecord, StepRecord, Summary, rfc3339};
+use crate::checkpoint::{
+    AskRecord, CheckpointName, EffectOutcome, EffectRecord, NamedCheckpoint, StepRecord, Summary, rfc3339,
+};
 use crate::id::{CheckpointId, NodeName, ThreadId};
 
 use super::failure::Failure;
 use super::page::{BAD, DIM, NAME, Page, Span, plain, span};
 use super::shapes::{Effect, Line, Question};
+use super::source::Source;
 
-/// The heads of threads.
-pub(super) type Heads = HashMap<CheckpointId, Vec<ThreadId>>;
+/// What checkpoints are known by, beside their ids.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// The threads whose heads they are.
+    heads: HashMap<CheckpointId, Vec<ThreadId>>,
+    /// The names that one thread has for them.
+    names: HashMap<CheckpointId, Vec<CheckpointName>>,
+}
+
+impl Known {
+    /// What they are known by as seen from a thread.
+    pub(super) fn of(source: &Source, thread: &ThreadId) -> Result<Self, Failure> {
+        let mut known = Self { heads: HashMap::new(), names: names(source, thread)? };
+        for thread in source.reader.threads()? {
+            known.heads.entry(thread.head.id).or_default().push(thread.thread);
+        }
+        Ok(known)
+    }
+}
+
+/// The names that a thread has for checkpoints.
+pub(super) fn names(
+    source: &Source,
+    thread: &ThreadId,
+) -> Result<HashMap<CheckpointId, Vec<CheckpointName>>, Failure> {
+    let mut names: HashMap<_, Vec<_>> = HashMap::new();
+    for NamedCheckpoint { name, checkpoint } in source.reader.names(thread)? {
+        names.entry(checkpoint).or_default().push(name);
+    }
+    Ok(names)
+}
 
 impl Line {
-    pub(super) fn of(summary: Summary, changed: Vec<String>, heads: &Heads) -> Self {
+    pub(super) fn of(summary: Summary, changed: Vec<String>, known: &Known) -> Self {
         Self {
             id: summary.id,
             parent: summary.parent,
@@ -25,12 +57,13 @@ impl Line {
             ran: summary.ran,
             next: summary.next,
             changed,
-            head_of: heads.get(&summary.id).cloned().unwrap_or_default(),
+            head_of: known.heads.get(&summary.id).cloned().unwrap_or_default(),
+            names: known.names.get(&summary.id).cloned().unwrap_or_default(),
         }
     }
 
-    pub(super) fn of_step(step: &StepRecord, heads: &Heads) -> Self {
-        Self::of(Summary::of(step.seq, &step.thread, &step.checkpoint), changed(step), heads)
+    pub(super) fn of_step(step: &StepRecord, known: &Known) -> Self {
+        Self::of(Summary::of(step.seq, &step.thread, &step.checkpoint), changed(step), known)
     }
 }
 

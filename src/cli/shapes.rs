@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::checkpoint::{LeaseRecord, Source, Standing, rfc3339};
+use crate::checkpoint::{CheckpointName, LeaseRecord, Source, Standing, rfc3339};
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
 
 /// A checkpoint, in a line.
@@ -30,6 +30,9 @@ pub(super) struct Line {
     /// The threads whose latest checkpoint it is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) head_of: Vec<ThreadId>,
+    /// The names that the thread has for it which was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) names: Vec<CheckpointName>,
 }
 
 /// Who holds a thread.

@@ -1,6 +1,6 @@
 //! The file that a verb reads.
 
-use crate::checkpoint::{At, Loaded, SqliteReader, StepRecord, ThreadSummary};
+use crate::checkpoint::{At, CheckpointName, Loaded, SqliteReader, StepRecord, ThreadSummary};
 use crate::id::{CheckpointId, ThreadId};
 
 use super::address::Address;
@@ -66,6 +66,7 @@ impl Source {
             let other = match Address::parse(meant) {
                 Address::Back(of, count) => self.place(of).and_then(|of| self.back(&of, count)).ok(),
                 Address::Step(thread, step) => head(thread).and_then(|of| self.step(&of.thread, step).ok()),
+                Address::Named(thread, name) => head(thread).and_then(|of| self.named(&of.thread, name).ok()),
                 Address::Name(_) => None,
             };
             return match other.filter(|other| other.id != named.id) {
@@ -83,6 +84,8 @@ impl Source {
             Address::Back(of, 0) => head(of).map_or_else(|| self.place(of), Ok),
             Address::Back(of, count) => self.back(&self.place(of)?, count),
             Address::Step(thread, step) => self.step(&self.thread(thread)?.thread, step),
+            Address::Named(thread, name) if head(thread).is_some() => self.named(&thread.into(), name),
+            Address::Named(..) => self.by_digits(meant, threads.iter().map(|held| held.thread.as_str())),
             Address::Name(digits) => self.by_digits(digits, threads.iter().map(|held| held.thread.as_str())),
         }
     }
@@ -118,6 +121,18 @@ impl Source {
             newest.zip(oldest).map(|(newest, oldest)| format!("; its steps are {oldest} to {newest}"));
         let thread = visible(thread.as_str());
         Err(Failure::nothing(format!("thread {thread} has no step {step}{}", there.unwrap_or_default())))
+    }
+
+    fn named(&self, thread: &ThreadId, name: CheckpointName) -> Result<Place, Failure> {
+        let names = self.reader.names(thread)?;
+        let hint = did_you_mean(name.as_str(), names.iter().map(|named| named.name.as_str()));
+        let found = names.into_iter().find(|named| named.name == name);
+        let thread = thread.clone();
+        let found = found.map(|named| Place { thread: thread.clone(), id: named.checkpoint });
+        found.ok_or_else(|| {
+            let thread = visible(thread.as_str());
+            Failure::nothing(format!("thread {thread} calls no checkpoint {name}{hint}"))
+        })
     }
 
     fn by_digits<'n>(&self, digits: &str, names: impl Iterator<Item = &'n str>) -> Result<Place, Failure> {

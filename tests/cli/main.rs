@@ -12,6 +12,8 @@ mod endings;
 mod errors;
 mod keys;
 mod long;
+mod names;
+mod newer;
 mod page;
 mod portable;
 mod program;

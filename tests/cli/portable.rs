@@ -371,8 +371,8 @@ async fn what_cannot_be_imported_is_told_and_nothing_is_written() {
     assert!(text.ends_with("is in FILE already; `superstep fork` makes another thread of it"), "{text}");
     let changed = "EXPORT: the export was damaged, or changed after it was made: its digest does not match";
     is(&document.replace("all about people", "all about cats"), line, 1, changed);
-    let newer = "EXPORT: the export has format 2; this program reads up to 1: use a newer version of it";
-    is(&document.replacen("\"format\": 1", "\"format\": 2", 1), line, 2, newer);
+    let newer = "EXPORT: the export has format 3; this program reads up to 2: use a newer version of it";
+    is(&document.replacen("\"format\": 1", "\"format\": 3", 1), line, 2, newer);
     let other = "EXPORT: it is no export of a thread: its member `kind` is not \"superstep thread\"";
     is("{\"a\": 1}", line, 2, other);
     let (code, text) = attempt(&document[..document.len() / 2], line);

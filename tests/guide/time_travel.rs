@@ -32,6 +32,44 @@ async fn a_thread_is_forked_and_edited() -> super::Result {
 }
 
 #[tokio::test]
+async fn a_thread_is_copied() -> super::Result {
+    let (stories, _) = stories();
+    let thread = stories.thread("rust");
+    thread.run(topic("Rust")).await?.interrupted()?;
+    thread.answer(&Verdict::Accept).await?.finished()?;
+    let state = thread.head().await?.into_state();
+    let past = thread.history()?.collect().await?.len();
+
+    let copy = thread.head().await?.fork("rust, copied").await?;
+    thread.delete().await?;
+    assert_eq!(copy.history()?.collect().await?.len(), past);
+    copy.replay().await?.agrees()?;
+    assert_eq!(copy.head().await?.state().text, state.text);
+    copy.run(Story::update().topic("Zig")).await?.interrupted()?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_checkpoint_is_named() -> super::Result {
+    let (stories, write) = stories();
+    let thread = stories.thread("rust");
+    thread.run(topic("Rust")).await?.interrupted()?;
+
+    thread.before(write).await?.name("before-writing").await?;
+    let past = thread.named("before-writing").await?;
+    let fork = past.fork("zig").await?;
+    assert_eq!((past.step(), fork.names().await?.len()), (1, 0));
+
+    thread.rename_checkpoint("before-writing", "outlined").await?;
+    for named in thread.names().await? {
+        println!("{} is {}", named.name, named.checkpoint);
+    }
+    thread.remove_name("outlined").await?;
+    assert!(thread.names().await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_node_is_played() -> super::Result {
     let (stories, write) = stories();
     let thread = stories.thread("rust");

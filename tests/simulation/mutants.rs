@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use superstep::checkpoint::{
     AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
-    GraphDescription, Loaded, StepRecord, StoreError, Summary, TaskResult, ThreadSummary,
+    GraphDescription, Loaded, NamedCheckpoint, Naming, StepRecord, StoreError, Summary, TaskResult,
+    ThreadSummary,
 };
 use superstep::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep::state::Json;
@@ -171,6 +172,14 @@ impl Checkpointer for Flawed {
 
     async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
         self.ready().await.steps(thread, from, limit).await
+    }
+
+    async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError> {
+        self.ready().await.name(thread, naming).await
+    }
+
+    async fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
+        self.ready().await.names(thread).await
     }
 
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {

@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use superstep::checkpoint::{
     AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
-    GraphDescription, Loaded, StepRecord, StoreError, Summary, TaskResult, ThreadSummary,
+    GraphDescription, Loaded, NamedCheckpoint, Naming, StepRecord, StoreError, Summary, TaskResult,
+    ThreadSummary,
 };
 use superstep::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep::state::Json;
@@ -289,6 +290,14 @@ impl Checkpointer for Wire {
 
     async fn lineage(&self, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
         self.store.lineage(thread).await
+    }
+
+    async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError> {
+        self.store.name(thread, naming).await
+    }
+
+    async fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
+        self.store.names(thread).await
     }
 
     async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {

@@ -11,6 +11,7 @@ use superstep::checkpoint::{Checkpointer, Stage, StoreError};
 use superstep::prelude::*;
 use superstep::run::{EventKind, RunEvent};
 
+use crate::kill_migration::migrate_in_pieces;
 use crate::order::{Committer, Guard, OnFailure, Order, Workload};
 use crate::said::{Line, Voice};
 use crate::swallowing::Swallowing;
@@ -35,6 +36,9 @@ pub(crate) fn obey(order: &Order) {
 
 /// Does what is ordered; whether every thread came to its end.
 pub(crate) fn perform(order: &Order, voice: &Voice) -> bool {
+    if order.guard == Guard::MigratesInPieces {
+        migrate_in_pieces(&order.db).expect("nothing is in its way");
+    }
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
     runtime.block_on(async {
@@ -108,7 +112,7 @@ async fn open(order: &Order) -> Result<Arc<dyn Checkpointer>, StoreError> {
     }
     let saver: Arc<dyn Checkpointer> = Arc::new(options.open(&order.db).await?);
     Ok(match order.guard {
-        Guard::Whole => saver,
+        Guard::Whole | Guard::MigratesInPieces => saver,
         Guard::SwallowsErrors => Arc::new(Swallowing(saver)),
     })
 }

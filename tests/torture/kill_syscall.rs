@@ -13,7 +13,7 @@ use crate::side_by_side::side_by_side;
 use crate::strace::{self, Disturbance, When};
 
 /// Every call that changes a file. SQLite makes them on the saver's thread, which counts its own.
-const CALLS: [&str; 5] = ["pwrite64", "fsync", "fdatasync", "ftruncate", "unlink"];
+pub(crate) const CALLS: [&str; 5] = ["pwrite64", "fsync", "fdatasync", "ftruncate", "unlink"];
 
 /// So many there are at least; fewer would mean that something is not traced.
 const POINTS: u32 = 245;

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`kill_random`] | `kill -9` at random moments |
 //! | [`kill_syscall`] | `kill -9` before each call that the storage makes |
+//! | [`kill_migration`] | the same while a file of an earlier format is brought to today's |
 //! | [`io_error`] | an error of each call that the storage makes, once and from then on |
 //! | [`images`] | the power goes: thousands of images of what a disk may have then |
 //! | [`disk_full`] | the disk is full, at each of many sizes, and later it is not |
@@ -31,6 +32,7 @@ mod drive;
 mod found_out;
 mod images;
 mod io_error;
+mod kill_migration;
 mod kill_random;
 mod kill_syscall;
 mod made;

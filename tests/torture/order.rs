@@ -67,6 +67,8 @@ pub(crate) enum Guard {
     Whole,
     /// A mutant: a commit that failed is told as one that succeeded.
     SwallowsErrors,
+    /// A mutant: a file of an earlier format is brought to today's in several transactions.
+    MigratesInPieces,
 }
 
 /// What the program is to do: run each of its threads to the end, or resume it.

@@ -46,7 +46,7 @@ pub struct Copied {
 ///
 /// # Errors
 /// [`CareError::Exists`] unless `existing` says that it may be replaced; [`CareError::Foreign`] when what is there is no
-/// checkpoint file; [`CareError::InUse`] when a program has `to` open; [`CareError::Itself`]; [`CareError::Unwritable`], and [`CareError::Store`] when `from` cannot be read.
+/// checkpoint file; [`StoreError::NewerFormat`] when it is one that a newer version wrote; [`CareError::InUse`] when a program has `to` open; [`CareError::Itself`]; [`CareError::Unwritable`], and [`CareError::Store`] when `from` cannot be read.
 pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>, existing: Existing) -> Result<Copied, CareError> {
     let (from, to) = (from.as_ref(), to.as_ref());
     let reader = SqliteReader::open_with(from.into(), true)?;
@@ -86,16 +86,28 @@ fn place<'p>(from: &Path, to: &'p Path, existing: Existing) -> Result<Cow<'p, Pa
     if ["-wal", "-journal"].into_iter().any(|end| beside(&place, end).exists()) {
         return Err(CareError::InUse(to.to_owned()));
     }
-    if there.is_some() && !is_replaceable(&place).map_err(unwritable)? {
-        return Err(CareError::Foreign(to.to_owned()));
+    if there.is_some() {
+        check_replaceable(&place, to)?;
     }
     Ok(place)
 }
 
-/// Whether nothing is lost with what is there but a checkpoint file.
-fn is_replaceable(there: &Path) -> io::Result<bool> {
-    let is = fs::symlink_metadata(there)?;
-    Ok(is.is_file() && (is.len() == 0 || header::is_ours(there)?))
+/// Whether nothing is lost with what is there but a checkpoint file, and that is none of a newer format: who made that
+/// knows better what is in it.
+fn check_replaceable(there: &Path, to: &Path) -> Result<(), CareError> {
+    let unwritable = |cause| CareError::Unwritable { path: to.to_owned(), cause };
+    let is = fs::symlink_metadata(there).map_err(unwritable)?;
+    let foreign = || CareError::Foreign(to.to_owned());
+    if !is.is_file() {
+        return Err(foreign());
+    }
+    match header::format(there).map_err(unwritable)? {
+        Some(found) if found > SqliteReader::FORMAT => {
+            Err(StoreError::NewerFormat { found, supported: SqliteReader::FORMAT }.into())
+        }
+        None if is.len() > 0 => Err(foreign()),
+        _ => Ok(()),
+    }
 }
 
 fn beside(path: &Path, end: &str) -> PathBuf {

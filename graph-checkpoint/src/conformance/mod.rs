@@ -58,6 +58,7 @@ mod item;
 mod lineage;
 mod load;
 pub mod material;
+mod names;
 mod races;
 mod refusals;
 mod report;

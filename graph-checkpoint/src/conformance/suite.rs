@@ -16,11 +16,11 @@ use super::subject::{OpenedBy, Subject};
 use super::verdict::{Verdict, failed, unopened};
 use super::{
     asks, clock, commit, crash, deadlines, delete, effects, emitted, failures, fold, fork, heads, history,
-    lineage, load, races, refusals, results, sharing, steps, subgraphs, threads, values,
+    lineage, load, names, races, refusals, results, sharing, steps, subgraphs, threads, values,
 };
 
 /// The groups, in the order in which they run: what others build on comes first.
-const GROUPS: [&[Item]; 23] = [
+const GROUPS: [&[Item]; 24] = [
     commit::ITEMS,
     load::ITEMS,
     heads::ITEMS,
@@ -36,6 +36,7 @@ const GROUPS: [&[Item]; 23] = [
     emitted::ITEMS,
     steps::ITEMS,
     fork::ITEMS,
+    names::ITEMS,
     lineage::ITEMS,
     subgraphs::ITEMS,
     delete::ITEMS,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use superstep_core::checkpoint::{
-    AskRecord, Carried, Checkpoint, EffectRecord, Emitted, FailureRecord, TaskResult,
+    AskRecord, Carried, Checkpoint, CheckpointName, EffectRecord, Emitted, FailureRecord, TaskResult,
 };
 use superstep_core::id::{CheckpointId, Fingerprint, NodeName, ThreadId};
 use superstep_core::state::Json;
@@ -14,7 +14,10 @@ use super::NoExport;
 /// What says that a document is an export.
 const KIND: &str = "superstep thread";
 
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
+
+/// That of a document without names: it is as it was before there were any.
+const NAMELESS: u32 = 1;
 
 /// A thread with all that belongs to it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -43,6 +46,9 @@ pub(super) struct ThreadPart {
     /// None of a thread of which only what is shared is here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) head: Option<CheckpointId>,
+    /// Its names for checkpoints.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) names: BTreeMap<CheckpointName, CheckpointId>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -95,7 +101,7 @@ impl Document {
     pub(super) fn new(threads: Vec<ThreadPart>) -> Self {
         Self {
             kind: KIND.into(),
-            format: FORMAT,
+            format: if threads.iter().all(|thread| thread.names.is_empty()) { NAMELESS } else { FORMAT },
             digest: String::new(),
             redacted: false,
             threads,

@@ -3,7 +3,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use superstep_core::checkpoint::{Seq, StoreError, still_needed};
+use superstep_core::checkpoint::{CheckpointName, Seq, StoreError, still_needed};
 use superstep_core::id::{CheckpointId, ThreadId};
 
 use super::document::{CheckpointPart, Document, ThreadPart, TopologyPart, WorkPart};
@@ -12,6 +12,7 @@ use crate::delete::{kept, place};
 use crate::described::{Descriptions, Key, schema_text, topology_part};
 use crate::emitted;
 use crate::fault::{corrupt, sqlite};
+use crate::named;
 use crate::place::Seen;
 use crate::reader::{self, Read};
 use crate::rows::{CheckpointRow, ThreadRow};
@@ -51,6 +52,7 @@ impl Selection {
         let mut owners = BTreeMap::new();
         let mut needed: Vec<Seq> =
             all.iter().filter(|row| own.contains(&row.id)).map(|row| place(row.head)).collect();
+        needed.extend(named::places(connection, |thread| own.contains(&thread))?.into_iter().map(place));
         let mut listed = connection
             .prepare_cached("SELECT seq, parent, thread FROM checkpoint WHERE thread <> 0 ORDER BY seq")
             .map_err(sqlite)?;
@@ -96,7 +98,12 @@ impl Selection {
                 true => Some(head_id(connection, row)?),
                 false => None,
             };
-            Ok(ThreadPart { name: row.name.before_deletion(), graph: row.graph.as_str().into(), head })
+            let names = match head {
+                Some(_) => self.names(connection, row.id)?,
+                None => BTreeMap::new(),
+            };
+            let (name, graph) = (row.name.before_deletion(), row.graph.as_str().into());
+            Ok(ThreadPart { name, graph, head, names })
         });
         let mut document = Document::new(threads.collect::<Result<_, StoreError>>()?);
         let mut descriptions = Descriptions::default();
@@ -145,6 +152,19 @@ impl Selection {
             }
         }
         Ok(parts)
+    }
+
+    /// The names that a thread has for checkpoints of the document.
+    fn names(
+        &self,
+        connection: &Connection,
+        thread: i64,
+    ) -> Result<BTreeMap<CheckpointName, CheckpointId>, StoreError> {
+        let named = named::of(connection, thread)?.into_iter();
+        let named = named.filter(|(_, seq)| self.checkpoints.contains_key(seq));
+        let named =
+            named.map(|(name, seq)| Ok((name, CheckpointRow::visit(connection, seq, |row, _| Ok(row.id))?)));
+        named.collect()
     }
 
     fn row(&self, id: i64) -> Result<&ThreadRow, StoreError> {

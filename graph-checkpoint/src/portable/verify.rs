@@ -53,6 +53,12 @@ pub(super) fn verify(document: &Document) -> Result<(), String> {
         if thread.head.is_some_and(|head| !seen.contains_key(&head)) {
             return Err(format!("the latest checkpoint of thread {} is missing", thread.name));
         }
+        if let Some((name, _)) = thread.names.iter().find(|(_, named)| !seen.contains_key(*named)) {
+            return Err(format!("the checkpoint that thread {} calls {name} is missing", thread.name));
+        }
+        if thread.head.is_none() && !thread.names.is_empty() {
+            return Err(format!("thread {} has names and no latest checkpoint", thread.name));
+        }
     }
     let ends = document.checkpoints.iter().map(|part| &part.checkpoint);
     ends.filter(|end| !continued.contains(&end.id)).try_for_each(|end| folds(end, &seen, &schemas))

@@ -12,6 +12,7 @@ use crate::emitted;
 use crate::fault::{corrupt, sqlite};
 use crate::live::Live;
 use crate::manifest::{Fields, MAP_EVERY};
+use crate::named;
 use crate::place::{Place, Seen};
 use crate::put::{Spot, Versions};
 use crate::reader;
@@ -172,6 +173,12 @@ impl Live {
                     found.rename(&self.connection, &name, head)?;
                 }
                 _ => insert_thread(&self.connection, row, &name, part.graph.as_str(), head)?,
+            }
+            for (name, id) in &part.names {
+                let seq = *seqs.get(id).ok_or_else(|| missing(*id))?;
+                if named::find(&self.connection, row, name)?.is_none() {
+                    named::keep(&self.connection, row, name, seq)?;
+                }
             }
         }
         Ok(())

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use superstep_core::checkpoint::{
     AskRecord, At, Checkpoint, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord,
-    FailureRecord, GraphDescription, Loaded, MemorySaver, StepRecord, StoreError, Summary, TaskResult,
-    ThreadSummary,
+    FailureRecord, GraphDescription, Loaded, MemorySaver, NamedCheckpoint, Naming, StepRecord, StoreError,
+    Summary, TaskResult, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::{Json, Op};
@@ -51,6 +51,8 @@ pub(crate) enum Defect {
     HeadsAreCached,
     LargeValuesRefused,
     PanicsWithoutLimit,
+    NamesMove,
+    NamesKeepNothing,
 }
 
 /// A memory saver with a defect. Clones are openings of one store.
@@ -392,6 +394,20 @@ impl Checkpointer for Broken {
         self.inner.steps(thread, from, limit).await
     }
 
+    async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError> {
+        match (self.inner.name(thread, naming.clone()).await, naming) {
+            (Err(StoreError::NameTaken { name, .. }), again) if self.has(Defect::NamesMove) => {
+                self.inner.name(thread, Naming::Remove { name }).await?;
+                self.inner.name(thread, again).await
+            }
+            (named, _) => named,
+        }
+    }
+
+    async fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
+        self.inner.names(thread).await
+    }
+
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {
         self.inner.fork(from, at, to).await?;
         self.beside().forks.insert(to.clone(), from.clone());
@@ -399,6 +415,13 @@ impl Checkpointer for Broken {
     }
 
     async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
+        if self.has(Defect::NamesKeepNothing) {
+            for other in self.inner.threads().await? {
+                for NamedCheckpoint { name, .. } in self.inner.names(&other.thread).await? {
+                    self.inner.name(&other.thread, Naming::Remove { name }).await?;
+                }
+            }
+        }
         if self.has(Defect::DeleteLeavesAnswers) {
             for line in self.inner.history(thread, At::Head, usize::MAX).await? {
                 let loaded = self.inner.load(thread, At::Id(line.id)).await?;

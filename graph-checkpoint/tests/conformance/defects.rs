@@ -23,7 +23,7 @@ impl Subject for Stores {
 }
 
 /// Each defect, with items that must notice it.
-const NOTICED: [(Defect, &[&str]); 35] = [
+const NOTICED: [(Defect, &[&str]); 37] = [
     (Defect::ResultsReversed, &["results.come_in_the_order_of_recording"]),
     (Defect::SecondResultWins, &["results.the_first_counts", "races.one_result_of_a_task_counts"]),
     (Defect::ResultsNeverCompleted, &["results.is_completed_by_targets"]),
@@ -64,6 +64,8 @@ const NOTICED: [(Defect, &[&str]); 35] = [
     ),
     (Defect::HeadsAreCached, &["sharing.both_see_what_is_committed"]),
     (Defect::LargeValuesRefused, &["values.large_values_come_back"]),
+    (Defect::NamesMove, &["names.are_each_of_one_checkpoint"]),
+    (Defect::NamesKeepNothing, &["names.keep_their_checkpoints", "names.are_those_of_one_thread"]),
     (Defect::PanicsWithoutLimit, &["history.limit_counts_from_the_newest"]),
 ];
 

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 
 use super::emitted::Emitted;
 use super::lease::{Acquired, Claim, LeaseRecord};
+use super::name::{CheckpointName, NamedCheckpoint, Naming};
 use super::step_record::StepRecord;
 use super::{
     AskRecord, Checkpoint, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription, Loaded,
@@ -175,6 +176,19 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// Those of [`load`](Self::load).
     async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError>;
 
+    /// Changes, durably, the names that a thread has for checkpoints of its own or of the past that it shares. A name
+    /// is that of one checkpoint, and a checkpoint may have several. Other threads do not see it, and it goes when the
+    /// thread is deleted. A checkpoint that has a name stays for as long as it has one: no deletion of another thread
+    /// and no pruning takes it.
+    ///
+    /// # Errors
+    /// [`StoreError::NameTaken`] when another checkpoint of the thread has the name, and [`StoreError::NoCheckpoint`]
+    /// when the thread has no such checkpoint, or none of that name.
+    async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError>;
+
+    /// Lists the names that a thread has for checkpoints, by name. None when the thread has no checkpoint.
+    async fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError>;
+
     /// Makes a new thread whose head is `at`, an existing checkpoint of `from`. Copies nothing.
     ///
     /// # Errors
@@ -265,6 +279,8 @@ pub enum At {
     Id(CheckpointId),
     /// The newest one, going back from the head, for which this node is next.
     Before(NodeName),
+    /// The one that the thread has this name for.
+    Named(CheckpointName),
 }
 
 /// A checkpoint to store.
@@ -338,6 +354,16 @@ pub enum StoreError {
     /// The target of a fork is taken. Choose another name.
     #[error("thread {0} already exists")]
     ThreadExists(ThreadId),
+    /// Another checkpoint of the thread has this name. Choose another one, or rename that first.
+    #[error("thread {thread} calls checkpoint {checkpoint} {name} already")]
+    NameTaken {
+        /// The thread.
+        thread: ThreadId,
+        /// The name.
+        name: CheckpointName,
+        /// The checkpoint that has it.
+        checkpoint: CheckpointId,
+    },
     /// A checkpoint is to be stored under an id that another one has. A thread that is there is not imported again.
     #[error("checkpoint {0} is stored already")]
     CheckpointExists(CheckpointId),

@@ -2,6 +2,7 @@
 
 mod delete;
 mod leases;
+mod names;
 mod store;
 
 use alloc::boxed::Box;
@@ -12,12 +13,10 @@ use core::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use async_trait::async_trait;
-use foldhash::{HashMap, HashMapExt};
-
 use self::store::{Found, Outcome, Store, Thread, Work};
 use super::checkpointer::{At, Checkpointer, Commit, Committed, StoreError};
 use super::lease::{Acquired, Claim, LeaseRecord};
+use super::name::{NamedCheckpoint, Naming};
 use super::step_record::StepRecord;
 use super::{
     AnsweredBy, AskRecord, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription, Loaded,
@@ -25,6 +24,7 @@ use super::{
 };
 use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use crate::state::Json;
+use async_trait::async_trait;
 
 /// Keeps checkpoints in memory, for tests and for programs that need no durability.
 ///
@@ -311,9 +311,17 @@ impl Checkpointer for MemorySaver {
             return Err(StoreError::Superseded { thread: to.clone(), base: at });
         }
         let graph = store.threads[from].graph.clone();
-        let thread = Thread { graph, head, work: Work::default(), past: HashMap::new() };
+        let thread = Thread::new(graph, head, Work::default());
         store.threads.insert(to.clone(), thread);
         Ok(())
+    }
+
+    async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError> {
+        self.writable()?.name(thread, naming)
+    }
+
+    async fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
+        Ok(self.store().names(thread))
     }
 
     async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {

@@ -27,6 +27,7 @@ mod lease;
 #[cfg(feature = "std")]
 mod memory;
 mod model;
+mod name;
 mod step_record;
 mod time;
 mod work;
@@ -44,6 +45,7 @@ pub use model::{
     Checkpoint, GraphDescription, Handled, Loaded, RouteRecord, Seq, Source, Summary, TaskRecord,
     ThreadSummary,
 };
+pub use name::{CheckpointName, InvalidName, NamedCheckpoint, Naming};
 pub use step_record::StepRecord;
 pub use time::rfc3339;
 pub use work::{

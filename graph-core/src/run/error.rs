@@ -9,7 +9,7 @@ use std::vec::Vec;
 use alloc::string::{String, ToString};
 
 use super::change::{Changed, OnChange};
-use crate::checkpoint::{Loaded, StoreError, rfc3339};
+use crate::checkpoint::{InvalidName, Loaded, StoreError, rfc3339};
 use crate::engine::restore::RestoreError;
 use crate::error::{ErrorReport, NodeError};
 use crate::graph::{Program, Topology};
@@ -232,6 +232,9 @@ pub enum ThreadError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// No checkpoint can be called so. Choose another name.
+    #[error(transparent)]
+    Name(#[from] InvalidName),
     /// The checkpoint does not fit the graph.
     #[error(transparent)]
     Restore(#[from] RestoreError),

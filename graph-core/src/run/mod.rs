@@ -43,6 +43,7 @@ mod flow;
 mod graph;
 mod history;
 mod lease;
+mod names;
 mod narration;
 mod outcome;
 mod output;

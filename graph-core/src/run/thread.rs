@@ -292,7 +292,7 @@ impl<S: State> Thread<S> {
         Ok(self.saver()?.delete(graph, &self.id).await?)
     }
 
-    async fn past(&self, at: At) -> Result<Past<S>, ThreadError> {
+    pub(super) async fn past(&self, at: At) -> Result<Past<S>, ThreadError> {
         let loaded = self.runtime.load(&self.id, at).await?;
         let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(self.id.clone()))?;
         Past::new(Arc::clone(&self.runtime), self.id.clone(), loaded)

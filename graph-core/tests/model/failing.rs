@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use superstep::checkpoint::{
     AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
-    GraphDescription, Loaded, MemorySaver, StepRecord, StoreError, Summary, TaskResult, ThreadSummary,
+    GraphDescription, Loaded, MemorySaver, NamedCheckpoint, Naming, StepRecord, StoreError, Summary,
+    TaskResult, ThreadSummary,
 };
 use superstep::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep::state::Json;
@@ -134,6 +135,14 @@ impl Checkpointer for Failing {
 
     async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
         self.call(self.inner.steps(thread, from, limit)).await
+    }
+
+    async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError> {
+        self.call(self.inner.name(thread, naming)).await
+    }
+
+    async fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
+        self.call(self.inner.names(thread)).await
     }
 
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {

@@ -14,7 +14,7 @@ use crate::state::Schema;
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
-use crate::cli::lines::{Heads, Short, nodes};
+use crate::cli::lines::{Known, Short, nodes};
 use crate::cli::page::{BAD, DIM, GOOD, NAME, Page, plain, span};
 use crate::cli::predicate::Predicate;
 use crate::cli::screen::Exit;
@@ -105,7 +105,7 @@ impl Bisect {
                 Found::Always => "always",
                 Found::Never => "never",
             },
-            checkpoint: step.first().map(|step| Line::of_step(step, &Heads::new())),
+            checkpoint: step.first().map(|step| Line::of_step(step, &Known::default())),
             flips_back,
             linear: self.linear,
             evaluated,

@@ -10,7 +10,7 @@ use super::diff;
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
-use crate::cli::lines::{Heads, Short, nodes};
+use crate::cli::lines::{Known, Short, nodes};
 use crate::cli::page::{DIM, NAME, NOTE, Page, Span, plain, span};
 use crate::cli::screen::Exit;
 use crate::cli::shapes::Line;
@@ -61,7 +61,7 @@ impl Compare {
             None => Vec::new(),
         };
         Ok(Comparison {
-            common: common.first().map(|step| Line::of_step(step, &Heads::new())),
+            common: common.first().map(|step| Line::of_step(step, &Known::default())),
             state: diff::states(&source, Some(&a), &b)?,
             a: branch(&source, a, own_of_a, past_of_a)?,
             b: branch(&source, b, own_of_b, past_of_b)?,
@@ -75,7 +75,7 @@ fn branch(source: &Source, place: Place, own: usize, past: Vec<Summary>) -> Resu
         0 => Vec::new(),
         own => source.reader.steps(&place.thread, &place.at(), own)?,
     };
-    let own = steps.iter().rev().map(|step| Line::of_step(step, &Heads::new()));
+    let own = steps.iter().rev().map(|step| Line::of_step(step, &Known::default()));
     Ok(Branch { thread: place.thread, own: own.collect() })
 }
 

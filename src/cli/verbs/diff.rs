@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::checkpoint::At;
+use crate::checkpoint::{At, CheckpointName};
 use crate::id::CheckpointId;
 use crate::inspect::{Difference, Edit, diff, parting};
 
@@ -10,7 +10,7 @@ use crate::cli::answer::Answer;
 use crate::cli::concealed::Concealed;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
-use crate::cli::lines::Short;
+use crate::cli::lines::{Short, names};
 use crate::cli::page::{BAD, DIM, GOOD, NOTE, Page, plain, span};
 use crate::cli::screen::Exit;
 use crate::cli::secrets;
@@ -36,6 +36,11 @@ pub(crate) struct Differences {
     /// The older one, or the first that was named; none if that has no parent.
     from: Option<CheckpointId>,
     to: CheckpointId,
+    /// The names that their threads have for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    from_names: Vec<CheckpointName>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    to_names: Vec<CheckpointName>,
     state: Vec<Difference>,
     /// Effects on the way to `to`, since the newest checkpoint that is in the past of both.
     effects: Vec<Effect>,
@@ -51,7 +56,11 @@ impl Diff {
         };
         let state = states(&source, from.as_ref(), &to)?;
         let effects = effects(&source, from.as_ref(), &to)?;
-        Ok(Differences { from: from.map(|from| from.id), to: to.id, state, effects })
+        let named = |place: &Place| Ok::<_, Failure>(names(&source, &place.thread)?.remove(&place.id));
+        let from_names = from.as_ref().map(named).transpose()?.flatten().unwrap_or_default();
+        let to_names = named(&to)?.unwrap_or_default();
+        let (from, to) = (from.map(|from| from.id), to.id);
+        Ok(Differences { from, to, from_names, to_names, state, effects })
     }
 }
 
@@ -112,7 +121,15 @@ impl Answer for Differences {
     fn show(&self, page: &mut Page) {
         let short = Short::among(self.from.into_iter().chain([self.to]));
         let from = self.from.map_or_else(|| span(DIM, "nothing"), |from| short.span(from));
-        page.line([from, span(DIM, " → "), short.span(self.to)]);
+        let called = |names: &[CheckpointName]| match names {
+            [] => String::new(),
+            names => {
+                let names: Vec<&str> = names.iter().map(CheckpointName::as_str).collect();
+                format!(" {}", names.join(", "))
+            }
+        };
+        let (old, new) = (span(GOOD, called(&self.from_names)), span(GOOD, called(&self.to_names)));
+        page.line([from, old, span(DIM, " → "), short.span(self.to), new]);
         if self.state.is_empty() {
             page.line([span(DIM, "the states are the same")]);
         }

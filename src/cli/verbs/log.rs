@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use crate::checkpoint::{At, Source as Origin, Summary};
+use crate::checkpoint::{At, CheckpointName, Source as Origin, Summary};
 use crate::id::ThreadId;
 use crate::inspect::lanes;
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
-use crate::cli::lines::{Heads, Short, changed, nodes};
+use crate::cli::lines::{Known, Short, changed, nodes};
 use crate::cli::page::{DIM, GOOD, NAME, NOTE, Page, plain, span};
 use crate::cli::shapes::Line;
 use crate::cli::source::Source;
@@ -57,10 +57,7 @@ impl Log {
         let source = Source::open(&self.file)?;
         let place = source.place(&self.thread)?;
         let limit = if self.n == 0 { usize::MAX } else { self.n };
-        let mut heads = Heads::new();
-        for thread in source.reader.threads()? {
-            heads.entry(thread.head.id).or_default().push(thread.thread);
-        }
+        let known = Known::of(&source, &place.thread)?;
         let mut checkpoints = Vec::new();
         let more;
         if self.graph {
@@ -70,12 +67,12 @@ impl Log {
                 let summary = tree[row.checkpoint].clone();
                 let changed = changed_by(&source, &summary, &place.thread)?;
                 let (lane, drawing) = (Some(row.lane), row.draw());
-                checkpoints.push(Drawn { line: Line::of(summary, changed, &heads), lane, drawing });
+                checkpoints.push(Drawn { line: Line::of(summary, changed, &known), lane, drawing });
             }
         } else {
             let steps = source.reader.steps(&place.thread, &place.at(), limit)?;
             more = steps.last().is_some_and(|oldest| oldest.checkpoint.parent.is_some());
-            let lines = steps.iter().map(|step| Line::of_step(step, &heads));
+            let lines = steps.iter().map(|step| Line::of_step(step, &known));
             checkpoints.extend(lines.map(|line| Drawn { line, lane: None, drawing: String::new() }));
         }
         Ok(History { thread: place.thread, checkpoints, more, graph: self.graph })
@@ -116,6 +113,9 @@ impl Answer for History {
                 (true, true) => format!("of {}", line.thread),
                 (true, false) => String::new(),
             };
+            let names: Vec<&str> = line.names.iter().map(CheckpointName::as_str).collect();
+            let remark = [names.join(", "), remark].into_iter().filter(|part| !part.is_empty());
+            let remark = remark.collect::<Vec<_>>().join(" ");
             table.row([
                 span(NOTE, drawing),
                 plain(line.step.to_string()),

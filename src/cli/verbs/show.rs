@@ -14,7 +14,7 @@ use crate::cli::answer::Answer;
 use crate::cli::concealed::Concealed;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
-use crate::cli::lines::{Heads, called};
+use crate::cli::lines::{Known, called};
 use crate::cli::page::{BAD, DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
 use crate::cli::secrets;
 use crate::cli::shapes::{Effect, Lease, Line, Question};
@@ -146,10 +146,7 @@ fn whole(source: &Source, place: &Place, loaded: &Loaded, state: Value, all: boo
     let step = source.reader.steps(&place.thread, &place.at(), 1)?;
     let step = step.first().ok_or_else(|| Failure::nothing("the checkpoint has just been deleted"))?;
     let checkpoint = &loaded.checkpoint;
-    let mut heads = Heads::new();
-    for thread in source.reader.threads()? {
-        heads.entry(thread.head.id).or_default().push(thread.thread);
-    }
+    let known = Known::of(source, &place.thread)?;
     let planned = |task: &NextTask| -> Result<Planned, Failure> {
         let id = task.id(checkpoint.id, checkpoint.step);
         let failure = loaded.failures.iter().find(|failure| failure.task == id);
@@ -175,7 +172,7 @@ fn whole(source: &Source, place: &Place, loaded: &Loaded, state: Value, all: boo
     let entries = checkpoint.metadata.iter();
     let metadata = entries.map(|(name, entry)| Ok((name.clone(), entry.decode().map_err(Failure::damaged)?)));
     Ok(Whole {
-        line: Line::of_step(step, &heads),
+        line: Line::of_step(step, &known),
         graph: loaded.graph.clone(),
         state,
         tasks: checkpoint.tasks.iter().map(|task| ran(task, &loaded.schema)).collect::<Result<_, _>>()?,
@@ -222,6 +219,9 @@ impl Whole {
         let mut fact =
             |name: &str, value: String| page.line([span(DIM, format!("{name:<7} ")), plain(value)]);
         fact("thread", line.thread.to_string());
+        for name in &line.names {
+            fact("named", name.to_string());
+        }
         fact("graph", self.graph.to_string());
         fact("step", format!("{} ({})", line.step, source_name(line.source)));
         fact("at", line.at.clone());

@@ -20,6 +20,7 @@ use crate::delete::{THREAD, WORK_AT, execute, leave, take_place};
 use crate::encode::Encoder;
 use crate::fault::{corrupt, sqlite};
 use crate::manifest::{Fields, Version};
+use crate::named;
 use crate::rows::{CheckpointRow, ThreadRow};
 
 /// So many rows go in one transaction.
@@ -106,6 +107,9 @@ impl Cut {
     fn caught_up(&self, connection: &Connection) -> Result<Option<i64>, StoreError> {
         let stands = |head: i64, thread: i64| self.doomed.contains(&head) && !self.dead.contains_key(&thread);
         if ThreadRow::all(connection)?.iter().any(|thread| stands(thread.head, thread.id)) {
+            return Ok(None);
+        }
+        if !named::places(connection, |_| true)?.is_disjoint(&self.doomed) {
             return Ok(None);
         }
         let mut newer = connection

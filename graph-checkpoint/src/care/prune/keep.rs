@@ -8,6 +8,7 @@ use superstep_core::id::ThreadId;
 use super::Retention;
 use super::past::Past;
 use crate::connection::Connection;
+use crate::named;
 use crate::rows::{CheckpointRow, ThreadRow};
 
 /// What stays.
@@ -36,6 +37,7 @@ pub(super) fn keep(connection: &Connection, past: &Past, retention: &Retention) 
 
     let mut rows: BTreeSet<i64> =
         all.iter().filter(|row| !owned.contains_key(&row.id)).map(|row| row.head).collect();
+    rows.extend(named::places(connection, |_| true)?);
     rows.extend(chosen(past, retention, &by_row, &owned, may_go));
     rows.extend(beginnings(past, &rows));
     let mut open: Vec<i64> = rows.iter().copied().collect();

@@ -68,6 +68,8 @@ pub struct Counts {
     pub emitted: u64,
     /// Threads that somebody holds.
     pub leases: u64,
+    /// Names of checkpoints.
+    pub names: u64,
     /// Entries of the store.
     pub items: u64,
 }
@@ -130,6 +132,7 @@ pub fn verify(file: impl Into<CheckpointFile>) -> Result<Verified, StoreError> {
         check.locators();
         check.work();
         check.leases();
+        check.names();
         check.items();
         let unused = check.bodies();
         Ok(Verified {

@@ -17,7 +17,7 @@ use crate::fault::corrupt;
 use crate::manifest::Bodies;
 use crate::place::{Place, Visit};
 use crate::rows::{LOCATE_EVERY, ThreadRow};
-use crate::{ask, emitted, lease, pending, store};
+use crate::{ask, emitted, lease, named, pending, store};
 
 /// The names of a graph's nodes.
 #[derive(Deserialize)]
@@ -158,6 +158,28 @@ impl Check<'_> {
             self.counts.leases += 1;
             if let Err(error) = lease {
                 self.findings.add("lease", Some(fence), problem(error));
+            }
+        }
+    }
+
+    /// The names of checkpoints.
+    pub(super) fn names(&mut self) {
+        let mut rows = Vec::new();
+        self.findings.guard("named", || {
+            named::check(self.connection, |id, thread, seq, sound| rows.push((id, thread, seq, sound)))
+        });
+        for (id, thread, seq, sound) in rows {
+            self.counts.names += 1;
+            match sound {
+                Err(error) => self.found("named", id, seq, problem(error)),
+                Ok(()) if !self.known.threads.contains_key(&thread) => {
+                    let problem = format!("it belongs to thread row {thread}, which is missing");
+                    self.found("named", id, seq, problem);
+                }
+                Ok(()) if !self.is_checkpoint(seq) => {
+                    self.found("named", id, seq, format!("it names checkpoint row {seq}, which is missing"));
+                }
+                Ok(()) => {}
             }
         }
     }

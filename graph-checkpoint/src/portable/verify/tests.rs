@@ -12,8 +12,12 @@ fn sound() -> Document {
     let steps = [1, 2].map(|item| vec![("n", vec![Op::Extend(text_of(&json!([item])))])]);
     let past = past(&steps);
     let head = past[0].checkpoint.id;
-    let mut document =
-        Document::new(vec![ThreadPart { name: "t".into(), graph: "g".into(), head: Some(head) }]);
+    let mut document = Document::new(vec![ThreadPart {
+        name: "t".into(),
+        graph: "g".into(),
+        head: Some(head),
+        names: BTreeMap::new(),
+    }]);
     let schema = Json::encode(&*past[0].schema).unwrap();
     let topology = text_of(&json!({"name": "g"}));
     let (of_schema, of_topology) = (Fingerprint::of(&schema), Fingerprint::of(&topology));

@@ -34,7 +34,7 @@ impl Store {
         let (doomed, others): (Vec<_>, Vec<_>) =
             checkpoints.partition(|(_, stored)| going.contains(&stored.thread));
         let heads = self.threads.iter().filter(|(name, _)| !going.contains(*name));
-        let needed = heads.map(|(_, held)| held.head);
+        let needed = heads.flat_map(|(_, held)| held.names.values().copied().chain([held.head]));
         let needed = needed.chain(others.iter().filter_map(|(_, stored)| stored.parent)).map(seq);
         let parents: BTreeMap<Seq, Option<Seq>> =
             doomed.iter().map(|(index, stored)| (seq(*index), stored.parent.map(seq))).collect();
@@ -94,6 +94,7 @@ impl Thread {
         } else {
             self.past.remove(&head).unwrap_or_default()
         };
+        self.names.clear();
         Self { head, ..self }
     }
 }

@@ -1,5 +1,6 @@
 //! What the in-memory saver holds, and how it is found again.
 
+use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -10,6 +11,7 @@ use foldhash::{HashMap, HashMapExt};
 use super::leases::Leases;
 use crate::checkpoint::checkpointer::{At, Carried, Commit, StoreError};
 use crate::checkpoint::codec::{Fold, same_content};
+use crate::checkpoint::name::CheckpointName;
 use crate::checkpoint::{
     AskRecord, Checkpoint, EffectRecord, FailureRecord, Loaded, Seq, Source, Summary, TaskResult,
 };
@@ -81,6 +83,14 @@ pub(super) struct Thread {
     pub(super) work: Work,
     /// What stays of the work on earlier checkpoints.
     pub(super) past: HashMap<usize, Work>,
+    /// Its names for checkpoints.
+    pub(super) names: BTreeMap<CheckpointName, usize>,
+}
+
+impl Thread {
+    pub(super) fn new(graph: NodeName, head: usize, work: Work) -> Self {
+        Self { graph, head, work, past: HashMap::new(), names: BTreeMap::new() }
+    }
 }
 
 /// What tasks left on top of one checkpoint.
@@ -150,7 +160,10 @@ impl Store {
             }
             after = &self.checkpoints[step].thread;
         }
-        Err(missing())
+        match self.threads[thread].names.values().any(|named| *named == index) {
+            true => Ok((index, self.checkpoints[index].thread.clone())),
+            false => Err(missing()),
+        }
     }
 
     /// The checkpoint of a thread that is meant, with the thread that continued it there.
@@ -161,6 +174,10 @@ impl Store {
         Ok(Some(match at {
             At::Head => (held.head, thread.clone()),
             At::Id(id) => self.seen(thread, *id)?,
+            At::Named(name) => {
+                let index = held.names.get(name).ok_or_else(|| StoreError::no_name(thread, name))?;
+                self.seen(thread, self.checkpoints[*index].checkpoint.id)?
+            }
             At::Before(node) => {
                 let mut after = thread;
                 let found = self.path(held.head).find_map(|index| {
@@ -349,7 +366,7 @@ impl Store {
             }
             None => {
                 let work = carried.unwrap_or_default();
-                let thread = Thread { graph: commit.graph, head: index, work, past: HashMap::new() };
+                let thread = Thread::new(commit.graph, index, work);
                 self.threads.insert(commit.thread.clone(), thread);
             }
         }

@@ -10,7 +10,8 @@ use spin::Mutex;
 
 use crate::checkpoint::{
     AskRecord, At, Checkpoint, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord,
-    FailureRecord, GraphDescription, Loaded, StepRecord, StoreError, Summary, TaskResult, ThreadSummary,
+    FailureRecord, GraphDescription, Loaded, NamedCheckpoint, Naming, StepRecord, StoreError, Summary,
+    TaskResult, ThreadSummary,
 };
 use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use crate::state::Json;
@@ -131,6 +132,14 @@ impl Checkpointer for Silent {
 
     async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
         self.inner.steps(thread, from, limit).await
+    }
+
+    async fn name(&self, _thread: &ThreadId, _naming: Naming) -> Result<(), StoreError> {
+        refused("name checkpoints")
+    }
+
+    async fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
+        self.inner.names(thread).await
     }
 
     async fn fork(&self, _from: &ThreadId, _at: CheckpointId, _to: &ThreadId) -> Result<(), StoreError> {

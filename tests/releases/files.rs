@@ -1,0 +1,33 @@
+//! The files that earlier releases wrote; `graph-checkpoint/tests/fixtures` says how.
+
+use std::path::{Path, PathBuf};
+
+use superstep::checkpoint::SqliteReader;
+use superstep::checkpoint::portable::export;
+use tempfile::TempDir;
+
+/// The formats that are not today's.
+pub(crate) const FORMATS: [u32; 3] = [1, 2, 3];
+
+/// A copy of the file of a format, in a folder of its own.
+pub(crate) struct Copy {
+    pub(crate) folder: TempDir,
+    pub(crate) path: PathBuf,
+}
+
+impl Copy {
+    pub(crate) fn of(format: u32) -> Self {
+        let original = format!("graph-checkpoint/tests/fixtures/format-{format}.db");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.db");
+        std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join(original), &path).unwrap();
+        Self { folder, path }
+    }
+}
+
+/// All threads as documents: everything that is stored of them.
+pub(crate) fn exports(path: &Path) -> Vec<String> {
+    let reader = SqliteReader::open(path).unwrap();
+    let threads = reader.threads().unwrap().into_iter();
+    threads.map(|thread| export(&reader, &thread.thread).unwrap().unwrap().to_text()).collect()
+}
