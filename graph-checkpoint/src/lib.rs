@@ -88,6 +88,7 @@ pub mod portable;
 mod put;
 mod queue;
 mod reader;
+mod retain;
 mod rows;
 mod saver;
 #[cfg(feature = "encryption")]

@@ -4,6 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use superstep_core::id::ThreadId;
+
+use crate::care::{Policy, Retention};
 use crate::durability::Durability;
 #[cfg(feature = "encryption")]
 use crate::seal::Keys;
@@ -16,6 +19,9 @@ pub struct SqliteOptions {
     pub(crate) busy_limit: Duration,
     pub(crate) observer: Option<CommitObserver>,
     pub(crate) max_pages: Option<u32>,
+    pub(crate) retention: Policy,
+    /// How many commits lie between two looks at what may go, at least.
+    pub(crate) retain_every: u32,
     pub(crate) log_pages: Option<u32>,
     pub(crate) lease_clock: Option<LeaseClock>,
     pub(crate) keys: Option<SharedKeys>,
@@ -47,6 +53,8 @@ impl SqliteOptions {
             busy_limit: Duration::from_secs(30),
             observer: None,
             max_pages: None,
+            retention: Policy::default(),
+            retain_every: 1000,
             log_pages: None,
             lease_clock: None,
             keys: None,
@@ -94,6 +102,51 @@ impl SqliteOptions {
     #[must_use]
     pub fn encrypt(mut self, keys: impl Keys + 'static) -> Self {
         self.keys = Some(std::sync::Arc::new(keys));
+        self
+    }
+
+    /// Which checkpoints stay: older ones are taken out by the saver itself while threads run, as
+    /// [`care::prune`](crate::care::prune()) does. It does so on a thread of its own and in short transactions, whenever
+    /// [as many](Self::retain_every) checkpoints were committed. Everything stays unless something is said.
+    ///
+    /// With [`Durability::Exit`], and in memory, nothing is taken out: nobody but the writer can write there.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use superstep_checkpoint::SqliteSaver;
+    /// use superstep_checkpoint::care::Retention;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("essays.db");
+    /// let saver = SqliteSaver::options()
+    ///     .retention(Retention::new().keep_last(100))
+    ///     .retention_of("audit", Retention::new()) // keeps everything
+    ///     .open(&path)
+    ///     .await?;
+    /// # drop(saver);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.retention.set_all(retention);
+        self
+    }
+
+    /// Which checkpoints of one thread stay, with those of its subgraphs, instead of what
+    /// [`retention`](Self::retention) says of all. What several threads share stays where one of them keeps it.
+    #[must_use]
+    pub fn retention_of(mut self, thread: impl Into<ThreadId>, retention: Retention) -> Self {
+        self.retention.set(thread.into(), retention);
+        self
+    }
+
+    /// How many checkpoints are committed until the saver looks again at what may go: at least so many, and half as many
+    /// as there are, because it looks at all of them. 1,000 unless said otherwise.
+    #[must_use]
+    pub fn retain_every(mut self, checkpoints: u32) -> Self {
+        self.retain_every = checkpoints.max(1);
         self
     }
 

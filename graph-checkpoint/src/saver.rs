@@ -32,6 +32,7 @@ use crate::place::Seen;
 use crate::portable::Document;
 use crate::queue::{Done, Job, Queue, Request};
 use crate::reader::{self, Readers};
+use crate::retain::Retainer;
 use crate::rows::{CheckpointRow, ThreadRow};
 use crate::session::{Counted, Sessions};
 use crate::steps;
@@ -63,6 +64,8 @@ impl SqliteOptions {
 
 struct Open {
     shared: Arc<Shared>,
+    /// What takes out older checkpoints, where something is said of them.
+    retainer: Option<Retainer>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -121,7 +124,14 @@ impl SqliteSaver {
             })
             .map_err(Trouble::Spawn)?;
         let shared = opened.await.map_err(|_| Trouble::WriterGone)??;
-        Ok(Self { open: Arc::new(Open { shared, thread: Some(thread) }), lease: None })
+        let mut open = Open { shared, retainer: None, thread: Some(thread) };
+        open.retainer = Retainer::start(&open.shared.file)?;
+        Ok(Self { open: Arc::new(open), lease: None })
+    }
+
+    /// What takes out older checkpoints.
+    pub(crate) fn retainer(&self) -> Option<&Retainer> {
+        self.open.retainer.as_ref()
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -248,6 +258,7 @@ impl Shared {
 
 impl Drop for Open {
     fn drop(&mut self) {
+        self.retainer = None;
         // The writer goes last: whoever closes the file last moves the log into it.
         self.shared.readers.close();
         self.shared.writer.queue.close();
@@ -284,10 +295,11 @@ impl Checkpointer for SqliteSaver {
         let done = self.ask_writer(Request::Commit(Box::new(commit))).await;
         self.shared().sessions.end(&thread);
         self.shared().drawn.end(&thread);
-        match done? {
-            Done::Committed(committed) => Ok(committed),
-            _ => Err(Trouble::WriterGone.into()),
+        let Done::Committed(committed) = done? else { return Err(Trouble::WriterGone.into()) };
+        if let (Some(retainer), Committed::New) = (self.retainer(), &committed) {
+            retainer.committed();
         }
+        Ok(committed)
     }
 
     async fn record(

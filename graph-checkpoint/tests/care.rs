@@ -15,6 +15,8 @@ mod locked;
 mod migrate;
 #[path = "care/prune.rs"]
 mod prune;
+#[path = "care/retain.rs"]
+mod retain;
 #[path = "care/usage.rs"]
 mod usage;
 #[path = "care/verify.rs"]

@@ -27,6 +27,7 @@ pub mod fuzzing;
 mod lines;
 mod near;
 mod page;
+mod pattern;
 mod predicate;
 mod program;
 mod screen;

@@ -134,6 +134,16 @@ pub(super) fn collect_in(connection: &Connection, patience: Duration) -> Result<
         execute(connection, &format!("DELETE FROM locator WHERE {STRAY}"))?;
         Ok(told)
     })?;
+    collect_unused(connection, &mut told, patience)?;
+    Ok(told)
+}
+
+/// Takes out what is stored once for many that refer to it, where nobody does.
+pub(super) fn collect_unused(
+    connection: &Connection,
+    told: &mut Collected,
+    patience: Duration,
+) -> Result<(), CareError> {
     // What is unused is looked for without a lock, and looked at again with one.
     let mut unused = crate::file::snapshot(connection, unused)?;
     let found: Vec<i64> = unused.bodies.keys().copied().collect();
@@ -151,7 +161,7 @@ pub(super) fn collect_in(connection: &Connection, patience: Duration) -> Result<
             Ok(())
         })?;
     }
-    Ok(told)
+    Ok(())
 }
 
 /// What there is beside long texts.

@@ -24,6 +24,7 @@ mod migrate;
 mod prune;
 #[cfg(feature = "encryption")]
 mod rekey;
+pub(crate) mod retain;
 mod usage;
 mod vacuum;
 mod verify;
@@ -33,9 +34,11 @@ pub use backup::{Copied, Existing, backup};
 pub use collect::{Collected, collect, collectable};
 pub use error::CareError;
 pub use migrate::{Migration, migrate, migration};
+pub(crate) use prune::Policy;
 pub use prune::{Pruned, Retention, prunable, prune};
 #[cfg(feature = "encryption")]
 pub use rekey::{Form, Rekeyed, rekey};
+pub use retain::Retained;
 pub use usage::{FieldUsage, ThreadUsage, Usage, usage};
 pub use vacuum::{Vacuumed, vacuum};
 pub use verify::{Counts, Finding, Unused, Verified, verify};

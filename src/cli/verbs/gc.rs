@@ -1,21 +1,24 @@
 //! `gc`: what nobody needs goes.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::checkpoint::care::{self, Collected, Pruned, Retention};
+use crate::id::ThreadId;
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
 use crate::cli::page::{DIM, GOOD, Page, plain, span};
+use crate::cli::pattern::{is_pattern, matches};
 use crate::cli::source::Source;
 
 /// Take out of a file what nobody needs
 ///
 /// That is long texts and work that no checkpoint refers to, and what deletions left. With `--keep-last` or `--keep-days`
-/// older checkpoints go, too, but for the latest of each thread and those where branches begin; what stays keeps its
+/// older checkpoints go, too, but for the latest of each thread, those that have a
+/// name and those where branches begin; what stays keeps its
 /// values. The file keeps its size until `vacuum`.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -34,9 +37,10 @@ pub(crate) struct Gc {
     /// Of older checkpoints keep those of so many days
     #[arg(long, value_name = "D")]
     keep_days: Option<u64>,
-    /// Let only this thread's checkpoints go, and those of its subgraphs
+    /// Let only this thread's checkpoints go, and those of its subgraphs; `*` stands for any letters, `?` for one, and it may
+    /// be said several times
     #[arg(long, value_name = "THREAD", requires = "keep")]
-    thread: Option<String>,
+    thread: Vec<String>,
     /// How many seconds to wait for somebody who is writing
     #[arg(long, default_value_t = 30)]
     patience: u64,
@@ -71,15 +75,29 @@ impl Gc {
         }
         if let Some(days) = self.keep_days {
             let day = Duration::from_secs(24 * 60 * 60);
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let since = day.checked_mul(u32::try_from(days).unwrap_or(u32::MAX));
-            let since = now.saturating_sub(since.unwrap_or(Duration::MAX));
-            retention = retention.keep_since(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
+            let age = day.checked_mul(u32::try_from(days).unwrap_or(u32::MAX));
+            retention = retention.keep_for(age.unwrap_or(Duration::MAX));
         }
-        if let Some(name) = &self.thread {
-            retention = retention.only(Source::open(&self.file)?.thread(name)?.thread);
+        for name in &self.thread {
+            retention = self.meant(name)?.into_iter().fold(retention, Retention::only);
         }
         Ok(retention)
+    }
+
+    /// The threads that a name or a pattern means: at least one.
+    fn meant(&self, name: &str) -> Result<Vec<ThreadId>, Failure> {
+        let source = Source::open(&self.file)?;
+        let all = source.reader.threads()?.into_iter().map(|thread| thread.thread);
+        let is_meant = |thread: &ThreadId| match is_pattern(name) {
+            true => matches(name, thread.as_str()),
+            false => thread.as_str() == name,
+        };
+        let meant: Vec<ThreadId> = all.filter(is_meant).collect();
+        match meant.is_empty() {
+            true if is_pattern(name) => Err(Failure::nothing(format!("there is no thread like {name}"))),
+            true => Ok(vec![source.thread(name)?.thread]),
+            false => Ok(meant),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::keep::keep;
 use super::past::{Past, changes, read};
-use super::{Pruned, Retention};
+use super::{Policy, Pruned};
 use crate::bodies::BodyTable;
 use crate::care::error::CareError;
 use crate::care::writing::{begin, failed};
@@ -41,9 +41,9 @@ struct Left {
 }
 
 impl Cut {
-    pub(super) fn plan(connection: &Connection, retention: &Retention) -> Result<Self, StoreError> {
+    pub(super) fn plan(connection: &Connection, policy: &Policy) -> Result<Self, StoreError> {
         let past = Past::read(connection)?;
-        let keep = keep(connection, &past, retention)?;
+        let keep = keep(connection, &past, policy)?;
         let mut staying = keep.rows;
         // What an earlier pruning left stays as it is where newer rows still stand on it.
         for row in past.rows.values().rev() {
@@ -73,10 +73,11 @@ impl Cut {
         connection: &Connection,
         pruned: &mut Pruned,
         patience: Duration,
+        stop: &dyn Fn() -> bool,
     ) -> Result<bool, CareError> {
         // What was left in an earlier transaction for the sake of rows that go in this one.
         let mut passing: BTreeSet<i64> = BTreeSet::new();
-        while !self.doomed.is_empty() {
+        while !self.doomed.is_empty() && !stop() {
             let transaction = begin(connection, patience)?;
             let Some(last) = self.caught_up(connection)? else { return Ok(false) };
             let some: Vec<i64> = self.doomed.iter().copied().take(AT_A_TIME).collect();
@@ -85,6 +86,11 @@ impl Cut {
             let told = self.replace(connection, &gone, &left)?;
             // So others notice, and no two programs prune at once.
             take_place(connection, last + 1)?;
+            // The latest place keeps its number from being given twice; those before it are held for nothing.
+            for place in self.past.places.drain(..) {
+                execute(connection, &["DELETE FROM checkpoint WHERE seq = ? AND thread = 0"], [place])?;
+            }
+            self.past.places.push(last + 1);
             transaction.commit().map_err(|error| failed(error, patience))?;
             self.past.last = last + 1;
             self.doomed.retain(|seq| !gone.contains(seq));
@@ -100,6 +106,11 @@ impl Cut {
             }
         }
         Ok(true)
+    }
+
+    /// How many rows are left.
+    pub(super) fn len(&self) -> u64 {
+        self.past.rows.len() as u64
     }
 
     /// The latest place in the store's order, unless others have come to stand on what is to go, or have pruned or deleted

@@ -5,8 +5,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::ThreadId;
 
-use super::Retention;
 use super::past::Past;
+use super::retention::now_ms;
+use super::{Policy, Retention};
 use crate::connection::Connection;
 use crate::named;
 use crate::rows::{CheckpointRow, ThreadRow};
@@ -18,10 +19,10 @@ pub(super) struct Keep {
     pub(super) dead: HashMap<i64, ThreadRow>,
 }
 
-pub(super) fn keep(connection: &Connection, past: &Past, retention: &Retention) -> Result<Keep, StoreError> {
+pub(super) fn keep(connection: &Connection, past: &Past, policy: &Policy) -> Result<Keep, StoreError> {
     let all = ThreadRow::all(connection)?;
     let by_row: HashMap<i64, &ThreadRow> = all.iter().map(|thread| (thread.id, thread)).collect();
-    let may_go = |name: &ThreadId| retention.thread.as_ref().is_none_or(|thread| name.is_on_or_below(thread));
+    let may_go = |name: &ThreadId| policy.may_take_from(name);
     // Subgraphs' threads by the tasks that run them, where those can be told.
     let owners: HashMap<String, i64> = past
         .rows
@@ -38,7 +39,7 @@ pub(super) fn keep(connection: &Connection, past: &Past, retention: &Retention) 
     let mut rows: BTreeSet<i64> =
         all.iter().filter(|row| !owned.contains_key(&row.id)).map(|row| row.head).collect();
     rows.extend(named::places(connection, |_| true)?);
-    rows.extend(chosen(past, retention, &by_row, &owned, may_go));
+    rows.extend(chosen(past, policy, &by_row, &owned));
     rows.extend(beginnings(past, &rows));
     let mut open: Vec<i64> = rows.iter().copied().collect();
     let mut of_thread: HashMap<i64, Vec<i64>> = HashMap::new();
@@ -75,33 +76,43 @@ pub(super) fn keep(connection: &Connection, past: &Past, retention: &Retention) 
 /// The checkpoints that are chosen to stay, those of subgraphs left out.
 fn chosen(
     past: &Past,
-    retention: &Retention,
+    policy: &Policy,
     threads: &HashMap<i64, &ThreadRow>,
     owned: &HashMap<i64, i64>,
-    may_go: impl Fn(&ThreadId) -> bool,
 ) -> Vec<i64> {
+    let now_ms = now_ms();
+    let rule = |thread: i64| threads.get(&thread).map(|thread| policy.rule(&thread.name));
     let mut children: HashMap<i64, usize> = HashMap::new();
     for row in past.rows.values().filter(|row| row.is_checkpoint()) {
         row.row.parent.into_iter().for_each(|parent| *children.entry(parent).or_default() += 1);
     }
     let mut chosen = Vec::new();
     for (seq, row) in past.rows.iter().filter(|(_, row)| row.is_checkpoint() && !row.is_pruned()) {
-        if owned.contains_key(&row.row.thread) {
+        let thread = row.row.thread;
+        if owned.contains_key(&thread) {
             continue;
         }
-        let count = children.get(seq).copied().unwrap_or(0);
-        let stays = threads.get(&row.row.thread).is_none_or(|thread| !may_go(&thread.name));
-        let is_young = retention.since_ms.is_some_and(|since| row.row.id.unix_ms() >= since);
-        if stays || is_young {
+        let stays = threads.get(&thread).is_none_or(|thread| !policy.may_take_from(&thread.name));
+        let since = rule(thread).and_then(|rule| rule.since_ms(now_ms));
+        if stays || since.is_some_and(|since| row.row.id.unix_ms() >= since) {
             chosen.push(*seq);
         }
-        if let Some(last) = retention.last.filter(|_| count == 0) {
-            chosen.extend(line(past, *seq).take(last));
+        if !children.contains_key(seq) {
+            chosen.extend(line(past, *seq).take(rule(thread).map_or(0, Retention::last)));
         }
     }
     // A head that others go on from ends a line, too.
-    for thread in threads.values().filter(|thread| !owned.contains_key(&thread.id)) {
-        chosen.extend(line(past, thread.head).take(retention.last.unwrap_or(0)));
+    for (id, thread) in threads.iter().filter(|(id, _)| !owned.contains_key(id)) {
+        let rule = policy.rule(&thread.name);
+        chosen.extend(line(past, thread.head).take(rule.last()));
+        // What it shares with a thread of which something else is said stays for its time, too.
+        if policy.is_mixed()
+            && let Some(since) = rule.since_ms(now_ms)
+        {
+            let own = |seq: &i64| past.rows[seq].row.thread == *id;
+            let is_young = |seq: &i64| past.rows[seq].row.id.unix_ms() >= since;
+            chosen.extend(line(past, thread.head).filter(|seq| !own(seq) && is_young(seq)));
+        }
     }
     chosen
 }

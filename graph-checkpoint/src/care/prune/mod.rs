@@ -14,12 +14,12 @@
 mod cut;
 mod keep;
 mod past;
+mod retention;
 
 use std::time::Duration;
 
 use rusqlite::backup::Backup;
 use serde::Serialize;
-use superstep_core::id::ThreadId;
 
 use super::collect::{Collected, collect_in, collectable};
 use super::error::CareError;
@@ -30,47 +30,8 @@ use crate::fault::sqlite;
 use crate::file::snapshot;
 use crate::sqlite_reader::SqliteReader;
 use cut::Cut;
-
-/// Which checkpoints stay. Whatever it says, the latest of each thread stay, and those where a branch begins.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Retention {
-    pub(super) last: Option<usize>,
-    pub(super) since_ms: Option<u64>,
-    pub(super) thread: Option<ThreadId>,
-}
-
-impl Retention {
-    /// Everything stays.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The newest `count` checkpoints of each branch stay.
-    #[must_use]
-    pub fn keep_last(mut self, count: usize) -> Self {
-        self.last = Some(count);
-        self
-    }
-
-    /// Those stay that were made at this time or later, in milliseconds since 1970.
-    #[must_use]
-    pub fn keep_since(mut self, ms: u64) -> Self {
-        self.since_ms = Some(ms);
-        self
-    }
-
-    fn keeps_all(&self) -> bool {
-        self.last.is_none() && self.since_ms.is_none()
-    }
-
-    /// Only what was written on this thread, and by its subgraphs, may go.
-    #[must_use]
-    pub fn only(mut self, thread: ThreadId) -> Self {
-        self.thread = Some(thread);
-        self
-    }
-}
+pub(crate) use retention::Policy;
+pub use retention::Retention;
 
 /// What was pruned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -97,7 +58,8 @@ pub fn prunable(
         return Ok((Pruned::default(), collectable(file)?));
     }
     let copy = copy(file)?;
-    let pruned = prune_in(&copy, retention, Duration::ZERO)?;
+    let mut pruned = Pruned::default();
+    prune_in(&copy, &retention.clone().into(), &mut pruned, Duration::ZERO, &|| false)?;
     Ok((pruned, collect_in(&copy, Duration::ZERO)?))
 }
 
@@ -133,18 +95,27 @@ pub fn prune(
     retention: &Retention,
     patience: Duration,
 ) -> Result<Pruned, CareError> {
-    prune_in(&open(file.into(), Keyless::Refused, patience)?, retention, patience)
+    let connection = open(file.into(), Keyless::Refused, patience)?;
+    let mut pruned = Pruned::default();
+    prune_in(&connection, &retention.clone().into(), &mut pruned, patience, &|| false)?;
+    Ok(pruned)
 }
 
-fn prune_in(connection: &Connection, retention: &Retention, patience: Duration) -> Result<Pruned, CareError> {
-    let mut pruned = Pruned::default();
-    if retention.keeps_all() {
-        return Ok(pruned);
+/// Prunes until `stop` says that it is enough; returns how many rows are left.
+pub(super) fn prune_in(
+    connection: &Connection,
+    policy: &Policy,
+    pruned: &mut Pruned,
+    patience: Duration,
+    stop: &dyn Fn() -> bool,
+) -> Result<u64, CareError> {
+    if policy.keeps_all() {
+        return Ok(0);
     }
     loop {
-        let mut cut = snapshot(connection, |connection| Cut::plan(connection, retention))?;
-        if cut.carry_out(connection, &mut pruned, patience)? {
-            return Ok(pruned);
+        let mut cut = snapshot(connection, |connection| Cut::plan(connection, policy))?;
+        if cut.carry_out(connection, pruned, patience, stop)? {
+            return Ok(cut.len());
         }
         // Somebody began to stand on what was to go.
     }

@@ -44,6 +44,8 @@ impl PastRow {
 /// All rows but those that hold places of deletions.
 pub(super) struct Past {
     pub(super) rows: BTreeMap<i64, PastRow>,
+    /// The places that deletions and prunings hold in the store's order.
+    pub(super) places: Vec<i64>,
     /// The latest place in the store's order.
     pub(super) last: i64,
 }
@@ -64,7 +66,7 @@ struct Next {
 
 impl Past {
     pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
-        let mut past = Self { rows: BTreeMap::new(), last: 0 };
+        let mut past = Self { rows: BTreeMap::new(), places: Vec::new(), last: 0 };
         let mut all = connection
             .prepare("SELECT seq, thread = 0 AND changes = '[]' FROM checkpoint ORDER BY seq")
             .map_err(sqlite)?;
@@ -72,7 +74,9 @@ impl Past {
         while let Some(row) = rows.next().map_err(sqlite)? {
             let seq = row.get(0).map_err(sqlite)?;
             past.last = seq;
-            if !row.get::<_, bool>(1).map_err(sqlite)? {
+            if row.get::<_, bool>(1).map_err(sqlite)? {
+                past.places.push(seq);
+            } else {
                 past.rows.insert(seq, read(connection, seq)?);
             }
         }
