@@ -1,5 +1,7 @@
 //! Commits: a checkpoint becomes a row, and the head of its thread moves.
 
+use std::mem::take;
+
 use rusqlite::{ErrorCode, params};
 use superstep_core::checkpoint::{Commit, Committed, Source, StoreError};
 use superstep_core::id::{CheckpointId, Fingerprint, ThreadId};
@@ -8,6 +10,7 @@ use crate::connection::Connection;
 use crate::described::{Key, schema};
 use crate::emitted;
 use crate::fault::{Trouble, sqlite};
+use crate::gather::Tails;
 use crate::live::{Live, THREADS};
 use crate::manifest::{Fields, MAP_EVERY};
 use crate::place::Place;
@@ -65,12 +68,16 @@ impl Live {
         let known = self.threads.get_mut(&commit.thread);
         let seq = self.last_seq + 1;
         let parent = base.parent;
-        let (thread, fields, since_map) = match (known, base.elsewhere) {
-            (Some(known), None) => (known.row, core::mem::take(&mut known.fields), known.since_map),
-            (Some(known), Some(fields)) => (known.row, fields, MAP_EVERY),
-            (None, fields) => (self.next_thread()?, fields.unwrap_or_default(), MAP_EVERY),
+        let elsewhere = |fields| (fields, MAP_EVERY, Tails::default());
+        let (thread, (fields, since_map, tails)) = match (known, base.elsewhere) {
+            (Some(known), None) => {
+                let (fields, tails) = (take(&mut known.fields), take(&mut known.tails));
+                (known.row, (fields, known.since_map, tails))
+            }
+            (Some(known), Some(fields)) => (known.row, elsewhere(fields)),
+            (None, fields) => (self.next_thread()?, elsewhere(fields.unwrap_or_default())),
         };
-        let base = Versions { schema: base.schema, fields, since_map };
+        let base = Versions { schema: base.schema, fields, since_map, tails };
         let at = Spot { seq, parent, thread, schema: schema_row, topology };
         let versions = match self.put(checkpoint, &at, &schema, base)? {
             Ok(versions) => versions,
@@ -91,7 +98,7 @@ impl Live {
             None => false,
         };
         CheckpointRow::locate(&self.connection, seq)?;
-        self.remember(commit, thread, seq, versions.fields, versions.since_map);
+        self.remember(commit, thread, seq, versions);
         if let Some(known) = self.threads.get_mut(&commit.thread) {
             known.work = work;
         }

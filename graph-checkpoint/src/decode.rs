@@ -9,8 +9,10 @@ use superstep_core::checkpoint::{
 use superstep_core::id::NodeName;
 use superstep_core::state::{Change, FieldId, Json, Logged, LoggedWrite, Op};
 
+use crate::connection::Connection;
 use crate::fault::corrupt;
 use crate::manifest::{Bodies, Fields, Version};
+use crate::segment::{Part, Segments};
 
 /// One change as stored.
 #[derive(Debug, Deserialize)]
@@ -19,24 +21,46 @@ pub(crate) struct StoredChange {
     pub(crate) field: FieldId,
     #[serde(default)]
     prev: Option<StoredVersion>,
+    /// None where they are in a segment.
+    #[serde(default)]
     pub(crate) ops: Vec<StoredOp>,
+    #[serde(default)]
+    segment: Option<(i64, usize)>,
 }
 
 impl StoredChange {
+    /// The version before, unless the operations are in a segment.
     pub(crate) fn prev(&self) -> Option<Version> {
         self.prev.map(|prev| prev.of(self.field))
+    }
+
+    /// Where its operations are, if they are in a segment.
+    pub(crate) fn part(&self) -> Option<Part> {
+        self.segment.map(|(segment, version)| Part { segment, version })
+    }
+
+    /// The change with its operations, wherever they are.
+    pub(crate) fn resolve(
+        &self,
+        connection: &Connection,
+        segments: &mut Segments,
+        bodies: &impl Bodies,
+    ) -> Result<Change, StoreError> {
+        let moved = self.part().map(|part| segments.ops(connection, part)).transpose()?;
+        let ops = moved.as_ref().unwrap_or(&self.ops).iter().map(|op| op.resolve(bodies));
+        Ok(Change { field: self.field, ops: ops.collect::<Result<_, _>>()? })
     }
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
-enum StoredVersion {
+pub(crate) enum StoredVersion {
     Same(i64),
     Other(i64, FieldId),
 }
 
 impl StoredVersion {
-    fn of(self, field: FieldId) -> Version {
+    pub(crate) fn of(self, field: FieldId) -> Version {
         match self {
             Self::Same(seq) => Version { seq, field },
             Self::Other(seq, field) => Version { seq, field },
@@ -215,17 +239,10 @@ pub(crate) struct Decoded {
 }
 
 pub(crate) fn decode(
-    changes: &[StoredChange],
+    changes: Vec<Change>,
     manifest: &str,
     bodies: &impl Bodies,
 ) -> Result<Decoded, StoreError> {
-    let changes = changes
-        .iter()
-        .map(|change| {
-            let ops = change.ops.iter().map(|op| op.resolve(bodies)).collect::<Result<_, _>>()?;
-            Ok(Change { field: change.field, ops })
-        })
-        .collect::<Result<Vec<_>, StoreError>>()?;
     let stored: StoredManifest = serde_json::from_str(manifest).map_err(bad)?;
     let tasks = stored.tasks.into_iter().map(|task| task.resolve(&changes, bodies));
     let tasks = tasks.collect::<Result<_, _>>()?;

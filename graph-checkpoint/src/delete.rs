@@ -4,21 +4,24 @@
 //! sequence number is given twice. The row that takes it is empty, belongs to no thread, and goes with the next
 //! deletion.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use rusqlite::Params;
+use rusqlite::{Params, Row};
 use superstep_core::checkpoint::{Seq, Source, StoreError, still_needed};
 use superstep_core::id::{CheckpointId, NodeName, RunId, ThreadId};
 use uuid::Uuid;
 
 use crate::connection::Connection;
-use crate::decode;
+use crate::decode::{self, StoredChange};
 use crate::fault::sqlite;
 use crate::lease;
 use crate::live::Live;
+use crate::manifest::Fields;
 use crate::named;
 use crate::place::Place;
-use crate::rows::{CheckpointRow, ThreadRow};
+use crate::rows::{CheckpointRow, ThreadRow, optional_text, text};
+use crate::segment::{SEGMENT, Segment};
 use crate::texts::REFERRING;
 use crate::work;
 
@@ -110,9 +113,9 @@ impl Plan {
     }
 
     fn carry_out(&self, connection: &Connection) -> Result<(), StoreError> {
-        let mut bodies = BTreeSet::new();
+        let mut referred = Referred::default();
         for (seq, owner) in &self.going {
-            take_out(connection, *seq, &mut bodies)?;
+            take_out(connection, *seq, &mut referred)?;
             if !self.goes(*owner) {
                 execute(connection, &WORK_AT, [*owner, *seq])?;
             }
@@ -123,8 +126,11 @@ impl Plan {
                 None => execute(connection, &THREAD, [row.id])?,
             }
         }
+        for seq in holders_of_nothing(connection)? {
+            take_out(connection, seq, &mut referred)?;
+        }
         take_place(connection, self.last + 1)?;
-        drop_unused(connection, bodies)
+        referred.drop_unused(connection)
     }
 
     /// Whether the thread goes as a whole.
@@ -178,16 +184,16 @@ pub(crate) fn execute(
     })
 }
 
-/// Deletes the row at `seq`, and notes the long texts that it refers to.
-fn take_out(connection: &Connection, seq: i64, bodies: &mut BTreeSet<i64>) -> Result<(), StoreError> {
+/// Deletes the row at `seq`, and notes what it refers to.
+fn take_out(connection: &Connection, seq: i64, referred: &mut Referred) -> Result<(), StoreError> {
     let mut delete = connection
         .prepare_cached(&format!("DELETE FROM checkpoint WHERE seq = ? RETURNING {REFERRING}"))
         .map_err(sqlite)?;
     let mut rows = delete.query([seq]).map_err(sqlite)?;
     while let Some(row) = rows.next().map_err(sqlite)? {
-        for text in CheckpointRow::unchecked(connection, row)? {
-            bodies.extend(references(&text));
-        }
+        let [changes, manifest] = CheckpointRow::unchecked(connection, row)?;
+        referred.segments.extend(segments(&changes));
+        referred.bodies.extend(references(&changes).chain(references(&manifest)));
         let id: [u8; 16] = row.get(1).map_err(sqlite)?;
         execute(connection, &["DELETE FROM locator WHERE id = ?"], [id])?;
     }
@@ -222,32 +228,133 @@ pub(crate) fn take_place(connection: &Connection, seq: i64) -> Result<(), StoreE
     CheckpointRow::locate(connection, seq)
 }
 
-/// Deletes those of these long texts that no checkpoint refers to any more.
-fn drop_unused(connection: &Connection, mut bodies: BTreeSet<i64>) -> Result<(), StoreError> {
-    if bodies.is_empty() {
-        return Ok(());
+/// Rows of no thread that pruning left for the sake of versions that are gone.
+fn holders_of_nothing(connection: &Connection) -> Result<Vec<i64>, StoreError> {
+    let number = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let read = |sql: &str| -> Result<HashMap<i64, Option<i64>>, StoreError> {
+        let mut all = connection.prepare_cached(sql).map_err(sqlite)?;
+        let rows = all.query_map([], number).map_err(sqlite)?;
+        rows.collect::<Result<_, _>>().map_err(sqlite)
+    };
+    let mut holders = read("SELECT seq, NULL FROM checkpoint WHERE thread = 0 AND changes <> '[]'")?;
+    if holders.is_empty() {
+        return Ok(Vec::new());
     }
-    let mut all =
-        connection.prepare_cached(&format!("SELECT {REFERRING} FROM checkpoint")).map_err(sqlite)?;
+    let before_segments = read("SELECT id, prev FROM segment")?;
+    let sql = format!("SELECT {REFERRING}, fields FROM checkpoint ORDER BY seq DESC");
+    let mut all = connection.prepare_cached(&sql).map_err(sqlite)?;
     let mut rows = all.query([]).map_err(sqlite)?;
+    let mut referred = HashSet::new();
+    let mut of_nothing = Vec::new();
+    // From newer to older: who refers to a row comes before it.
     while let Some(row) = rows.next().map_err(sqlite)? {
-        for text in CheckpointRow::unchecked(connection, row)? {
-            for body in references(&text) {
-                bodies.remove(&body);
+        let seq: i64 = row.get(0).map_err(sqlite)?;
+        if holders.remove(&seq).is_some() && !referred.contains(&seq) {
+            of_nothing.push(seq);
+            continue;
+        }
+        let parsed = versions_of(connection, row, seq);
+        // What a damaged row needs cannot be told: everything stays.
+        let Ok((changes, fields)) = parsed else { return Ok(Vec::new()) };
+        referred.extend(fields.into_iter().flatten().map(|version| version.seq));
+        for change in changes {
+            let before_segment = change.part().and_then(|part| *before_segments.get(&part.segment)?);
+            referred.extend(change.prev().map(|version| version.seq).or(before_segment));
+        }
+    }
+    Ok(of_nothing)
+}
+
+/// The changes and the map of a row of [`REFERRING`] with its map, which nobody has checked.
+fn versions_of(
+    connection: &Connection,
+    row: &Row<'_>,
+    seq: i64,
+) -> Result<(Vec<StoredChange>, Fields), StoreError> {
+    let header = CheckpointRow::header(row, seq)?;
+    let texts = header.open(connection, text(row, 9)?, optional_text(row, 11)?, text(row, 10)?)?;
+    let fields = texts.fields.map_or(Ok(Fields::new()), |fields| decode::parse_fields(&fields))?;
+    Ok((decode::parse_changes(&texts.changes)?, fields))
+}
+
+/// What rows that went referred to.
+#[derive(Default)]
+struct Referred {
+    bodies: BTreeSet<i64>,
+    segments: BTreeSet<i64>,
+}
+
+impl Referred {
+    /// Deletes what nothing refers to any more.
+    fn drop_unused(mut self, connection: &Connection) -> Result<(), StoreError> {
+        let checkpoints = format!("SELECT {REFERRING} FROM checkpoint");
+        spare(connection, &checkpoints, CheckpointRow::unchecked, &mut self.segments, |texts, used| {
+            used.extend(segments(&texts[0]));
+        })?;
+        let mut delete = connection
+            .prepare_cached(&format!("DELETE FROM segment WHERE id = ? RETURNING {SEGMENT}"))
+            .map_err(sqlite)?;
+        for segment in self.segments {
+            let mut gone = delete.query([segment]).map_err(sqlite)?;
+            while let Some(row) = gone.next().map_err(sqlite)? {
+                for text in Segment::unchecked(connection, row)? {
+                    self.bodies.extend(references(&text));
+                }
             }
         }
-        if bodies.is_empty() {
-            return Ok(());
+        let refers = |texts: &[Cow<'_, str>; 2], used: &mut Vec<i64>| {
+            used.extend(texts.iter().flat_map(|text| references(text)));
+        };
+        spare(connection, &checkpoints, CheckpointRow::unchecked, &mut self.bodies, refers)?;
+        let segments = format!("SELECT {SEGMENT} FROM segment");
+        spare(connection, &segments, Segment::unchecked, &mut self.bodies, refers)?;
+        let mut delete = connection.prepare_cached("DELETE FROM body WHERE id = ?").map_err(sqlite)?;
+        self.bodies.into_iter().try_for_each(|body| delete.execute([body]).map(drop).map_err(sqlite))
+    }
+}
+
+/// Reads the texts of a row that refer to others.
+type Read = for<'r> fn(&Connection, &'r Row<'_>) -> Result<[Cow<'r, str>; 2], StoreError>;
+
+/// Takes out of `unused` what the rows that `sql` finds refer to.
+fn spare(
+    connection: &Connection,
+    sql: &str,
+    read: Read,
+    unused: &mut BTreeSet<i64>,
+    refers: impl Fn(&[Cow<'_, str>; 2], &mut Vec<i64>),
+) -> Result<(), StoreError> {
+    if unused.is_empty() {
+        return Ok(());
+    }
+    let mut all = connection.prepare_cached(sql).map_err(sqlite)?;
+    let mut rows = all.query([]).map_err(sqlite)?;
+    let mut used = Vec::new();
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        refers(&read(connection, row)?, &mut used);
+        for id in used.drain(..) {
+            unused.remove(&id);
+        }
+        if unused.is_empty() {
+            break;
         }
     }
-    let mut delete = connection.prepare_cached("DELETE FROM body WHERE id = ?").map_err(sqlite)?;
-    bodies.into_iter().try_for_each(|body| delete.execute([body]).map(drop).map_err(sqlite))
+    Ok(())
 }
 
 /// The long texts that a stored text refers to: the numbers after `_body":`. A user's key may end so as well; what it
 /// names then stays for nothing.
 pub(crate) fn references(text: &str) -> impl Iterator<Item = i64> {
-    text.split("_body\":").skip(1).filter_map(|rest| {
+    numbers_after("_body\":", text)
+}
+
+/// The segments that stored changes refer to, and what a user's key names, as above.
+pub(crate) fn segments(changes: &str) -> impl Iterator<Item = i64> {
+    numbers_after("\"segment\":[", changes)
+}
+
+fn numbers_after(mark: &'static str, text: &str) -> impl Iterator<Item = i64> {
+    text.split(mark).skip(1).filter_map(|rest| {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         rest[..digits].parse().ok()
     })
@@ -261,5 +368,7 @@ mod tests {
     fn references_are_found_and_quotations_are_not() {
         let text = r#"[{"op":{"set_body":12}},{"input_body":3,"x":"\"set_body\":4"}]"#;
         assert_eq!(references(text).collect::<Vec<_>>(), [12, 3]);
+        let changes = r#"[{"field":0,"segment":[7,3]},{"field":1,"ops":[{"set":"\"segment\":[8"}]}]"#;
+        assert_eq!(segments(changes).collect::<Vec<_>>(), [7]);
     }
 }

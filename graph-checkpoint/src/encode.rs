@@ -5,6 +5,7 @@ use superstep_core::checkpoint::{Cause, Checkpoint, Frontier, NextTask, StoreErr
 use superstep_core::state::{Change, FieldId, Json, Logged, LoggedWrite, Op};
 
 use crate::manifest::{Bodies, Fields, Version};
+use crate::segment::Part;
 
 /// Texts from this size on are stored once per content.
 const BODY_FROM: usize = 4096;
@@ -58,25 +59,70 @@ impl<B: Bodies> Encoder<'_, B> {
             if fields.len() <= index {
                 fields.resize(index + 1, None);
             }
-            self.out.push_str(if position == 0 { "{\"field\":" } else { ",{\"field\":" });
-            push_int(self.out, i64::from(change.field.0));
             let whole = change.ops.first().is_some_and(Op::is_whole);
-            if let Some(version) = fields[index].filter(|_| !whole) {
-                self.out.push_str(",\"prev\":");
-                self.version(version, change.field);
-            }
-            self.out.push_str(",\"ops\":[");
-            for (position, op) in change.ops.iter().enumerate() {
-                if position > 0 {
-                    self.out.push(',');
-                }
-                self.op(op)?;
-            }
-            self.out.push_str("]}");
+            self.change(position, change, fields[index].filter(|_| !whole))?;
             fields[index] = Some(Version { seq, field: change.field });
         }
         self.out.push(']');
         Ok(())
+    }
+
+    /// A change, with the version before it.
+    pub(crate) fn change(
+        &mut self,
+        position: usize,
+        change: &Change,
+        prev: Option<Version>,
+    ) -> Result<(), StoreError> {
+        self.begin_change(position, change.field, prev);
+        self.out.push_str(",\"ops\":[");
+        for (position, op) in change.ops.iter().enumerate() {
+            if position > 0 {
+                self.out.push(',');
+            }
+            self.op(op)?;
+        }
+        self.out.push_str("]}");
+        Ok(())
+    }
+
+    /// A change whose operations are stored already: in a segment, or as these texts.
+    pub(crate) fn stored_change(
+        &mut self,
+        position: usize,
+        field: FieldId,
+        prev: Option<Version>,
+        part: Option<Part>,
+        ops: &[String],
+    ) {
+        self.begin_change(position, field, prev);
+        match part {
+            Some(part) => {
+                self.out.push_str(",\"segment\":[");
+                push_int(self.out, part.segment);
+                self.out.push(',');
+                push_int(self.out, part.version as i64);
+            }
+            None => {
+                self.out.push_str(",\"ops\":[");
+                for (position, op) in ops.iter().enumerate() {
+                    if position > 0 {
+                        self.out.push(',');
+                    }
+                    self.out.push_str(op);
+                }
+            }
+        }
+        self.out.push_str("]}");
+    }
+
+    fn begin_change(&mut self, position: usize, field: FieldId, prev: Option<Version>) {
+        self.out.push_str(if position == 0 { "{\"field\":" } else { ",{\"field\":" });
+        push_int(self.out, i64::from(field.0));
+        if let Some(version) = prev {
+            self.out.push_str(",\"prev\":");
+            self.version(version, field);
+        }
     }
 
     /// The whole map.
@@ -162,7 +208,7 @@ impl<B: Bodies> Encoder<'_, B> {
         }
     }
 
-    fn op(&mut self, op: &Op) -> Result<(), StoreError> {
+    pub(crate) fn op(&mut self, op: &Op) -> Result<(), StoreError> {
         self.out.push('{');
         self.payload(op.name(), op.operand())?;
         self.out.push('}');

@@ -90,8 +90,9 @@ CREATE TABLE emitted(
 ) STRICT;
 ";
 
-/// Who holds a thread: no fence is given twice, also when its row has gone. The keys that the file is encrypted with. Names
-/// of checkpoints.
+/// Who holds a thread: no fence is given twice, also when its row has gone. The operations of many versions of a field in
+/// one row: the text comes last, as it is long, and no number is given twice, so that new segments are told from old ones.
+/// The keys that the file is encrypted with. Names of checkpoints.
 const FORMAT_4: &str = "
 CREATE TABLE lease(
     fence INTEGER PRIMARY KEY AUTOINCREMENT, thread TEXT NOT NULL UNIQUE, holder TEXT NOT NULL,
@@ -104,6 +105,11 @@ CREATE TABLE seal(
 CREATE TABLE named(
     id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, name TEXT NOT NULL, checkpoint INTEGER NOT NULL,
     sum INTEGER NOT NULL, UNIQUE(thread, name)
+) STRICT;
+CREATE TABLE segment(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, thread INTEGER NOT NULL, prev INTEGER, prev_field INTEGER NOT NULL,
+    versions INTEGER NOT NULL, ends TEXT NOT NULL, is_list INTEGER NOT NULL, weight INTEGER NOT NULL,
+    due INTEGER NOT NULL, whole TEXT, sum INTEGER NOT NULL, text TEXT NOT NULL
 ) STRICT;
 ";
 
@@ -120,6 +126,8 @@ const WITHOUT_FORMAT_4: &str = "
 CREATE TEMP VIEW lease AS SELECT 0 AS fence, '' AS thread, '' AS holder, 0 AS ttl, 0 AS renewed, 0 AS sum WHERE 0;
 CREATE TEMP VIEW seal AS SELECT 0 AS id, '' AS key, x'' AS file, 0 AS phase, '' AS proof, 0 AS sum WHERE 0;
 CREATE TEMP VIEW named AS SELECT 0 AS id, 0 AS thread, '' AS name, 0 AS checkpoint, 0 AS sum WHERE 0;
+CREATE TEMP VIEW segment AS SELECT 0 AS id, 0 AS thread, NULL AS prev, 0 AS prev_field, 0 AS versions, '' AS ends,
+    0 AS is_list, 0 AS weight, 0 AS due, NULL AS whole, 0 AS sum, '' AS text WHERE 0;
 ";
 
 /// Where the checkpoints are.

@@ -12,13 +12,14 @@ use superstep_core::checkpoint::{
     digest,
 };
 use superstep_core::id::{CheckpointId, Fingerprint, RunId};
-use superstep_core::state::{Json, Op};
+use superstep_core::state::{Change, Json, Op};
 
 use crate::decode::{self, Decoded};
 use crate::encode::Encoder;
 use crate::fault::corrupt;
 use crate::manifest::{Bodies, Fields};
 use crate::portable::{self, Export};
+use crate::segment::{Part, Segment};
 
 /// Long texts in memory, by their place.
 #[derive(Default)]
@@ -55,6 +56,7 @@ pub fn checkpoint(changes: &str, manifest: &str, fields: &str) -> bool {
     let _outline = decode::Outline::parse(manifest);
     let _versions = decode::changed_fields(changes, 1);
     let bodies = Held::default();
+    segment(changes, fields, &bodies);
     let Some(first) = decoded(changes, manifest, &bodies) else { return false };
 
     let (mut changes, mut manifest) = (String::new(), String::new());
@@ -73,8 +75,14 @@ pub fn checkpoint(changes: &str, manifest: &str, fields: &str) -> bool {
 }
 
 fn decoded(changes: &str, manifest: &str, bodies: &Held) -> Option<Checkpoint> {
-    let changes = decode::parse_changes(changes).ok()?;
-    let Decoded { changes, tasks, frontier, metadata } = decode::decode(&changes, manifest, bodies).ok()?;
+    let stored = decode::parse_changes(changes).ok()?;
+    let inline = stored.iter().filter(|change| change.part().is_none());
+    let changes = inline.map(|change| {
+        let ops = change.ops.iter().map(|op| op.resolve(bodies)).collect::<Result<_, _>>()?;
+        Ok(Change { field: change.field, ops })
+    });
+    let changes = changes.collect::<Result<Vec<_>, StoreError>>().ok()?;
+    let Decoded { changes, tasks, frontier, metadata } = decode::decode(changes, manifest, bodies).ok()?;
     Some(Checkpoint {
         id: CheckpointId(uuid::Uuid::nil()),
         parent: None,
@@ -88,6 +96,31 @@ fn decoded(changes: &str, manifest: &str, bodies: &Held) -> Option<Checkpoint> {
         frontier,
         metadata,
     })
+}
+
+/// Any text as that of a segment, and any as the places in it: what its versions fold to is found or is an error.
+fn segment(text: &str, ends: &str, bodies: &Held) {
+    for is_list in [false, true] {
+        let segment = Segment {
+            id: 1,
+            thread: 1,
+            prev: None,
+            versions: 2,
+            ends: ends.into(),
+            is_list,
+            weight: 0,
+            due: 0,
+            whole: None,
+            text: text.into(),
+        };
+        let is_sound = segment.check(bodies).is_ok();
+        for version in 0..3 {
+            let part = Part { segment: 1, version };
+            let read = segment.of(part).is_ok() && segment.up_to(part).is_ok();
+            assert!(!is_sound || read == (version < 2), "a sound segment has the versions that it says");
+            let _folded = segment.fold(part, &mut Fold::new(), bodies);
+        }
+    }
 }
 
 /// A chain of operations gives a value, which is the same when it is set at once, or a typed error.

@@ -71,6 +71,7 @@ mod file;
 #[cfg(any(fuzzing, test))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod gather;
 mod header;
 pub mod inspect;
 mod lease;
@@ -96,13 +97,16 @@ mod seal;
 #[cfg(not(feature = "encryption"))]
 #[path = "seal/absent.rs"]
 mod seal;
+mod segment;
 mod session;
 mod sqlite_reader;
 mod steps;
 mod store;
 mod strange;
 mod sync;
+mod taken_out;
 mod texts;
+mod versions;
 mod waiting;
 mod work;
 mod writer;

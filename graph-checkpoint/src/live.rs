@@ -9,8 +9,10 @@ use superstep_core::state::{Json, Schema};
 
 use crate::connection::Connection;
 use crate::described::{Described, Key, schema, topology};
+use crate::gather::Tails;
 use crate::manifest::Fields;
 use crate::place::Place;
+use crate::put::Versions;
 use crate::reader;
 use crate::rows::{CheckpointRow, ThreadRow};
 
@@ -45,6 +47,7 @@ pub(crate) struct Known {
     pub(crate) fields: Fields,
     /// Checkpoints since the last whole map.
     pub(crate) since_map: u32,
+    pub(crate) tails: Tails,
     /// Whether there may be work on top of the head.
     pub(crate) work: bool,
 }
@@ -103,6 +106,7 @@ impl Live {
             schema,
             fields,
             since_map,
+            tails: Tails::default(),
             work: true,
         };
         self.threads.insert(row.name, known);
@@ -154,21 +158,16 @@ impl Live {
         topology.keep(&self.connection, graph.topology_fingerprint)
     }
 
-    pub(crate) fn remember(
-        &mut self,
-        commit: &Commit,
-        thread: i64,
-        seq: i64,
-        fields: Fields,
-        since_map: u32,
-    ) {
+    pub(crate) fn remember(&mut self, commit: &Commit, thread: i64, seq: i64, versions: Versions) {
         let checkpoint = &commit.checkpoint;
+        let Versions { fields, since_map, tails, .. } = versions;
         if let Some(known) = self.threads.get_mut(&commit.thread) {
             known.head = seq;
             known.head_id = checkpoint.id;
             known.schema = checkpoint.schema;
             known.fields = fields;
             known.since_map = since_map;
+            known.tails = tails;
             known.work = false;
             return;
         }
@@ -180,6 +179,7 @@ impl Live {
             schema: checkpoint.schema,
             fields,
             since_map,
+            tails,
             work: false,
         };
         self.threads.insert(commit.thread.clone(), known);

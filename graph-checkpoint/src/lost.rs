@@ -2,10 +2,9 @@
 
 use superstep_core::checkpoint::{Checkpoint, Commit, Committed, StoreError, digest};
 
-use crate::described::Descriptions;
 use crate::live::Live;
 use crate::place::Seen;
-use crate::reader;
+use crate::reader::{self, Material};
 use crate::rows::{CheckpointRow, ThreadRow};
 
 impl Live {
@@ -50,7 +49,7 @@ impl Live {
 
     /// Whether the checkpoint at `seq` has the content of `checkpoint`.
     pub(crate) fn is_same(&self, seq: i64, checkpoint: &Checkpoint) -> Result<bool, StoreError> {
-        let stored = reader::checkpoint(&self.connection, seq, &mut Descriptions::default())?.checkpoint;
+        let stored = reader::checkpoint(&self.connection, seq, &mut Material::default())?.checkpoint;
         let digest = |checkpoint| digest(checkpoint).map_err(|error| StoreError::Io(Box::new(error)));
         Ok(digest(&stored)? == digest(checkpoint)?)
     }

@@ -6,6 +6,7 @@ use superstep_core::state::{FieldId, Schema};
 
 use crate::bodies::BodyTable;
 use crate::encode::Encoder;
+use crate::gather::{Tails, gather};
 use crate::live::Live;
 use crate::manifest::{Fields, MAP_EVERY, Version};
 use crate::rows::CheckpointRow;
@@ -26,6 +27,7 @@ pub(crate) struct Versions {
     pub(crate) fields: Fields,
     /// How many checkpoints back the last whole map is.
     pub(crate) since_map: u32,
+    pub(crate) tails: Tails,
 }
 
 impl Live {
@@ -39,12 +41,15 @@ impl Live {
         base: Versions,
     ) -> Result<Result<Versions, rusqlite::Error>, StoreError> {
         let mut fields = base.fields;
+        let mut tails = base.tails;
         let mut whole_map = base.since_map + 1 >= MAP_EVERY;
         if let Some(older) = base.schema.filter(|older| *older != checkpoint.schema) {
             let (_, older) = self.schema(older)?;
             fields = carry(&fields, &schema.carried_from(&older), schema.fields.len());
             whole_map = true;
+            tails = Tails::default();
         }
+        tails.follow(&checkpoint.changes, &fields);
         self.encode(checkpoint, at.seq, &mut fields, whole_map)?;
         let row = CheckpointRow {
             seq: at.seq,
@@ -60,8 +65,13 @@ impl Live {
         let map = whole_map.then_some(self.fields.as_str());
         let since_map = if whole_map { 0 } else { base.since_map + 1 };
         let texts = row.store(&self.connection, &self.changes, map, &self.manifest)?;
-        let inserted = row.insert(&self.connection, &texts);
-        Ok(inserted.map(|()| Versions { schema: Some(checkpoint.schema), fields, since_map }))
+        if let Err(taken) = row.insert(&self.connection, &texts) {
+            return Ok(Err(taken));
+        }
+        if whole_map {
+            gather(&self.connection, at.thread, &fields, &mut tails)?;
+        }
+        Ok(Ok(Versions { schema: Some(checkpoint.schema), fields, since_map, tails }))
     }
 
     fn encode(

@@ -4,22 +4,24 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use superstep_core::checkpoint::{
-    AskRecord, At, Carried, Checkpoint, Fold, Loaded, Seq, Source, StoreError, Summary, ThreadSummary,
+    AskRecord, At, Carried, Checkpoint, Loaded, Seq, Source, StoreError, Summary, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
-use superstep_core::state::{Change, FieldId, FieldValue, Json, Op, Schema};
+use superstep_core::state::{Change, FieldId, FieldValue, Op, Schema};
 
 use crate::ask;
 use crate::bodies::BodyTable;
 use crate::connection::Connection;
-use crate::decode::{self, Outline, StoredChange};
+use crate::decode::{self, Outline};
 use crate::described::Descriptions;
 use crate::fault::corrupt;
 use crate::file::{File, snapshot};
-use crate::manifest::{Fields, Version};
+use crate::manifest::Fields;
 use crate::named;
 use crate::place::Seen;
 use crate::rows::{Changed, CheckpointRow, Manifested, ThreadRow};
+use crate::segment::Segments;
+use crate::versions::{self, Rows};
 use crate::work;
 
 /// Idle connections for reading.
@@ -158,7 +160,7 @@ pub(crate) fn place(connection: &Connection, row: &ThreadRow, at: &At) -> Result
 
 /// The checkpoint of a thread of `graph` at `place` with its values and the work on top of it.
 pub(crate) fn load_at(connection: &Connection, graph: &str, place: Seen) -> Result<Loaded, StoreError> {
-    let Read { row, schema, checkpoint } = checkpoint(connection, place.seq, &mut Descriptions::default())?;
+    let Read { row, schema, checkpoint } = checkpoint(connection, place.seq, &mut Material::default())?;
     let (fields, _) = fields_at(connection, place.seq)?;
     let values =
         values(connection, &fields).map_err(|(field, error)| match schema.fields.get(field.index()) {
@@ -187,6 +189,13 @@ pub(crate) fn load_at(connection: &Connection, graph: &str, place: Seen) -> Resu
     })
 }
 
+/// What was read for one checkpoint and serves others, too.
+#[derive(Default)]
+pub(crate) struct Material {
+    descriptions: Descriptions,
+    segments: Segments,
+}
+
 /// A checkpoint with its row, and what its fields are.
 pub(crate) struct Read {
     pub(crate) row: CheckpointRow,
@@ -198,7 +207,7 @@ pub(crate) struct Read {
 pub(crate) fn checkpoint(
     connection: &Connection,
     seq: i64,
-    descriptions: &mut Descriptions,
+    material: &mut Material,
 ) -> Result<Read, StoreError> {
     let Manifested { row, manifest } = CheckpointRow::get(connection, seq)?;
     let mut changes = Vec::new();
@@ -206,7 +215,9 @@ pub(crate) fn checkpoint(
         changes = decode::parse_changes(changed.changes)?;
         Ok(None)
     })?;
-    let mut parts = decode::decode(&changes, &manifest, &BodyTable(connection))?;
+    let bodies = &BodyTable(connection);
+    let changes = changes.iter().map(|change| change.resolve(connection, &mut material.segments, bodies));
+    let mut parts = decode::decode(changes.collect::<Result<_, _>>()?, &manifest, bodies)?;
     if row.source == Source::Pruned {
         // Its changes hold what newer versions need. What it stands for is the whole state.
         let (fields, _) = fields_at(connection, seq)?;
@@ -218,7 +229,7 @@ pub(crate) fn checkpoint(
         None => None,
         Some(parent) => Some(CheckpointRow::visit(connection, parent, |row, _| Ok(row.id))?),
     };
-    let described = descriptions.of(connection, &row)?;
+    let described = material.descriptions.of(connection, &row)?;
     let checkpoint = Checkpoint {
         id: row.id,
         parent,
@@ -259,75 +270,14 @@ pub(crate) fn fields_at(connection: &Connection, seq: i64) -> Result<(Fields, u3
 
 /// Folds the version of every field.
 fn values(connection: &Connection, fields: &Fields) -> Result<Vec<FieldValue>, (FieldId, StoreError)> {
-    let mut parsed = Parsed::new();
+    let mut rows = Rows::default();
     let mut values = Vec::new();
     for (version, field) in fields.iter().zip((0..).map(FieldId)) {
         let Some(version) = *version else { continue };
-        let value = value(connection, version, &mut parsed).map_err(|error| (field, error))?;
+        let value = versions::value(connection, version, &mut rows).map_err(|error| (field, error))?;
         values.extend(value.map(|value| FieldValue { field, value }));
     }
     Ok(values)
-}
-
-/// Changes that were read for one field and may hold versions of another.
-pub(crate) type Parsed = HashMap<i64, Vec<StoredChange>>;
-
-/// The fold of the chain of versions that ends with `last`.
-pub(crate) fn value(
-    connection: &Connection,
-    last: Version,
-    parsed: &mut Parsed,
-) -> Result<Option<Json>, StoreError> {
-    let mut chain = Vec::new();
-    let mut next = Some(last);
-    while let Some(version) = next {
-        next = match parsed.get(&version.seq) {
-            Some(changes) => link(changes, version, &mut chain)?,
-            None => {
-                let mut wanted = version;
-                let mut after = None;
-                Changed::descend(connection, version.seq, |seq, changed| {
-                    let changes = decode::parse_changes(changed.changes)?;
-                    after = link(&changes, wanted, &mut chain)?;
-                    parsed.insert(seq, changes);
-                    match after {
-                        Some(older) if !parsed.contains_key(&older.seq) => {
-                            wanted = older;
-                            Ok(Some(older.seq))
-                        }
-                        _ => Ok(None),
-                    }
-                })?;
-                after
-            }
-        };
-    }
-    let mut fold = Fold::new();
-    for (seq, position) in chain.iter().rev() {
-        let change = parsed.get(seq).and_then(|changes| changes.get(*position));
-        for op in change.iter().flat_map(|change| &change.ops) {
-            let op = op.resolve(&BodyTable(connection))?;
-            fold.apply(&op).map_err(|error| corrupt("an operation", error))?;
-        }
-    }
-    fold.finish().map_err(|error| corrupt("the value", error))
-}
-
-/// Adds `version` to the chain, as the checkpoint and the position of the change; returns the one before it.
-fn link(
-    changes: &[StoredChange],
-    version: Version,
-    chain: &mut Vec<(i64, usize)>,
-) -> Result<Option<Version>, StoreError> {
-    let place = format_args!("checkpoint row {}", version.seq);
-    let position = changes.iter().position(|change| change.field == version.field);
-    let position = position.ok_or_else(|| corrupt(place, "a version is missing"))?;
-    let before = changes[position].prev();
-    if before.is_some_and(|before| before.seq >= version.seq) {
-        return Err(corrupt(place, "a version's parent is not older"));
-    }
-    chain.push((version.seq, position));
-    Ok(before)
 }
 
 /// The checkpoint of `thread` that is meant and those it continues, at most `limit` of them.

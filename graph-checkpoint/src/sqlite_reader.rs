@@ -328,6 +328,14 @@ fn sizes(connection: &Connection) -> Result<BTreeMap<ThreadId, ThreadSize>, Stor
         size.bytes += row.get::<_, i64>(3).map_err(sqlite)?.cast_unsigned();
         continued.extend(parent);
     }
+    let mut segments = connection
+        .prepare_cached("SELECT thread, sum(octet_length(text)) FROM segment GROUP BY thread")
+        .map_err(sqlite)?;
+    let mut rows = segments.query([]).map_err(sqlite)?;
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let size = of_rows.entry(row.get(0).map_err(sqlite)?).or_default();
+        size.bytes += row.get::<_, i64>(1).map_err(sqlite)?.cast_unsigned();
+    }
     let threads = ThreadRow::all(connection)?.into_iter();
     Ok(threads.map(|row| (row.name, of_rows.get(&row.id).copied().unwrap_or_default())).collect())
 }

@@ -4,10 +4,9 @@ use superstep_core::checkpoint::{At, Seq, StepRecord, StoreError};
 use superstep_core::id::ThreadId;
 
 use crate::connection::Connection;
-use crate::described::Descriptions;
 use crate::emitted;
 use crate::place::Seen;
-use crate::reader::{self, Names, Read};
+use crate::reader::{self, Material, Names, Read};
 use crate::rows::ThreadRow;
 use crate::work;
 
@@ -23,10 +22,10 @@ pub(crate) fn steps(
     };
     let mut next = Some(reader::place(connection, &thread, from)?);
     let mut names = Names::from([(thread.id, thread.name.clone())]);
-    let mut descriptions = Descriptions::default();
+    let mut material = Material::default();
     let mut steps = Vec::new();
     while let Some(seen) = next.filter(|_| steps.len() < limit) {
-        let Read { row, schema, checkpoint } = reader::checkpoint(connection, seen.seq, &mut descriptions)?;
+        let Read { row, schema, checkpoint } = reader::checkpoint(connection, seen.seq, &mut material)?;
         steps.push(StepRecord {
             seq: Seq(seen.seq.cast_unsigned()),
             graph: thread.graph.as_str().into(),

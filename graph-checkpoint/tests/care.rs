@@ -17,6 +17,8 @@ mod migrate;
 mod prune;
 #[path = "care/retain.rs"]
 mod retain;
+#[path = "care/segments.rs"]
+mod segments;
 #[path = "care/usage.rs"]
 mod usage;
 #[path = "care/verify.rs"]

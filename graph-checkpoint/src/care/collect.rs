@@ -1,8 +1,10 @@
 //! What nobody needs any more goes.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
+use rusqlite::Row;
 use serde::Serialize;
 use superstep_core::checkpoint::StoreError;
 
@@ -10,9 +12,10 @@ use super::error::CareError;
 use super::writing::{Keyless, open, refuse_malformed, write};
 use crate::checkpoint_file::CheckpointFile;
 use crate::connection::Connection;
-use crate::delete::references;
+use crate::delete::{references, segments};
 use crate::fault::sqlite;
 use crate::rows::CheckpointRow;
+use crate::segment::{SEGMENT, Segment};
 use crate::sqlite_reader::SqliteReader;
 use crate::texts::REFERRING;
 
@@ -21,6 +24,8 @@ use crate::texts::REFERRING;
 pub struct Collected {
     /// Long texts that nothing refers to.
     pub bodies: u64,
+    /// Segments, the operations of many versions in one row, that nothing refers to.
+    pub segments: u64,
     /// Questions, effects and other work that no reader sees: begun on a checkpoint that is not the latest any more, or
     /// on none that is there.
     pub work: u64,
@@ -102,10 +107,10 @@ pub fn collectable(file: impl Into<CheckpointFile>) -> Result<Collected, CareErr
     let told = SqliteReader::open(file)?.read(|connection| {
         refuse_malformed(connection)?;
         let mut told = small(connection)?;
-        for bytes in unused(connection)?.bodies.into_values() {
-            told.bodies += 1;
-            told.bytes += bytes;
-        }
+        let unused = Unused::find(connection)?;
+        told.bodies = unused.bodies.len() as u64;
+        told.segments = unused.segments.len() as u64;
+        told.bytes += unused.bodies.values().chain(unused.segments.values()).sum::<u64>();
         Ok(told)
     })?;
     Ok(told)
@@ -144,8 +149,19 @@ pub(super) fn collect_unused(
     told: &mut Collected,
     patience: Duration,
 ) -> Result<(), CareError> {
-    // What is unused is looked for without a lock, and looked at again with one.
-    let mut unused = crate::file::snapshot(connection, unused)?;
+    // What is unused is looked for without a lock, and looked at again with one. What segments refer to stays with them.
+    let mut unused = crate::file::snapshot(connection, Unused::find)?;
+    let found: Vec<i64> = unused.segments.keys().copied().collect();
+    for some in found.chunks(AT_A_TIME) {
+        write(connection, patience, |connection| {
+            for id in some {
+                execute(connection, &format!("DELETE FROM segment WHERE id = {id}"))?;
+                told.segments += 1;
+                told.bytes += unused.segments[id];
+            }
+            Ok(())
+        })?;
+    }
     let found: Vec<i64> = unused.bodies.keys().copied().collect();
     for some in found.chunks(AT_A_TIME) {
         write(connection, patience, |connection| {
@@ -194,35 +210,61 @@ fn execute(connection: &Connection, sql: &str) -> Result<(), StoreError> {
     connection.execute(sql, []).map(drop).map_err(sqlite)
 }
 
-/// Long texts that nothing refers to, with their bytes, as of a place in the store's order.
-struct Bodies {
+/// Long texts and segments that nothing refers to, with their bytes, as of a place in the store's order and a number of a
+/// segment.
+struct Unused {
     bodies: BTreeMap<i64, u64>,
+    segments: BTreeMap<i64, u64>,
     seen: i64,
+    seen_segment: i64,
 }
 
-fn unused(connection: &Connection) -> Result<Bodies, StoreError> {
-    let mut all = connection.prepare("SELECT id, octet_length(text) FROM body").map_err(sqlite)?;
-    let rows = all.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())));
-    let bodies: Result<BTreeMap<i64, u64>, _> = rows.map_err(sqlite)?.collect();
-    let mut unused = Bodies { bodies: bodies.map_err(sqlite)?, seen: -1 };
-    unused.spare_newly_used(connection)?;
-    Ok(unused)
-}
+/// Reads the texts of a row that may refer to long texts.
+type Referring = for<'r> fn(&Connection, &'r Row<'_>) -> Result<[Cow<'r, str>; 2], StoreError>;
 
-impl Bodies {
-    /// Takes out those that checkpoints refer to which were written since. A checkpoint that was there is never changed.
-    fn spare_newly_used(&mut self, connection: &Connection) -> Result<(), StoreError> {
-        let sql = format!("SELECT {REFERRING} FROM checkpoint WHERE seq > ? ORDER BY seq");
-        let mut newer = connection.prepare_cached(&sql).map_err(sqlite)?;
-        let mut rows = newer.query([self.seen]).map_err(sqlite)?;
-        let mut used = HashSet::new();
-        let mut seen = self.seen;
+impl Unused {
+    fn find(connection: &Connection) -> Result<Self, StoreError> {
+        let all = |sql: &str| -> Result<BTreeMap<i64, u64>, StoreError> {
+            let mut all = connection.prepare(sql).map_err(sqlite)?;
+            let rows = all.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())));
+            rows.map_err(sqlite)?.collect::<Result<_, _>>().map_err(sqlite)
+        };
+        let mut segments_there = all(
+            "SELECT id, octet_length(ends) + octet_length(text) + coalesce(octet_length(whole), 0) FROM segment",
+        )?;
+        let mut changes =
+            connection.prepare(&format!("SELECT {REFERRING} FROM checkpoint")).map_err(sqlite)?;
+        let mut rows = changes.query([]).map_err(sqlite)?;
         while let Some(row) = rows.next().map_err(sqlite)? {
-            seen = row.get(0).map_err(sqlite)?;
-            let [changes, manifest] = CheckpointRow::unchecked(connection, row)?;
-            used.extend(references(&changes).chain(references(&manifest)));
+            let [changes, _] = CheckpointRow::unchecked(connection, row)?;
+            for used in segments(&changes) {
+                segments_there.remove(&used);
+            }
         }
-        self.seen = seen;
+        let bodies = all("SELECT id, octet_length(text) FROM body")?;
+        let mut unused = Self { bodies, segments: segments_there, seen: -1, seen_segment: -1 };
+        unused.spare_newly_used(connection)?;
+        Ok(unused)
+    }
+
+    /// Takes out the long texts that checkpoints and segments refer to which were written since. What was there refers to
+    /// nothing new: when its operations are moved to a segment, that is a new one. And nothing begins to refer to a segment
+    /// that was there.
+    fn spare_newly_used(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        let mut used = HashSet::new();
+        let mut each = |from: &str, seen: &mut i64, texts: Referring| {
+            let mut newer = connection.prepare_cached(from).map_err(sqlite)?;
+            let mut rows = newer.query([*seen]).map_err(sqlite)?;
+            while let Some(row) = rows.next().map_err(sqlite)? {
+                *seen = row.get(0).map_err(sqlite)?;
+                texts(connection, row)?.iter().for_each(|text| used.extend(references(text)));
+            }
+            Ok::<(), StoreError>(())
+        };
+        let checkpoints = format!("SELECT {REFERRING} FROM checkpoint WHERE seq > ? ORDER BY seq");
+        each(&checkpoints, &mut self.seen, CheckpointRow::unchecked)?;
+        let segments = format!("SELECT {SEGMENT} FROM segment WHERE id > ? ORDER BY id");
+        each(&segments, &mut self.seen_segment, Segment::unchecked)?;
         self.bodies.retain(|id, _| !used.contains(id));
         Ok(())
     }

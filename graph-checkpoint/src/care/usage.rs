@@ -10,10 +10,11 @@ use superstep_core::state::{FieldId, Schema};
 
 use crate::checkpoint_file::CheckpointFile;
 use crate::connection::Connection;
-use crate::delete::references;
+use crate::delete::{references, segments};
 use crate::described::{Key, schema};
 use crate::fault::{corrupt, sqlite};
 use crate::rows::{CheckpointRow, text};
+use crate::segment::{SEGMENT, Segment};
 use crate::sqlite_reader::SqliteReader;
 use crate::texts::REFERRING;
 
@@ -26,9 +27,9 @@ pub struct Usage {
     pub free: u64,
     /// What each thread has of its own, by name. What a deleted thread left for others is under its old name.
     pub threads: Vec<ThreadUsage>,
-    /// Long texts that several threads refer to, and versions that are left of pruned checkpoints.
+    /// Long texts and segments that several threads refer to, and versions that are left of pruned checkpoints.
     pub shared: u64,
-    /// Long texts that nothing refers to.
+    /// Long texts and segments that nothing refers to.
     pub unused: u64,
     /// Descriptions of states and graphs.
     pub described: u64,
@@ -91,7 +92,9 @@ pub fn usage(file: impl Into<CheckpointFile>) -> Result<Usage, StoreError> {
         counting.checkpoints(connection)?;
         counting.left(connection)?;
         counting.work(connection)?;
+        let unused_segments = counting.segments(connection)?;
         let (shared, unused) = counting.bodies(connection)?;
+        let unused = unused + unused_segments;
         let page = number(connection, "PRAGMA page_size")?;
         let size = page * number(connection, "PRAGMA page_count")?;
         let free = page * number(connection, "PRAGMA freelist_count")?;
@@ -162,11 +165,21 @@ impl User {
     }
 }
 
+/// Adds `user` to those who refer to each of these.
+fn add(users: &mut HashMap<i64, User>, referred: impl Iterator<Item = i64>, user: &User) {
+    for id in referred {
+        let known = users.remove(&id);
+        let now = known.map_or_else(|| user.clone(), |known| known.and(user.clone()));
+        users.insert(id, now);
+    }
+}
+
 #[derive(Default)]
 struct Counting {
     threads: BTreeMap<i64, ThreadUsage>,
     fields: BTreeMap<(i64, String), FieldUsage>,
     users: HashMap<i64, User>,
+    segment_users: HashMap<i64, User>,
     /// The bytes of versions that are left of pruned checkpoints.
     left: u64,
 }
@@ -242,11 +255,8 @@ impl Counting {
     }
 
     fn refer(&mut self, text: &str, user: &User) {
-        for body in references(text) {
-            let known = self.users.remove(&body);
-            let now = known.map_or_else(|| user.clone(), |known| known.and(user.clone()));
-            self.users.insert(body, now);
-        }
+        add(&mut self.users, references(text), user);
+        add(&mut self.segment_users, segments(text), user);
     }
 
     fn thread(&mut self, row: i64) -> &mut ThreadUsage {
@@ -282,6 +292,34 @@ impl Counting {
              GROUP BY c.thread",
             |usage| &mut usage.emitted,
         )
+    }
+
+    /// Gives the operations in segments to the fields whose they are; returns what is nobody's.
+    fn segments(&mut self, connection: &Connection) -> Result<u64, StoreError> {
+        let sql = format!(
+            "SELECT {SEGMENT}, octet_length(ends) + octet_length(text) + coalesce(octet_length(whole), 0) \
+             FROM segment"
+        );
+        let mut all = connection.prepare(&sql).map_err(sqlite)?;
+        let mut rows = all.query([]).map_err(sqlite)?;
+        let mut unused = 0;
+        while let Some(row) = rows.next().map_err(sqlite)? {
+            let bytes = row.get::<_, i64>(11).map_err(sqlite)?.unsigned_abs();
+            let Some(user) = self.segment_users.remove(&row.get(0).map_err(sqlite)?) else {
+                unused += bytes;
+                continue;
+            };
+            let texts = Segment::unchecked(connection, row)?;
+            add(&mut self.users, texts.iter().flat_map(|text| references(text)), &user);
+            match user {
+                User::Field(thread, field) => {
+                    self.fields.entry((thread, field)).or_default().changes += bytes;
+                }
+                User::Thread(thread) => self.thread(thread).manifests += bytes,
+                User::Several => self.left += bytes,
+            }
+        }
+        Ok(unused)
     }
 
     /// Gives the long texts to who refers to them; returns what several refer to, and nobody.

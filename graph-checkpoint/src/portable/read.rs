@@ -9,12 +9,12 @@ use superstep_core::id::{CheckpointId, ThreadId};
 use super::document::{CheckpointPart, Document, ThreadPart, TopologyPart, WorkPart};
 use crate::connection::Connection;
 use crate::delete::{kept, place};
-use crate::described::{Descriptions, Key, schema_text, topology_part};
+use crate::described::{Key, schema_text, topology_part};
 use crate::emitted;
 use crate::fault::{corrupt, sqlite};
 use crate::named;
 use crate::place::Seen;
-use crate::reader::{self, Read};
+use crate::reader::{self, Material, Read};
 use crate::rows::{CheckpointRow, ThreadRow};
 use crate::work;
 
@@ -106,9 +106,9 @@ impl Selection {
             Ok(ThreadPart { name, graph, head, names })
         });
         let mut document = Document::new(threads.collect::<Result<_, StoreError>>()?);
-        let mut descriptions = Descriptions::default();
+        let mut material = Material::default();
         for (seq, owner) in &self.checkpoints {
-            let Read { row, checkpoint, .. } = reader::checkpoint(connection, *seq, &mut descriptions)?;
+            let Read { row, checkpoint, .. } = reader::checkpoint(connection, *seq, &mut material)?;
             let missing =
                 |what| corrupt(format_args!("checkpoint row {seq}"), format_args!("its {what} is missing"));
             if let Entry::Vacant(entry) = document.schemas.entry(checkpoint.schema) {

@@ -7,15 +7,16 @@ use superstep_core::id::{CheckpointId, ThreadId};
 
 use super::document::{CheckpointPart, Document, ThreadPart, WorkPart};
 use crate::commit::insert_thread;
-use crate::described::{Described, Descriptions};
+use crate::described::Described;
 use crate::emitted;
 use crate::fault::{corrupt, sqlite};
+use crate::gather::Tails;
 use crate::live::Live;
 use crate::manifest::{Fields, MAP_EVERY};
 use crate::named;
 use crate::place::{Place, Seen};
 use crate::put::{Spot, Versions};
-use crate::reader;
+use crate::reader::{self, Material};
 use crate::rows::{CheckpointRow, ThreadRow};
 use crate::work;
 
@@ -60,7 +61,7 @@ impl Live {
             if !is_left && document.is_own(&document.threads[part.thread]) {
                 return Err(StoreError::CheckpointExists(id));
             }
-            let held = reader::checkpoint(&self.connection, seq, &mut Descriptions::default())?;
+            let held = reader::checkpoint(&self.connection, seq, &mut Material::default())?;
             if held.checkpoint != plan.checkpoint(part) {
                 return Err(StoreError::CheckpointDiffers(id));
             }
@@ -194,12 +195,17 @@ impl Live {
         let (schema_row, schema) = self.schema(checkpoint.schema)?;
         let topology = self.topology(checkpoint.topology)?;
         let base = match (at.parent, last) {
-            (None, _) => Versions { schema: None, fields: Fields::new(), since_map: MAP_EVERY },
+            (None, _) => Versions {
+                schema: None,
+                fields: Fields::new(),
+                since_map: MAP_EVERY,
+                tails: Tails::default(),
+            },
             (Some(parent), Some(last)) if last.seq == parent => last.versions,
             (Some(parent), _) => {
                 let (fields, since_map) = reader::fields_at(&self.connection, parent)?;
-                let read = reader::checkpoint(&self.connection, parent, &mut Descriptions::default())?;
-                Versions { schema: Some(read.checkpoint.schema), fields, since_map }
+                let read = reader::checkpoint(&self.connection, parent, &mut Material::default())?;
+                Versions { schema: Some(read.checkpoint.schema), fields, since_map, tails: Tails::default() }
             }
         };
         let spot = Spot { seq: at.seq, parent: at.parent, thread: at.thread, schema: schema_row, topology };

@@ -14,7 +14,7 @@ use superstep_core::id::{IdempotencyKey, InterruptId};
 use superstep_core::store::{AccessError, Namespace, Put, StoreBackend};
 
 use crate::material::*;
-use crate::written::written;
+use crate::written::{written, written_of};
 
 /// Works on a file, for as long as it takes or until this patience has an end. Whether it had to wait longer than that.
 type Work = fn(&Path, Duration) -> bool;
@@ -208,9 +208,8 @@ fn readers_wait_for_nobody() {
 
 #[test]
 fn an_older_file_is_migrated_when_its_writer_is_done() {
-    let file = tokio::runtime::Runtime::new().unwrap().block_on(written());
-    let older =
-        "DROP TABLE emitted; DROP TABLE lease; DROP TABLE seal; DROP TABLE named; PRAGMA user_version = 2";
+    let file = tokio::runtime::Runtime::new().unwrap().block_on(written_of(15));
+    let older = "DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE named; PRAGMA user_version = 2";
     let open: Work = |path, patience| saver(path, patience, async |saver| saver.threads().await.map(drop));
     Connection::open(&file.path).unwrap().execute_batch(older).unwrap();
     for (patience, is_busy) in [(SHORT, true), (LONG, false)] {

@@ -5,7 +5,7 @@ use superstep_checkpoint::care::{self, Finding};
 use superstep_core::checkpoint::StoreError;
 
 use crate::material::*;
-use crate::written::{long, open, written};
+use crate::written::{long, open, written, written_of};
 
 /// What `sql` does to the file, and what must be found then: table, row, thread and the problem.
 type Case = (&'static str, &'static [(&'static str, Option<i64>, Option<&'static str>, &'static str)]);
@@ -21,9 +21,18 @@ const DAMAGED: &[Case] = &[
     ("UPDATE thread SET graph = 'other' WHERE name = 't'", &[("thread", Some(1), Some("t"), SUM)]),
     ("UPDATE checkpoint SET step = 7 WHERE seq = 5", &[("checkpoint", Some(5), Some("t"), SUM)]),
     (
-        "UPDATE checkpoint SET changes = replace(changes, '[4]', '[5]') WHERE seq = 5",
+        "UPDATE checkpoint SET changes = replace(changes, '[68]', '[67]') WHERE seq = 70",
+        &[("checkpoint", Some(70), Some("t"), SUM)],
+    ),
+    (
+        "UPDATE checkpoint SET changes = replace(changes, '[1,3]', '[1,4]') WHERE seq = 5",
         &[("checkpoint", Some(5), Some("t"), SUM)],
     ),
+    (
+        "UPDATE segment SET text = replace(text, '4,5,', '5,4,') WHERE id = 1",
+        &[("segment", Some(1), None, SUM)],
+    ),
+    ("UPDATE segment SET prev = 2 WHERE id = 1", &[("segment", Some(1), None, SUM)]),
     (
         "UPDATE locator SET seq = 6 WHERE seq = 5",
         &[
@@ -46,10 +55,21 @@ const MISSING: &[Case] = &[
     (
         "DELETE FROM checkpoint WHERE seq = 50",
         &[
+            // Its operations are in a segment.
             ("checkpoint", Some(51), Some("t"), "its parent, row 50, is missing or damaged"),
-            ("checkpoint", Some(51), Some("t"), "field a: its version at row 50 is missing"),
             ("locator", None, None, "it names checkpoint row 50, which is missing"),
         ],
+    ),
+    (
+        "DELETE FROM checkpoint WHERE seq = 68",
+        &[
+            ("checkpoint", Some(69), Some("t"), "its parent, row 68, is missing or damaged"),
+            ("checkpoint", Some(69), Some("t"), "field a: its version at row 68 is missing"),
+        ],
+    ),
+    (
+        "DELETE FROM segment WHERE id = 1",
+        &[("checkpoint", Some(2), Some("t"), "field a: segment row 1, which it refers to, is missing")],
     ),
     (
         "DELETE FROM checkpoint WHERE seq = 71",
@@ -235,8 +255,8 @@ fn the_half_of_a_file_is_damaged_and_no_other_file() {
 #[test]
 fn older_formats_are_verified_as_they_are() {
     run(async {
-        let file = written().await;
-        let older = "DROP TABLE emitted; DROP TABLE lease; DROP TABLE seal; DROP TABLE named; PRAGMA user_version = 2";
+        let file = written_of(15).await;
+        let older = "DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE named; PRAGMA user_version = 2";
         Connection::open(&file.path).unwrap().execute_batch(older).unwrap();
         let verified = care::verify(&file.path).unwrap();
         assert_eq!((verified.format, verified.findings.len()), (2, 0), "{:?}", verified.findings);

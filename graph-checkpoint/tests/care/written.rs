@@ -30,11 +30,17 @@ pub(crate) async fn open(path: &Path) -> Saver {
 
 /// Thread `t` of 70 checkpoints with a long text, work and events, `u` that shares a part of it, and an entry of a store.
 pub(crate) async fn written() -> Written {
+    written_of(70).await
+}
+
+/// The same with so many checkpoints of `t`, of which the 31st begins `u` if it has one. Fewer than 16 are stored in the
+/// same way in all formats.
+pub(crate) async fn written_of(checkpoints: i64) -> Written {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.db");
     let saver = open(&path).await;
     let mut last = advance(&saver, "t", None, [set(0, "[0]"), set(1, &long("b"))]).await;
-    for number in 1..69 {
+    for number in 1..checkpoints - 1 {
         last = advance(&saver, "t", Some(&last), [extend(0, &format!("[{number}]"))]).await;
         if number == 30 {
             saver.fork(&thread("t"), last.id, &thread("u")).await.unwrap();

@@ -68,11 +68,12 @@ fn exit_saves_at_a_flush_and_not_before() {
     });
 }
 
-/// Takes back what format 4 added.
+/// Takes back what format 4 added, of a file without segments.
 pub(crate) const BACK_TO_3: &str = "
 DROP TABLE lease;
 DROP TABLE seal;
 DROP TABLE named;
+DROP TABLE segment;
 PRAGMA user_version = 3;
 ";
 

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -14,7 +15,8 @@ use crate::state::{CodecError, Json, Op};
 
 /// Folds the operations of one field, oldest first, into its value.
 ///
-/// Works on JSON text: no user code runs, and items that no operation touches are never parsed.
+/// Works on JSON text: no user code runs, and items that no operation touches are never parsed. Items that are only
+/// added to a list are not even looked at.
 #[derive(Debug, Default)]
 pub struct Fold(Value);
 
@@ -23,6 +25,8 @@ enum Value {
     #[default]
     Unwritten,
     Whole(Json),
+    /// A list to which items were added: its text, but for the bracket at the end.
+    Open(String),
     List(Vec<Box<RawValue>>),
     Keyed(Indexed),
     Set(Indexed),
@@ -89,7 +93,7 @@ impl Fold {
     pub fn apply(&mut self, op: &Op) -> Result<(), CodecError> {
         match op {
             Op::Set(value) => self.0 = Value::Whole(value.clone()),
-            Op::Extend(items) => self.list()?.extend(items.decode::<Vec<Box<RawValue>>>()?),
+            Op::Extend(items) => self.extend(between_brackets(items)?)?,
             Op::SetAdd(items) => {
                 let set = self.set()?;
                 for item in items.decode::<Vec<Box<RawValue>>>()? {
@@ -122,6 +126,33 @@ impl Fold {
         Ok(())
     }
 
+    /// Adds items to the end of a list, given as the text between the brackets of one array or of several, with commas
+    /// between those. The text is taken as it is: whoever gives it knows that it is such a text, from a checksum say.
+    /// Of one that is not, the value does not decode.
+    ///
+    /// # Errors
+    /// When the value so far is no list.
+    pub fn extend(&mut self, items: &str) -> Result<(), CodecError> {
+        match &mut self.0 {
+            Value::Open(list) => {
+                if list.len() > 1 && !items.is_empty() {
+                    list.push(',');
+                }
+                list.push_str(items);
+            }
+            Value::Unwritten => self.0 = Value::Open(format!("[{items}")),
+            Value::Whole(value) => {
+                self.0 = Value::Open(format!("[{}", between_brackets(value)?));
+                return self.extend(items);
+            }
+            _ => {
+                let items: Vec<Box<RawValue>> = Json::closed(format!("[{items}")).decode()?;
+                self.list()?.extend(items);
+            }
+        }
+        Ok(())
+    }
+
     /// The value; `None` for a field that was never written.
     ///
     /// # Errors
@@ -130,6 +161,7 @@ impl Fold {
         Ok(Some(match self.0 {
             Value::Unwritten => return Ok(None),
             Value::Whole(value) => value,
+            Value::Open(list) => Json::closed(list),
             Value::List(items) => Json::encode(&items)?,
             Value::Keyed(indexed) | Value::Set(indexed) => Json::encode(&indexed.into_items())?,
             Value::Map(entries) => Json::encode(&entries)?,
@@ -141,6 +173,7 @@ impl Fold {
             Value::List(_) => {}
             Value::Unwritten => self.0 = Value::List(Vec::new()),
             Value::Whole(value) => self.0 = Value::List(value.decode()?),
+            Value::Open(list) => self.0 = Value::List(Json::closed(core::mem::take(list)).decode()?),
             Value::Keyed(indexed) | Value::Set(indexed) => {
                 self.0 = Value::List(core::mem::take(indexed).into_items());
             }
@@ -187,7 +220,7 @@ impl Fold {
             Value::Map(_) => {}
             Value::Unwritten => self.0 = Value::Map(BTreeMap::new()),
             Value::Whole(value) => self.0 = Value::Map(value.decode()?),
-            Value::List(_) | Value::Keyed(_) | Value::Set(_) => {
+            Value::Open(_) | Value::List(_) | Value::Keyed(_) | Value::Set(_) => {
                 return Err(CodecError::new("a map operation follows a list operation"));
             }
         }
@@ -196,6 +229,12 @@ impl Fold {
             _ => unreachable!("made a map above"),
         }
     }
+}
+
+/// The text between the brackets of an array.
+fn between_brackets(array: &Json) -> Result<&str, CodecError> {
+    let inner = array.as_str().trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    inner.map(str::trim).ok_or_else(|| CodecError::new("a list operation meets a value that is no list"))
 }
 
 /// Whether two checkpoints have the same logical content: what [`digest`] covers.
@@ -220,6 +259,34 @@ pub fn digest(checkpoint: &Checkpoint) -> Result<[u8; 32], CodecError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Texts of items are put together as they are, and parsed only once an operation looks at them.
+    #[test]
+    fn items_are_added_as_text() {
+        let json = |text: &str| Json::parse(text).unwrap();
+        let mut fold = Fold::new();
+        fold.apply(&Op::Set(json("[ ]"))).unwrap();
+        fold.apply(&Op::Extend(json("[1, [2]]"))).unwrap();
+        fold.apply(&Op::Extend(json("[]"))).unwrap();
+        fold.extend("\"a\",{}").unwrap();
+        fold.extend("").unwrap();
+        fold.apply(&Op::SetRemove(json("[[2]]"))).unwrap();
+        fold.apply(&Op::Extend(json("[null]"))).unwrap();
+        assert_eq!(fold.finish().unwrap(), Some(json("[1,\"a\",{},null]")));
+
+        let mut empty = Fold::new();
+        empty.apply(&Op::Extend(json("[]"))).unwrap();
+        assert_eq!(empty.finish().unwrap(), Some(json("[]")));
+
+        for (before, refused) in [(Op::Set(json("5")), json("[1]")), (Op::Set(json("[]")), json("{}"))] {
+            let mut fold = Fold::new();
+            fold.apply(&before).unwrap();
+            fold.apply(&Op::Extend(refused)).unwrap_err();
+        }
+        let mut map = Fold::new();
+        map.apply(&Op::MapPut(json("{}"))).unwrap();
+        map.apply(&Op::Extend(json("[1]"))).unwrap_err();
+    }
 
     /// The list came from a `Set` with an id twice; the fold replaced the first of the two and removed only
     /// one, where the reducer replaces the last and removes both.

@@ -72,6 +72,12 @@ impl Json {
         }
     }
 
+    /// An array whose text lacks the bracket at the end.
+    pub(crate) fn closed(mut array: String) -> Self {
+        array.push(']');
+        Self(array.into())
+    }
+
     /// The JSON `null`.
     #[must_use]
     pub fn null() -> Self {

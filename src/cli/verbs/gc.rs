@@ -103,7 +103,7 @@ impl Gc {
 
 impl Answer for Gone {
     fn show(&self, page: &mut Page) {
-        let Collected { bodies, work, remains, bytes } = self.collected;
+        let Collected { bodies, segments, work, remains, bytes } = self.collected;
         let Pruned { checkpoints, threads, bytes: texts } = self.pruned;
         if self.collected.is_empty() && checkpoints == 0 {
             return page.line([span(GOOD, "there is nothing to take out")]);
@@ -112,6 +112,7 @@ impl Answer for Gone {
             (checkpoints, "checkpoint", "checkpoints"),
             (threads, "thread of a subgraph", "threads of subgraphs"),
             (bodies, "long text", "long texts"),
+            (segments, "segment of versions", "segments of versions"),
             (work, "record of unfinished work", "records of unfinished work"),
             (remains, "leftover of a deletion", "leftovers of deletions"),
         ];

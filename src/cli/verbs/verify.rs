@@ -59,6 +59,7 @@ impl Answer for Verdict {
             (counts.schemas, "schemas"),
             (counts.topologies, "topologies"),
             (counts.bodies, "long texts"),
+            (counts.segments, "segments"),
             (counts.pending, "results of unfinished supersteps"),
             (counts.asks, "questions"),
             (counts.effects, "effects"),
@@ -75,11 +76,13 @@ impl Answer for Verdict {
                 "it is encrypted: without its keys, texts were checked by their checksums only",
             )]);
         }
-        if unused.bodies > 0 {
-            let told =
-                format!("{} long texts of {} bytes that nothing refers to", unused.bodies, unused.bytes);
-            page.line([span(DIM, told)]);
-        }
+        let what = match (unused.bodies, unused.segments) {
+            (0, 0) => return,
+            (bodies, 0) => format!("{bodies} long texts"),
+            (0, segments) => format!("{segments} segments"),
+            (bodies, segments) => format!("{bodies} long texts and {segments} segments"),
+        };
+        page.line([span(DIM, format!("{what} of {} bytes that nothing refers to", unused.bytes))]);
     }
 
     fn exit(&self) -> Exit {

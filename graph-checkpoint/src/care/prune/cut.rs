@@ -19,9 +19,10 @@ use crate::connection::Connection;
 use crate::delete::{THREAD, WORK_AT, execute, leave, take_place};
 use crate::encode::Encoder;
 use crate::fault::{corrupt, sqlite};
-use crate::manifest::{Fields, Version};
+use crate::manifest::Version;
 use crate::named;
 use crate::rows::{CheckpointRow, ThreadRow};
+use crate::segment::{Segment, Segments};
 
 /// So many rows go in one transaction.
 const AT_A_TIME: usize = 256;
@@ -101,7 +102,7 @@ impl Cut {
             for seq in gone {
                 self.past.rows.remove(&seq);
                 if left.contains_key(&seq) {
-                    self.past.rows.insert(seq, read(connection, seq)?);
+                    self.past.rows.insert(seq, read(connection, seq, &mut Segments::default())?);
                 }
             }
         }
@@ -141,36 +142,47 @@ impl Cut {
 
     /// What must stay of the rows in `gone`.
     fn left(&self, connection: &Connection, gone: &BTreeSet<i64>) -> Result<BTreeMap<i64, Left>, StoreError> {
-        let mut needed: BTreeMap<i64, BTreeSet<FieldId>> = BTreeMap::new();
+        let mut needed = Needed::default();
         let mut need = |version: Version| {
             if gone.contains(&version.seq) {
-                needed.entry(version.seq).or_default().insert(version.field);
+                needed.versions.entry(version.seq).or_default().insert(version.field);
             }
         };
+        let mut segments = BTreeSet::new();
         let mut stood_on = BTreeSet::new();
         for (_, row) in self.past.rows.iter().filter(|(seq, _)| !gone.contains(seq)) {
             row.refers().for_each(&mut need);
+            segments.extend(row.segments());
             stood_on.extend(row.row.parent.filter(|parent| row.is_checkpoint() && gone.contains(parent)));
         }
         for seq in &stood_on {
             self.past.map_at(*seq).into_iter().flatten().for_each(&mut need);
         }
-        let places: BTreeSet<i64> = stood_on.iter().chain(needed.keys()).copied().collect();
+        // What a running program has moved to a segment since the plan was made.
+        newer_segments(connection, self.past.last_segment)?.into_iter().for_each(&mut need);
+        needed.segments = segments;
         let mut left = BTreeMap::new();
-        for seq in places {
-            let fields = needed.get(&seq).into_iter().flatten();
-            let mut before = Fields::new();
-            let mut whole = Vec::new();
-            for field in fields {
-                let (change, older) =
-                    self.collapsed(connection, Version { seq, field: *field }, gone, &needed)?;
-                before.resize(before.len().max(field.index() + 1), None);
-                before[field.index()] = older;
-                whole.push(change);
-            }
+        let mut before = i64::MAX;
+        // From newer to older: what is left of a version may need an older one.
+        while let Some(seq) = needed.below(before).max(stood_on.range(..before).next_back().copied()) {
+            before = seq;
             let bodies = &BodyTable(connection);
-            let (mut changes, mut map) = (String::new(), None);
-            Encoder { bodies, out: &mut changes }.changes(&whole, seq, &mut before)?;
+            let (mut changes, mut map) = (String::from("["), None);
+            let fields: Vec<FieldId> = needed.versions.get(&seq).into_iter().flatten().copied().collect();
+            for (position, field) in fields.into_iter().enumerate() {
+                let version = Version { seq, field };
+                let mut encoder = Encoder { bodies, out: &mut changes };
+                match self.past.version(version).and_then(|version| version.part) {
+                    Some(part) if needed.segments.contains(&part.segment) => {
+                        encoder.stored_change(position, field, None, Some(part), &[]);
+                    }
+                    _ => {
+                        let (change, older) = self.collapsed(connection, version, gone, &mut needed)?;
+                        encoder.change(position, &change, older)?;
+                    }
+                }
+            }
+            changes.push(']');
             let row = if stood_on.contains(&seq) {
                 let out = map.insert(String::new());
                 Encoder { bodies, out }.fields(&self.past.map_at(seq));
@@ -196,28 +208,36 @@ impl Cut {
         connection: &Connection,
         version: Version,
         gone: &BTreeSet<i64>,
-        needed: &BTreeMap<i64, BTreeSet<FieldId>>,
+        needed: &mut Needed,
     ) -> Result<(Change, Option<Version>), StoreError> {
+        let held = |version| self.past.version(version);
         let mut chain = vec![version];
-        let mut older = self.past.before(version);
+        let mut older = held(version).and_then(|held| held.before);
         while let Some(before) = older {
-            let stays = needed.get(&before.seq).is_some_and(|fields| fields.contains(&before.field));
-            if stays || !gone.contains(&before.seq) {
+            if needed.has(before) || !gone.contains(&before.seq) {
+                break;
+            }
+            let version = held(before);
+            if version
+                .and_then(|version| version.part)
+                .is_some_and(|part| needed.segments.contains(&part.segment))
+            {
+                // All that it takes stays, for the sake of others.
+                needed.versions.entry(before.seq).or_default().insert(before.field);
                 break;
             }
             chain.push(before);
-            older = self.past.before(before);
+            older = version.and_then(|version| version.before);
         }
         let mut ops = Vec::new();
-        for Version { seq, field } in chain.iter().rev() {
-            let (changes, _) = changes(connection, *seq)?;
-            let change = changes.iter().find(|change| change.field == *field);
-            let lost = || corrupt(format_args!("checkpoint row {seq}"), "a version is missing");
-            for op in &change.ok_or_else(lost)?.ops {
-                ops.push(op.resolve(&BodyTable(connection))?);
-            }
+        for version in chain.iter().rev() {
+            ops.extend(self.ops(connection, *version)?);
         }
-        if older.is_none() && chain.len() > 1 {
+        if let Some(whole) = ops.iter().rposition(Op::is_whole) {
+            ops.drain(..whole);
+            older = None;
+        }
+        if older.is_none() && ops.len() > 1 {
             let mut fold = Fold::new();
             for op in &ops {
                 fold.apply(op).map_err(|error| corrupt("an operation", error))?;
@@ -226,6 +246,25 @@ impl Cut {
             ops = value.map(Op::Set).into_iter().collect();
         }
         Ok((Change { field: version.field, ops: ops.into_iter().collect() }, older))
+    }
+
+    /// The operations of a version that goes, with those of the versions before it in its segment.
+    fn ops(&self, connection: &Connection, version: Version) -> Result<Vec<Op>, StoreError> {
+        let bodies = &BodyTable(connection);
+        let stored = match self.past.version(version).and_then(|version| version.part) {
+            Some(part) => Segment::find(connection, part.segment)?.up_to(part)?,
+            None => {
+                // It may have been moved to a segment since it was looked at.
+                let (changes, _) = changes(connection, version.seq)?;
+                let change = changes.iter().find(|change| change.field == version.field);
+                let lost = || corrupt(format_args!("checkpoint row {}", version.seq), "a version is missing");
+                return Ok(change
+                    .ok_or_else(lost)?
+                    .resolve(connection, &mut Segments::default(), bodies)?
+                    .ops);
+            }
+        };
+        stored.iter().map(|op| op.resolve(bodies)).collect()
     }
 
     /// Takes out the rows in `gone` and puts what is left in their places.
@@ -279,6 +318,35 @@ impl Cut {
         }
         Ok(told)
     }
+}
+
+/// What those need that stay.
+#[derive(Default)]
+struct Needed {
+    /// Versions in rows that go, by row.
+    versions: BTreeMap<i64, BTreeSet<FieldId>>,
+    /// Segments.
+    segments: BTreeSet<i64>,
+}
+
+impl Needed {
+    fn has(&self, version: Version) -> bool {
+        self.versions.get(&version.seq).is_some_and(|fields| fields.contains(&version.field))
+    }
+
+    /// The newest row before `seq` with such versions.
+    fn below(&self, seq: i64) -> Option<i64> {
+        self.versions.range(..seq).next_back().map(|(seq, _)| *seq)
+    }
+}
+
+/// The versions that segments go on from which are newer than `last`.
+fn newer_segments(connection: &Connection, last: i64) -> Result<Vec<Version>, StoreError> {
+    let sql = "SELECT prev, prev_field FROM segment WHERE id > ? AND prev NOT NULL";
+    let mut newer = connection.prepare_cached(sql).map_err(sqlite)?;
+    let read = |row: &rusqlite::Row<'_>| Ok(Version { seq: row.get(0)?, field: FieldId(row.get(1)?) });
+    let rows = newer.query_map([last], read).map_err(sqlite)?;
+    rows.map(|row| row.map_err(sqlite)).collect()
 }
 
 /// A row of no thread.

@@ -12,17 +12,28 @@ use crate::decode::{self, StoredChange};
 use crate::fault::{corrupt, sqlite};
 use crate::manifest::{Fields, Version};
 use crate::rows::{Changed, CheckpointRow};
+use crate::segment::{Part, Segment, Segments};
 
 /// A row, whose checksums are right.
 pub(super) struct PastRow {
     /// `None` for a row of no thread that holds versions.
     pub(super) row: CheckpointRow,
-    /// The versions it makes, each with the one before.
-    pub(super) versions: Vec<(FieldId, Option<Version>)>,
+    /// The versions it makes.
+    pub(super) versions: Vec<PastVersion>,
     pub(super) map: Option<Fields>,
     /// The tasks that are next.
     pub(super) tasks: Vec<TaskId>,
     pub(super) kept: Vec<Kept>,
+}
+
+/// A version of a field.
+#[derive(Clone, Copy)]
+pub(super) struct PastVersion {
+    pub(super) field: FieldId,
+    /// The version before it; of one in a segment, that before all of the segment.
+    pub(super) before: Option<Version>,
+    /// Where its operations are, if they are in a segment.
+    pub(super) part: Option<Part>,
 }
 
 impl PastRow {
@@ -37,7 +48,12 @@ impl PastRow {
     /// The older versions that it refers to.
     pub(super) fn refers(&self) -> impl Iterator<Item = Version> {
         let maps = self.map.iter().flatten().flatten().copied();
-        self.versions.iter().filter_map(|(_, before)| *before).chain(maps)
+        self.versions.iter().filter_map(|version| version.before).chain(maps)
+    }
+
+    /// The segments that it refers to.
+    pub(super) fn segments(&self) -> impl Iterator<Item = i64> {
+        self.versions.iter().filter_map(|version| Some(version.part?.segment))
     }
 }
 
@@ -46,6 +62,8 @@ pub(super) struct Past {
     pub(super) rows: BTreeMap<i64, PastRow>,
     /// The places that deletions and prunings hold in the store's order.
     pub(super) places: Vec<i64>,
+    /// The last segment that there was.
+    pub(super) last_segment: i64,
     /// The latest place in the store's order.
     pub(super) last: i64,
 }
@@ -66,7 +84,9 @@ struct Next {
 
 impl Past {
     pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
-        let mut past = Self { rows: BTreeMap::new(), places: Vec::new(), last: 0 };
+        let last_segment = Segment::next_id(connection)? - 1;
+        let mut past = Self { rows: BTreeMap::new(), places: Vec::new(), last_segment, last: 0 };
+        let mut segments = Segments::default();
         let mut all = connection
             .prepare("SELECT seq, thread = 0 AND changes = '[]' FROM checkpoint ORDER BY seq")
             .map_err(sqlite)?;
@@ -77,7 +97,7 @@ impl Past {
             if row.get::<_, bool>(1).map_err(sqlite)? {
                 past.places.push(seq);
             } else {
-                past.rows.insert(seq, read(connection, seq)?);
+                past.rows.insert(seq, read(connection, seq, &mut segments)?);
             }
         }
         Ok(past)
@@ -88,7 +108,8 @@ impl Past {
         let mut fields = Fields::new();
         let mut next = Some(seq);
         while let Some((seq, row)) = next.and_then(|seq| Some((seq, self.rows.get(&seq)?))) {
-            let own = row.versions.iter().map(|(field, _)| (*field, Version { seq, field: *field }));
+            let own =
+                row.versions.iter().map(|PastVersion { field, .. }| (*field, Version { seq, field: *field }));
             let known = match &row.map {
                 Some(map) => {
                     (0..).map(FieldId).zip(map).filter_map(|(at, held)| Some((at, (*held)?))).collect()
@@ -105,10 +126,9 @@ impl Past {
         fields
     }
 
-    /// The version before another one.
-    pub(super) fn before(&self, version: Version) -> Option<Version> {
+    pub(super) fn version(&self, version: Version) -> Option<PastVersion> {
         let row = self.rows.get(&version.seq)?;
-        row.versions.iter().find(|(field, _)| *field == version.field)?.1
+        row.versions.iter().find(|held| held.field == version.field).copied()
     }
 }
 
@@ -126,15 +146,27 @@ pub(super) fn changes(
 }
 
 /// Reads one row.
-pub(super) fn read(connection: &Connection, seq: i64) -> Result<PastRow, StoreError> {
+pub(super) fn read(
+    connection: &Connection,
+    seq: i64,
+    segments: &mut Segments,
+) -> Result<PastRow, StoreError> {
     CheckpointRow::visit(connection, seq, |row, manifest| {
         let ahead: Ahead = serde_json::from_str(manifest)
             .map_err(|error| corrupt(format_args!("checkpoint row {seq}"), error))?;
         let task = |next: &Next| TaskId::derive(row.id, "", row.step + 1, &next.node, next.cause.each());
         let (changes, map) = changes(connection, seq)?;
+        let versions = changes.iter().map(|change| {
+            let part = change.part();
+            let before = match part {
+                Some(part) => segments.lookup(connection, part)?,
+                None => change.prev(),
+            };
+            Ok(PastVersion { field: change.field, before, part })
+        });
         Ok(PastRow {
             row,
-            versions: changes.iter().map(|change| (change.field, change.prev())).collect(),
+            versions: versions.collect::<Result<_, StoreError>>()?,
             map,
             tasks: ahead.next.iter().map(task).collect(),
             kept: ahead.kept,

@@ -15,6 +15,7 @@ use crate::pending;
 use crate::place::Place;
 use crate::rows::{Changed, CheckpointRow, mismatch};
 use crate::seal::{Cell, is_sealed};
+use crate::segment::Segment;
 use crate::texts::Stored;
 
 /// A table with texts.
@@ -50,13 +51,14 @@ impl Done {
 /// Rows that hold the place of a deletion have no texts.
 const PLACES: &str = "thread = 0 AND changes = '[]'";
 
-pub(super) const TABLES: [Table; 6] = [
+pub(super) const TABLES: [Table; 7] = [
     Table {
         name: "checkpoint",
         columns: &["changes", "fields", "manifest"],
         but: PLACES,
         rewrite: checkpoint,
     },
+    Table { name: "segment", columns: &["text", "whole"], but: "0", rewrite: segment },
     Table { name: "body", columns: &["text"], but: "0", rewrite: body },
     Table { name: "pending", columns: &["text"], but: "0", rewrite: pending },
     Table { name: "ask", columns: &["text", "fallback", "answer"], but: "0", rewrite: ask },
@@ -132,6 +134,16 @@ fn checkpoint(connection: &Connection, seq: i64, form: Form, done: &mut Done) ->
         texts.changes.len() + texts.fields.as_ref().map_or(0, |map| map.len()) + texts.manifest.len(),
     );
     row.replace(connection, &texts)
+}
+
+fn segment(connection: &Connection, id: i64, form: Form, done: &mut Done) -> Result<(), StoreError> {
+    let (row, stored) = Segment::stored(connection, id)?;
+    let text = formed(connection, &stored.text, form, || row.cell("text"))?;
+    let whole = formed_optional(connection, stored.whole.as_deref(), form, || row.cell("whole"))?;
+    done.row(id, text.len() + whole.as_ref().map_or(0, String::len));
+    let sum = row.sum(whole.as_deref(), &text);
+    let sql = "UPDATE segment SET text = ?, whole = ?, sum = ? WHERE id = ?";
+    update(connection, sql, params![text, whole, sum, id])
 }
 
 fn body(connection: &Connection, id: i64, form: Form, done: &mut Done) -> Result<(), StoreError> {

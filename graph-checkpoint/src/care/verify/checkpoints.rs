@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use superstep_core::checkpoint::StoreError;
-use superstep_core::state::Json;
+use superstep_core::state::{Change, Json};
 
 use super::versions::Versions;
 use super::{Check, problem};
@@ -46,8 +46,8 @@ impl Check<'_> {
                 }
                 Ok(Some(texts)) => {
                     // A manifest is read with the operations that it names.
-                    if is_checkpoint && self.are_there(&texts.changes) {
-                        self.manifest(seq, &texts.changes, &texts.manifest);
+                    if let Some(changes) = self.resolved(&texts.changes).filter(|_| is_checkpoint) {
+                        self.manifest(seq, changes, &texts.manifest);
                     }
                     for wrong in versions.take(self, seq, &texts) {
                         self.found("checkpoint", seq, seq, wrong);
@@ -71,10 +71,11 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Whether the long texts of operations are there.
-    fn are_there(&mut self, changes: &[StoredChange]) -> bool {
+    /// The changes with their operations, if all of those are there.
+    fn resolved(&mut self, changes: &[StoredChange]) -> Option<Vec<Change>> {
         let bodies = Referred { there: &self.known.bodies, used: (&mut self.used).into() };
-        changes.iter().flat_map(|change| &change.ops).all(|op| op.resolve(&bodies).is_ok())
+        let resolve = |change: &StoredChange| change.resolve(self.connection, &mut self.read, &bodies).ok();
+        changes.iter().map(resolve).collect()
     }
 
     /// The rows that a checkpoint names and that are not there.

@@ -19,10 +19,20 @@ pub(super) struct Known {
     pub(super) threads: HashMap<i64, ThreadId>,
     /// The long texts.
     pub(super) bodies: HashSet<i64>,
+    /// The segments.
+    pub(super) segments: HashMap<i64, SegmentState>,
     /// The descriptions that are sound.
     pub(super) schemas: HashMap<i64, Schema>,
     /// The nodes of the wirings that are sound.
     pub(super) topologies: HashMap<i64, HashSet<NodeName>>,
+}
+
+/// What is known of a segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct SegmentState {
+    pub(super) is_sound: bool,
+    pub(super) is_used: bool,
+    pub(super) bytes: u64,
 }
 
 /// A checkpoint, as its row says unchecked.
@@ -68,6 +78,7 @@ impl Known {
             checkpoints: checkpoints.into_iter().collect(),
             threads: threads.into_iter().collect(),
             bodies: bodies.into_iter().collect(),
+            segments: HashMap::new(),
             schemas: HashMap::new(),
             topologies: HashMap::new(),
         }

@@ -4,16 +4,17 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use superstep_core::id::NodeName;
+use superstep_core::state::Change;
 
 use super::checkpoints::Referred;
 use super::{Check, problem};
-use crate::decode::{self, Decoded, StoredChange};
+use crate::decode::{self, Decoded};
 use crate::rows::CheckpointRow;
 
 impl Check<'_> {
     /// Checks the manifest of the checkpoint at `seq`: that it can be read, that its writes are operations that are
     /// there, that its nodes are in its graph, and that the subgraphs it keeps are there.
-    pub(super) fn manifest(&mut self, seq: i64, changes: &[StoredChange], manifest: &str) {
+    pub(super) fn manifest(&mut self, seq: i64, changes: Vec<Change>, manifest: &str) {
         let bodies = Referred { there: &self.known.bodies, used: RefCell::new(&mut self.used) };
         let decoded = match decode::decode(changes, manifest, &bodies) {
             Ok(decoded) => decoded,

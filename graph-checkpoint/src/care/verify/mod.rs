@@ -15,6 +15,7 @@ use superstep_core::id::{CheckpointId, ThreadId};
 use crate::checkpoint_file::CheckpointFile;
 use crate::connection::Connection;
 use crate::fault::sqlite;
+use crate::segment::Segments;
 use crate::sqlite_reader::SqliteReader;
 use known::Known;
 
@@ -58,6 +59,8 @@ pub struct Counts {
     pub topologies: u64,
     /// Long texts.
     pub bodies: u64,
+    /// Segments: the operations of many versions in one row.
+    pub segments: u64,
     /// Results and failures of unfinished supersteps.
     pub pending: u64,
     /// Questions.
@@ -79,6 +82,8 @@ pub struct Counts {
 pub struct Unused {
     /// Long texts.
     pub bodies: u64,
+    /// Segments.
+    pub segments: u64,
     /// The bytes of those.
     pub bytes: u64,
 }
@@ -124,9 +129,16 @@ pub fn verify(file: impl Into<CheckpointFile>) -> Result<Verified, StoreError> {
             Err(error) => findings.add("file", None, error),
         }
         let known = Known::of(connection, &mut findings);
-        let mut check =
-            Check { connection, known, findings, counts: Counts::default(), used: HashSet::new() };
+        let mut check = Check {
+            connection,
+            known,
+            findings,
+            counts: Counts::default(),
+            used: HashSet::new(),
+            read: Segments::default(),
+        };
         check.described();
+        check.segments();
         check.threads();
         check.checkpoints();
         check.locators();
@@ -134,7 +146,7 @@ pub fn verify(file: impl Into<CheckpointFile>) -> Result<Verified, StoreError> {
         check.leases();
         check.names();
         check.items();
-        let unused = check.bodies();
+        let unused = check.unused();
         Ok(Verified {
             format,
             unopened: connection.is_unopened(),
@@ -153,6 +165,8 @@ struct Check<'c> {
     counts: Counts,
     /// The long texts that something refers to.
     used: HashSet<i64>,
+    /// The segments that were read last.
+    read: Segments,
 }
 
 /// What was found so far.

@@ -8,7 +8,8 @@ use superstep_core::id::{CheckpointId, NodeName};
 use superstep_core::store::AccessError;
 use uuid::Uuid;
 
-use super::known::read;
+use super::checkpoints::Referred;
+use super::known::{SegmentState, read};
 use super::{Check, Finding, Unused, problem};
 use crate::bodies::BodyTable;
 use crate::described::{Key, schema, topology_text};
@@ -17,6 +18,7 @@ use crate::fault::corrupt;
 use crate::manifest::Bodies;
 use crate::place::{Place, Visit};
 use crate::rows::{LOCATE_EVERY, ThreadRow};
+use crate::segment::Segment;
 use crate::{ask, emitted, lease, named, pending, store};
 
 /// The names of a graph's nodes.
@@ -60,6 +62,25 @@ impl Check<'_> {
                 }
                 Err(error) => self.findings.add("topology", Some(id), problem(error)),
             }
+        }
+    }
+
+    /// The segments, each with all its operations.
+    pub(super) fn segments(&mut self) {
+        for id in self.ids("segment") {
+            self.counts.segments += 1;
+            let bodies = Referred { there: &self.known.bodies, used: (&mut self.used).into() };
+            let sound = Segment::find(self.connection, id).and_then(|segment| {
+                segment.check(&bodies)?;
+                Ok((segment.ends.len() + segment.text.len() + segment.whole.map_or(0, |whole| whole.len()))
+                    as u64)
+            });
+            let sound = self.ignore_unopened(sound).map(Option::unwrap_or_default);
+            let (is_sound, bytes) = (sound.is_ok(), *sound.as_ref().unwrap_or(&0));
+            if let Err(error) = sound {
+                self.findings.add("segment", Some(id), problem(error));
+            }
+            self.known.segments.insert(id, SegmentState { is_sound, is_used: false, bytes });
         }
     }
 
@@ -235,9 +256,15 @@ impl Check<'_> {
         }
     }
 
-    /// The long texts; returns those that nothing refers to.
-    pub(super) fn bodies(&mut self) -> Unused {
+    /// Reads the long texts; returns what nothing refers to.
+    pub(super) fn unused(&mut self) -> Unused {
         let mut unused = Unused::default();
+        let is_unused = |segment: &&SegmentState| segment.is_sound && !segment.is_used;
+        let is_told = !self.connection.is_unopened();
+        for segment in self.known.segments.values().filter(is_unused).filter(|_| is_told) {
+            unused.segments += 1;
+            unused.bytes += segment.bytes;
+        }
         let sizes: BTreeMap<i64, u64> = self
             .findings
             .guard("body", || {

@@ -6,11 +6,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use superstep_core::state::FieldId;
 
 use super::checkpoints::{Referred, Texts};
-use super::known::Known;
+use super::known::{Known, SegmentState};
 use super::{Check, problem};
 use crate::connection::Connection;
 use crate::manifest::{Fields, Version};
-use crate::reader::{self, Parsed};
+use crate::segment::Part;
+use crate::versions::{self, Rows};
 
 /// A version as a key: the row of its checkpoint, and the field.
 type Key = (i64, FieldId);
@@ -20,6 +21,8 @@ pub(super) struct Versions {
     there: HashSet<Key>,
     /// Those that no sound version goes on from: folding them folds all.
     last: BTreeSet<Key>,
+    /// Of the versions in a segment, the newest that is sound: folding it folds those before it.
+    newest: HashMap<i64, (usize, Key)>,
     /// Those that cannot be folded, for a reason that was told.
     broken: HashSet<Key>,
     /// Rows whose versions cannot be told.
@@ -42,6 +45,7 @@ impl Versions {
         Self {
             there: HashSet::new(),
             last: BTreeSet::new(),
+            newest: HashMap::new(),
             broken: HashSet::new(),
             unreadable: HashSet::new(),
             maps: HashMap::new(),
@@ -76,7 +80,40 @@ impl Versions {
                     sound = false;
                 }
             }
-            if let Some(before) = change.prev().map(key) {
+            let before = match change.part() {
+                None => change.prev(),
+                Some(part) => match check.known.segments.get_mut(&part.segment) {
+                    None => {
+                        let field = name(change.field);
+                        let row = part.segment;
+                        wrong.push(format!(
+                            "field {field}: segment row {row}, which it refers to, is missing"
+                        ));
+                        // It is said once.
+                        check.known.segments.insert(row, SegmentState::default());
+                        sound = false;
+                        None
+                    }
+                    Some(segment) => {
+                        segment.is_used = true;
+                        sound &= segment.is_sound;
+                        match segment.is_sound.then(|| check.read.lookup(check.connection, part)) {
+                            None => None,
+                            Some(Ok(before)) => before,
+                            Some(Err(error)) => {
+                                wrong.push(format!("field {}: {}", name(change.field), problem(error)));
+                                sound = false;
+                                None
+                            }
+                        }
+                    }
+                },
+            };
+            if before.is_some_and(|before| before.seq >= seq) {
+                wrong.push(format!("field {}: the version before it is not older", name(change.field)));
+                sound = false;
+            }
+            if let Some(before) = before.map(key) {
                 match self.there.contains(&before) {
                     true if !self.broken.contains(&before) => drop(self.last.remove(&before)),
                     true => sound = false,
@@ -95,7 +132,7 @@ impl Versions {
             }
             self.there.insert(version);
             match sound {
-                true => drop(self.last.insert(version)),
+                true => self.is_last(version, change.part()),
                 false => drop(self.broken.insert(version)),
             }
         }
@@ -118,6 +155,19 @@ impl Versions {
             self.maps.insert(seq, (map, *children));
         }
         wrong
+    }
+
+    /// Notes a sound version, which nothing goes on from so far.
+    fn is_last(&mut self, version: Key, part: Option<Part>) {
+        if let Some(Part { segment, version: position }) = part {
+            match self.newest.get(&segment) {
+                Some((newer, _)) if *newer > position => return,
+                Some((_, older)) => drop(self.last.remove(older)),
+                None => {}
+            }
+            self.newest.insert(segment, (position, version));
+        }
+        self.last.insert(version);
     }
 
     /// The map from field to version at `seq`, where that can be told, and what is wrong with the one that is stored.
@@ -164,7 +214,7 @@ impl Versions {
     pub(super) fn fold(self, connection: &Connection, known: &Known) -> Vec<(i64, String)> {
         let mut wrong = Vec::new();
         for (seq, field) in self.last {
-            let Err(error) = reader::value(connection, Version { seq, field }, &mut Parsed::new()) else {
+            let Err(error) = versions::value(connection, Version { seq, field }, &mut Rows::default()) else {
                 continue;
             };
             let schema = known.checkpoints.get(&seq).and_then(|row| known.schemas.get(&row.schema));
