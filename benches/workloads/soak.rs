@@ -130,7 +130,7 @@ pub(crate) fn soak() -> Figure {
             let step_us = from.elapsed().as_secs_f64() * 1_000_000.0 / RUN as f64;
             let (resident_kib, descriptors) = held();
             samples.push(Sample { step_us, resident_kib, descriptors, file: bytes(&path), log: bytes(&log) });
-            if samples.len() as u64 % RUNS == 0 {
+            if (samples.len() as u64).is_multiple_of(RUNS) {
                 if let Some(before) = pruning.take() {
                     pruned += before.await.expect("a pruning ends");
                 }
@@ -155,7 +155,8 @@ fn figure(samples: &[Sample], steps: u64, pruned: u64) -> Figure {
     let most = |what: fn(&Sample) -> f64| samples.iter().map(what).fold(0.0, f64::max);
     let last = samples.len() / tenth - 1;
     let growth = |what: fn(&Sample) -> f64| round(median(&of(last, what)) / median(&of(1.min(last), what)));
-    let (resident, file): (fn(&Sample) -> f64, fn(&Sample) -> f64) = (|one| one.resident_kib, |one| one.file);
+    let resident = |one: &Sample| one.resident_kib;
+    let file = |one: &Sample| one.file;
     let mut extra = Map::new();
     extra.insert("steps".into(), steps.into());
     extra.insert("pruned".into(), pruned.into());
