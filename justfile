@@ -52,7 +52,7 @@ power-cut times="1":
     SUPERSTEP_TORTURE={{ times }} cargo test --features cli --test torture -- --ignored --nocapture power_cut
 
 # files with damaged bits, bytes, sectors and pages
-corruption times="10":
+corruption times="20":
     SUPERSTEP_TORTURE={{ times }} cargo test --release --features cli --test torture -- --nocapture damage::
 
 # file systems of many sizes, full and then not; needs root

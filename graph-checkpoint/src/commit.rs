@@ -6,6 +6,7 @@ use rusqlite::{ErrorCode, params};
 use superstep_core::checkpoint::{Commit, Committed, Source, StoreError};
 use superstep_core::id::{CheckpointId, Fingerprint, ThreadId};
 
+use crate::branch;
 use crate::connection::Connection;
 use crate::described::{Key, schema};
 use crate::emitted;
@@ -26,7 +27,7 @@ impl Live {
         }
         for _ in 0..2 {
             if self.last_seq < 0 {
-                self.catch_up().map_err(sqlite)?;
+                self.catch_up()?;
             }
             if self.attempt(commit)? {
                 return Ok(Committed::New);
@@ -91,7 +92,7 @@ impl Live {
         if is_newest {
             self.newest = Some(checkpoint.id);
         }
-        self.move_head(commit, thread, seq)?;
+        self.move_head(commit, thread, parent, seq)?;
         emitted::keep(&self.connection, seq, &commit.emitted)?;
         let work = match &commit.carried {
             Some(carried) => work::carry(&self.connection, Place { thread, base: seq }, carried)?,
@@ -143,7 +144,13 @@ impl Live {
     }
 
     /// The compare-and-swap: moves the head from where it was seen, or fails the transaction.
-    fn move_head(&self, commit: &Commit, thread: i64, seq: i64) -> Result<(), StoreError> {
+    fn move_head(
+        &self,
+        commit: &Commit,
+        thread: i64,
+        parent: Option<i64>,
+        seq: i64,
+    ) -> Result<(), StoreError> {
         let graph = commit.graph.as_str();
         let sum = ThreadRow::sum(thread, &commit.thread, graph, seq);
         let Some(known) = self.threads.get(&commit.thread) else {
@@ -157,12 +164,14 @@ impl Live {
         if moved != 1 {
             return Err(Trouble::Raced.into());
         }
+        let goes_on = commit.checkpoint.parent == commit.expected;
+        if !goes_on {
+            branch::leave(&self.connection, thread, known.head, parent)?;
+        }
         if known.work {
             let place = Place { thread, base: known.head };
             // An input discards the superstep, and so does a branch from elsewhere.
-            let is_barrier =
-                commit.checkpoint.source != Source::Input && commit.checkpoint.parent == commit.expected;
-            if is_barrier {
+            if goes_on && commit.checkpoint.source != Source::Input {
                 work::settle(&self.connection, place)?;
             } else {
                 work::discard(&self.connection, place)?;

@@ -12,6 +12,7 @@ use superstep_core::checkpoint::{Seq, Source, StoreError, still_needed};
 use superstep_core::id::{CheckpointId, NodeName, RunId, ThreadId};
 use uuid::Uuid;
 
+use crate::branch;
 use crate::connection::Connection;
 use crate::decode::{self, StoredChange};
 use crate::fault::sqlite;
@@ -114,10 +115,14 @@ impl Plan {
 
     fn carry_out(&self, connection: &Connection) -> Result<(), StoreError> {
         let mut referred = Referred::default();
+        // Threads that keep their names lose branches.
+        let mut lessened = HashSet::new();
         for (seq, owner) in &self.going {
             take_out(connection, *seq, &mut referred)?;
             if !self.goes(*owner) {
                 execute(connection, &WORK_AT, [*owner, *seq])?;
+                execute(connection, &[BRANCHES], [*owner])?;
+                lessened.insert(*owner);
             }
         }
         for row in self.threads.values() {
@@ -125,6 +130,10 @@ impl Plan {
                 Some(head) => leave(connection, row, *head)?,
                 None => execute(connection, &THREAD, [row.id])?,
             }
+        }
+        lessened.retain(|thread| *thread != NO_THREAD && !self.threads.contains_key(thread));
+        if !lessened.is_empty() {
+            branch::find(connection, 0, |thread| lessened.contains(&thread))?;
         }
         for seq in holders_of_nothing(connection)? {
             take_out(connection, seq, &mut referred)?;
@@ -164,9 +173,12 @@ pub(crate) const WORK_AT: [&str; 3] = [
     "DELETE FROM effect WHERE thread = ? AND base = ?",
 ];
 
-/// A thread, with its names and its work.
-pub(crate) const THREAD: [&str; 5] = [
+const BRANCHES: &str = "DELETE FROM branch WHERE thread = ?";
+
+/// A thread, with its names, its branches and its work.
+pub(crate) const THREAD: [&str; 6] = [
     "DELETE FROM named WHERE thread = ?",
+    BRANCHES,
     "DELETE FROM pending WHERE thread = ?",
     "DELETE FROM ask WHERE thread = ?",
     "DELETE FROM effect WHERE thread = ?",
@@ -206,7 +218,7 @@ pub(crate) fn leave(connection: &Connection, row: &ThreadRow, head: i64) -> Resu
     if row.head == head {
         work::settle(connection, Place { thread: row.id, base: head })?;
     }
-    execute(connection, &["DELETE FROM named WHERE thread = ?"], [row.id])?;
+    execute(connection, &THREAD[..2], [row.id])?;
     let name = row.name.before_deletion().remnant(head.cast_unsigned());
     row.rename(connection, &name, head)
 }

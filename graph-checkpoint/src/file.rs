@@ -8,6 +8,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection as Sqlite, OpenFlags, TransactionBehavior};
 use superstep_core::checkpoint::StoreError;
 
+use crate::branch;
 use crate::connection::{Connection, Sealing};
 use crate::durability::Durability;
 use crate::fault::{Trouble, sqlite};
@@ -92,7 +93,8 @@ CREATE TABLE emitted(
 
 /// Who holds a thread: no fence is given twice, also when its row has gone. The operations of many versions of a field in
 /// one row: the text comes last, as it is long, and no number is given twice, so that new segments are told from old ones.
-/// The keys that the file is encrypted with. Names of checkpoints.
+/// The keys that the file is encrypted with. Names of checkpoints. The ends of branches, which are found when the step is
+/// taken.
 const FORMAT_4: &str = "
 CREATE TABLE lease(
     fence INTEGER PRIMARY KEY AUTOINCREMENT, thread TEXT NOT NULL UNIQUE, holder TEXT NOT NULL,
@@ -111,6 +113,9 @@ CREATE TABLE segment(
     versions INTEGER NOT NULL, ends TEXT NOT NULL, is_list INTEGER NOT NULL, weight INTEGER NOT NULL,
     due INTEGER NOT NULL, whole TEXT, sum INTEGER NOT NULL, text TEXT NOT NULL
 ) STRICT;
+CREATE TABLE branch(
+    thread INTEGER NOT NULL, checkpoint INTEGER NOT NULL, sum INTEGER NOT NULL, PRIMARY KEY(thread, checkpoint)
+) STRICT, WITHOUT ROWID;
 ";
 
 const WITHOUT_FORMAT_2: &str = "
@@ -128,6 +133,9 @@ CREATE TEMP VIEW seal AS SELECT 0 AS id, '' AS key, x'' AS file, 0 AS phase, '' 
 CREATE TEMP VIEW named AS SELECT 0 AS id, 0 AS thread, '' AS name, 0 AS checkpoint, 0 AS sum WHERE 0;
 CREATE TEMP VIEW segment AS SELECT 0 AS id, 0 AS thread, NULL AS prev, 0 AS prev_field, 0 AS versions, '' AS ends,
     0 AS is_list, 0 AS weight, 0 AS due, NULL AS whole, 0 AS sum, '' AS text WHERE 0;
+CREATE TEMP VIEW branch AS SELECT c.thread AS thread, c.seq AS checkpoint, NULL AS sum
+    FROM main.checkpoint AS c JOIN main.thread AS t ON t.id = c.thread WHERE c.seq <> t.head
+    AND (c.thread, c.seq) NOT IN (SELECT thread, parent FROM main.checkpoint WHERE parent NOT NULL);
 ";
 
 /// Where the checkpoints are.
@@ -327,6 +335,9 @@ impl File {
         };
         for step in &MIGRATIONS[taken..] {
             transaction.execute_batch(step).map_err(sqlite)?;
+        }
+        if (1..4).contains(&taken) {
+            branch::find(&transaction, 0, |_| true)?;
         }
         if taken == 0
             && let Some(keys) = &self.options.keys

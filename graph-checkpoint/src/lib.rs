@@ -50,6 +50,7 @@
 mod answers;
 mod ask;
 mod bodies;
+mod branch;
 pub mod care;
 mod checkpoint_file;
 mod checksum;
@@ -78,6 +79,7 @@ mod lease;
 mod line;
 mod lineage;
 mod live;
+mod locator;
 mod lost;
 mod manifest;
 mod named;

@@ -9,6 +9,7 @@ use superstep_core::state::{Json, Schema};
 
 use crate::connection::Connection;
 use crate::described::{Described, Key, schema, topology};
+use crate::fault::sqlite;
 use crate::gather::Tails;
 use crate::manifest::Fields;
 use crate::place::Place;
@@ -75,14 +76,14 @@ impl Live {
     }
 
     /// Forgets everything if somebody else has committed a checkpoint.
-    pub(crate) fn catch_up(&mut self) -> Result<(), rusqlite::Error> {
-        let mut last = self.connection.prepare_cached("SELECT max(seq) FROM checkpoint")?;
-        let last: Option<i64> = last.query_row([], |row| row.get(0))?;
+    pub(crate) fn catch_up(&mut self) -> Result<(), StoreError> {
+        let mut last = self.connection.prepare_cached("SELECT max(seq) FROM checkpoint").map_err(sqlite)?;
+        let last: Option<i64> = last.query_row([], |row| row.get(0)).map_err(sqlite)?;
         let last = last.unwrap_or(0);
         if last != self.last_seq {
             self.threads.clear();
             self.last_seq = last;
-            self.newest = CheckpointRow::newest_id(&self.connection)?;
+            self.newest = CheckpointRow::newest_id(&self.connection, last)?;
         }
         Ok(())
     }

@@ -13,11 +13,6 @@ use crate::decode::Outline;
 use crate::fault::{corrupt, sqlite};
 use crate::texts::{NO_CHANGES, NO_MANIFEST, Stored};
 
-/// Ids are entered into the locator so many at a time (the statements below say the same number): an index
-/// that every commit had to touch would be a third of what a commit writes. Until then a checkpoint is found
-/// among the newest.
-pub(crate) const LOCATE_EVERY: i64 = 64;
-
 /// A row of `thread`.
 #[derive(Debug)]
 pub(crate) struct ThreadRow {
@@ -51,6 +46,20 @@ impl ThreadRow {
             .prepare_cached("SELECT id, name, graph, head, sum FROM thread ORDER BY name")
             .map_err(sqlite)?;
         let rows = all.query_map([], |row| Ok(Self::read(row, 0))).map_err(sqlite)?;
+        rows.map(|row| row.map_err(sqlite)?).collect()
+    }
+
+    /// The rows of a thread and of those below it, by name, and of no other.
+    pub(crate) fn on_or_below(connection: &Connection, name: &ThreadId) -> Result<Vec<Self>, StoreError> {
+        // What is below has the byte 1f behind the name.
+        let mut all = connection
+            .prepare_cached(
+                "SELECT id, name, graph, head, sum FROM thread WHERE name = ?1 \
+                 UNION ALL SELECT id, name, graph, head, sum FROM thread \
+                 WHERE name > ?1 || char(31) AND name < ?1 || char(32)",
+            )
+            .map_err(sqlite)?;
+        let rows = all.query_map([name.as_str()], |row| Ok(Self::read(row, 0))).map_err(sqlite)?;
         rows.map(|row| row.map_err(sqlite)?).collect()
     }
 
@@ -173,48 +182,6 @@ impl CheckpointRow {
             &**manifest,
         ])?;
         Ok(())
-    }
-
-    /// Where the checkpoint named `id` is: in the locator, or among the newest that are not in it yet.
-    pub(crate) fn seq_of(connection: &Connection, id: CheckpointId) -> Result<Option<i64>, StoreError> {
-        let look = |sql| -> Result<Option<i64>, StoreError> {
-            let mut find = connection.prepare_cached(sql).map_err(sqlite)?;
-            find.query_row([id.0.as_bytes()], |row| row.get(0)).optional().map_err(sqlite)
-        };
-        if let Some(seq) = look("SELECT seq FROM locator WHERE id = ?")? {
-            let points_at_it = Self::visit(connection, seq, |row, _| Ok(row.id == id))?;
-            let stray = || corrupt(format_args!("the locator of checkpoint {id}"), "it names another");
-            return points_at_it.then_some(Some(seq)).ok_or_else(stray);
-        }
-        look(
-            "SELECT seq FROM checkpoint \
-             WHERE seq > (SELECT max(seq) FROM checkpoint) / 64 * 64 AND id = ?",
-        )
-    }
-
-    /// The greatest id of all.
-    pub(crate) fn newest_id(connection: &Connection) -> Result<Option<CheckpointId>, rusqlite::Error> {
-        let mut newest = connection.prepare_cached(
-            "SELECT max(id) FROM (SELECT max(id) AS id FROM locator UNION ALL \
-             SELECT max(id) FROM checkpoint WHERE seq > (SELECT max(seq) FROM checkpoint) / 64 * 64)",
-        )?;
-        let newest: Option<[u8; 16]> = newest.query_row([], |row| row.get(0))?;
-        Ok(newest.map(|bytes| CheckpointId(Uuid::from_bytes(bytes))))
-    }
-
-    /// Enters the checkpoints up to `seq` into the locator, when a batch of them is full.
-    pub(crate) fn locate(connection: &Connection, seq: i64) -> Result<(), StoreError> {
-        if seq % LOCATE_EVERY != 0 {
-            return Ok(());
-        }
-        connection
-            .prepare_cached(
-                "INSERT OR IGNORE INTO locator(id, seq) \
-                 SELECT id, seq FROM checkpoint WHERE seq > ?1 - 64 AND seq <= ?1",
-            )
-            .and_then(|mut insert| insert.execute([seq]))
-            .map(drop)
-            .map_err(sqlite)
     }
 
     /// Reads the row at `seq` and hands its manifest, which is checked, to `with`.
@@ -402,7 +369,13 @@ fn descend(
     'look_up: loop {
         let mut rows = statement.query([wanted]).map_err(sqlite)?;
         let mut stepped_over = 0;
-        while let Some(row) = rows.next().map_err(sqlite)? {
+        let mut is_near = false;
+        while let Some(row) = match rows.next() {
+            // What is on the way to it is another's, and damaged.
+            Err(_) if is_near => continue 'look_up,
+            row => row.map_err(sqlite)?,
+        } {
+            is_near = true;
             let seq: i64 = row.get(0).map_err(sqlite)?;
             if seq < wanted {
                 break;

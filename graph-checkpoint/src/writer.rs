@@ -230,7 +230,7 @@ impl Ledger {
         self.begin(waits)?;
         // The next number being free does not tell that nobody has written since: what took it may be deleted again.
         if let Some(live) = &mut self.live {
-            live.catch_up().map_err(|error| Failed::Before(sqlite(error)))?;
+            live.catch_up().map_err(Failed::Before)?;
         }
         let mut save = self.file.options.durability != Durability::Exit;
         let begun = Instant::now();
@@ -402,11 +402,12 @@ impl Ledger {
             Err(error @ StoreError::Io(_)) => Err(error),
             Err(error) => {
                 live.forget();
-                live.catch_up().map_err(sqlite)?;
-                if live.connection.total_changes() == before {
-                    Ok(Err(error))
-                } else {
-                    Err(Trouble::HalfWritten.into())
+                live.catch_up()?;
+                match error {
+                    error if live.connection.total_changes() == before => Ok(Err(error)),
+                    // The file is damaged where it went on writing: that is what to know.
+                    damaged @ StoreError::Corrupt { .. } => Err(damaged),
+                    _ => Err(Trouble::HalfWritten.into()),
                 }
             }
             done => Ok(done),

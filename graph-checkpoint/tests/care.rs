@@ -7,8 +7,12 @@ mod material;
 
 #[path = "care/backup.rs"]
 mod backup;
+#[path = "care/branches.rs"]
+mod branches;
 #[path = "care/collect.rs"]
 mod collect;
+#[path = "care/columns.rs"]
+mod columns;
 #[path = "care/locked.rs"]
 mod locked;
 #[path = "care/migrate.rs"]

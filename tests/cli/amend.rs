@@ -244,7 +244,7 @@ async fn old_and_damaged_files_are_not_written_to() {
     fs::copy(&file.path, &old).unwrap();
     Connection::open(&old)
         .unwrap()
-        .execute_batch("DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; PRAGMA user_version = 2")
+        .execute_batch("DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE branch; PRAGMA user_version = 2")
         .unwrap();
     let damage = "UPDATE checkpoint SET manifest = manifest || ' ' WHERE seq = 3";
     Connection::open(&file.path).unwrap().execute_batch(damage).unwrap();

@@ -60,7 +60,7 @@ async fn an_older_format_is_told_and_upgraded() {
     let file = written().await;
     do_to(
         &file,
-        "DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE named; PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE)",
+        "DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE branch; DROP TABLE named; PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE)",
     );
     let check = told(&file, "migrate FILE --check");
     assert_eq!((check.exit, &*check.out), (Exit::No, "the file has format 2, and would be brought to 4\n"));

@@ -146,7 +146,7 @@ async fn what_is_not_there_is_not_deleted_and_old_files_are_not_written_to() {
     fs::copy(&path, &old).unwrap();
     Connection::open(&old)
         .unwrap()
-        .execute_batch("DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; PRAGMA user_version = 2")
+        .execute_batch("DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE branch; PRAGMA user_version = 2")
         .unwrap();
     let before = fs::read(&old).unwrap();
     is(

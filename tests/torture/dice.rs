@@ -14,6 +14,22 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is a number, not {text:?}")))
 }
 
+/// Says how a failure is seen again, should the test fail that holds it.
+pub(crate) struct Replay(pub(crate) &'static str);
+
+impl Drop for Replay {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let seed = number("SUPERSTEP_TORTURE_SEED").unwrap_or(SEED);
+            let (times, test) = (times(1), self.0);
+            println!(
+                "\nseed {seed}; once more: SUPERSTEP_TORTURE_SEED={seed} SUPERSTEP_TORTURE={times} \
+                 cargo test --features cli --test torture -- --include-ignored {test}"
+            );
+        }
+    }
+}
+
 /// A little generator: the same numbers in every run with the same seed.
 pub(crate) struct Dice(u64);
 

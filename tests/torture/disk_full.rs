@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::check::{Bad, Life};
 use crate::child::Started;
+use crate::dice::Replay;
 use crate::made;
 use crate::order::{Guard, OnFailure, Order, Workload};
 use crate::said::Line;
@@ -136,17 +137,20 @@ fn fill_all(short: Short) {
 
 #[test]
 fn a_program_goes_on_when_its_files_may_grow_again() {
+    let _replay = Replay("disk_full::");
     fill_all(Short::Files);
 }
 
 #[test]
 #[ignore = "only root may mount; `just disk-full`"]
 fn a_program_goes_on_when_its_disk_has_space_again() {
+    let _replay = Replay("disk_full::");
     fill_all(Short::Disk);
 }
 
 #[test]
 fn a_saver_that_swallows_errors_is_found_out() {
+    let _replay = Replay("disk_full::");
     let (bad, _) = fill(Short::Files, Workload::Chain, Guard::SwallowsErrors)
         .expect_err("it acknowledges what is not there");
     assert!(matches!(bad, Bad::Lost(_)), "{bad}");
@@ -155,6 +159,7 @@ fn a_saver_that_swallows_errors_is_found_out() {
 /// SQLite's own limit, which fails a transaction before anything of it is written; another program goes on without it.
 #[test]
 fn a_program_goes_on_where_another_ran_out_of_pages() {
+    let _replay = Replay("disk_full::");
     let folder = tempfile::tempdir_in("/dev/shm").expect("a folder");
     let mut sizes = 0;
     for workload in Workload::ALL {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::check::{Bad, Life};
 use crate::child::Started;
-use crate::dice::times;
+use crate::dice::{Replay, times};
 use crate::made;
 use crate::order::{Committer, Guard, OnFailure, Order, Workload};
 use crate::said::Line;
@@ -121,6 +121,7 @@ fn fail_everywhere(workloads: &[Workload], guard: Guard) -> Result<Came, (Bad, S
 
 #[test]
 fn an_error_of_any_call_is_told_or_harmless() {
+    let _replay = Replay("io_error::");
     if !strace::is_here() {
         return;
     }
@@ -133,6 +134,7 @@ fn an_error_of_any_call_is_told_or_harmless() {
 
 #[test]
 fn a_saver_that_swallows_errors_is_found_out() {
+    let _replay = Replay("io_error::");
     if !strace::is_here() {
         return;
     }

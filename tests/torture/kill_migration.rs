@@ -9,6 +9,7 @@ use superstep::checkpoint::portable::export;
 use superstep::checkpoint::{SqliteReader, care};
 
 use crate::child::Started;
+use crate::dice::Replay;
 use crate::kill_syscall::CALLS;
 use crate::made;
 use crate::order::{Guard, Order, Workload};
@@ -107,6 +108,7 @@ fn kill_everywhere(formats: &[u32], guard: Guard) -> Result<u32, String> {
 
 #[test]
 fn a_migration_that_is_killed_has_happened_or_not() {
+    let _replay = Replay("kill_migration::");
     if !strace::is_here() {
         return;
     }
@@ -118,6 +120,7 @@ fn a_migration_that_is_killed_has_happened_or_not() {
 /// The mutant takes its steps one by one.
 #[test]
 fn a_migration_in_pieces_is_found_out() {
+    let _replay = Replay("kill_migration::");
     if !strace::is_here() {
         return;
     }

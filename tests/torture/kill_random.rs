@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::check::{Bad, Life};
 use crate::child::Started;
-use crate::dice::{Dice, times};
+use crate::dice::{Dice, Replay, times};
 use crate::order::{Order, Promise, Workload};
 use crate::said::Line;
 
@@ -88,17 +88,20 @@ fn torture_in(folder: &Path, case: u64) {
 
 #[test]
 fn nothing_acknowledged_is_lost_on_disk() {
+    let _replay = Replay("kill_random::");
     torture_in(&std::env::temp_dir(), 0);
 }
 
 #[test]
 fn nothing_acknowledged_is_lost_in_memory() {
+    let _replay = Replay("kill_random::");
     torture_in(Path::new("/dev/shm"), 10);
 }
 
 /// The mutant keeps everything in memory until it ends.
 #[test]
 fn a_saver_that_acknowledges_too_early_is_found_out() {
+    let _replay = Replay("kill_random::");
     let folder = tempfile::tempdir_in("/dev/shm").expect("a folder");
     let (bad, _) = kill(folder.path(), Promise::Exit, 20, 20).expect_err("it loses what it has acknowledged");
     assert!(matches!(bad, Bad::Lost(_)), "{bad}");

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::check::{Bad, Life};
 use crate::child::Started;
+use crate::dice::Replay;
 use crate::made;
 use crate::order::{Committer, Order, Promise, Workload};
 use crate::side_by_side::side_by_side;
@@ -63,6 +64,7 @@ fn kill_everywhere(promise: Promise) -> Result<u32, (Bad, String)> {
 
 #[test]
 fn a_kill_before_any_call_loses_nothing() {
+    let _replay = Replay("kill_syscall::");
     if !strace::is_here() {
         return;
     }
@@ -74,6 +76,7 @@ fn a_kill_before_any_call_loses_nothing() {
 /// The mutant keeps everything in memory until it ends.
 #[test]
 fn a_saver_that_acknowledges_too_early_is_found_out() {
+    let _replay = Replay("kill_syscall::");
     if !strace::is_here() {
         return;
     }

@@ -37,6 +37,7 @@ mod kill_random;
 mod kill_syscall;
 mod made;
 mod order;
+mod pages;
 mod power_cut;
 mod said;
 mod side_by_side;

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use crate::check::{Bad, Life};
 use crate::child::Started;
-use crate::dice::{Dice, times};
+use crate::dice::{Dice, Replay, times};
 use crate::drive;
 use crate::order::{Order, Promise, Workload};
 use crate::said::Line;
@@ -151,6 +151,7 @@ fn cut_all(promise: Promise, cuts: u64) -> Vec<(u64, Bad)> {
 #[test]
 #[ignore = "only root may shut a file system down; `just power-cut`"]
 fn nothing_acknowledged_is_lost_with_the_power() {
+    let _replay = Replay("power_cut::");
     let wrong = cut_all(Promise::Power, times(CUTS));
     assert_eq!(wrong, []);
 }
@@ -159,6 +160,7 @@ fn nothing_acknowledged_is_lost_with_the_power() {
 #[test]
 #[ignore = "only root may shut a file system down; `just power-cut`"]
 fn what_survives_kills_only_is_lost_with_the_power_and_never_damaged() {
+    let _replay = Replay("power_cut::");
     let wrong = cut_all(Promise::Process, CUTS_OF_MUTANT);
     assert!(!wrong.is_empty(), "the power was not cut");
     assert!(wrong.iter().all(|(_, bad)| matches!(bad, Bad::Lost(_))), "{wrong:?}");

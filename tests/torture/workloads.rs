@@ -28,6 +28,11 @@ impl Trip {
     }
 }
 
+/// A change from outside.
+pub(crate) fn heavier() -> Update<Trip> {
+    Trip::update().weight(1_u64)
+}
+
 /// What nodes are given.
 #[derive(Clone, FromRef)]
 pub(crate) struct Deps {

@@ -1,36 +1,35 @@
 //! From a file to a document.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap, btree_map};
 
-use superstep_core::checkpoint::{CheckpointName, Seq, StoreError, still_needed};
+use superstep_core::checkpoint::{CheckpointName, StoreError};
 use superstep_core::id::{CheckpointId, ThreadId};
 
 use super::document::{CheckpointPart, Document, ThreadPart, TopologyPart, WorkPart};
+use crate::branch;
 use crate::connection::Connection;
 use crate::delete::{kept, place};
 use crate::described::{Key, schema_text, topology_part};
 use crate::emitted;
-use crate::fault::{corrupt, sqlite};
+use crate::fault::corrupt;
 use crate::named;
 use crate::place::Seen;
 use crate::reader::{self, Material, Read};
 use crate::rows::{CheckpointRow, ThreadRow};
 use crate::work;
 
-/// The thread with all that belongs to it.
+/// The thread with all that belongs to it. Nothing else is read, so damage elsewhere does not matter.
 pub(super) fn read(connection: &Connection, thread: &ThreadId) -> Result<Option<Document>, StoreError> {
-    let all = ThreadRow::all(connection)?;
-    if thread.is_below() || all.iter().all(|row| row.name != *thread) {
+    if thread.is_below() || ThreadRow::find(connection, thread)?.is_none() {
         return Ok(None);
     }
-    let selection = Selection::of(connection, all, thread)?;
-    selection.document(connection).map(Some)
+    Selection::of(connection, thread)?.document(connection).map(Some)
 }
 
 /// What belongs to a thread.
 struct Selection {
-    /// All threads of the file, by their rows.
+    /// The threads that have to do with it, by their rows.
     rows: HashMap<i64, ThreadRow>,
     /// The rows of the threads in the document, in its order.
     threads: Vec<i64>,
@@ -43,42 +42,41 @@ struct Selection {
 }
 
 impl Selection {
-    fn of(connection: &Connection, all: Vec<ThreadRow>, thread: &ThreadId) -> Result<Self, StoreError> {
+    fn of(connection: &Connection, thread: &ThreadId) -> Result<Self, StoreError> {
         // What is left of a deleted thread of this name is nobody's own.
-        let is_own =
-            |row: &&ThreadRow| row.name.is_on_or_below(thread) && row.name.before_deletion() == row.name;
-        let own: BTreeSet<i64> = all.iter().filter(is_own).map(|row| row.id).collect();
-        let mut parents = BTreeMap::new();
-        let mut owners = BTreeMap::new();
-        let mut needed: Vec<Seq> =
-            all.iter().filter(|row| own.contains(&row.id)).map(|row| place(row.head)).collect();
-        needed.extend(named::places(connection, |thread| own.contains(&thread))?.into_iter().map(place));
-        let mut listed = connection
-            .prepare_cached("SELECT seq, parent, thread FROM checkpoint WHERE thread <> 0 ORDER BY seq")
-            .map_err(sqlite)?;
-        let mut rows = listed.query([]).map_err(sqlite)?;
-        while let Some(row) = rows.next().map_err(sqlite)? {
-            let seq: i64 = row.get(0).map_err(sqlite)?;
-            let parent: Option<i64> = row.get(1).map_err(sqlite)?;
-            let owner: i64 = row.get(2).map_err(sqlite)?;
-            parents.insert(place(seq), parent.map(place));
-            owners.insert(seq, owner);
-            needed.extend(own.contains(&owner).then_some(place(seq)));
+        let mut own = ThreadRow::on_or_below(connection, thread)?;
+        own.retain(|row| row.name.before_deletion() == row.name);
+        let mut open = Vec::new();
+        for row in &own {
+            open.push(row.head);
+            open.extend(named::of(connection, row.id)?.into_iter().map(|(_, seq)| seq));
+            open.extend(branch::of(connection, row.id)?);
         }
         let mut named = Vec::new();
-        let needed = still_needed(&parents, needed, |seq| kept(connection, seq, &mut named))?;
-
-        let checkpoints: BTreeMap<i64, i64> =
-            needed.iter().map(|seq| seq.0.cast_signed()).map(|seq| (seq, owners[&seq])).collect();
+        let mut checkpoints: BTreeMap<i64, i64> = BTreeMap::new();
         let mut continued: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
-        for (seq, owner) in &checkpoints {
-            if let Some(Some(parent)) = parents.get(&place(*seq)) {
-                continued.entry(parent.0.cast_signed()).or_default().insert(*owner);
+        while let Some(seq) = open.pop() {
+            if checkpoints.contains_key(&seq) {
+                continue;
+            }
+            let row = CheckpointRow::visit(connection, seq, |row, _| Ok(row))?;
+            checkpoints.insert(seq, row.thread);
+            if let Some(parent) = row.parent {
+                continued.entry(parent).or_default().insert(row.thread);
+                open.push(parent);
+            }
+            open.extend(
+                kept(connection, place(seq), &mut named)?.into_iter().map(|kept| kept.0.cast_signed()),
+            );
+        }
+        let headed: BTreeSet<i64> = own.iter().map(|row| row.id).chain(named).collect();
+        let mut rows: HashMap<i64, ThreadRow> = own.into_iter().map(|row| (row.id, row)).collect();
+        for id in headed.iter().chain(checkpoints.values()) {
+            if let Entry::Vacant(entry) = rows.entry(*id) {
+                entry.insert(ThreadRow::get(connection, *id)?);
             }
         }
         // The thread itself, then in the order of their first checkpoints, then those without one of their own.
-        let rows: HashMap<i64, ThreadRow> = all.into_iter().map(|row| (row.id, row)).collect();
-        let headed: BTreeSet<i64> = own.into_iter().chain(named).collect();
         let root = rows.values().find(|row| row.name == *thread).map(|row| row.id);
         let mut threads: Vec<i64> = Vec::new();
         let mut idle: Vec<i64> = headed.iter().copied().collect();
@@ -111,11 +109,11 @@ impl Selection {
             let Read { row, checkpoint, .. } = reader::checkpoint(connection, *seq, &mut material)?;
             let missing =
                 |what| corrupt(format_args!("checkpoint row {seq}"), format_args!("its {what} is missing"));
-            if let Entry::Vacant(entry) = document.schemas.entry(checkpoint.schema) {
+            if let btree_map::Entry::Vacant(entry) = document.schemas.entry(checkpoint.schema) {
                 let text = schema_text(connection, Key::Row(row.schema))?;
                 entry.insert(text.ok_or_else(|| missing("schema"))?);
             }
-            if let Entry::Vacant(entry) = document.topologies.entry(checkpoint.topology) {
+            if let btree_map::Entry::Vacant(entry) = document.topologies.entry(checkpoint.topology) {
                 let part = topology_part(connection, Key::Row(row.topology))?;
                 let (graph, topology) = part.ok_or_else(|| missing("topology"))?;
                 entry.insert(TopologyPart { graph, topology });

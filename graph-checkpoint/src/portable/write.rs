@@ -1,11 +1,12 @@
 //! From a document to rows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use superstep_core::checkpoint::{Carried, Checkpoint, EffectRecord, StoreError, TaskResult};
 use superstep_core::id::{CheckpointId, ThreadId};
 
 use super::document::{CheckpointPart, Document, ThreadPart, WorkPart};
+use crate::branch;
 use crate::commit::insert_thread;
 use crate::described::Described;
 use crate::emitted;
@@ -124,6 +125,7 @@ impl Live {
         // The newest checkpoint of each thread that was written here.
         let mut newest: HashMap<usize, i64> = HashMap::new();
         let mut last: Option<Last> = None;
+        let first = self.last_seq + 1;
         for part in &plan.document.checkpoints {
             let id = part.checkpoint.id;
             let seq = match seqs.get(&id) {
@@ -182,7 +184,10 @@ impl Live {
                 }
             }
         }
-        Ok(())
+        // Of a thread that was there for others some checkpoints are older.
+        let is_adopted = plan.rows.iter().any(|row| matches!(row, Row::Adopted(_)));
+        let written: HashSet<i64> = plan.rows.iter().filter_map(|row| row.written()).collect();
+        branch::find(&self.connection, if is_adopted { 0 } else { first }, |thread| written.contains(&thread))
     }
 
     /// Writes a checkpoint's row. `last` is what was written before it, most often its parent.
@@ -238,6 +243,14 @@ enum Row {
 }
 
 impl Row {
+    /// The row of a thread that is made, or made whole.
+    fn written(self) -> Option<i64> {
+        match self {
+            Self::New(id) | Self::Adopted(id) => Some(id),
+            Self::Held(_) | Self::None => None,
+        }
+    }
+
     fn id(self) -> Option<i64> {
         match self {
             Self::New(id) | Self::Held(id) | Self::Adopted(id) => Some(id),

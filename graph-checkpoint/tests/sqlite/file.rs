@@ -72,6 +72,7 @@ fn exit_saves_at_a_flush_and_not_before() {
 pub(crate) const BACK_TO_3: &str = "
 DROP TABLE lease;
 DROP TABLE seal;
+DROP TABLE branch;
 DROP TABLE named;
 DROP TABLE segment;
 PRAGMA user_version = 3;

@@ -13,7 +13,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::check::{Bad, Life};
-use crate::dice::{Dice, times};
+use crate::dice::{Dice, Replay, times};
 use crate::drive;
 use crate::made;
 use crate::order::{Committer, Order, Promise, Workload};
@@ -163,6 +163,7 @@ fn explore_all(images: u64, promise: Promise, syncs: Syncs) -> Found {
 
 #[test]
 fn no_image_lacks_what_was_acknowledged() {
+    let _replay = Replay("images::");
     if !strace::is_here() {
         return;
     }
@@ -175,6 +176,7 @@ fn no_image_lacks_what_was_acknowledged() {
 /// What was acknowledged may be missing there, which is also how it is seen that the images can show it.
 #[test]
 fn no_image_is_damaged_where_only_a_kill_is_survived() {
+    let _replay = Replay("images::");
     if !strace::is_here() {
         return;
     }
@@ -185,6 +187,7 @@ fn no_image_is_damaged_where_only_a_kill_is_survived() {
 
 #[test]
 fn a_disk_that_does_not_sync_is_found_out() {
+    let _replay = Replay("images::");
     if !strace::is_here() {
         return;
     }

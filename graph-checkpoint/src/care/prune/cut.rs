@@ -13,6 +13,7 @@ use super::keep::keep;
 use super::past::{Past, changes, read};
 use super::{Policy, Pruned};
 use crate::bodies::BodyTable;
+use crate::branch::End;
 use crate::care::error::CareError;
 use crate::care::writing::{begin, failed};
 use crate::connection::Connection;
@@ -281,14 +282,14 @@ impl Cut {
                 workers.entry(on).or_default().insert(row.row.thread);
             }
         }
+        let stays = |seq| !gone.contains(&seq) || left.get(&seq).is_some_and(|left| left.row.thread != 0);
         for seq in gone {
             let held = &self.past.rows[seq];
             told.checkpoints += u64::from(held.is_checkpoint() && !held.is_pruned());
             told.bytes += size(connection, *seq)?;
             execute(connection, &["DELETE FROM checkpoint WHERE seq = ?"], [*seq])?;
             execute(connection, &["DELETE FROM emitted WHERE checkpoint = ?"], [*seq])?;
-            let stays = left.get(seq).is_some_and(|left| left.row.thread != 0);
-            if !stays {
+            if !stays(*seq) {
                 execute(
                     connection,
                     &["DELETE FROM locator WHERE id = ?"],
@@ -298,6 +299,7 @@ impl Cut {
                 for worker in workers.get(seq).into_iter().flatten() {
                     execute(connection, &WORK_AT, [*worker, *seq])?;
                 }
+                self.move_end(connection, End { thread: held.row.thread, seq: *seq }, stays)?;
             }
             if let Some(Left { row, changes, map }) = left.get(seq) {
                 let texts = row.store(connection, changes, map.as_deref(), "{}")?;
@@ -307,16 +309,32 @@ impl Cut {
         }
         for thread in self.dead.values().filter(|thread| gone.contains(&thread.head)) {
             told.threads += 1;
-            let rest = self.past.rows.iter().rev().find(|(seq, row)| {
-                let stays = !gone.contains(seq) || left.get(seq).is_some_and(|left| left.row.thread != 0);
-                row.row.thread == thread.id && stays
-            });
+            let rest =
+                self.past.rows.iter().rev().find(|(seq, row)| row.row.thread == thread.id && stays(**seq));
             match rest {
                 Some((newest, _)) => leave(connection, thread, *newest)?,
                 None => execute(connection, &THREAD, [thread.id])?,
             }
         }
         Ok(told)
+    }
+}
+
+impl Cut {
+    /// Where the end of a branch goes, what stays of the branch ends earlier.
+    fn move_end(
+        &self,
+        connection: &Connection,
+        end: End,
+        stays: impl Fn(i64) -> bool,
+    ) -> Result<(), StoreError> {
+        if !end.remove(connection)? {
+            return Ok(());
+        }
+        let row = |seq: i64| self.past.rows.get(&seq).map(|row| &row.row);
+        let older = std::iter::successors(row(end.seq), |held| row(held.parent?));
+        let mut own = older.take_while(|held| held.thread == end.thread);
+        own.find(|held| stays(held.seq)).map_or(Ok(()), |held| End { seq: held.seq, ..end }.keep(connection))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Whether a file is sound: every row by itself, and how the rows fit together.
 
+mod branches;
 mod checkpoints;
 mod known;
 mod manifests;
@@ -145,6 +146,7 @@ pub fn verify(file: impl Into<CheckpointFile>) -> Result<Verified, StoreError> {
         check.work();
         check.leases();
         check.names();
+        check.branches();
         check.items();
         let unused = check.unused();
         Ok(Verified {

@@ -15,9 +15,10 @@ use crate::bodies::BodyTable;
 use crate::described::{Key, schema, topology_text};
 use crate::effect;
 use crate::fault::corrupt;
+use crate::locator::LOCATE_EVERY;
 use crate::manifest::Bodies;
 use crate::place::{Place, Visit};
-use crate::rows::{LOCATE_EVERY, ThreadRow};
+use crate::rows::ThreadRow;
 use crate::segment::Segment;
 use crate::{ask, emitted, lease, named, pending, store};
 
@@ -205,7 +206,7 @@ impl Check<'_> {
         }
     }
 
-    fn is_checkpoint(&self, seq: i64) -> bool {
+    pub(super) fn is_checkpoint(&self, seq: i64) -> bool {
         self.known.checkpoints.get(&seq).is_some_and(|known| known.thread != 0)
     }
 
