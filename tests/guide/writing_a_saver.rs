@@ -1,12 +1,33 @@
 //! Snippets of `docs/writing-a-saver.md`.
 
 use std::result::Result;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use superstep::checkpoint::conformance::{self, Subject};
-use superstep::checkpoint::{Checkpointer, SqliteSaver};
+use superstep::checkpoint::{Around, Checkpointer, Commit, Committed, MemorySaver, SqliteSaver, StoreError};
 use superstep::error::BoxError;
+
+use super::story::{stories, topic};
+
+/// Counts the commits.
+struct Counted {
+    saver: MemorySaver,
+    commits: AtomicU64,
+}
+
+#[async_trait]
+impl Around for Counted {
+    fn inner(&self) -> &dyn Checkpointer {
+        &self.saver
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.saver.commit(commit).await
+    }
+}
 
 struct Files {
     folder: tempfile::TempDir,
@@ -26,6 +47,16 @@ impl Subject for Files {
         let path = saver.path().ok_or("it has a file")?;
         Ok(Some(SqliteSaver::open(path).await?))
     }
+}
+
+#[tokio::test]
+async fn a_saver_around_another_one_sees_the_calls() -> super::Result {
+    let counted = Arc::new(Counted { saver: MemorySaver::new(), commits: AtomicU64::new(0) });
+    let (stories, _) = stories();
+    let stories = stories.shared_checkpointer(counted.clone());
+    stories.thread("rust").run(topic("Rust")).await?.interrupted()?;
+    assert!(counted.commits.load(Ordering::Relaxed) > 0);
+    Ok(())
 }
 
 /// That all items pass is tested where the suite is.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use async_trait::async_trait;
 use superstep_checkpoint::conformance::{self, Outcome, Report, Subject};
 use superstep_checkpoint::{Durability, Key, KeyRing, SqliteSaver};
-use superstep_core::checkpoint::{Checkpointer, MemorySaver};
+use superstep_core::checkpoint::{Around, Checkpointer, MemorySaver};
 use superstep_core::error::BoxError;
 
 struct Memory;
@@ -18,6 +18,26 @@ impl Subject for Memory {
 
     async fn fresh(&self) -> Result<MemorySaver, BoxError> {
         Ok(MemorySaver::new())
+    }
+}
+
+/// A saver that passes every call on.
+struct Passing(MemorySaver);
+
+impl Around for Passing {
+    fn inner(&self) -> &dyn Checkpointer {
+        &self.0
+    }
+}
+
+struct AroundMemory;
+
+#[async_trait]
+impl Subject for AroundMemory {
+    type Saver = Passing;
+
+    async fn fresh(&self) -> Result<Passing, BoxError> {
+        Ok(Passing(MemorySaver::new()))
     }
 }
 
@@ -90,6 +110,11 @@ fn the_memory_saver_conforms() {
     let report = run(&Memory);
     report.assert();
     assert_eq!(not_applicable(&report), ["crash", "sharing"].into());
+}
+
+#[test]
+fn a_saver_around_another_one_conforms() {
+    run(&AroundMemory).assert();
 }
 
 #[test]

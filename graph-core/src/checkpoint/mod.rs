@@ -17,6 +17,7 @@
 //! of its operations along the parents. So a checkpoint costs what changed, and nothing that did not.
 
 mod amend;
+mod around;
 pub(crate) mod below;
 mod checkpointer;
 mod codec;
@@ -33,6 +34,7 @@ mod time;
 mod work;
 
 pub use amend::{Carrier, Onto};
+pub use around::Around;
 pub use checkpointer::{At, Carried, Checkpointer, Commit, Committed, KeyProblem, StoreError};
 pub use codec::{Fold, digest};
 pub use deletion::still_needed;

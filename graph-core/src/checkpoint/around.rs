@@ -1,0 +1,131 @@
+//! A saver around another one.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use async_trait::async_trait;
+
+use super::lease::{Acquired, Claim, LeaseRecord};
+use super::name::{NamedCheckpoint, Naming};
+use super::step_record::StepRecord;
+use super::{
+    AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
+    GraphDescription, Loaded, StoreError, Summary, TaskResult, ThreadSummary,
+};
+use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
+use crate::state::Json;
+
+/// Writes each call down once: as a method that passes it on, and as the one of [`Checkpointer`].
+macro_rules! calls {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
+        /// A saver around another one: whatever it does not do itself, the inner one does.
+        ///
+        /// For what lies between a program and its store: measuring, logging, a store that fails in a test. All of its
+        /// methods but [`inner`](Self::inner) have the names and the meaning of those of [`Checkpointer`], and pass the
+        /// call on. Whoever implements it is a [`Checkpointer`].
+        ///
+        /// ```
+        /// use std::sync::Arc;
+        /// use std::sync::atomic::{AtomicU64, Ordering};
+        ///
+        /// use async_trait::async_trait;
+        /// use superstep_core::checkpoint::{
+        ///     Around, Checkpointer, Commit, Committed, MemorySaver, StoreError,
+        /// };
+        ///
+        /// /// Counts the commits.
+        /// struct Counted {
+        ///     saver: MemorySaver,
+        ///     commits: AtomicU64,
+        /// }
+        ///
+        /// #[async_trait]
+        /// impl Around for Counted {
+        ///     fn inner(&self) -> &dyn Checkpointer {
+        ///         &self.saver
+        ///     }
+        ///
+        ///     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
+        ///         self.commits.fetch_add(1, Ordering::Relaxed);
+        ///         self.saver.commit(commit).await
+        ///     }
+        /// }
+        ///
+        /// let saver = Counted { saver: MemorySaver::new(), commits: AtomicU64::new(0) };
+        /// let saver: Arc<dyn Checkpointer> = Arc::new(saver);
+        /// ```
+        #[async_trait]
+        pub trait Around: Send + Sync + 'static {
+            /// Whom calls are passed on to.
+            fn inner(&self) -> &dyn Checkpointer;
+
+            $(
+                #[doc = concat!("[`Checkpointer::", stringify!($name), "`].")]
+                async fn $name(&self, $($argument: $type),*) -> Result<$answer, StoreError> {
+                    self.inner().$name($($argument),*).await
+                }
+            )*
+
+            /// [`Checkpointer::fenced`]. What the holder of a lease writes then goes to the inner saver, past this one: whoever
+            /// must see that, too, puts itself around it here.
+            fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
+                self.inner().fenced(lease)
+            }
+
+            /// [`Checkpointer::path`].
+            #[cfg(feature = "std")]
+            fn path(&self) -> Option<&std::path::Path> {
+                self.inner().path()
+            }
+        }
+
+        #[async_trait]
+        impl<A: Around> Checkpointer for A {
+            $(
+                async fn $name(&self, $($argument: $type),*) -> Result<$answer, StoreError> {
+                    Around::$name(self, $($argument),*).await
+                }
+            )*
+
+            fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
+                Around::fenced(self, lease)
+            }
+
+            #[cfg(feature = "std")]
+            fn path(&self) -> Option<&std::path::Path> {
+                Around::path(self)
+            }
+        }
+    };
+}
+
+calls! {
+    register(graph: &GraphDescription) -> ();
+    load(thread: &ThreadId, at: At) -> Option<Loaded>;
+    commit(commit: Commit) -> Committed;
+    record(thread: &ThreadId, base: CheckpointId, result: TaskResult) -> TaskResult;
+    fail(thread: &ThreadId, base: CheckpointId, failure: FailureRecord) -> ();
+    ask(thread: &ThreadId, base: CheckpointId, asks: Vec<AskRecord>) -> ();
+    answer(thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> ();
+    expire(graph: &NodeName, thread: Option<&ThreadId>, now_ms: u64) -> Vec<(ThreadId, AskRecord)>;
+    begin_effect(thread: &ThreadId, base: CheckpointId, effect: EffectRecord) -> Option<EffectRecord>;
+    end_effect(thread: &ThreadId, base: CheckpointId, effect: &EffectId, outcome: EffectOutcome) -> ();
+    note_effect(thread: &ThreadId, base: CheckpointId, effect: EffectRecord) -> ();
+    flush(thread: &ThreadId) -> ();
+    history(thread: &ThreadId, from: At, limit: usize) -> Vec<Summary>;
+    lineage(thread: &ThreadId) -> Vec<Summary>;
+    steps(thread: &ThreadId, from: At, limit: usize) -> Vec<StepRecord>;
+    name(thread: &ThreadId, naming: Naming) -> ();
+    names(thread: &ThreadId) -> Vec<NamedCheckpoint>;
+    fork(from: &ThreadId, at: CheckpointId, to: &ThreadId) -> ();
+    delete(graph: &NodeName, thread: &ThreadId) -> ();
+    threads() -> Vec<ThreadSummary>;
+    unfinished(graph: &NodeName) -> Vec<ThreadSummary>;
+    open_asks(graph: &NodeName) -> Vec<(ThreadId, AskRecord)>;
+    acquire(claim: Claim) -> Acquired;
+    renew(lease: &LeaseRecord) -> LeaseRecord;
+    release(lease: &LeaseRecord) -> ();
+    break_lease(thread: &ThreadId) -> Option<LeaseRecord>;
+    leases() -> Vec<LeaseRecord>;
+}
