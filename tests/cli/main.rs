@@ -10,6 +10,7 @@ mod care;
 mod debugger;
 mod endings;
 mod errors;
+mod hostile;
 mod keys;
 mod long;
 mod names;

@@ -10,7 +10,7 @@ use crate::program::{Written, written};
 use crate::said;
 
 /// Every verb, on FILE.
-const LINES: [&str; 31] = [
+pub(crate) const LINES: [&str; 31] = [
     "threads FILE",
     "interrupts FILE",
     "log FILE rust",

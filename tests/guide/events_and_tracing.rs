@@ -1,6 +1,7 @@
 //! Snippets of `docs/events-and-tracing.md`.
 
 use std::future::IntoFuture;
+use std::io::{self, Write};
 
 use superstep::run::{EventKind, Received, RunEvent, TraceLog, View};
 
@@ -77,9 +78,11 @@ async fn a_run_is_watched() -> super::Result {
     assert_eq!(asked.len(), 1);
 
     let traces = TraceLog::new();
-    let stories = stories
-        .observe(traces.clone())
-        .observe(|event: &RunEvent| println!("{}", serde_json::to_string(event).expect("events are JSON")));
+    let stories = stories.observe(traces.clone()).observe(|event: &RunEvent| {
+        let line = serde_json::to_string(event).expect("events are JSON");
+        // Unlike println!, it does not panic where nobody reads any more or the disk is full.
+        let _lost = writeln!(io::stdout(), "{line}");
+    });
     let run = stories.thread("b").run(topic("Rust")).await?;
     let names: Vec<_> = traces.of(run.run).into_iter().map(|call| call.op_name).collect();
     assert_eq!(names, ["story", "outline_node", "write_node", "review_node"]);

@@ -112,8 +112,8 @@ pub struct Finding {
 /// their values, descriptions, long texts, the nodes and writes of each superstep, and the work on top.
 ///
 /// It reads one consistent state of the file and takes no lock that a writer waits for. It takes as long as reading all
-/// states does. What is missing without anything that refers to it, such as the result of a task that is not finished,
-/// cannot be noticed; then that task runs again.
+/// states does. What is missing without anything that refers to it, such as the result of a task that is not finished, or an
+/// effect that was recorded, cannot be noticed; then that task runs again.
 ///
 /// An encrypted file is verified with its keys, by which each text is checked to be what was written at its place, or
 /// without them, by checksums only.

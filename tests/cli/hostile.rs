@@ -1,0 +1,270 @@
+//! Every verb on what is no checkpoint file, and on one that somebody has prepared: it says so in one line, ends, and
+//! writes nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use superstep::cli::{Exit, Look};
+
+use crate::newer::LINES;
+use crate::program::{Written, written};
+use crate::{Said, said};
+
+/// No verb takes as long as this on so small a file.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// How a file is made at a path, beside a sound one.
+type Make = fn(&Path, &Path);
+
+/// What is no checkpoint file, or cannot be read.
+const FOREIGN: [(&str, Make); 11] = [
+    ("text", |path, _| fs::write(path, "these are my notes\n").unwrap()),
+    ("noise", |path, _| fs::write(path, noise(9000)).unwrap()),
+    ("another database", |path, _| execute(path, "CREATE TABLE thread(id, name, graph, head, sum)")),
+    ("a database of another program", |path, _| {
+        execute(path, "PRAGMA application_id = 7; CREATE TABLE checkpoint(seq, id)");
+    }),
+    ("a folder", |path, _| fs::create_dir(path).unwrap()),
+    ("a link to a folder", |path, _| link("/tmp", path)),
+    ("a link to nothing", |path, _| link("/nowhere/at/all.db", path)),
+    ("a link to itself", |path, _| link(path.to_str().unwrap(), path)),
+    ("a pipe", |path, _| assert!(Command::new("mkfifo").arg(path).status().unwrap().success())),
+    ("a device", |path, _| link("/dev/zero", path)),
+    ("a device without an end", |path, _| link("/dev/random", path)),
+];
+
+/// What says that it is a checkpoint file and is none that can be opened. A copy may take its place.
+const DAMAGED: [(&str, Make); 8] = [
+    ("a database of noise", |path, good| {
+        let header = fs::read(good).unwrap()[..100].to_vec();
+        fs::write(path, [header, noise(9000)].concat()).unwrap();
+    }),
+    ("a header alone", |path, good| fs::write(path, &fs::read(good).unwrap()[..100]).unwrap()),
+    ("a first page alone", |path, good| fs::write(path, &fs::read(good).unwrap()[..4096]).unwrap()),
+    ("triggers", |path, good| {
+        prepared(path, good, "CREATE TRIGGER t AFTER UPDATE ON thread BEGIN DELETE FROM checkpoint; END");
+    }),
+    ("a view", |path, good| {
+        prepared(path, good, "ALTER TABLE thread RENAME TO o; CREATE VIEW thread AS SELECT * FROM o");
+    }),
+    ("a view without an end", |path, good| {
+        let view = "ALTER TABLE checkpoint RENAME TO o; CREATE VIEW checkpoint AS WITH RECURSIVE c(x) AS
+                    (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT o.* FROM o, c";
+        prepared(path, good, view);
+    }),
+    ("a computed column", |path, good| {
+        prepared(path, good, "ALTER TABLE body ADD COLUMN made TEXT AS (hex(zeroblob(90000000))) VIRTUAL");
+    }),
+    ("a virtual table", |path, good| {
+        prepared(path, good, "DROP TABLE body; CREATE VIRTUAL TABLE body USING fts5(id, hash, text, sum)");
+    }),
+];
+
+/// What is made of a sound file. Verbs that do not come across it may answer.
+const PREPARED: [&str; 11] = [
+    "CREATE TABLE copy AS SELECT * FROM checkpoint; DROP TABLE checkpoint; ALTER TABLE copy RENAME TO checkpoint;
+     UPDATE checkpoint SET manifest = x'ff00ff'",
+    "CREATE TABLE copy AS SELECT * FROM checkpoint; DROP TABLE checkpoint; ALTER TABLE copy RENAME TO checkpoint;
+     UPDATE checkpoint SET seq = 'first'",
+    "CREATE TABLE copy AS SELECT * FROM thread; DROP TABLE thread; ALTER TABLE copy RENAME TO thread;
+     UPDATE thread SET head = 1.5e300",
+    "CREATE TABLE copy AS SELECT * FROM thread; DROP TABLE thread; ALTER TABLE copy RENAME TO thread;
+     UPDATE thread SET name = NULL",
+    "DROP TABLE thread",
+    "DROP TABLE checkpoint",
+    "DROP TABLE branch; DROP TABLE locator",
+    "UPDATE checkpoint SET parent = seq",
+    "UPDATE checkpoint SET parent = 9223372036854775807, thread = -1; UPDATE thread SET head = -9223372036854775808",
+    "UPDATE thread SET name = replace(name, 'r', char(27) || '[2J' || char(10))",
+    "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'CREATE TABLE thread(' || hex(zeroblob(50000)) WHERE name = 'thread'",
+];
+
+fn noise(bytes: usize) -> Vec<u8> {
+    let mut state = 7_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..bytes).map(|_| next()).collect()
+}
+
+fn link(to: &str, path: &Path) {
+    std::os::unix::fs::symlink(to, path).unwrap();
+}
+
+fn execute(path: &Path, sql: &str) {
+    Connection::open(path).unwrap().execute_batch(sql).unwrap();
+}
+
+fn prepared(path: &Path, good: &Path, sql: &str) {
+    fs::copy(good, path).unwrap();
+    execute(path, sql);
+}
+
+/// The program's answer, if it ends.
+fn ends(file: &Path, line: &str) -> Said {
+    let (sender, answer) = mpsc::channel();
+    let (path, words) = (file.to_owned(), line.to_owned());
+    thread::spawn(move || sender.send(said(&path, Look::PIPED, &words)));
+    answer.recv_timeout(HANGS).unwrap_or_else(|error| panic!("{line} on {}: {error}", file.display()))
+}
+
+/// What is in a folder: of each file what is in it, and of all else what it is.
+fn inside(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let content = |path: &Path| match fs::symlink_metadata(path).unwrap() {
+        is if is.is_file() => fs::read(path).unwrap(),
+        is => format!("{:?}", is.file_type()).into_bytes(),
+    };
+    entries.map(|path| (path.clone(), content(&path))).collect()
+}
+
+struct Around {
+    file: Written,
+    export: PathBuf,
+    empty: tempfile::TempDir,
+}
+
+impl Around {
+    async fn new() -> Self {
+        let file = written().await;
+        let export = file.folder.path().join("good.json");
+        let line = format!("export FILE rust -o '{}'", export.display());
+        assert_eq!(said(&file.path, Look::PIPED, &line).err, "");
+        Self { file, export, empty: tempfile::tempdir().unwrap() }
+    }
+
+    /// A verb's line with the paths of what is sound in it; the copy would be beside what is hostile.
+    fn line(&self, line: &str) -> String {
+        let quoted = |path: &Path| format!("'{}'", path.display());
+        line.replace("GOOD.json", &quoted(&self.export))
+            .replace("GOOD", &quoted(&self.file.path))
+            .replace("COPY", &quoted(&self.empty.path().join("copy.db")))
+    }
+}
+
+/// One line that says what is wrong, and that a terminal shows as it is.
+fn is_clear(said: &Said) -> bool {
+    let line = said.err.strip_prefix("error: ").and_then(|rest| rest.strip_suffix('\n'));
+    line.is_some_and(|line| !line.is_empty() && !line.contains(char::is_control))
+}
+
+/// Asks every verb of each of these, and expects that it is refused in this way.
+async fn refused(all: &[(&str, Make)], lines: impl Fn() -> Vec<&'static str>, exit: Exit) {
+    let around = Around::new().await;
+    let mut wrong = Vec::new();
+    for (kind, (what, make)) in all.iter().enumerate() {
+        let path = around.empty.path().join("t.db");
+        make(&path, &around.file.path);
+        let (before, good) = (inside(around.empty.path()), inside(around.file.folder.path()));
+        for (number, line) in lines().into_iter().enumerate() {
+            // Every verb in both ways, on one or the other.
+            let json = if (kind + number) % 2 == 0 { "" } else { " --json" };
+            let line = format!("{line}{json}");
+            let said = ends(&path, &around.line(&line));
+            if said.exit != exit || !said.out.is_empty() || !is_clear(&said) {
+                wrong.push(format!("{what}: {line}: {said:?}"));
+            }
+            if inside(around.empty.path()) != before || inside(around.file.folder.path()) != good {
+                wrong.push(format!("{what}: {line}: it has written something"));
+                break;
+            }
+        }
+        match fs::symlink_metadata(&path).unwrap().is_dir() {
+            true => fs::remove_dir(&path).unwrap(),
+            false => fs::remove_file(&path).unwrap(),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn what_is_no_checkpoint_file_is_refused_by_every_verb() {
+    refused(&FOREIGN, || LINES.into(), Exit::Unusable).await;
+}
+
+#[tokio::test]
+async fn a_checkpoint_file_that_cannot_be_opened_is_damaged_for_every_verb() {
+    let finds = |line: &&str| !line.starts_with("verify") && !line.starts_with("backup GOOD");
+    refused(&DAMAGED, || LINES.into_iter().filter(finds).collect(), Exit::No).await;
+}
+
+/// Verbs that write to a checkpoint file.
+fn writes(line: &str) -> bool {
+    let writing = ["fork", "edit", "import", "delete", "release", "gc", "vacuum", "migrate", "backup"];
+    writing.iter().any(|verb| line.starts_with(verb)) || line.starts_with("name FILE rust ")
+}
+
+#[tokio::test]
+async fn what_somebody_has_prepared_ends_no_verb_otherwise_than_with_an_answer_or_an_error() {
+    let around = Around::new().await;
+    let (mut wrong, mut refused) = (Vec::new(), 0);
+    for sql in PREPARED {
+        for line in LINES {
+            let path = around.empty.path().join("t.db");
+            prepared(&path, &around.file.path, sql);
+            let before = inside(around.empty.path());
+            let said = ends(&path, &around.line(line));
+            let is_refused = !said.err.is_empty();
+            refused += usize::from(is_refused);
+            let is_right = match said.exit {
+                Exit::Unusable => is_refused,
+                exit => !is_refused || exit == Exit::No,
+            };
+            if !is_right || is_refused && !(said.out.is_empty() && is_clear(&said)) {
+                wrong.push(format!("{sql}: {line}: {said:?}"));
+            }
+            // A terminal does what such letters say.
+            if said.out.contains('\u{1b}') {
+                wrong.push(format!("{sql}: {line}: it shows what is not to be shown: {said:?}"));
+            }
+            if !writes(line) && inside(around.empty.path()) != before {
+                wrong.push(format!("{sql}: {line}: it has written something"));
+            }
+            for file in inside(around.empty.path()).into_keys() {
+                fs::remove_file(file).unwrap();
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(refused > 100, "only {refused} were refused");
+}
+
+/// A file in a folder that is not writable is read, and who is to write says that it cannot.
+#[tokio::test]
+async fn in_a_folder_that_is_read_only_nothing_is_written() {
+    use std::os::unix::fs::PermissionsExt;
+    let file = written().await;
+    let folder = file.folder.path();
+    let allow = |mode| {
+        fs::set_permissions(&file.path, fs::Permissions::from_mode(mode & 0o666)).unwrap();
+        fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    allow(0o555);
+    // Root may do everything.
+    let is_root = fs::write(folder.join("probe"), "").is_ok();
+    let mut wrong = Vec::new();
+    for line in LINES
+        .into_iter()
+        .filter(|line| !is_root && writes(line) && !line.contains("GOOD") && !line.contains("COPY"))
+    {
+        let said = ends(&file.path, line);
+        if said.exit != Exit::Unusable || !is_clear(&said) {
+            wrong.push(format!("{line}: {said:?}"));
+        }
+    }
+    for line in ["threads FILE", "show FILE rust", "verify FILE", "export FILE rust"] {
+        let said = ends(&file.path, line);
+        if said.exit != Exit::Fine {
+            wrong.push(format!("{line}: {said:?}"));
+        }
+    }
+    allow(0o755);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
