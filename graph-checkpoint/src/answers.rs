@@ -17,7 +17,7 @@ impl Live {
     ) -> Result<(), StoreError> {
         let known = self.know(thread)?;
         let place = self.threads.get_mut(thread).filter(|_| known).map(|known| {
-            known.work = true;
+            known.work.touch();
             Place { thread: known.row, base: known.head }
         });
         let asks = match place {
@@ -54,7 +54,7 @@ impl Live {
         let mut expired = Vec::new();
         for (name, place) in due.into_iter().filter(|(name, _)| thread.is_none_or(|thread| thread == name)) {
             if let Some(known) = self.threads.get_mut(&name) {
-                known.work = true;
+                known.work.touch();
             }
             let asks = ask::on(&self.connection, Seen { seq: place.base, worker: place.thread, head: true })?;
             for mut asked in asks.into_iter().filter(|asked| asked.is_overdue(now_ms)) {

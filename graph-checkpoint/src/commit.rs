@@ -3,7 +3,7 @@
 use std::mem::take;
 
 use rusqlite::{ErrorCode, params};
-use superstep_core::checkpoint::{Commit, Committed, Source, StoreError};
+use superstep_core::checkpoint::{Commit, Committed, Recorded, Source, StoreError};
 use superstep_core::id::{CheckpointId, Fingerprint, ThreadId};
 
 use crate::branch;
@@ -12,9 +12,9 @@ use crate::described::{Key, schema};
 use crate::emitted;
 use crate::fault::{Trouble, sqlite};
 use crate::gather::Tails;
-use crate::live::{Live, THREADS};
+use crate::live::{Live, OnTop, THREADS};
 use crate::manifest::{Fields, MAP_EVERY};
-use crate::place::Place;
+use crate::place::{Place, Seen};
 use crate::put::{Spot, Versions};
 use crate::reader;
 use crate::rows::{CheckpointRow, ThreadRow};
@@ -29,8 +29,8 @@ impl Live {
             if self.last_seq < 0 {
                 self.catch_up()?;
             }
-            if self.attempt(commit)? {
-                return Ok(Committed::New);
+            if let Some(done) = self.attempt(commit)? {
+                return Ok(done);
             }
             // What was remembered may be out of date.
             self.forget();
@@ -39,7 +39,7 @@ impl Live {
     }
 
     /// Stores the checkpoint if it fits what is remembered; otherwise writes nothing.
-    fn attempt(&mut self, commit: &Commit) -> Result<bool, StoreError> {
+    fn attempt(&mut self, commit: &Commit) -> Result<Option<Committed>, StoreError> {
         let checkpoint = &commit.checkpoint;
         self.know(&commit.thread)?;
         let (schema_row, schema) = self.schema(checkpoint.schema)?;
@@ -54,15 +54,19 @@ impl Live {
             });
         }
         if known.map(|known| known.head_id) != commit.expected {
-            return Ok(false);
+            return Ok(None);
         }
         if known.is_none() && is_orphan(&self.connection, &commit.thread)? {
-            return Ok(false);
+            return Ok(None);
         }
         // Ids sort by time: nearly always a new one is greater than all others, and need not be looked for.
         let is_newest = self.newest.is_none_or(|newest| checkpoint.id > newest);
         if !is_newest && CheckpointRow::seq_of(&self.connection, checkpoint.id)?.is_some() {
-            return Ok(false);
+            return Ok(None);
+        }
+
+        if let Some(outrun) = self.outrun(commit)? {
+            return Ok(Some(outrun));
         }
 
         let base = self.base(commit)?;
@@ -84,7 +88,7 @@ impl Live {
             Ok(versions) => versions,
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                 // Somebody else has taken the number.
-                return Ok(false);
+                return Ok(None);
             }
             Err(error) => return Err(sqlite(error)),
         };
@@ -95,15 +99,35 @@ impl Live {
         self.move_head(commit, thread, parent, seq)?;
         emitted::keep(&self.connection, seq, &commit.emitted)?;
         let work = match &commit.carried {
-            Some(carried) => work::carry(&self.connection, Place { thread, base: seq }, carried)?,
-            None => false,
+            Some(carried) if work::carry(&self.connection, Place { thread, base: seq }, carried)? => {
+                OnTop::Unread
+            }
+            _ => OnTop::Nothing,
         };
         CheckpointRow::locate(&self.connection, seq)?;
         self.remember(commit, thread, seq, versions);
         if let Some(known) = self.threads.get_mut(&commit.thread) {
             known.work = work;
         }
-        Ok(true)
+        Ok(Some(Committed::New))
+    }
+
+    /// The head with all that is recorded on it, if that is not what the commit goes by.
+    fn outrun(&self, commit: &Commit) -> Result<Option<Committed>, StoreError> {
+        let (Some(recorded), Some(known)) = (commit.recorded, self.threads.get(&commit.thread)) else {
+            return Ok(None);
+        };
+        let on_head = Seen { seq: known.head, worker: known.row, head: true };
+        let held = match known.work {
+            OnTop::Nothing => Recorded::default(),
+            OnTop::Results(held) => held,
+            OnTop::Unread => work::recorded(&self.connection, on_head)?,
+        };
+        if held == recorded {
+            return Ok(None);
+        }
+        let loaded = reader::load_at(&self.connection, known.graph.as_str(), on_head)?;
+        Ok(Some(Committed::Outrun(Box::new(loaded))))
     }
 
     /// Finds what the checkpoint builds on.
@@ -168,7 +192,7 @@ impl Live {
         if !goes_on {
             branch::leave(&self.connection, thread, known.head, parent)?;
         }
-        if known.work {
+        if known.work != OnTop::Nothing {
             let place = Place { thread, base: known.head };
             // An input discards the superstep, and so does a branch from elsewhere.
             if goes_on && commit.checkpoint.source != Source::Input {

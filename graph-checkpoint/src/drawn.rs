@@ -21,6 +21,8 @@ pub(crate) struct Drawn {
 
 struct Superstep {
     base: CheckpointId,
+    /// That of the latest lease with which something was drawn: what somebody drew who has lost the thread does not count.
+    fence: Option<u64>,
     values: HashMap<EffectId, EffectRecord>,
 }
 
@@ -30,7 +32,13 @@ impl Drawn {
     }
 
     /// Whether a value counts: no other one was drawn in its place before.
-    pub(crate) fn counts(&self, thread: &ThreadId, base: CheckpointId, record: &EffectRecord) -> bool {
+    pub(crate) fn counts(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        fence: Option<u64>,
+        record: &EffectRecord,
+    ) -> bool {
         let mut open = self.open();
         if open.len() >= LIMIT && !open.contains_key(thread) {
             // The oldest superstep: ids sort by time.
@@ -39,11 +47,18 @@ impl Drawn {
             oldest.map(|oldest| open.remove(&oldest));
         }
         let superstep =
-            open.entry(thread.clone()).or_insert_with(|| Superstep { base, values: HashMap::new() });
+            open.entry(thread.clone()).or_insert_with(|| Superstep { base, fence, values: HashMap::new() });
         if superstep.base != base {
-            superstep.base = base;
+            (superstep.base, superstep.fence) = (base, fence);
             superstep.values.clear();
         }
+        match (superstep.fence, fence) {
+            // The write is refused, and nothing else is to come of it.
+            (Some(latest), Some(lost)) if lost < latest => return true,
+            (Some(lost), Some(latest)) if lost < latest => superstep.values.clear(),
+            _ => {}
+        }
+        superstep.fence = superstep.fence.max(fence);
         match superstep.values.entry(record.id.clone()) {
             Entry::Vacant(place) => {
                 place.insert(record.clone());

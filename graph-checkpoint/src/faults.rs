@@ -44,11 +44,13 @@ impl Faults {
     }
 
     /// Takes what a commit must be told. An input and an edit do not build on what the superstep's tasks did,
-    /// and neither does a commit on another checkpoint: a fault that a dropped run left is none of theirs.
+    /// and neither does a commit on another checkpoint: a fault that a dropped run left is none of theirs. That another
+    /// driver was faster is found by comparing what a commit says it knows.
     pub(crate) fn of_commit(&mut self, commit: &Commit) -> Option<StoreError> {
         let fault = self.held.remove(&commit.thread)?;
         let concerned = commit.checkpoint.source == Source::Loop && commit.expected == Some(fault.base);
-        concerned.then_some(fault.error)
+        let is_compared = commit.recorded.is_some() && matches!(fault.error, StoreError::Superseded { .. });
+        (concerned && !is_compared).then_some(fault.error)
     }
 
     /// The answer to what nobody waits for: a fault is kept, unless the file failed.

@@ -85,26 +85,39 @@ pub(crate) fn sum_of(place: Place, task: TaskId, stored: &str) -> i64 {
     place.sum("pending").bytes(task.as_bytes()).text(stored).finish()
 }
 
-/// Stores a result unless its task has one. Whether the one that is stored now is `result`.
-pub(crate) fn record(connection: &Connection, place: Place, result: &TaskResult) -> Result<bool, StoreError> {
+/// What became of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// It is stored, and its task had none.
+    New,
+    /// It is stored, in the place of what was to be completed.
+    Completed,
+    /// It was there already.
+    Already,
+    /// Another one was there.
+    Another,
+}
+
+/// Stores a result unless its task has one.
+pub(crate) fn record(connection: &Connection, place: Place, result: &TaskResult) -> Result<Kept, StoreError> {
     let stored = encode(result)?;
     if insert(connection, place, result.task, &stored)? {
-        return Ok(true);
+        return Ok(Kept::New);
     }
     let mut held = match held(connection, place, result.task)? {
-        Pending::Finished(held) if held == *result => return Ok(true),
+        Pending::Finished(held) if held == *result => return Ok(Kept::Already),
         Pending::Finished(held) => held,
-        Pending::Failed(_) => return update(connection, place, result.task, &stored).map(|()| true),
+        Pending::Failed(_) => return update(connection, place, result.task, &stored).map(|()| Kept::New),
     };
     if held.targets.is_some() {
-        return Ok(false);
+        return Ok(Kept::Another);
     }
     held.targets.clone_from(&result.targets);
     held.handled.clone_from(&result.handled);
     if held != *result {
-        return Ok(false);
+        return Ok(Kept::Another);
     }
-    update(connection, place, result.task, &stored).map(|()| true)
+    update(connection, place, result.task, &stored).map(|()| Kept::Completed)
 }
 
 /// Stores why a task failed, unless it has a result.

@@ -394,7 +394,7 @@ impl Checkpointer for SqliteSaver {
         base: CheckpointId,
         effect: EffectRecord,
     ) -> Result<(), StoreError> {
-        if !self.shared().drawn.counts(thread, base, &effect) {
+        if !self.shared().drawn.counts(thread, base, self.fence(), &effect) {
             return Err(StoreError::Superseded { thread: thread.clone(), base });
         }
         self.hand_over(Request::NoteEffect(thread.clone(), base, effect));

@@ -4,7 +4,7 @@
 //! outcome go; answers and outcomes stay, for replay. A reader ignores what another process left on a checkpoint that
 //! is no longer a head.
 
-use superstep_core::checkpoint::{Carried, StoreError};
+use superstep_core::checkpoint::{Carried, Recorded, StoreError};
 
 use crate::connection::Connection;
 use crate::fault::sqlite;
@@ -17,6 +17,12 @@ pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Carried, StoreEr
     let (results, failures) = pending(connection, seen)?;
     let (asks, effects) = (ask::on(connection, seen)?, effect::on(connection, seen)?);
     Ok(Carried { results, failures, asks, effects })
+}
+
+/// What counts of it in a commit.
+pub(crate) fn recorded(connection: &Connection, seen: Seen) -> Result<Recorded, StoreError> {
+    let (results, _) = pending(connection, seen)?;
+    Ok(Recorded::of(&results, &effect::on(connection, seen)?))
 }
 
 /// Stores the work that a commit carries; whether there is any.

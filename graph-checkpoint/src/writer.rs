@@ -310,11 +310,7 @@ impl Ledger {
                 None => live.commit(commit).map(Done::Committed),
             },
             Request::Record(thread, base, result) => {
-                let recorded = match live.place(thread, *base) {
-                    Ok(place) => pending::record(&live.connection, place, result),
-                    Err(error) => Err(error),
-                };
-                let fault = match recorded {
+                let fault = match live.record(thread, *base, result) {
                     Ok(true) | Err(StoreError::Superseded { .. }) => None,
                     // Another driver's result of this task was first, and this one was used already: the
                     // superstep cannot be committed with it.
@@ -335,7 +331,7 @@ impl Ledger {
             }
             Request::NoteEffect(thread, base, effect) => {
                 let noted = live
-                    .place(thread, *base)
+                    .place_of_effect(thread, *base)
                     .and_then(|place| effect::begin(&live.connection, place, effect));
                 let fault = match noted {
                     // Another run's value was first, and this one was used already.
@@ -349,7 +345,7 @@ impl Ledger {
             }
             Request::EndEffect(thread, base, effect, outcome) => {
                 let ended = live
-                    .place(thread, *base)
+                    .place_of_effect(thread, *base)
                     .and_then(|place| effect::end(&live.connection, place, effect, outcome));
                 let fault = match ended {
                     Ok(true) | Err(StoreError::Superseded { .. }) => None,
@@ -367,9 +363,11 @@ impl Ledger {
             Request::Expire(graph, thread, now_ms) => {
                 live.expire(graph, thread.as_ref(), *now_ms).map(Done::Expired)
             }
-            Request::BeginEffect(thread, base, effect) => live.place(thread, *base).and_then(|place| {
-                Ok(Done::Begun(effect::begin(&live.connection, place, effect)?.map(Box::new)))
-            }),
+            Request::BeginEffect(thread, base, effect) => {
+                live.place_of_effect(thread, *base).and_then(|place| {
+                    Ok(Done::Begun(effect::begin(&live.connection, place, effect)?.map(Box::new)))
+                })
+            }
             Request::Name(thread, naming) => {
                 named::change(&live.connection, thread, naming).map(|()| Done::Nothing)
             }

@@ -2,6 +2,8 @@
 
 #[path = "conformance/broken.rs"]
 mod broken;
+#[path = "conformance/defect.rs"]
+mod defect;
 #[path = "conformance/defects.rs"]
 mod defects;
 #[path = "conformance/savers.rs"]

@@ -26,7 +26,7 @@ pub struct NodeError {
 }
 
 /// What happened to a task that failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NodeErrorKind {
@@ -258,7 +258,7 @@ pub enum Timeout {
 }
 
 /// A [`NodeError`] as plain data.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ErrorReport {
     /// What happened.
     pub kind: NodeErrorKind,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{At, Carried, Checkpoint, Commit, Committed, Onto};
+use crate::checkpoint::{At, Carried, Checkpoint, Commit, Committed, Onto, Recorded};
 use crate::id::{CheckpointId, NodeName, ThreadId};
 use crate::run::{Ambient, System};
 use crate::state::LoggedWrite;
@@ -39,28 +39,32 @@ impl Destination {
     }
 
     /// Adds the checkpoint with the work on top of it, and makes it the head, if the head is still the one that was
-    /// seen.
+    /// seen, with what was recorded on it then where that was taken along.
     pub(super) fn commit(
         &self,
         target: &Target,
         graph: NodeName,
         checkpoint: Checkpoint,
         carried: Carried,
+        recorded: Option<Recorded>,
     ) -> Result<(), Failure> {
         let commit = Commit {
             thread: self.thread.clone(),
             graph,
             expected: self.head,
+            recorded,
             checkpoint: Arc::new(checkpoint),
             carried: Some(Box::new(carried)),
             emitted: Vec::new(),
         };
         match wait(crate::checkpoint::Checkpointer::commit(&target.saver, commit))? {
             Committed::New | Committed::Already => Ok(()),
-            Committed::Adopt(_) | Committed::Conflict { .. } => Err(Failure::unusable(format!(
-                "its program has moved thread {} on in the same moment: nothing was written, try again",
-                self.thread
-            ))),
+            Committed::Outrun(_) | Committed::Adopt(_) | Committed::Conflict { .. } => {
+                Err(Failure::unusable(format!(
+                    "its program has moved thread {} on in the same moment: nothing was written, try again",
+                    self.thread
+                )))
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use superstep::checkpoint::{AskRecord, TaskResult};
+use superstep::checkpoint::{AskRecord, EffectId, EffectOutcome, EffectRecord, TaskResult};
 use superstep::id::{CheckpointId, InterruptId, TaskId, ThreadId};
 use superstep::node::{EffectAnswer, EffectQuestion, OnUnknown};
 use superstep::run::Status;
@@ -28,6 +28,10 @@ pub(crate) struct Facts {
     again: BTreeMap<String, BTreeSet<InterruptId>>,
     /// What became of each effect whenever it happened, by its key.
     happened: BTreeMap<String, Vec<Happening>>,
+    /// The effects of each superstep that are known to have succeeded, by its checkpoint.
+    succeeded: BTreeMap<(ThreadId, CheckpointId), BTreeSet<EffectId>>,
+    /// The effects of which each driver was told that they had succeeded, or told so itself.
+    known: BTreeMap<usize, BTreeSet<EffectId>>,
     /// What went wrong and was noticed at once.
     pub(crate) violations: Vec<String>,
     /// How much there was of what a simulation must have, so that a test can say so.
@@ -36,8 +40,8 @@ pub(crate) struct Facts {
 
 /// Something that changed the store.
 pub(crate) enum Deed {
-    Committed { driver: usize, thread: ThreadId, parent: Option<CheckpointId> },
-    Recorded { driver: usize, thread: ThreadId, base: CheckpointId, result: TaskResult },
+    Committed { thread: ThreadId, parent: Option<CheckpointId> },
+    Recorded { thread: ThreadId, base: CheckpointId, result: TaskResult },
 }
 
 pub(crate) struct Returned {
@@ -82,6 +86,28 @@ impl Facts {
             {
                 self.again.entry(question.idempotency_key).or_default().insert(*id);
             }
+        }
+    }
+
+    /// A driver is told of effects.
+    pub(crate) fn learns(&mut self, driver: usize, effects: &[EffectRecord]) {
+        let has_succeeded = |effect: &&EffectRecord| matches!(effect.outcome, Some(EffectOutcome::Ok(_)));
+        let succeeded = effects.iter().filter(has_succeeded).map(|effect| effect.id.clone());
+        self.known.entry(driver).or_default().extend(succeeded);
+    }
+
+    /// A driver has told the store that an effect succeeded.
+    pub(crate) fn succeeds(&mut self, driver: usize, place: (ThreadId, CheckpointId), effect: EffectId) {
+        self.known.entry(driver).or_default().insert(effect.clone());
+        self.succeeded.entry(place).or_default().insert(effect);
+    }
+
+    /// A driver has committed the superstep on a checkpoint: it must know what was done there.
+    pub(crate) fn passes(&mut self, driver: usize, place: &(ThreadId, CheckpointId)) {
+        let known = self.known.entry(driver).or_default();
+        if let Some(unknown) = self.succeeded.get(place).and_then(|all| all.difference(known).next()) {
+            let EffectId { name, key, .. } = unknown;
+            self.violations.push(format!("driver {driver} overlooks the effect {name} {key} in its commit"));
         }
     }
 

@@ -10,7 +10,7 @@
 //! All that happens follows from a seed: the same seed gives the same trace, and a failure says how to see it again.
 //! Whatever befell it, a thread has one checkpoint a step, in one line; a commit that was acknowledged is there; the
 //! result of a task that was recorded first is the one that was used, once; an effect happened once, unless its policy
-//! or a person let it happen again; a question was answered once; the state is what the history adds up to; and every
+//! or a person let it happen again, and whoever commits a superstep knows all that succeeded in it; a question was answered once; the state is what the history adds up to; and every
 //! driver ended with a result or an error that says why.
 //!
 //! `SUPERSTEP_TORTURE` multiplies the seeds, and `SUPERSTEP_SEED` plays a single one.
@@ -132,11 +132,12 @@ fn nothing_is_lost_and_nothing_repeated_whatever_befalls_the_drivers() {
 }
 
 /// What a simulation of some thousand seeds has seen.
-const EVERYTHING: [&str; 19] = [
+const EVERYTHING: [&str; 20] = [
     "a call that was done twice",
     "a call that was done, and said to have failed",
     "a call that was not done",
     "a checkpoint of another driver, adopted",
+    "a commit that did not know what was recorded",
     "a commit that was there already",
     "a commit that was too late",
     "a crash",
@@ -167,10 +168,15 @@ fn a_seed_always_gives_the_same() {
 
 /// The number of the first seed at which a flaw shows, with what showed it.
 fn first_to_show(flaw: Flaw, place: u16) -> Option<(u64, String)> {
+    first_to_say(flaw, place, "")
+}
+
+/// The same, of seeds of which this is said.
+fn first_to_say(flaw: Flaw, place: u16, what: &str) -> Option<(u64, String)> {
     let graphs = Graphs::new();
     (0..SEEDS_OF_A_FLAW).find_map(|number| {
         let played = play(&graphs, Seed { number, place, flaw: Some(flaw), in_a_file: false });
-        played.verdict.err().map(|wrong| (number, wrong))
+        played.verdict.err().filter(|wrong| wrong.contains(what)).map(|wrong| (number, wrong))
     })
 }
 
@@ -184,6 +190,16 @@ fn a_head_that_moves_without_being_compared_is_noticed() {
 fn a_result_that_counts_though_it_came_second_is_noticed() {
     let (_, wrong) = first_to_show(Flaw::NoFirstWriter, 4).expect("the flaw does not show");
     println!("{wrong}");
+}
+
+/// A driver does not record the result of a superstep's last task before it commits. So, of two drivers that ran the task,
+/// one had recorded its result, and the commit of the other replaced it.
+#[test]
+fn a_commit_that_overlooks_what_others_have_recorded_is_noticed() {
+    for what in ["was recorded, and", "overlooks the effect"] {
+        let (seed, wrong) = first_to_say(Flaw::Overlooks, 8, what).expect("the flaw does not show");
+        println!("seed {seed}: {wrong}");
+    }
 }
 
 #[test]

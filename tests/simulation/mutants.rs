@@ -16,8 +16,10 @@ use superstep::state::Json;
 pub(crate) enum Flaw {
     /// A commit moves the head whatever it is.
     NoCompareAndSwap,
-    /// Everyone is told that their own result is the one that counts.
+    /// Everyone is told that their own result is the one that counts, also at the commit.
     NoFirstWriter,
+    /// A commit overlooks what others have recorded meanwhile.
+    Overlooks,
     /// A commit is acknowledged before it is done.
     EarlyAcknowledgement,
     /// Everyone is told that they are the first to begin an effect.
@@ -74,7 +76,11 @@ impl Checkpointer for Flawed {
                 *self.late.lock().unwrap_or_else(PoisonError::into_inner) = Some(commit);
                 Ok(Committed::New)
             }
-            Flaw::NoFirstWriter | Flaw::NoIntent => store.commit(commit).await,
+            Flaw::NoFirstWriter | Flaw::Overlooks => {
+                commit.recorded = None;
+                store.commit(commit).await
+            }
+            Flaw::NoIntent => store.commit(commit).await,
         }
     }
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use superstep::checkpoint::{
     AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
-    GraphDescription, Loaded, NamedCheckpoint, Naming, StepRecord, StoreError, Summary, TaskResult,
+    GraphDescription, Loaded, NamedCheckpoint, Naming, Source, StepRecord, StoreError, Summary, TaskResult,
     ThreadSummary,
 };
 use superstep::id::{CheckpointId, InterruptId, NodeName, ThreadId};
@@ -85,9 +85,15 @@ impl Checkpointer for Wire {
 
     async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
         let thread = thread.clone();
+        let (world, driver) = (self.world.clone(), self.driver);
         self.call("load", true, move |store| {
-            let (thread, at) = (thread.clone(), at.clone());
-            Box::pin(async move { store.load(&thread, at).await })
+            let (world, thread, at) = (world.clone(), thread.clone(), at.clone());
+            Box::pin(async move {
+                let loaded = store.load(&thread, at).await?;
+                let effects = loaded.as_ref().map_or(&[][..], |loaded| &loaded.effects);
+                world.lock().facts.learns(driver, effects);
+                Ok(loaded)
+            })
         })
         .await
     }
@@ -100,12 +106,25 @@ impl Checkpointer for Wire {
                 let (world, commit) = (world.clone(), commit.clone());
                 Box::pin(async move {
                     let (thread, parent) = (commit.thread.clone(), commit.checkpoint.parent);
+                    let is_barrier = commit.checkpoint.source == Source::Loop;
                     let done = store.commit(commit).await;
                     let facts = &mut world.lock().facts;
                     match &done {
-                        Ok(Committed::New) => facts.deeds.push(Deed::Committed { driver, thread, parent }),
+                        Ok(Committed::New) => {
+                            if let Some(parent) = parent.filter(|_| is_barrier) {
+                                facts.passes(driver, &(thread.clone(), parent));
+                            }
+                            facts.deeds.push(Deed::Committed { thread, parent });
+                        }
                         Ok(Committed::Already) => facts.see("a commit that was there already"),
-                        Ok(Committed::Adopt(_)) => facts.see("a checkpoint of another driver, adopted"),
+                        Ok(Committed::Outrun(loaded)) => {
+                            facts.see("a commit that did not know what was recorded");
+                            facts.learns(driver, &loaded.effects);
+                        }
+                        Ok(Committed::Adopt(loaded)) => {
+                            facts.see("a checkpoint of another driver, adopted");
+                            facts.learns(driver, &loaded.effects);
+                        }
                         Ok(Committed::Conflict { .. }) => facts.see("a commit that was too late"),
                         Err(_) => {}
                     }
@@ -125,7 +144,7 @@ impl Checkpointer for Wire {
         base: CheckpointId,
         result: TaskResult,
     ) -> Result<TaskResult, StoreError> {
-        let (world, driver, thread) = (self.world.clone(), self.driver, thread.clone());
+        let (world, thread) = (self.world.clone(), thread.clone());
         let defers = self.defers;
         self.call("record", true, move |store| {
             let (world, thread, result) = (world.clone(), thread.clone(), result.clone());
@@ -136,7 +155,7 @@ impl Checkpointer for Wire {
                 if counts != result {
                     facts.see("a result that came second");
                 }
-                facts.deeds.push(Deed::Recorded { driver, thread, base, result });
+                facts.deeds.push(Deed::Recorded { thread, base, result });
                 Ok(counts)
             })
         })
@@ -206,13 +225,15 @@ impl Checkpointer for Wire {
         base: CheckpointId,
         effect: EffectRecord,
     ) -> Result<Option<EffectRecord>, StoreError> {
-        let (world, thread) = (self.world.clone(), thread.clone());
+        let (world, driver, thread) = (self.world.clone(), self.driver, thread.clone());
         self.call("begin_effect", false, move |store| {
             let (world, thread, effect) = (world.clone(), thread.clone(), effect.clone());
             Box::pin(async move {
                 let held = store.begin_effect(&thread, base, effect).await?;
-                if held.is_some() {
-                    world.lock().facts.see("an effect that another driver began first");
+                if let Some(held) = &held {
+                    let facts = &mut world.lock().facts;
+                    facts.see("an effect that another driver began first");
+                    facts.learns(driver, std::slice::from_ref(held));
                 }
                 Ok(held)
             })
@@ -228,11 +249,18 @@ impl Checkpointer for Wire {
         outcome: EffectOutcome,
     ) -> Result<(), StoreError> {
         let (thread, effect, defers) = (thread.clone(), effect.clone(), self.defers);
+        let (world, driver) = (self.world.clone(), self.driver);
         self.call("end_effect", true, move |store| {
-            let (thread, effect, outcome) = (thread.clone(), effect.clone(), outcome.clone());
+            let (world, thread, effect, outcome) =
+                (world.clone(), thread.clone(), effect.clone(), outcome.clone());
             Box::pin(async move {
+                let succeeds = matches!(outcome, EffectOutcome::Ok(_));
                 store.end_effect(&thread, base, &effect, outcome).await?;
-                settle(&*store, &thread, defers).await
+                settle(&*store, &thread, defers).await?;
+                if succeeds {
+                    world.lock().facts.succeeds(driver, (thread, base), effect);
+                }
+                Ok(())
             })
         })
         .await
@@ -245,11 +273,15 @@ impl Checkpointer for Wire {
         effect: EffectRecord,
     ) -> Result<(), StoreError> {
         let (thread, defers) = (thread.clone(), self.defers);
+        let (world, driver) = (self.world.clone(), self.driver);
         self.call("note_effect", true, move |store| {
-            let (thread, effect) = (thread.clone(), effect.clone());
+            let (world, thread, effect) = (world.clone(), thread.clone(), effect.clone());
             Box::pin(async move {
+                let id = effect.id.clone();
                 store.note_effect(&thread, base, effect).await?;
-                settle(&*store, &thread, defers).await
+                settle(&*store, &thread, defers).await?;
+                world.lock().facts.succeeds(driver, (thread, base), id);
+                Ok(())
             })
         })
         .await

@@ -1,6 +1,7 @@
 //! What an item works with: a store, and the calls that most items make.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use superstep_core::checkpoint::{
     At, Checkpoint, Checkpointer, Commit, Committed, Loaded, StepRecord, Summary,
@@ -29,6 +30,17 @@ impl<'b> Bench<'b> {
         match self.opened.reopen().await {
             Ok(Some(saver)) => Ok(Bench { saver, opened: self.opened }),
             Ok(None) => Err(Stop::NotApplicable("the store cannot be opened a second time")),
+            Err(error) => Err(unopened(&error)),
+        }
+    }
+
+    /// Another store, whose clock the item moves.
+    pub(super) async fn with_clock(&self) -> Result<(Bench<'b>, Hand), Stop> {
+        let hand = Hand(Arc::new(AtomicU64::new(Hand::START)));
+        let now = Arc::clone(&hand.0);
+        match self.opened.fresh_at(Arc::new(move || now.load(Ordering::Relaxed))).await {
+            Ok(Some(saver)) => Ok((Bench::new(saver, self.opened).await?, hand)),
+            Ok(None) => Err(Stop::NotApplicable("the clock of the store cannot be moved")),
             Err(error) => Err(unopened(&error)),
         }
     }
@@ -101,6 +113,18 @@ impl<'b> Bench<'b> {
 
     pub(super) async fn delete(&self, name: &str) -> Verdict {
         Ok(self.saver.delete(&NodeName::from(GRAPH), &thread(name)).await?)
+    }
+}
+
+/// Moves the clock of a store.
+pub(super) struct Hand(Arc<AtomicU64>);
+
+impl Hand {
+    /// Where the clock stands at first.
+    pub(super) const START: u64 = 1_700_000_000_000;
+
+    pub(super) fn turn(&self, millis: i64) {
+        self.0.fetch_add(millis.cast_unsigned(), Ordering::Relaxed);
     }
 }
 

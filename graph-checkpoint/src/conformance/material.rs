@@ -168,6 +168,7 @@ pub fn commit_of(name: &str, checkpoint: &Checkpoint) -> Commit {
         thread: thread(name),
         graph: GRAPH.into(),
         expected: checkpoint.parent,
+        recorded: None,
         checkpoint: Arc::new(checkpoint.clone()),
         carried: None,
         emitted: Vec::new(),

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use superstep_core::checkpoint::{At, Checkpoint, Checkpointer, Committed, StoreError};
+use superstep_core::checkpoint::{At, Checkpoint, Checkpointer, Commit, Committed, Recorded, StoreError};
 use superstep_core::id::CheckpointId;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use super::bench::{Bench, values};
 use super::item::items;
-use super::material::{ask, commit_of, effect, extend, json, result, run, set, step, thread};
+use super::material::{ask, commit_of, effect, ended, extend, json, result, run, set, step, thread};
 use super::verdict::{Verdict, equal, failed, holds};
 
 items! { "races":
@@ -18,6 +18,7 @@ items! { "races":
     drivers_of_one_run_agree "Of drivers of one run that commit the same superstep, all go on from one checkpoint."
     one_result_of_a_task_counts "Of results of one task at once one counts, and everybody is told which."
     tasks_that_finish_at_once_are_all_kept "Results of many tasks that finish at once are all kept."
+    a_commit_and_an_effect "An effect that races with a commit is not recorded, or the commit is told of it."
     one_answer_counts "Of answers to one question at once exactly one is accepted."
     one_begins_an_effect "Of those who begin an effect at once exactly one may start it."
     one_fork_gets_the_name "Of forks to one name at once exactly one is made."
@@ -29,7 +30,7 @@ items! { "races":
 type Shared = Arc<dyn Checkpointer>;
 
 /// What the runs of `call` come to, for the numbers up to `count`, as tasks of their own that start together.
-async fn at_once<T, F>(count: u8, call: impl Fn(u8) -> F) -> Result<Vec<T>, super::verdict::Stop>
+pub(super) async fn at_once<T, F>(count: u8, call: impl Fn(u8) -> F) -> Result<Vec<T>, super::verdict::Stop>
 where
     T: Send + 'static,
     F: Future<Output = Result<T, StoreError>> + Send + 'static,
@@ -85,7 +86,7 @@ async fn drivers_of_one_run_agree(b: &Bench<'_>) -> Verdict {
                 Ok(match saver.commit(commit_of("t", &next)).await? {
                     Committed::New | Committed::Already => Some(next.id),
                     Committed::Adopt(adopted) => Some(adopted.checkpoint.id),
-                    Committed::Conflict { .. } => None,
+                    Committed::Outrun(_) | Committed::Conflict { .. } => None,
                 })
             }
         });
@@ -122,6 +123,43 @@ async fn tasks_that_finish_at_once_are_all_kept(b: &Bench<'_>) -> Verdict {
     let mut results = b.head("t").await?.results;
     results.sort_by_key(|result| result.task);
     equal("the results", results, (0..64).map(|number| result(number, "1")).collect::<Vec<_>>())
+}
+
+async fn a_commit_and_an_effect(b: &Bench<'_>) -> Verdict {
+    for round in 0..20 {
+        let name = format!("t{round}");
+        let first = b.advance(&name, None, []).await?;
+        let next = step(Some(&first), []);
+        let commit = || Commit { recorded: Some(Recorded::default()), ..commit_of(&name, &next) };
+        let outcomes = at_once(2, |number| {
+            let (saver, to, commit) = (b.saver.clone(), thread(&name), commit());
+            async move {
+                if number == 0 {
+                    return saver.note_effect(&to, first.id, ended(effect(1), "1")).await.map(|()| None);
+                }
+                // Now the one comes first, and now the other.
+                for _ in 0..round {
+                    tokio::task::yield_now().await;
+                }
+                saver.commit(commit).await.map(Some)
+            }
+        });
+        let committed = outcomes.await?.into_iter().flatten().next();
+        // Whatever became of the commit, outcomes stay with their checkpoint.
+        let effects = b.at(&name, first.id).await?.effects;
+        match committed {
+            Some(Committed::New) => equal("the effects that the commit did not know", effects, [])?,
+            Some(Committed::Outrun(told)) => {
+                equal("the effect that the commit is told of", &*told.effects, [ended(effect(1), "1")])?;
+                equal("the effect that came first", effects, [ended(effect(1), "1")])?;
+            }
+            other => {
+                let found = format_args!("{other:?}");
+                return Err(failed("a commit that nobody else makes", "New or Outrun", found));
+            }
+        }
+    }
+    Ok(())
 }
 
 async fn one_answer_counts(b: &Bench<'_>) -> Verdict {

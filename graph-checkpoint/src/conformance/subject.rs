@@ -52,12 +52,30 @@ pub trait Subject: Send + Sync {
         let _ = saver;
         Ok(None)
     }
+
+    /// Opens a store that holds nothing and that asks `clock` for the time by which leases are over. The suite moves that
+    /// clock, also backwards.
+    ///
+    /// `None`, unless said otherwise: a database has a clock of its own. Items that move it are then not applicable; what
+    /// becomes of a lease that is over is tested all the same.
+    ///
+    /// # Errors
+    /// When it cannot be opened; the item that asked for it has then failed.
+    async fn fresh_at(&self, clock: Clock) -> Result<Option<Self::Saver>, BoxError> {
+        let _ = clock;
+        Ok(None)
+    }
 }
+
+/// Tells the time, in milliseconds since 1970.
+pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// One opened store, whatever its type.
 #[async_trait]
 pub(super) trait Opened: Send + Sync {
     async fn reopen(&self) -> Result<Option<Arc<dyn Checkpointer>>, BoxError>;
+
+    async fn fresh_at(&self, clock: Clock) -> Result<Option<Arc<dyn Checkpointer>>, BoxError>;
 }
 
 pub(super) struct OpenedBy<'s, S: Subject> {
@@ -70,5 +88,10 @@ impl<S: Subject> Opened for OpenedBy<'_, S> {
     async fn reopen(&self) -> Result<Option<Arc<dyn Checkpointer>>, BoxError> {
         let again = self.subject.reopen(&self.saver).await?;
         Ok(again.map(|saver| Arc::new(saver) as Arc<dyn Checkpointer>))
+    }
+
+    async fn fresh_at(&self, clock: Clock) -> Result<Option<Arc<dyn Checkpointer>>, BoxError> {
+        let timed = self.subject.fresh_at(clock).await?;
+        Ok(timed.map(|saver| Arc::new(saver) as Arc<dyn Checkpointer>))
     }
 }

@@ -16,11 +16,12 @@ use super::subject::{OpenedBy, Subject};
 use super::verdict::{Verdict, failed, unopened};
 use super::{
     asks, clock, commit, crash, deadlines, delete, effects, emitted, failures, fold, fork, heads, history,
-    lineage, load, names, races, refusals, results, sharing, steps, subgraphs, threads, values,
+    leases, lineage, load, names, outrun, races, refusals, results, sharing, steps, subgraphs, threads,
+    values,
 };
 
 /// The groups, in the order in which they run: what others build on comes first.
-const GROUPS: [&[Item]; 24] = [
+const GROUPS: [&[Item]; 26] = [
     commit::ITEMS,
     load::ITEMS,
     heads::ITEMS,
@@ -33,12 +34,14 @@ const GROUPS: [&[Item]; 24] = [
     asks::ITEMS,
     deadlines::ITEMS,
     effects::ITEMS,
+    outrun::ITEMS,
     emitted::ITEMS,
     steps::ITEMS,
     fork::ITEMS,
     names::ITEMS,
     lineage::ITEMS,
     subgraphs::ITEMS,
+    leases::ITEMS,
     delete::ITEMS,
     refusals::ITEMS,
     clock::ITEMS,

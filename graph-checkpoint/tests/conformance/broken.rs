@@ -1,63 +1,26 @@
 //! A store with one defect.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use superstep_checkpoint::conformance::Clock;
 use superstep_core::checkpoint::{
-    AskRecord, At, Checkpoint, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord,
-    FailureRecord, GraphDescription, Loaded, MemorySaver, NamedCheckpoint, Naming, StepRecord, StoreError,
-    Summary, TaskResult, ThreadSummary,
+    Acquired, AskRecord, At, Checkpoint, Checkpointer, Claim, Commit, Committed, EffectId, EffectOutcome,
+    EffectRecord, FailureRecord, GraphDescription, LeaseRecord, Loaded, MemorySaver, NamedCheckpoint, Naming,
+    StepRecord, StoreError, Summary, TaskResult, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::{Json, Op};
 
-/// What a store does wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Defect {
-    None,
-    ResultsReversed,
-    SecondResultWins,
-    ResultsNeverCompleted,
-    NoCompareAndSwap,
-    CompareThenSwap,
-    UnknownParentAcknowledged,
-    MetadataLost,
-    ForkSeesTheOthersWork,
-    DeleteLeavesAnswers,
-    FloatsThroughSingle,
-    NulDroppedFromTexts,
-    NulEndsNames,
-    ExpiresTwice,
-    BeforeIsOneTooOld,
-    OrderOfIds,
-    LimitIsOneTooMany,
-    AlreadyIsConflict,
-    AdoptsTheHead,
-    AdoptsAnotherRun,
-    BarrierDropsAnswers,
-    AnswersOneByOne,
-    AnswersTwice,
-    EffectsBeginTwice,
-    CheckThenBegin,
-    LateQuestionsAccepted,
-    OrphansAcknowledged,
-    SubgraphsListed,
-    EmittedLost,
-    CarriedLost,
-    RefusalsAreFailures,
-    LineageIsHistory,
-    NotesAreVolatile,
-    HeadsAreCached,
-    LargeValuesRefused,
-    PanicsWithoutLimit,
-    NamesMove,
-    NamesKeepNothing,
-}
+use crate::defect::Defect;
 
 /// A memory saver with a defect. Clones are openings of one store.
 pub(crate) struct Broken {
-    inner: Arc<MemorySaver>,
+    inner: Arc<dyn Checkpointer>,
+    /// What a holder of a lease could write to without it.
+    unfenced: Option<Arc<dyn Checkpointer>>,
     defect: Defect,
     /// What this opening knows that the store does not.
     beside: Mutex<Beside>,
@@ -72,15 +35,35 @@ struct Beside {
     expired: Vec<(ThreadId, AskRecord)>,
     subgraphs: Vec<ThreadId>,
     heads: HashMap<ThreadId, Loaded>,
+    fences: HashMap<ThreadId, u64>,
 }
 
 impl Broken {
     pub(crate) fn new(defect: Defect) -> Self {
-        Self { inner: Arc::default(), defect, beside: Mutex::default() }
+        Self::of(Arc::new(MemorySaver::new()), None, defect)
+    }
+
+    /// One whose clock is told.
+    pub(crate) fn at(clock: Clock, defect: Defect) -> Self {
+        let latest = AtomicU64::new(0);
+        let begun = clock();
+        let now = move || match defect {
+            Defect::LeasesNeverEnd => begun,
+            Defect::DeadLeasesWaitForTheClock => {
+                latest.fetch_max(clock(), Ordering::Relaxed);
+                latest.load(Ordering::Relaxed)
+            }
+            _ => clock(),
+        };
+        Self::of(Arc::new(MemorySaver::new().lease_clock(now)), None, defect)
+    }
+
+    fn of(inner: Arc<dyn Checkpointer>, unfenced: Option<Arc<dyn Checkpointer>>, defect: Defect) -> Self {
+        Self { inner, unfenced, defect, beside: Mutex::default() }
     }
 
     pub(crate) fn reopened(&self) -> Self {
-        Self { inner: self.inner.clone(), defect: self.defect, beside: Mutex::default() }
+        Self::of(self.inner.clone(), None, self.defect)
     }
 
     fn has(&self, defect: Defect) -> bool {
@@ -115,20 +98,10 @@ impl Broken {
         let texts = stored.changes.iter_mut().flat_map(|change| &mut change.ops);
         for op in texts {
             if let Op::Set(json) | Op::Extend(json) = op {
-                *json = self.text(json);
+                *json = self.defect.text(json);
             }
         }
         stored
-    }
-
-    fn text(&self, json: &Json) -> Json {
-        let changed = match self.defect {
-            // An escape that stands for no letter is no value, and is left alone.
-            Defect::FloatsThroughSingle => json.decode().map(|value| single(value).to_string()).ok(),
-            Defect::NulDroppedFromTexts => Some(json.as_str().replace("\\u0000", "")),
-            _ => None,
-        };
-        changed.map_or_else(|| json.clone(), |text| Json::parse(text).expect("it is JSON still"))
     }
 
     /// What is read, as the defect lets it be seen.
@@ -164,24 +137,16 @@ impl Broken {
         Ok(loaded)
     }
 
+    /// The lease as the store knows it.
+    fn real(&self, lease: &LeaseRecord) -> LeaseRecord {
+        let fence = self.beside().fences.get(&lease.thread).copied();
+        LeaseRecord { fence: fence.unwrap_or(lease.fence), ..lease.clone() }
+    }
+
     async fn older(&self, thread: &ThreadId, id: CheckpointId) -> Result<Option<Loaded>, StoreError> {
         let lines = self.inner.history(thread, At::Id(id), 2).await?;
         let oldest = lines.last().map_or(id, |line| line.id);
         self.inner.load(thread, At::Id(oldest)).await
-    }
-}
-
-/// The value with all floats as single precision has them.
-fn single(value: serde_json::Value) -> serde_json::Value {
-    use serde_json::Value;
-    match value {
-        Value::Number(number) if number.is_f64() => {
-            #[expect(clippy::cast_possible_truncation, reason = "that is the defect")]
-            let single = number.as_f64().map(|float| float as f32);
-            Value::from(single)
-        }
-        Value::Array(items) => items.into_iter().map(single).collect(),
-        other => other,
     }
 }
 
@@ -225,6 +190,7 @@ impl Checkpointer for Broken {
             }
             Defect::EmittedLost => commit.emitted.clear(),
             Defect::CarriedLost => commit.carried = None,
+            Defect::CommitsOverlook => commit.recorded = None,
             Defect::SubgraphsListed if thread.is_below() => self.beside().subgraphs.push(thread.clone()),
             Defect::LargeValuesRefused => {
                 let ops = commit.checkpoint.changes.iter().flat_map(|change| &change.ops);
@@ -237,13 +203,23 @@ impl Checkpointer for Broken {
             _ => {}
         }
         let is_orphan = matches!(thread.above(), Some(above) if self.head(&above).await?.is_none());
-        let committed = self.inner.commit(commit).await;
+        let committed = match &self.unfenced {
+            Some(unfenced) if self.has(Defect::CommitsAreFencedTooLate) => {
+                let done = unfenced.commit(commit).await;
+                self.inner.flush(&thread).await.and(done)
+            }
+            _ => self.inner.commit(commit).await,
+        };
         match (self.defect, committed) {
             (Defect::OrphansAcknowledged, _) if is_orphan => Ok(Committed::New),
             (Defect::UnknownParentAcknowledged, Err(StoreError::NoCheckpoint { .. })) => Ok(Committed::New),
             (Defect::RefusalsAreFailures, Err(error)) => Err(StoreError::Io(error.into())),
             (Defect::AlreadyIsConflict, Ok(Committed::Already)) => {
                 Ok(Committed::Conflict { head: self.head_id(&thread).await? })
+            }
+            (Defect::OutrunTellsNothing, Ok(Committed::Outrun(mut told))) => {
+                (told.results, told.effects) = (Vec::new(), Vec::new());
+                Ok(Committed::Outrun(told))
             }
             (Defect::AdoptsTheHead, Ok(Committed::Adopt(_))) => {
                 Ok(Committed::Adopt(Box::new(self.head(&thread).await?.expect("somebody has won"))))
@@ -342,7 +318,8 @@ impl Checkpointer for Broken {
             let begun = self.inner.begin_effect(thread, base, effect).await?;
             return Ok(begun.filter(|_| !is_free));
         }
-        let begun = self.inner.begin_effect(thread, base, effect).await?;
+        let unfenced = self.unfenced.as_ref().filter(|_| self.has(Defect::OnlyCommitsAreFenced));
+        let begun = unfenced.unwrap_or(&self.inner).begin_effect(thread, base, effect).await?;
         Ok(begun.filter(|_| !self.has(Defect::EffectsBeginTwice)))
     }
 
@@ -429,6 +406,63 @@ impl Checkpointer for Broken {
             }
         }
         self.inner.delete(graph, thread).await
+    }
+
+    async fn acquire(&self, claim: Claim) -> Result<Acquired, StoreError> {
+        let thread = claim.thread.clone();
+        if self.has(Defect::CheckThenAcquire) {
+            let held = self.inner.leases().await?;
+            let is_free = held.iter().all(|held| held.thread != thread || held.ttl_ms == 0);
+            for _ in 0..20 {
+                tokio::task::yield_now().await;
+            }
+            if is_free {
+                self.inner.break_lease(&thread).await?;
+            }
+        }
+        let mut acquired = self.inner.acquire(claim).await?;
+        let (Acquired::Now(lease) | Acquired::Held(lease)) = &mut acquired;
+        if self.has(Defect::FencesRepeat) {
+            self.beside().fences.insert(thread, lease.fence);
+            lease.fence = 1;
+        }
+        Ok(acquired)
+    }
+
+    async fn renew(&self, lease: &LeaseRecord) -> Result<LeaseRecord, StoreError> {
+        match self.inner.renew(&self.real(lease)).await {
+            Err(StoreError::LeaseLost { .. }) if self.has(Defect::LostLeasesAreRenewed) => Ok(lease.clone()),
+            renewed => Ok(LeaseRecord { fence: lease.fence, ..renewed? }),
+        }
+    }
+
+    async fn release(&self, lease: &LeaseRecord) -> Result<(), StoreError> {
+        if self.has(Defect::AnybodyReleases) {
+            return self.inner.break_lease(&lease.thread).await.map(drop);
+        }
+        self.inner.release(&self.real(lease)).await
+    }
+
+    async fn break_lease(&self, thread: &ThreadId) -> Result<Option<LeaseRecord>, StoreError> {
+        if self.has(Defect::BrokenLeasesStand) {
+            return Ok(self.inner.leases().await?.into_iter().find(|held| held.thread == *thread));
+        }
+        self.inner.break_lease(thread).await
+    }
+
+    async fn leases(&self) -> Result<Vec<LeaseRecord>, StoreError> {
+        match self.defect {
+            Defect::LeasesUnlisted => Ok(Vec::new()),
+            _ => self.inner.leases().await,
+        }
+    }
+
+    fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
+        if self.has(Defect::NothingIsFenced) {
+            return Some(self.inner.clone());
+        }
+        let fenced = self.inner.fenced(&self.real(lease))?;
+        Some(Arc::new(Self::of(fenced, Some(self.inner.clone()), self.defect)))
     }
 
     async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {

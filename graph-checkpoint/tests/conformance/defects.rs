@@ -1,10 +1,11 @@
 //! A broken store fails the items that are about its defect: nobody should trust a suite that never failed.
 
 use async_trait::async_trait;
-use superstep_checkpoint::conformance::{self, Failure, Outcome, Subject};
+use superstep_checkpoint::conformance::{self, Clock, Failure, Outcome, Subject};
 use superstep_core::error::BoxError;
 
-use crate::broken::{Broken, Defect};
+use crate::broken::Broken;
+use crate::defect::Defect;
 use crate::savers::run;
 
 struct Stores(Defect);
@@ -17,13 +18,17 @@ impl Subject for Stores {
         Ok(Broken::new(self.0))
     }
 
+    async fn fresh_at(&self, clock: Clock) -> Result<Option<Broken>, BoxError> {
+        Ok(Some(Broken::at(clock, self.0)))
+    }
+
     async fn reopen(&self, saver: &Broken) -> Result<Option<Broken>, BoxError> {
         Ok(Some(saver.reopened()))
     }
 }
 
 /// Each defect, with items that must notice it.
-const NOTICED: [(Defect, &[&str]); 37] = [
+const NOTICED: [(Defect, &[&str]); 50] = [
     (Defect::ResultsReversed, &["results.come_in_the_order_of_recording"]),
     (Defect::SecondResultWins, &["results.the_first_counts", "races.one_result_of_a_task_counts"]),
     (Defect::ResultsNeverCompleted, &["results.is_completed_by_targets"]),
@@ -66,6 +71,32 @@ const NOTICED: [(Defect, &[&str]); 37] = [
     (Defect::LargeValuesRefused, &["values.large_values_come_back"]),
     (Defect::NamesMove, &["names.are_each_of_one_checkpoint"]),
     (Defect::NamesKeepNothing, &["names.keep_their_checkpoints", "names.are_those_of_one_thread"]),
+    (
+        Defect::CommitsOverlook,
+        &[
+            "outrun.an_unknown_result_is_told",
+            "outrun.an_unknown_effect_is_told",
+            "races.a_commit_and_an_effect",
+        ],
+    ),
+    (Defect::OutrunTellsNothing, &["outrun.an_unknown_result_is_told", "outrun.results_of_another_program"]),
+    (Defect::CheckThenAcquire, &["leases.one_of_many_acquires", "leases.one_of_many_takes_over"]),
+    (Defect::FencesRepeat, &["leases.numbers_only_grow"]),
+    (
+        Defect::NothingIsFenced,
+        &["leases.a_commit_that_is_fenced_off_changes_nothing", "leases.every_write_is_fenced"],
+    ),
+    (Defect::CommitsAreFencedTooLate, &["leases.a_commit_that_is_fenced_off_changes_nothing"]),
+    (Defect::OnlyCommitsAreFenced, &["leases.every_write_is_fenced"]),
+    (
+        Defect::LostLeasesAreRenewed,
+        &["leases.stale_ones_are_lost", "leases.a_clock_that_jumps_gives_no_two_holders"],
+    ),
+    (Defect::AnybodyReleases, &["leases.stale_ones_are_lost"]),
+    (Defect::BrokenLeasesStand, &["leases.a_broken_one_is_lost", "leases.count_for_other_programs"]),
+    (Defect::LeasesUnlisted, &["leases.are_listed_by_thread", "leases.outlive_their_program"]),
+    (Defect::DeadLeasesWaitForTheClock, &["leases.a_clock_set_back_keeps_no_dead_lease"]),
+    (Defect::LeasesNeverEnd, &["leases.are_over_by_the_clock_of_the_store"]),
     (Defect::PanicsWithoutLimit, &["history.limit_counts_from_the_newest"]),
 ];
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
-use superstep_checkpoint::conformance::{self, Outcome, Report, Subject};
-use superstep_checkpoint::{Durability, Key, KeyRing, SqliteSaver};
+use superstep_checkpoint::conformance::{self, Clock, Outcome, Report, Subject};
+use superstep_checkpoint::{Durability, Key, KeyRing, SqliteOptions, SqliteSaver};
 use superstep_core::checkpoint::{Around, Checkpointer, MemorySaver};
 use superstep_core::error::BoxError;
 
@@ -18,6 +18,10 @@ impl Subject for Memory {
 
     async fn fresh(&self) -> Result<MemorySaver, BoxError> {
         Ok(MemorySaver::new())
+    }
+
+    async fn fresh_at(&self, clock: Clock) -> Result<Option<MemorySaver>, BoxError> {
+        Ok(Some(MemorySaver::new().lease_clock(move || clock())))
     }
 }
 
@@ -66,8 +70,13 @@ impl SqliteFile {
         Self { folder, files: AtomicU32::new(0), durability, keys: None }
     }
 
-    async fn open(&self, path: PathBuf) -> Result<SqliteSaver, BoxError> {
-        let options = SqliteSaver::options().durability(self.durability);
+    fn next_path(&self) -> PathBuf {
+        let number = self.files.fetch_add(1, Ordering::Relaxed);
+        self.folder.path().join(format!("{number}.db"))
+    }
+
+    async fn open(&self, path: PathBuf, options: SqliteOptions) -> Result<SqliteSaver, BoxError> {
+        let options = options.durability(self.durability);
         let options = match self.keys.clone() {
             Some(keys) => options.encrypt(keys),
             None => options,
@@ -81,8 +90,7 @@ impl Subject for SqliteFile {
     type Saver = SqliteSaver;
 
     async fn fresh(&self) -> Result<SqliteSaver, BoxError> {
-        let number = self.files.fetch_add(1, Ordering::Relaxed);
-        self.open(self.folder.path().join(format!("{number}.db"))).await
+        self.open(self.next_path(), SqliteSaver::options()).await
     }
 
     async fn reopen(&self, saver: &SqliteSaver) -> Result<Option<SqliteSaver>, BoxError> {
@@ -90,7 +98,11 @@ impl Subject for SqliteFile {
             return Ok(None);
         }
         let path = saver.path().expect("it has a file").to_owned();
-        self.open(path).await.map(Some)
+        self.open(path, SqliteSaver::options()).await.map(Some)
+    }
+
+    async fn fresh_at(&self, clock: Clock) -> Result<Option<SqliteSaver>, BoxError> {
+        self.open(self.next_path(), SqliteSaver::options().lease_clock(move || clock())).await.map(Some)
     }
 }
 
@@ -109,7 +121,8 @@ fn not_applicable(report: &Report) -> BTreeSet<&'static str> {
 fn the_memory_saver_conforms() {
     let report = run(&Memory);
     report.assert();
-    assert_eq!(not_applicable(&report), ["crash", "sharing"].into());
+    // Of leases and results those that two programs share.
+    assert_eq!(not_applicable(&report), ["crash", "leases", "outrun", "sharing"].into());
 }
 
 #[test]
@@ -121,7 +134,7 @@ fn a_saver_around_another_one_conforms() {
 fn the_sqlite_saver_conforms_in_memory() {
     let report = run(&SqliteInMemory);
     report.assert();
-    assert_eq!(not_applicable(&report), ["crash", "sharing"].into());
+    assert_eq!(not_applicable(&report), ["crash", "leases", "outrun", "sharing"].into());
 }
 
 #[test]
@@ -129,7 +142,8 @@ fn the_sqlite_saver_conforms_on_a_file_at_every_durability() {
     for durability in [Durability::Power, Durability::Process, Durability::Exit] {
         let report = run(&SqliteFile::new(durability));
         report.assert();
-        let skipped: &[&str] = if durability == Durability::Exit { &["crash", "sharing"] } else { &[] };
+        let skipped: &[&str] =
+            if durability == Durability::Exit { &["crash", "leases", "outrun", "sharing"] } else { &[] };
         assert!(not_applicable(&report).iter().eq(skipped), "{report}");
     }
 }

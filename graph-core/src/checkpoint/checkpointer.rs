@@ -7,13 +7,13 @@ use alloc::vec::Vec;
 
 use async_trait::async_trait;
 
-use super::emitted::Emitted;
+use super::commit::{Commit, Committed};
 use super::lease::{Acquired, Claim, LeaseRecord};
 use super::name::{CheckpointName, NamedCheckpoint, Naming};
 use super::step_record::StepRecord;
 use super::{
-    AskRecord, Checkpoint, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription, Loaded,
-    Summary, TaskResult, ThreadSummary,
+    AskRecord, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription, Loaded, Summary,
+    TaskResult, ThreadSummary,
 };
 use crate::error::BoxError;
 use crate::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
@@ -46,6 +46,10 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// outcome that this thread holds on the parent go; answers and outcomes stay, for replay. A superstep that is
     /// given up instead, by an input or by a commit on another parent, keeps its results and failures, too. The work that
     /// the commit carries is stored on top of the new checkpoint, with it or not at all.
+    ///
+    /// A commit that says what it takes to be [recorded](Commit::recorded) on the head happens only if just that is
+    /// recorded there, in the same transaction: whoever was faster with a result or an effect is neither overlooked nor
+    /// overruled. What the commit does not know it [is given](Committed::Outrun).
     ///
     /// A subgraph's thread begins only while the thread [above](ThreadId::above) it is there: otherwise that was
     /// deleted, and the commit is a [conflict](Committed::Conflict).
@@ -281,62 +285,6 @@ pub enum At {
     Before(NodeName),
     /// The one that the thread has this name for.
     Named(CheckpointName),
-}
-
-/// A checkpoint to store.
-#[derive(Clone, Debug)]
-pub struct Commit {
-    /// The thread.
-    pub thread: ThreadId,
-    /// The graph it belongs to.
-    pub graph: NodeName,
-    /// The head that the writer knows; `None` for a new thread. The commit happens only if it still is.
-    pub expected: Option<CheckpointId>,
-    /// The checkpoint. Shared, so that a store that keeps it as it is copies nothing.
-    pub checkpoint: Arc<Checkpoint>,
-    /// What is finished already of the superstep that follows, stored in the same transaction as the
-    /// checkpoint that it is on top of: an edit takes it along. A run has none.
-    pub carried: Option<Box<Carried>>,
-    /// What the tasks of the superstep emitted, by their positions, where its run keeps that. Stored with the
-    /// checkpoint or not at all.
-    pub emitted: Vec<(u32, Emitted)>,
-}
-
-/// Work that a commit stores on top of its own checkpoint.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Carried {
-    /// Results of finished tasks.
-    pub results: Vec<TaskResult>,
-    /// Failures of tasks that have no result.
-    pub failures: Vec<FailureRecord>,
-    /// Questions, answered or not.
-    pub asks: Vec<AskRecord>,
-    /// The effect journal.
-    pub effects: Vec<EffectRecord>,
-}
-
-impl Carried {
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.results.is_empty() && self.failures.is_empty() && self.asks.is_empty() && self.effects.is_empty()
-    }
-}
-
-/// What became of a commit.
-#[derive(Clone, Debug)]
-pub enum Committed {
-    /// It was stored.
-    New,
-    /// This very checkpoint was stored before: an earlier attempt whose outcome was not known.
-    Already,
-    /// Another driver of the same run finished this superstep first; this is its checkpoint.
-    Adopt(Box<Loaded>),
-    /// Another run moved the head, to this checkpoint.
-    Conflict {
-        /// The head now.
-        head: Option<CheckpointId>,
-    },
 }
 
 /// Why a store could not do what it was asked.

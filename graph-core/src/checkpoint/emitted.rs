@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::state::Json;
 
 /// What the attempt that finished a task emitted, oldest first.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Emitted {
     /// How many older ones were dropped, because all of them take more room than they may.
     #[serde(default, skip_serializing_if = "is_none")]
@@ -19,7 +19,7 @@ pub struct Emitted {
 }
 
 /// Something that a node emitted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EmittedEvent {
     /// A custom event.

@@ -35,7 +35,7 @@ impl Frontier {
 }
 
 /// Where a subgraph that keeps its state goes on when its node runs again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Kept {
     /// The key under which the state is kept.
     pub key: String,

@@ -14,7 +14,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use self::store::{Found, Outcome, Store, Thread, Work};
-use super::checkpointer::{At, Checkpointer, Commit, Committed, StoreError};
+use super::checkpointer::{At, Checkpointer, StoreError};
+use super::commit::{Commit, Committed};
 use super::lease::{Acquired, Claim, LeaseRecord};
 use super::name::{NamedCheckpoint, Naming};
 use super::step_record::StepRecord;
@@ -116,6 +117,11 @@ impl Checkpointer for MemorySaver {
                 let found = store.gather(index, &thread)?;
                 drop(store);
                 Committed::Adopt(Box::new(found.load()?))
+            }
+            Outcome::Outrun(index, thread) => {
+                let found = store.gather(index, &thread)?;
+                drop(store);
+                Committed::Outrun(Box::new(found.load()?))
             }
         })
     }

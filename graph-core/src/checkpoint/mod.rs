@@ -21,6 +21,7 @@ mod around;
 pub(crate) mod below;
 mod checkpointer;
 mod codec;
+mod commit;
 mod deletion;
 mod emitted;
 mod frontier;
@@ -29,14 +30,16 @@ mod lease;
 mod memory;
 mod model;
 mod name;
+mod recorded;
 mod step_record;
 mod time;
 mod work;
 
 pub use amend::{Carrier, Onto};
 pub use around::Around;
-pub use checkpointer::{At, Carried, Checkpointer, Commit, Committed, KeyProblem, StoreError};
+pub use checkpointer::{At, Checkpointer, KeyProblem, StoreError};
 pub use codec::{Fold, digest};
+pub use commit::{Carried, Commit, Committed};
 pub use deletion::still_needed;
 pub use emitted::{Emitted, EmittedEvent};
 pub use frontier::{Cause, DeferredNode, Frontier, JoinProgress, Kept, NextTask, Positions};
@@ -48,6 +51,7 @@ pub use model::{
     ThreadSummary,
 };
 pub use name::{CheckpointName, InvalidName, NamedCheckpoint, Naming};
+pub use recorded::Recorded;
 pub use step_record::StepRecord;
 pub use time::rfc3339;
 pub use work::{

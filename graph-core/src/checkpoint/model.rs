@@ -83,7 +83,7 @@ pub struct TaskRecord {
 }
 
 /// A failure of a node that its error handler dealt with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Handled {
     /// What the node failed with.
     pub error: ErrorReport,
@@ -95,7 +95,7 @@ pub struct Handled {
 }
 
 /// A node's decision, as stored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RouteRecord {
     /// The name of the case.
     pub case: String,

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::checkpointer::Carried;
+use super::commit::Carried;
 use super::emitted::Emitted;
 use super::{Checkpoint, Seq};
 use crate::id::{NodeName, ThreadId};

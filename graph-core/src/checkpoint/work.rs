@@ -19,7 +19,7 @@ pub(super) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
 }
 
 /// The result of a finished task of an unfinished superstep: a pending write.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TaskResult {
     /// The task.
     pub task: TaskId,
@@ -65,7 +65,7 @@ pub struct FailureRecord {
 }
 
 /// One target of a task, as stored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TargetRecord {
     /// The node to run.
     pub node: NodeName,

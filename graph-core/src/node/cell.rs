@@ -18,7 +18,7 @@ use super::own_name::{HANDLER, own_name};
 use super::policy::{OnMismatch, OnUnknown};
 use super::run_cell::RunCell;
 use crate::checkpoint::{
-    AnsweredBy, AskRecord, Deadline, EffectId, EffectOutcome, EffectRecord, FailureRecord,
+    AnsweredBy, AskRecord, Deadline, EffectId, EffectOutcome, EffectRecord, FailureRecord, Recorded,
 };
 use crate::error::{EffectError, NodeError};
 use crate::id::{CheckpointId, InterruptId, NodeName, TaskId};
@@ -72,6 +72,8 @@ struct Live {
     asked: Vec<String>,
     /// The journal: what storage knows and what this process adds.
     effects: Vec<EffectRecord>,
+    /// What of the journal has come since it was read.
+    recorded: Recorded,
     /// Names of effects that earlier runs did, while nothing suggests that the code went another way then.
     promised: Vec<String>,
     /// The effect whose closure is being polled: what it starts is its own.
@@ -370,17 +372,29 @@ impl TaskCell {
     pub(crate) fn keep_effect(&self, record: EffectRecord) {
         let mut live = self.live.lock();
         let live = live.get_or_insert_default();
-        live.effects.retain(|effect| effect.id != record.id);
+        live.recorded.add_effect(&record);
+        if let Some(old) = live.effects.iter().position(|effect| effect.id == record.id) {
+            let old = live.effects.remove(old);
+            live.recorded.remove_effect(&old);
+        }
         live.effects.push(record);
     }
 
     /// Keeps how an effect ended.
     pub(crate) fn end_effect(&self, id: &EffectId, outcome: EffectOutcome) {
         let mut live = self.live.lock();
-        let effects = &mut live.get_or_insert_default().effects;
+        let Live { effects, recorded, .. } = &mut **live.get_or_insert_default();
         if let Some(effect) = effects.iter_mut().find(|effect| effect.id == *id) {
+            recorded.remove_effect(effect);
             effect.outcome = Some(outcome);
+            recorded.add_effect(effect);
         }
+    }
+
+    /// Which effects of the task have succeeded since its journal was read.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn recorded(&self) -> Recorded {
+        self.live.lock().as_ref().map_or_else(Recorded::default, |live| live.recorded)
     }
 
     /// Makes effects that start from now on those of `effect`; returns whose they were.

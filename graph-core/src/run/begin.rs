@@ -24,7 +24,7 @@ use super::request::{Answers, Mode, Order, Verb};
 use super::slot::Slot;
 use super::spans::Span;
 use super::subgraph::{Delta, Stopped, Surroundings};
-use crate::checkpoint::{AskRecord, At, Loaded, StoreError, TaskResult};
+use crate::checkpoint::{AskRecord, At, Loaded, Recorded, StoreError, TaskResult};
 use crate::engine::restore::{RestoreError, find, restore};
 use crate::engine::{Begin, Machine, Restored};
 use crate::graph::{END, NodeId, Program, Targets, each_item, to_node};
@@ -200,6 +200,7 @@ impl Driver {
         } else {
             self.stand_on(&loaded)?;
         }
+        self.recorded = Recorded::of(&loaded.results, &loaded.effects);
         let program = Arc::clone(&self.runtime.program);
         let fields = FieldMap::new(&loaded.schema, &program.schema);
         let decode = |node: NodeId, json: &Json| match &program.node(node).description.input {

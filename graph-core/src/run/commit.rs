@@ -12,7 +12,7 @@ use super::event::EventKind;
 use super::graph::Runtime;
 use super::output::Record;
 use super::slot::Slot;
-use crate::checkpoint::{Checkpoint, Commit, Committed, Frontier, Kept, Source, TaskRecord};
+use crate::checkpoint::{Checkpoint, Commit, Committed, Frontier, Kept, Recorded, Source, TaskRecord};
 use crate::engine::barrier::{self, Conflict, Overwrites};
 use crate::engine::restore;
 use crate::graph::NodeId;
@@ -194,6 +194,7 @@ impl Driver {
             thread: self.cell.thread.clone(),
             graph: self.runtime.program.topology.name.clone(),
             expected: self.base,
+            recorded: (source != Source::Input).then(|| self.known_of_superstep()),
             carried: self.played.as_ref().map(|played| {
                 Box::new(played.carried(&self.runtime.program, &self.cell.thread, &checkpoint))
             }),
@@ -203,6 +204,7 @@ impl Driver {
         let saver = self.cell.saver.as_ref().expect("a checkpoint is built for a saver");
         match saver.commit(commit).await? {
             Committed::New | Committed::Already => {}
+            Committed::Outrun(loaded) => return Ok(AtBarrier::Outrun(loaded)),
             Committed::Adopt(loaded) => return Ok(AtBarrier::Adopted(loaded)),
             Committed::Conflict { .. } => return Ok(AtBarrier::Superseded),
         }
@@ -217,6 +219,13 @@ impl Driver {
             EventKind::CheckpointSaved { id, step, source, next }
         });
         Ok(AtBarrier::Passed)
+    }
+
+    /// What this driver knows to be recorded on the checkpoint that the superstep stands on.
+    fn known_of_superstep(&self) -> Recorded {
+        let mut all = self.recorded;
+        self.slots.iter().filter_map(|slot| slot.cell.as_ref()).for_each(|cell| all.add(cell.recorded()));
+        all
     }
 
     fn reducer_panicked(&self, task: u32, message: String) -> RunError {

@@ -27,7 +27,7 @@ use super::spans::Span;
 use super::step_clock::StepClock;
 use super::subgraph::Delta;
 use super::tasks::{Running, Tasks};
-use crate::checkpoint::Loaded;
+use crate::checkpoint::{Loaded, Recorded};
 use crate::engine::{Begin, Command, Event, Machine};
 use crate::graph::NodeId;
 use crate::id::CheckpointId;
@@ -67,6 +67,8 @@ pub(super) struct Driver {
     pub(super) records: FuturesUnordered<Recording>,
     /// Whether another driver recorded a result of the running superstep before this one did.
     pub(super) outrun: bool,
+    /// What was recorded of the running superstep when it was read, and the results that this driver has added.
+    pub(super) recorded: Recorded,
     /// What this run, a subgraph's, gives back of its writes.
     pub(super) delta: Option<Delta>,
     /// Set where nothing runs: the superstep's outcomes are given by an edit.
@@ -86,6 +88,8 @@ pub(super) struct Input {
 pub(super) enum AtBarrier {
     Passed,
     Superseded,
+    /// Other drivers recorded results or effects of this superstep that were not known here: it begins again with them.
+    Outrun(Box<Loaded>),
     /// Another driver of this run was faster; go on from here.
     Adopted(Box<Loaded>),
 }
@@ -120,6 +124,7 @@ impl Driver {
             tasks,
             records: FuturesUnordered::new(),
             outrun: false,
+            recorded: Recorded::default(),
             delta: None,
             played: None,
             unmergeable: None,
@@ -208,6 +213,7 @@ impl Driver {
                 self.spare = self.slots.first_mut().and_then(|slot| slot.cell.take());
                 self.slots.clear();
                 self.slots.resize_with(self.machine.width(), Slot::default);
+                self.recorded = Recorded::default();
                 self.superstep_begins();
                 // A run of nodes that never wait must not starve its neighbours.
                 tokio::task::coop::consume_budget().await;
@@ -216,6 +222,12 @@ impl Driver {
             AtBarrier::Superseded => {
                 self.machine.handle(Event::Superseded);
                 Ok(())
+            }
+            AtBarrier::Outrun(loaded) => {
+                // The state is merged with what does not count, and what was not recorded went into the checkpoint: all
+                // of it is read anew.
+                self.base = None;
+                self.adopt(*loaded).await
             }
             AtBarrier::Adopted(loaded) => self.adopt(*loaded).await,
         }

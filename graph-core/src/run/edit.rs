@@ -9,7 +9,9 @@ use super::commit::whole;
 use super::error::ThreadError;
 use super::field_map::FieldMap;
 use super::graph::Runtime;
-use crate::checkpoint::{At, Carried, Carrier, Checkpoint, Commit, Committed, Frontier, Loaded, Onto};
+use crate::checkpoint::{
+    At, Carried, Carrier, Checkpoint, Commit, Committed, Frontier, Loaded, Onto, Recorded,
+};
 use crate::engine::barrier::{self, Overwrites};
 use crate::graph::Program;
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
@@ -47,7 +49,7 @@ pub(super) async fn branch(
     let head = saver.history(thread, At::Head, 1).await?;
     let head = head.first().ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
     let copy = original.branched(CheckpointId(runtime.ambient.id()), thread)?;
-    store(runtime, thread, head.id, copy, Carried::default()).await
+    store(runtime, thread, head.id, None, copy, Carried::default()).await
 }
 
 async fn head(runtime: &Runtime, thread: &ThreadId) -> Result<Loaded, ThreadError> {
@@ -79,13 +81,15 @@ pub(super) async fn put_on_top(
         frontier: frontier(runtime, loaded, &fields)?,
         ..old.edited(id, RunId(runtime.ambient.id()), writes, changes)
     };
-    store(runtime, thread, old.id, checkpoint, carried).await
+    let recorded = Some(Recorded::of(&loaded.results, &loaded.effects));
+    store(runtime, thread, old.id, recorded, checkpoint, carried).await
 }
 
 async fn store(
     runtime: &Runtime,
     thread: &ThreadId,
     expected: CheckpointId,
+    recorded: Option<Recorded>,
     checkpoint: Checkpoint,
     carried: Carried,
 ) -> Result<CheckpointId, ThreadError> {
@@ -94,10 +98,13 @@ async fn store(
     let graph = runtime.program.topology.name().clone();
     let (thread, expected, checkpoint) = (thread.clone(), Some(expected), Arc::new(checkpoint));
     let carried = Some(Box::new(carried));
-    let commit = Commit { thread: thread.clone(), graph, expected, checkpoint, carried, emitted: Vec::new() };
+    let (thread_id, emitted) = (thread.clone(), Vec::new());
+    let commit = Commit { thread: thread_id, graph, expected, recorded, checkpoint, carried, emitted };
     match saver.commit(commit).await? {
         Committed::New | Committed::Already => {}
-        Committed::Adopt(_) | Committed::Conflict { .. } => return Err(ThreadError::Superseded(thread)),
+        Committed::Outrun(_) | Committed::Adopt(_) | Committed::Conflict { .. } => {
+            return Err(ThreadError::Superseded(thread));
+        }
     }
     saver.flush(&thread).await?;
     Ok(id)

@@ -58,8 +58,15 @@ impl Rehearsal {
         let checkpoint = first(&runtime, &*state, frontier, base, step)?;
         let graph = runtime.program.topology.name().clone();
         saver.register(&runtime.program.description).await.map_err(ThreadError::from)?;
-        let (expected, carried, emitted) = (None, None, Vec::new());
-        let commit = Commit { thread: thread.clone(), graph, expected, checkpoint, carried, emitted };
+        let commit = Commit {
+            thread: thread.clone(),
+            graph,
+            expected: None,
+            recorded: None,
+            checkpoint,
+            carried: None,
+            emitted: Vec::new(),
+        };
         saver.commit(commit).await.map_err(ThreadError::from)?;
 
         let drain = CancellationToken::new();

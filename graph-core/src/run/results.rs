@@ -230,6 +230,7 @@ impl Driver {
             handled: record.handled.clone(),
             emitted,
         };
+        self.recorded.add_result(&result);
         let thread = self.cell.thread.clone();
         self.records.push(Box::pin(async move {
             let counts = saver.record(&thread, base, result.clone()).await?;

@@ -11,7 +11,7 @@ use super::schema::FieldId;
 ///
 /// The set is closed: a reader of a checkpoint file rebuilds every value from these alone, without the
 /// program's types and without running a reducer. Each variant carries its operand as JSON.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Op {
@@ -69,7 +69,7 @@ impl Op {
 }
 
 /// One write of a task, as it is stored in a checkpoint's task record or a pending write.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LoggedWrite {
     /// The field written.
     pub field: FieldId,
@@ -78,7 +78,7 @@ pub struct LoggedWrite {
 }
 
 /// The two forms of a logged write.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Logged {
     /// An operation: it says by itself what happens to the field. An [`Op::Set`] is an overwrite.

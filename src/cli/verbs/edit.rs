@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::checkpoint::{Carried, Carrier, Loaded};
+use crate::checkpoint::{Carried, Carrier, Loaded, Recorded};
 use crate::engine::Play;
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
 use crate::inspect::{Difference, diff};
@@ -139,7 +139,8 @@ impl Edit {
         };
         let step = checkpoint.step;
         let next = checkpoint.frontier.nodes().cloned().collect();
-        to.commit(&Target::open(&self.file)?, loaded.graph.clone(), checkpoint, carried)?;
+        let recorded = on_head.then(|| Recorded::of(&loaded.results, &loaded.effects));
+        to.commit(&Target::open(&self.file)?, loaded.graph.clone(), checkpoint, carried, recorded)?;
 
         let state = secrets::differences(diff(&secrets::whole_state(&loaded)?, &whole), &loaded.schema);
         let new_thread = to.head.is_none();

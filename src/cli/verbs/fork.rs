@@ -64,7 +64,7 @@ impl Fork {
             None => {
                 let copy = original.branched(amend::id(), &place.thread)?;
                 let id = copy.id;
-                to.commit(&target, loaded.graph, copy, Carried::default())?;
+                to.commit(&target, loaded.graph, copy, Carried::default(), None)?;
                 id
             }
         };

@@ -9,11 +9,12 @@ use core::ops::Index;
 use foldhash::{HashMap, HashMapExt};
 
 use super::leases::Leases;
-use crate::checkpoint::checkpointer::{At, Carried, Commit, StoreError};
+use crate::checkpoint::checkpointer::{At, StoreError};
 use crate::checkpoint::codec::{Fold, same_content};
+use crate::checkpoint::commit::{Carried, Commit};
 use crate::checkpoint::name::CheckpointName;
 use crate::checkpoint::{
-    AskRecord, Checkpoint, EffectRecord, FailureRecord, Loaded, Seq, Source, Summary, TaskResult,
+    AskRecord, Checkpoint, EffectRecord, FailureRecord, Loaded, Recorded, Seq, Source, Summary, TaskResult,
 };
 use crate::checkpoint::{Emitted, StepRecord};
 use crate::id::{CheckpointId, Fingerprint, NodeName, ThreadId};
@@ -105,6 +106,10 @@ pub(super) struct Work {
 impl Work {
     pub(super) fn is_empty(&self) -> bool {
         self.results.is_empty() && self.failures.is_empty() && self.asks.is_empty() && self.effects.is_empty()
+    }
+
+    pub(super) fn recorded(&self) -> Recorded {
+        Recorded::of(&self.results, &self.effects)
     }
 
     /// At the barrier the results are in the checkpoint; answers and outcomes stay, for replay.
@@ -330,6 +335,11 @@ impl Store {
         if self.newest >= Some(id) && self.by_id.contains_key(&id) {
             return Ok(self.lost(&commit, head));
         }
+        if let (Some(known), Some(held)) = (commit.recorded, held)
+            && held.work.recorded() != known
+        {
+            return Ok(Outcome::Outrun(held.head, commit.thread));
+        }
         let parent = match commit.checkpoint.parent {
             None => None,
             parent if parent == commit.expected => head,
@@ -435,6 +445,8 @@ pub(super) enum Outcome {
     Already,
     /// Of this thread.
     Adopt(usize, ThreadId),
+    /// More is recorded on this head of this thread than the writer knows.
+    Outrun(usize, ThreadId),
     Conflict(Option<CheckpointId>),
 }
 
