@@ -149,7 +149,7 @@ pub(super) fn collect_unused(
     told: &mut Collected,
     patience: Duration,
 ) -> Result<(), CareError> {
-    // What is unused is looked for without a lock, and looked at again with one. What segments refer to stays with them.
+    // What is unused is looked for without a lock, and looked at again with one.
     let mut unused = crate::file::snapshot(connection, Unused::find)?;
     let found: Vec<i64> = unused.segments.keys().copied().collect();
     for some in found.chunks(AT_A_TIME) {
@@ -247,24 +247,27 @@ impl Unused {
         Ok(unused)
     }
 
-    /// Takes out the long texts that checkpoints and segments refer to which were written since. What was there refers to
-    /// nothing new: when its operations are moved to a segment, that is a new one. And nothing begins to refer to a segment
-    /// that was there.
+    /// Takes out the long texts that checkpoints and segments refer to which were written since, but for segments that go,
+    /// too. What was there refers to nothing new: when its operations are moved to a segment, that is a new one. And nothing
+    /// begins to refer to a segment that was there.
     fn spare_newly_used(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let mut used = HashSet::new();
-        let mut each = |from: &str, seen: &mut i64, texts: Referring| {
+        let unused = &self.segments;
+        let mut each = |from: &str, seen: &mut i64, texts: Referring, goes: &dyn Fn(i64) -> bool| {
             let mut newer = connection.prepare_cached(from).map_err(sqlite)?;
             let mut rows = newer.query([*seen]).map_err(sqlite)?;
             while let Some(row) = rows.next().map_err(sqlite)? {
                 *seen = row.get(0).map_err(sqlite)?;
-                texts(connection, row)?.iter().for_each(|text| used.extend(references(text)));
+                if !goes(*seen) {
+                    texts(connection, row)?.iter().for_each(|text| used.extend(references(text)));
+                }
             }
             Ok::<(), StoreError>(())
         };
         let checkpoints = format!("SELECT {REFERRING} FROM checkpoint WHERE seq > ? ORDER BY seq");
-        each(&checkpoints, &mut self.seen, CheckpointRow::unchecked)?;
+        each(&checkpoints, &mut self.seen, CheckpointRow::unchecked, &|_| false)?;
         let segments = format!("SELECT {SEGMENT} FROM segment WHERE id > ? ORDER BY id");
-        each(&segments, &mut self.seen_segment, Segment::unchecked)?;
+        each(&segments, &mut self.seen_segment, Segment::unchecked, &|id| unused.contains_key(&id))?;
         self.bodies.retain(|id, _| !used.contains(id));
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use superstep_checkpoint::care::{self, CareError, Collected, Retention};
 use superstep_core::checkpoint::{At, StoreError};
+use superstep_core::state::Op;
 
 use crate::material::*;
 use crate::written::{long, open, written};
@@ -40,6 +41,28 @@ fn what_nobody_needs_is_told_and_then_goes_and_nothing_else() {
         let left = saver.steps(&thread("t"), At::Head, 99).await.unwrap();
         assert_eq!(left[1..], whole[1..]);
         assert_eq!(left[0].checkpoint, whole[0].checkpoint);
+    });
+}
+
+/// A long text to which only a segment refers goes with that, in one go.
+#[test]
+fn what_only_unused_segments_refer_to_goes_with_them() {
+    run(async {
+        let file = written().await;
+        let saver = open(&file.path).await;
+        let mut last = None;
+        for number in 0..70 {
+            let entry = change(2, [Op::MapPut(json(&format!(r#"{{"{number}":{}}}"#, long("m"))))]);
+            last = Some(advance(&saver, "long", last.as_ref(), [entry]).await);
+        }
+        drop(saver);
+        let by_hand = "DELETE FROM checkpoint WHERE thread = (SELECT id FROM thread WHERE name = 'long');
+                       DELETE FROM thread WHERE name = 'long'";
+        Connection::open(&file.path).unwrap().execute_batch(by_hand).unwrap();
+        let told = care::collectable(&file.path).unwrap();
+        assert!(told.segments > 0 && told.bodies > 60, "{told:?}");
+        assert_eq!(care::collect(&file.path, PATIENCE).unwrap(), told);
+        assert!(care::collectable(&file.path).unwrap().is_empty());
     });
 }
 
