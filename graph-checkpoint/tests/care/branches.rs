@@ -1,14 +1,18 @@
 //! The ends of branches: all of a thread is found without reading what is another's.
 
 use std::path::Path;
+use std::time::Duration;
 
 use rusqlite::Connection;
+use superstep_checkpoint::care::{self, Retention};
 use superstep_checkpoint::portable::{Export, export, import};
-use superstep_checkpoint::{SqliteReader, SqliteSaver, care};
+use superstep_checkpoint::{SqliteReader, SqliteSaver};
 use superstep_core::checkpoint::{Checkpoint, Commit, Committed};
 
 use crate::material::*;
 use crate::written::open;
+
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A step after `parent` on a thread whose head is `head`.
 async fn branch(saver: &Saver, parent: &Checkpoint, head: &Checkpoint) -> Checkpoint {
@@ -85,6 +89,36 @@ fn a_file_of_an_older_format_is_exported_as_before_and_its_ends_are_found_when_i
         care::migrate(&path).unwrap();
         assert_eq!(ends(&path), [3, 4]);
         assert_eq!(exported(&path).to_text(), whole);
+        assert_eq!(care::verify(&path).unwrap().findings, []);
+    });
+}
+
+/// Of thread `t` 1 ◄─ 2 ◄─ 3 ◄─ 4 and 1 ◄─ 5, and `u` goes on from 3: when 4 is pruned, the branch of `t` ends with 3.
+#[test]
+fn a_branch_whose_end_is_pruned_ends_with_what_stays_of_it() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.db");
+        let saver = open(&path).await;
+        let mut line = vec![advance(&saver, "t", None, [set(0, "[1]")]).await];
+        for _ in 2..=4 {
+            line.push(advance(&saver, "t", line.last(), [extend(0, "[2]")]).await);
+        }
+        let fifth = branch(&saver, &line[0], &line[3]).await;
+        saver.fork(&thread("t"), line[2].id, &thread("u")).await.unwrap();
+        advance(&saver, "u", Some(&line[2]), [extend(0, "[6]")]).await;
+        drop(saver);
+        assert_eq!(ends(&path), [4]);
+        let pruned = care::prune(&path, &Retention::new().keep_last(0), PATIENCE).unwrap();
+        assert!(pruned.checkpoints > 0, "{pruned:?}");
+        let whole = exported(&path).to_text();
+        let is_there = |checkpoint: &Checkpoint| whole.contains(&checkpoint.id.to_string());
+        assert_eq!(
+            [is_there(&line[2]), is_there(&line[3]), is_there(&fifth)],
+            [true, false, true],
+            "{whole}"
+        );
+        assert_eq!(ends(&path), [3]);
         assert_eq!(care::verify(&path).unwrap().findings, []);
     });
 }
