@@ -10,6 +10,7 @@ use superstep_core::state::Json;
 
 use crate::connection::Connection;
 use crate::fault::{corrupt, sqlite};
+use crate::limited::undecoded;
 use crate::place::{Place, Seen, Visit, check_rows, encode};
 use crate::rows::{ThreadRow, mismatch, text};
 use crate::seal::Cell;
@@ -84,15 +85,18 @@ impl AskRow {
         let fallback = self.fallback.map(|fallback| opened("fallback", &fallback)).transpose()?;
         let answer = self.answer.map(|answer| opened("answer", &answer)).transpose()?;
         let damaged = |error: &dyn core::fmt::Display| corrupt(format_args!("question {interrupt}"), error);
+        let value = |text| {
+            let value = Json::parse_within(text, connection.limits());
+            value.map_err(|error| undecoded(format_args!("question {interrupt}"), error))
+        };
         let mut ask: AskRecord = serde_json::from_str(&text).map_err(|error| damaged(&error))?;
         ask.deadline = match (self.deadline, fallback) {
-            (Some(at_ms), Some(fallback)) => Some(Deadline {
-                at_ms: at_ms.cast_unsigned(),
-                default: Json::parse(fallback).map_err(|error| damaged(&error))?,
-            }),
+            (Some(at_ms), Some(fallback)) => {
+                Some(Deadline { at_ms: at_ms.cast_unsigned(), default: value(fallback)? })
+            }
             _ => None,
         };
-        ask.answer = answer.map(Json::parse).transpose().map_err(|error| damaged(&error))?;
+        ask.answer = answer.map(value).transpose()?;
         ask.answered_by = if self.by_deadline { AnsweredBy::Deadline } else { AnsweredBy::Caller };
         Ok(ask)
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "encryption")]
 use crate::seal::Keys;
 use crate::seal::SharedKeys;
+use superstep_core::state::SizeLimits;
 
 /// A checkpoint file: where it is and, where it is encrypted, the keys for it.
 ///
@@ -30,13 +31,14 @@ use crate::seal::SharedKeys;
 pub struct CheckpointFile {
     pub(crate) path: PathBuf,
     pub(crate) keys: Option<SharedKeys>,
+    pub(crate) limits: SizeLimits,
 }
 
 impl CheckpointFile {
     /// The file at `path`.
     #[must_use]
     pub fn at(path: impl AsRef<Path>) -> Self {
-        Self { path: path.as_ref().to_owned(), keys: None }
+        Self { path: path.as_ref().to_owned(), keys: None, limits: SizeLimits::default() }
     }
 
     /// Says what it is encrypted with.
@@ -44,6 +46,14 @@ impl CheckpointFile {
     #[must_use]
     pub fn keys(mut self, keys: impl Keys + 'static) -> Self {
         self.keys = Some(std::sync::Arc::new(keys));
+        self
+    }
+
+    /// Says how large what is in it may be, where that is more than usual: see
+    /// [`SqliteOptions::size_limits`](crate::SqliteOptions::size_limits).
+    #[must_use]
+    pub fn size_limits(mut self, limits: SizeLimits) -> Self {
+        self.limits = limits;
         self
     }
 

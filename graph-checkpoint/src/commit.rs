@@ -12,6 +12,7 @@ use crate::described::{Key, schema};
 use crate::emitted;
 use crate::fault::{Trouble, sqlite};
 use crate::gather::Tails;
+use crate::growth;
 use crate::live::{Live, OnTop, THREADS};
 use crate::manifest::{Fields, MAP_EVERY};
 use crate::place::{Place, Seen};
@@ -22,6 +23,7 @@ use crate::work;
 
 impl Live {
     pub(crate) fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
+        commit.check(&self.connection.limits())?;
         if self.threads.len() > THREADS {
             self.threads.clear();
         }
@@ -73,16 +75,17 @@ impl Live {
         let known = self.threads.get_mut(&commit.thread);
         let seq = self.last_seq + 1;
         let parent = base.parent;
-        let elsewhere = |fields| (fields, MAP_EVERY, Tails::default());
-        let (thread, (fields, since_map, tails)) = match (known, base.elsewhere) {
+        let elsewhere = |fields| (fields, MAP_EVERY, Tails::default(), None);
+        let (thread, (fields, since_map, tails, size)) = match (known, base.elsewhere) {
             (Some(known), None) => {
                 let (fields, tails) = (take(&mut known.fields), take(&mut known.tails));
-                (known.row, (fields, known.since_map, tails))
+                (known.row, (fields, known.since_map, tails, known.size.take()))
             }
             (Some(known), Some(fields)) => (known.row, elsewhere(fields)),
             (None, fields) => (self.next_thread()?, elsewhere(fields.unwrap_or_default())),
         };
-        let base = Versions { schema: base.schema, fields, since_map, tails };
+        let mut base = Versions { schema: base.schema, fields, since_map, tails, size };
+        base.size = growth::size_after(self, commit, &schema, &mut base)?;
         let at = Spot { seq, parent, thread, schema: schema_row, topology };
         let versions = match self.put(checkpoint, &at, &schema, base)? {
             Ok(versions) => versions,

@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 
 use superstep_core::checkpoint::{KeyProblem, StoreError};
+use superstep_core::state::SizeLimits;
 
 use crate::fault::keys;
+use crate::limited::too_large;
 use crate::seal::{Cell, Seal};
 
 /// What the texts of a file are on their way in and out.
@@ -28,11 +30,17 @@ pub(crate) enum Sealing {
 pub(crate) struct Connection {
     sqlite: rusqlite::Connection,
     sealing: Sealing,
+    limits: SizeLimits,
 }
 
 impl Connection {
-    pub(crate) fn new(sqlite: rusqlite::Connection, sealing: Sealing) -> Self {
-        Self { sqlite, sealing }
+    pub(crate) fn new(sqlite: rusqlite::Connection, sealing: Sealing, limits: SizeLimits) -> Self {
+        Self { sqlite, sealing, limits }
+    }
+
+    /// How large a state and its records may be.
+    pub(crate) fn limits(&self) -> SizeLimits {
+        self.limits
     }
 
     /// Says what the texts are from now on.
@@ -54,15 +62,24 @@ impl Connection {
         }
     }
 
-    /// The text of what is stored in the cell of a table.
+    /// The text of what is stored in the cell of a table, which is no larger than a record may be.
     pub(crate) fn unseal<'t>(
         &self,
         stored: &'t str,
         cell: impl FnOnce() -> Cell,
     ) -> Result<Cow<'t, str>, StoreError> {
+        let limits = self.limits.of_record();
         match &self.sealing {
-            Sealing::Plain => Ok(Cow::Borrowed(stored)),
-            Sealing::Sealed(seal) => seal.unseal(&self.sqlite, stored, &cell()).map(Cow::Owned),
+            Sealing::Plain => match limits.check(stored) {
+                Ok(()) => Ok(Cow::Borrowed(stored)),
+                Err(excess) => Err(too_large(cell().place(), excess)),
+            },
+            Sealing::Sealed(seal) => {
+                let cell = cell();
+                let text = seal.unseal(&self.sqlite, stored, &cell)?;
+                limits.check(&text).map_err(|excess| too_large(cell.place(), excess))?;
+                Ok(Cow::Owned(text))
+            }
             Sealing::Unopened { place, problem } => Err(keys(place, problem.clone())),
         }
     }

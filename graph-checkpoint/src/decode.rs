@@ -1,6 +1,6 @@
 //! Reads a checkpoint's texts; their form is in [`manifest`](crate::manifest).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer};
 use superstep_core::checkpoint::{
@@ -47,6 +47,9 @@ impl StoredChange {
         bodies: &impl Bodies,
     ) -> Result<Change, StoreError> {
         let moved = self.part().map(|part| segments.ops(connection, part)).transpose()?;
+        if let Some(moved) = &moved {
+            bodies.count(moved.iter().map(StoredOp::bytes).sum())?;
+        }
         let ops = moved.as_ref().unwrap_or(&self.ops).iter().map(|op| op.resolve(bodies));
         Ok(Change { field: self.field, ops: ops.collect::<Result<_, _>>()? })
     }
@@ -88,6 +91,20 @@ pub(crate) enum StoredOp {
 }
 
 impl StoredOp {
+    /// How long the operand is that stands in it.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Set(json)
+            | Self::Extend(json)
+            | Self::MapPut(json)
+            | Self::MapRemove(json)
+            | Self::SetAdd(json)
+            | Self::SetRemove(json)
+            | Self::Keyed(json) => json.as_str().len(),
+            _ => 0,
+        }
+    }
+
     pub(crate) fn resolve(&self, bodies: &impl Bodies) -> Result<Op, StoreError> {
         Ok(match self {
             Self::Set(json) => Op::Set(json.clone()),
@@ -193,7 +210,15 @@ fn bad(reason: impl core::fmt::Display) -> StoreError {
 }
 
 pub(crate) fn parse_changes(text: &str) -> Result<Vec<StoredChange>, StoreError> {
-    serde_json::from_str(text).map_err(|error| corrupt("a checkpoint's changes", error))
+    let changes: Vec<StoredChange> =
+        serde_json::from_str(text).map_err(|error| corrupt("a checkpoint's changes", error))?;
+    // In nearly all there are few, and they are in order.
+    let in_order = changes.windows(2).all(|pair| pair[0].field < pair[1].field);
+    let mut seen = BTreeSet::new();
+    if !in_order && !changes.iter().all(|change| seen.insert(change.field)) {
+        return Err(corrupt("a checkpoint's changes", "a field is changed twice"));
+    }
+    Ok(changes)
 }
 
 /// The versions that changes at `seq` made.

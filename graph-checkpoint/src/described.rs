@@ -11,6 +11,7 @@ use superstep_core::state::{Json, Schema};
 use crate::checksum::Checksum;
 use crate::connection::Connection;
 use crate::fault::{corrupt, sqlite};
+use crate::limited::too_large;
 use crate::rows::{CheckpointRow, mismatch, text};
 
 /// A description that is stored once per fingerprint.
@@ -104,7 +105,8 @@ pub(crate) fn schema(
 /// The text of the schema at `key`.
 pub(crate) fn schema_text(connection: &Connection, key: Key) -> Result<Option<Json>, StoreError> {
     schema_with(connection, key, |id, _, text| {
-        Json::parse(text).map_err(|error| corrupt(format_args!("schema row {id}"), error))
+        Json::parse_within(text, connection.limits())
+            .map_err(|error| corrupt(format_args!("schema row {id}"), error))
     })
 }
 
@@ -121,6 +123,7 @@ fn schema_with<T>(
         let id: i64 = row.get(0).map_err(sqlite)?;
         let fingerprint: [u8; 16] = row.get(1).map_err(sqlite)?;
         let stored = text(row, 2)?;
+        limited(connection, format_args!("schema row {id}"), stored)?;
         let sum: i64 = row.get(3).map_err(sqlite)?;
         if sum != (Described::Schema { text: stored }).sum(id, &fingerprint) {
             return Err(mismatch(format_args!("schema row {id}")));
@@ -142,8 +145,8 @@ pub(crate) fn topology_text(connection: &Connection, key: Key) -> Result<Option<
 /// The graph of the topology at `key`, and its text.
 pub(crate) fn topology_part(connection: &Connection, key: Key) -> Result<Option<(String, Json)>, StoreError> {
     topology_with(connection, key, |id, _, graph, text| {
-        let topology =
-            Json::parse(text).map_err(|error| corrupt(format_args!("topology row {id}"), error))?;
+        let topology = Json::parse_within(text, connection.limits())
+            .map_err(|error| corrupt(format_args!("topology row {id}"), error))?;
         Ok((graph.to_owned(), topology))
     })
 }
@@ -161,12 +164,18 @@ fn topology_with<T>(
         let id: i64 = row.get(0).map_err(sqlite)?;
         let fingerprint: [u8; 16] = row.get(1).map_err(sqlite)?;
         let (graph, stored) = (text(row, 2)?, text(row, 3)?);
+        limited(connection, format_args!("topology row {id}"), stored)?;
         let sum: i64 = row.get(4).map_err(sqlite)?;
         if sum != (Described::Topology { graph, text: stored }).sum(id, &fingerprint) {
             return Err(mismatch(format_args!("topology row {id}")));
         }
         with(id, Fingerprint::from_bytes(fingerprint), graph, stored)
     })
+}
+
+/// Looks whether a description is no larger than a value may be.
+fn limited(connection: &Connection, place: impl core::fmt::Display, text: &str) -> Result<(), StoreError> {
+    connection.limits().check(text).map_err(|excess| too_large(place, excess))
 }
 
 /// Descriptions that were read, by their rows: a walk over many checkpoints parses each once.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::ErrorCode;
 use superstep_core::checkpoint::{KeyProblem, StoreError};
+use superstep_core::state::Excess;
 
 /// What can go wrong with the file beside SQLite's own errors.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +83,9 @@ pub(crate) fn sqlite(error: rusqlite::Error) -> StoreError {
         | E::InvalidColumnType(..) => true,
         _ => false,
     };
+    if error.sqlite_error_code() == Some(ErrorCode::TooBig) {
+        return StoreError::TooLarge { place: "a row of the file".into(), excess: Excess::Row };
+    }
     if damaged { corrupt("the file", error) } else { StoreError::Io(Box::new(error)) }
 }
 

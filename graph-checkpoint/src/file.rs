@@ -13,6 +13,7 @@ use crate::connection::{Connection, Sealing};
 use crate::durability::Durability;
 use crate::fault::{Trouble, sqlite};
 use crate::header::{self, APPLICATION_ID};
+use crate::limited::longest_row;
 use crate::line::Line;
 use crate::options::SqliteOptions;
 use crate::seal::{Phase, Seal};
@@ -27,9 +28,6 @@ const MIGRATIONS: &[&str; FORMATS] = &[FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4];
 const LACKED: &[&str; FORMATS] = &["", WITHOUT_FORMAT_2, WITHOUT_FORMAT_3, WITHOUT_FORMAT_4];
 
 pub(crate) const FORMATS: usize = 4;
-
-/// No text or blob may be longer, on the way in and on the way out.
-const LONGEST_VALUE: i32 = 256 << 20;
 
 /// The columns that history and chains read come before those that may be long. No column repeats what
 /// another says: when a checkpoint was made is in its id.
@@ -239,7 +237,7 @@ impl File {
             }
             Err(other) => return Err(other),
         };
-        Ok(Connection::new(connection, sealing))
+        Ok(Connection::new(connection, sealing, self.options.limits))
     }
 
     /// Opens a file of any format for reading, as it is: nothing is created, migrated or locked against writers.
@@ -270,7 +268,7 @@ impl File {
         set(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
         // Without this a statement is planned anew each time that a value is bound to it.
         set(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE).map_err(sqlite)?;
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, longest_row(self.options.limits)).map_err(sqlite)?;
         connection.pragma_update(None, "mmap_size", 0).map_err(sqlite)?;
         connection.set_prepared_statement_cache_capacity(64);
         self.identify(connection).map(drop)?;

@@ -49,6 +49,7 @@
 
 mod answers;
 mod ask;
+mod asking;
 mod bodies;
 mod branch;
 pub mod care;
@@ -73,9 +74,11 @@ mod file;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gather;
+mod growth;
 mod header;
 pub mod inspect;
 mod lease;
+mod limited;
 mod line;
 mod lineage;
 mod live;

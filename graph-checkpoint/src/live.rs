@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rusqlite::OptionalExtension;
-use superstep_core::checkpoint::{Commit, GraphDescription, Recorded, StoreError, TaskResult};
+use superstep_core::checkpoint::{Commit, GraphDescription, Recorded, StateSize, StoreError, TaskResult};
 use superstep_core::id::{CheckpointId, Fingerprint, NodeName, ThreadId};
 use superstep_core::state::{Json, Schema};
 use uuid::Uuid;
@@ -60,6 +60,8 @@ pub(crate) struct Known {
     /// Checkpoints since the last whole map.
     pub(crate) since_map: u32,
     pub(crate) tails: Tails,
+    /// How large its state is, where that is known.
+    pub(crate) size: Option<StateSize>,
     pub(crate) work: OnTop,
     /// As of which foreign transaction the head and the work on it were looked at.
     seen: u64,
@@ -201,6 +203,7 @@ impl Live {
             fields,
             since_map,
             tails: Tails::default(),
+            size: None,
             work: OnTop::Unread,
             seen: self.seen,
         };
@@ -287,7 +290,7 @@ impl Live {
 
     pub(crate) fn remember(&mut self, commit: &Commit, thread: i64, seq: i64, versions: Versions) {
         let checkpoint = &commit.checkpoint;
-        let Versions { fields, since_map, tails, .. } = versions;
+        let Versions { fields, since_map, tails, size, .. } = versions;
         if let Some(known) = self.threads.get_mut(&commit.thread) {
             known.head = seq;
             known.head_id = checkpoint.id;
@@ -295,6 +298,7 @@ impl Live {
             known.fields = fields;
             known.since_map = since_map;
             known.tails = tails;
+            known.size = size;
             known.work = OnTop::Nothing;
             return;
         }
@@ -307,6 +311,7 @@ impl Live {
             fields,
             since_map,
             tails,
+            size,
             work: OnTop::Nothing,
             seen: self.seen,
         };

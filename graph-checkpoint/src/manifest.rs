@@ -32,4 +32,9 @@ pub(crate) type Fields = Vec<Option<Version>>;
 pub(crate) trait Bodies {
     fn keep(&self, text: &str) -> Result<i64, StoreError>;
     fn find(&self, id: i64) -> Result<Json, StoreError>;
+
+    /// Takes in that so many bytes were found in another place. Whoever reads one text only takes what there is.
+    fn count(&self, _bytes: usize) -> Result<(), StoreError> {
+        Ok(())
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use superstep_core::id::ThreadId;
+use superstep_core::state::SizeLimits;
 
 use crate::care::{Policy, Retention};
 use crate::durability::Durability;
@@ -17,6 +18,7 @@ use crate::seal::SharedKeys;
 pub struct SqliteOptions {
     pub(crate) durability: Durability,
     pub(crate) busy_limit: Duration,
+    pub(crate) limits: SizeLimits,
     pub(crate) observer: Option<CommitObserver>,
     pub(crate) max_pages: Option<u32>,
     pub(crate) retention: Policy,
@@ -51,6 +53,7 @@ impl SqliteOptions {
         Self {
             durability: Durability::default(),
             busy_limit: Duration::from_secs(30),
+            limits: SizeLimits::default(),
             observer: None,
             max_pages: None,
             retention: Policy::default(),
@@ -75,6 +78,29 @@ impl SqliteOptions {
     #[must_use]
     pub fn busy_limit(mut self, limit: Duration) -> Self {
         self.busy_limit = limit;
+        self
+    }
+
+    /// How large a state and the records beside it may be: what is larger is refused when it is written, and when it is
+    /// read. All who use a file need limits that are no less than those that it was written with.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use superstep_checkpoint::SqliteSaver;
+    /// use superstep_core::state::SizeLimits;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("embeddings.db");
+    /// let limits = SizeLimits::default().values(16 << 20).bytes(256 << 20);
+    /// let saver = SqliteSaver::options().size_limits(limits).open(&path).await?;
+    /// # drop(saver);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn size_limits(mut self, limits: SizeLimits) -> Self {
+        self.limits = limits;
         self
     }
 

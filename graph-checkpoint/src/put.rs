@@ -1,6 +1,6 @@
 //! A checkpoint becomes a row, in a commit and in an import.
 
-use superstep_core::checkpoint::{Checkpoint, StoreError};
+use superstep_core::checkpoint::{Checkpoint, StateSize, StoreError};
 use superstep_core::id::Fingerprint;
 use superstep_core::state::{FieldId, Schema};
 
@@ -28,6 +28,8 @@ pub(crate) struct Versions {
     /// How many checkpoints back the last whole map is.
     pub(crate) since_map: u32,
     pub(crate) tails: Tails,
+    /// How large the state there is, where that is known.
+    pub(crate) size: Option<StateSize>,
 }
 
 impl Live {
@@ -71,7 +73,7 @@ impl Live {
         if whole_map {
             gather(&self.connection, at.thread, &fields, &mut tails)?;
         }
-        Ok(Ok(Versions { schema: Some(checkpoint.schema), fields, since_map, tails }))
+        Ok(Ok(Versions { schema: Some(checkpoint.schema), fields, since_map, tails, size: base.size }))
     }
 
     fn encode(
@@ -97,7 +99,7 @@ impl Live {
 }
 
 /// The versions under a newer schema, in which fields have other ids.
-fn carry(fields: &Fields, carried: &[Option<FieldId>], len: usize) -> Fields {
+pub(crate) fn carry(fields: &Fields, carried: &[Option<FieldId>], len: usize) -> Fields {
     let mut newer: Vec<Option<Version>> = vec![None; len];
     for (version, target) in fields.iter().zip(carried) {
         if let Some(place) = target.and_then(|target| newer.get_mut(target.index())) {

@@ -4,18 +4,19 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use superstep_core::checkpoint::{
-    AskRecord, At, Carried, Checkpoint, Loaded, Seq, Source, StoreError, Summary, ThreadSummary,
+    AskRecord, At, Carried, Checkpoint, Loaded, Seq, Source, StateSize, StoreError, Summary, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
-use superstep_core::state::{Change, FieldId, FieldValue, Op, Schema};
+use superstep_core::state::{Change, Excess, FieldId, FieldValue, Op, Schema};
 
 use crate::ask;
-use crate::bodies::BodyTable;
+use crate::bodies::HeldBodies;
 use crate::connection::Connection;
 use crate::decode::{self, Outline};
 use crate::described::Descriptions;
 use crate::fault::corrupt;
 use crate::file::{File, snapshot};
+use crate::limited::too_large;
 use crate::manifest::Fields;
 use crate::named;
 use crate::place::Seen;
@@ -164,10 +165,15 @@ pub(crate) fn load_at(connection: &Connection, graph: &str, place: Seen) -> Resu
     let (fields, _) = fields_at(connection, place.seq)?;
     let values =
         values(connection, &fields).map_err(|(field, error)| match schema.fields.get(field.index()) {
-            Some(field) if !matches!(error, StoreError::Io(_)) => {
-                corrupt(format_args!("field {} of checkpoint {}", field.name, checkpoint.id), error)
+            None => error,
+            Some(field) => {
+                let place = format_args!("field {} of checkpoint {}", field.name, checkpoint.id);
+                match error {
+                    StoreError::Io(_) => error,
+                    StoreError::TooLarge { excess, .. } => too_large(place, excess),
+                    error => corrupt(place, error),
+                }
             }
-            _ => error,
         })?;
     if fields.len() > schema.fields.len() {
         return Err(corrupt(
@@ -194,6 +200,7 @@ pub(crate) fn load_at(connection: &Connection, graph: &str, place: Seen) -> Resu
 pub(crate) struct Material {
     descriptions: Descriptions,
     segments: Segments,
+    bodies: HeldBodies,
 }
 
 /// A checkpoint with its row, and what its fields are.
@@ -215,7 +222,7 @@ pub(crate) fn checkpoint(
         changes = decode::parse_changes(changed.changes)?;
         Ok(None)
     })?;
-    let bodies = &BodyTable(connection);
+    let bodies = &material.bodies.of(connection, seq);
     let changes = changes.iter().map(|change| change.resolve(connection, &mut material.segments, bodies));
     let mut parts = decode::decode(changes.collect::<Result<_, _>>()?, &manifest, bodies)?;
     if row.source == Source::Pruned {
@@ -268,14 +275,29 @@ pub(crate) fn fields_at(connection: &Connection, seq: i64) -> Result<(Fields, u3
     Ok((fields, back))
 }
 
-/// Folds the version of every field.
+/// Folds the version of every field. All of them together are no larger than a state may be.
 fn values(connection: &Connection, fields: &Fields) -> Result<Vec<FieldValue>, (FieldId, StoreError)> {
+    let limits = connection.limits();
     let mut rows = Rows::default();
     let mut values = Vec::new();
-    for (version, field) in fields.iter().zip((0..).map(FieldId)) {
+    let mut bytes = 0;
+    for (version, field) in fields.iter().zip((0..=u16::MAX).map(FieldId)) {
         let Some(version) = *version else { continue };
-        let value = versions::value(connection, version, &mut rows).map_err(|error| (field, error))?;
-        values.extend(value.map(|value| FieldValue { field, value }));
+        let Some(value) = versions::value(connection, version, &mut rows).map_err(|error| (field, error))?
+        else {
+            continue;
+        };
+        bytes += value.as_str().len();
+        if bytes > limits.most_bytes() {
+            return Err((field, too_large("the state", Excess::Bytes(limits.most_bytes()))));
+        }
+        values.push(FieldValue { field, value });
+    }
+    // A value takes two bytes at least, so there is nothing to be counted in a small state.
+    if bytes / 2 > limits.most_values()
+        && let Err(excess) = StateSize::of(&values).check(&limits)
+    {
+        return Err((FieldId(0), too_large("the state", excess)));
     }
     Ok(values)
 }

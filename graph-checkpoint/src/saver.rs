@@ -8,15 +8,16 @@ use std::thread::{self, JoinHandle};
 use async_trait::async_trait;
 use superstep_core::checkpoint::{
     Acquired, AskRecord, At, Checkpointer, Claim, Commit, Committed, EffectId, EffectOutcome, EffectRecord,
-    FailureRecord, GraphDescription, LeaseRecord, Loaded, NamedCheckpoint, Naming, StepRecord, StoreError,
-    Summary, TaskResult, ThreadSummary,
+    FailureRecord, GraphDescription, LeaseRecord, Loaded, NamedCheckpoint, Naming, Record, StepRecord,
+    StoreError, Summary, TaskResult, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
-use superstep_core::state::Json;
+use superstep_core::state::{Json, SizeLimits};
 use tokio::sync::oneshot;
 
 use crate::answers::latest;
 use crate::ask;
+use crate::asking::Asking;
 use crate::connection::Connection;
 use crate::decode::Outline;
 use crate::drawn::Drawn;
@@ -30,7 +31,7 @@ use crate::options::SqliteOptions;
 use crate::pending::pending;
 use crate::place::Seen;
 use crate::portable::Document;
-use crate::queue::{Done, Job, Queue, Request};
+use crate::queue::{Done, Job, Request};
 use crate::reader::{self, Readers};
 use crate::retain::Retainer;
 use crate::rows::{CheckpointRow, ThreadRow};
@@ -134,6 +135,10 @@ impl SqliteSaver {
         self.open.retainer.as_ref()
     }
 
+    fn limits(&self) -> SizeLimits {
+        self.file().options.limits
+    }
+
     fn shared(&self) -> &Arc<Shared> {
         &self.open.shared
     }
@@ -161,7 +166,7 @@ impl SqliteSaver {
             }
             Durability::Process | Durability::Exit => shared.writer.write_here(job),
         }
-        let mut waiting = Waiting { queue: &shared.writer.queue, answered: false };
+        let mut waiting = Asking { queue: &shared.writer.queue, answered: false };
         let answer = answer.await;
         waiting.answered = true;
         answer.map_err(|_| Trouble::WriterGone)?
@@ -202,22 +207,6 @@ impl SqliteSaver {
                 reading.await.map_err(|error| StoreError::Io(Box::new(error)))?
             }
             Err(_) => shared.read(read),
-        }
-    }
-}
-
-/// Somebody who waits for an answer of the writer.
-struct Waiting<'q> {
-    queue: &'q Queue,
-    answered: bool,
-}
-
-impl Drop for Waiting<'_> {
-    /// Who gives up waiting leaves a request behind that is still carried out. Whoever reads next sees what came
-    /// of it: a run that was dropped could otherwise overtake the run that continues it.
-    fn drop(&mut self) {
-        if !self.answered {
-            self.queue.push(Job { request: Request::Settle, lease: None, reply: None });
         }
     }
 }
@@ -308,6 +297,7 @@ impl Checkpointer for SqliteSaver {
         base: CheckpointId,
         result: TaskResult,
     ) -> Result<TaskResult, StoreError> {
+        result.check(&self.limits())?;
         let shared = self.shared();
         loop {
             match shared.sessions.count(thread, base, self.fence(), &result) {
@@ -329,6 +319,7 @@ impl Checkpointer for SqliteSaver {
         base: CheckpointId,
         failure: FailureRecord,
     ) -> Result<(), StoreError> {
+        failure.check(&self.limits())?;
         self.hand_over(Request::Fail(thread.clone(), base, failure));
         Ok(())
     }
@@ -339,10 +330,12 @@ impl Checkpointer for SqliteSaver {
         base: CheckpointId,
         asks: Vec<AskRecord>,
     ) -> Result<(), StoreError> {
+        asks.iter().try_for_each(|ask| ask.check(&self.limits()))?;
         self.tell_writer(Request::Ask(thread.clone(), base, asks)).await
     }
 
     async fn answer(&self, thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError> {
+        answers.iter().try_for_each(|(_, answer)| answer.check(&self.limits()))?;
         self.tell_writer(Request::Answer(thread.clone(), answers)).await
     }
 
@@ -371,6 +364,7 @@ impl Checkpointer for SqliteSaver {
         base: CheckpointId,
         effect: EffectRecord,
     ) -> Result<Option<EffectRecord>, StoreError> {
+        effect.check(&self.limits())?;
         match self.ask_writer(Request::BeginEffect(thread.clone(), base, effect)).await? {
             Done::Begun(held) => Ok(held.map(|held| *held)),
             _ => Err(Trouble::WriterGone.into()),
@@ -384,6 +378,7 @@ impl Checkpointer for SqliteSaver {
         effect: &EffectId,
         outcome: EffectOutcome,
     ) -> Result<(), StoreError> {
+        outcome.check(&self.limits())?;
         self.hand_over(Request::EndEffect(thread.clone(), base, effect.clone(), outcome));
         Ok(())
     }
@@ -394,6 +389,7 @@ impl Checkpointer for SqliteSaver {
         base: CheckpointId,
         effect: EffectRecord,
     ) -> Result<(), StoreError> {
+        effect.check(&self.limits())?;
         if !self.shared().drawn.counts(thread, base, self.fence(), &effect) {
             return Err(StoreError::Superseded { thread: thread.clone(), base });
         }

@@ -21,12 +21,13 @@ use std::collections::VecDeque;
 
 use rusqlite::{Row, params};
 use superstep_core::checkpoint::{Fold, StoreError};
-use superstep_core::state::FieldId;
+use superstep_core::state::{CodecError, FieldId};
 
 use crate::checksum::Checksum;
 use crate::connection::Connection;
 use crate::decode::StoredOp;
 use crate::fault::{corrupt, sqlite};
+use crate::limited::{too_large, undecoded};
 use crate::manifest::{Bodies, Version};
 use crate::rows::{mismatch, optional_text, text};
 use crate::seal::Cell;
@@ -106,6 +107,8 @@ impl Segment {
         if row.get::<_, i64>(11).map_err(sqlite)? != found.sum(whole, text) {
             return Err(mismatch(format_args!("segment row {id}")));
         }
+        let limits = connection.limits().of_record();
+        limits.check(&found.ends).map_err(|excess| too_large(found.cell("ends").place(), excess))?;
         Ok((found, StoredTexts { whole: whole.map(Into::into), text: text.into() }))
     }
 
@@ -140,7 +143,7 @@ impl Segment {
 
     /// Where a text of it belongs: to all that the row says beside its texts.
     pub(crate) fn cell(&self, column: &'static str) -> Cell {
-        let cell = Cell::of("segment", column).int(self.id).int(self.thread);
+        let cell = Cell::of("segment", column).named(self.id).int(self.id).int(self.thread);
         let cell = cell.optional_int(self.prev.map(|prev| prev.seq));
         let cell = cell.int(i64::from(self.prev.unwrap_or(NO_VERSION).field.0));
         let cell = cell.int(self.versions).text(&self.ends).int(self.is_list.into());
@@ -205,18 +208,18 @@ impl Segment {
     /// Applies the operations of the versions up to the one at `part`.
     pub(crate) fn fold(&self, part: Part, fold: &mut Fold, bodies: &impl Bodies) -> Result<(), StoreError> {
         if self.is_list && self.ends_with(part) {
-            return fold.extend(&self.text).map_err(|error| self.damaged(error));
+            return fold.extend(&self.text).map_err(|error| self.unfit(error));
         }
         let mut last = None;
         for place in self.places()?.take_while(|place| place.version <= part.version) {
             if !self.is_list {
-                fold.apply(&self.op(&place)?.resolve(bodies)?).map_err(|error| self.damaged(error))?;
+                fold.apply(&self.op(&place)?.resolve(bodies)?).map_err(|error| self.unfit(error))?;
             }
             last = Some(place);
         }
         let last = last.filter(|place| place.version == part.version).ok_or_else(|| self.lacks(part))?;
         match self.is_list {
-            true => fold.extend(self.text(0, last.to)?).map_err(|error| self.damaged(error)),
+            true => fold.extend(self.text(0, last.to)?).map_err(|error| self.unfit(error)),
             false => Ok(()),
         }
     }
@@ -281,6 +284,10 @@ impl Segment {
 
     fn lacks(&self, part: Part) -> StoreError {
         self.damaged(format_args!("it has no version {}", part.version))
+    }
+
+    fn unfit(&self, error: CodecError) -> StoreError {
+        undecoded(format_args!("segment row {}", self.id), error)
     }
 
     fn damaged(&self, reason: impl core::fmt::Display) -> StoreError {

@@ -95,8 +95,8 @@ impl SqliteReader {
 
     /// Opens a file also without the keys that it is encrypted with: what needs them fails when it is asked for.
     pub(crate) fn open_with(file: CheckpointFile, unopened: bool) -> Result<Self, StoreError> {
-        let CheckpointFile { path, keys } = file;
-        let options = SqliteOptions { keys, unopened, ..SqliteOptions::new() };
+        let CheckpointFile { path, keys, limits } = file;
+        let options = SqliteOptions { keys, limits, unopened, ..SqliteOptions::new() };
         let file = File { path: Some(path.clone()), options };
         let name = path.display().to_string();
         match std::fs::metadata(&path) {

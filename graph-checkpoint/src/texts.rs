@@ -35,7 +35,7 @@ pub(crate) const NO_MANIFEST: &str = "{}";
 impl Changed<'_> {
     /// Where the texts of a row's changes and of its map belong.
     pub(crate) fn cell(column: &'static str, seq: i64, parent: Option<i64>) -> Cell {
-        Cell::of("checkpoint", column).int(seq).optional_int(parent)
+        Cell::of("checkpoint", column).named(seq).int(seq).optional_int(parent)
     }
 }
 
@@ -43,7 +43,8 @@ impl CheckpointRow {
     /// Where the manifest belongs: to all that the row says beside it.
     pub(crate) fn manifest_cell(&self) -> Cell {
         let (numbers, ids) = self.identity();
-        Cell::of("checkpoint", "manifest").bytes(&numbers).bytes(&ids).optional_int(self.parent)
+        let cell = Cell::of("checkpoint", "manifest").named(self.seq);
+        cell.bytes(&numbers).bytes(&ids).optional_int(self.parent)
     }
 
     /// The row's texts as they are to be stored.

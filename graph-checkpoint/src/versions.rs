@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use superstep_core::checkpoint::{Fold, StoreError};
-use superstep_core::state::Json;
+use superstep_core::state::{Excess, Json, SizeLimits};
 
 use crate::bodies::BodyTable;
 use crate::connection::Connection;
 use crate::decode::{self, StoredChange, StoredOp};
 use crate::fault::corrupt;
+use crate::limited::{too_large, undecoded};
 use crate::manifest::Version;
 use crate::rows::Changed;
 use crate::segment::{Part, Segment};
@@ -18,9 +19,11 @@ use crate::segment::{Part, Segment};
 pub(crate) struct Rows(HashMap<i64, Vec<StoredChange>>);
 
 /// What the value at a version is made of, newest first.
-#[derive(Default)]
 struct Chain {
     links: Vec<Link>,
+    limits: SizeLimits,
+    /// How many bytes of items there are that all are in the value.
+    items: usize,
 }
 
 enum Link {
@@ -32,13 +35,13 @@ enum Link {
     Whole(StoredOp),
 }
 
-/// The value at a version; `None` where there is none yet.
+/// The value at a version, which is no larger than a state may be; `None` where there is none yet.
 pub(crate) fn value(
     connection: &Connection,
     last: Version,
     rows: &mut Rows,
 ) -> Result<Option<Json>, StoreError> {
-    let mut chain = Chain::default();
+    let mut chain = Chain { links: Vec::new(), limits: connection.limits(), items: 0 };
     let mut next = Some(last);
     while let Some(version) = next {
         next = match rows.0.get(&version.seq) {
@@ -90,6 +93,13 @@ impl Chain {
                     }
                     None => {
                         let before = segment.prev;
+                        // Of a list nothing is left out: so what is too long need not be read to its end.
+                        if segment.is_list && segment.ends_with(part) {
+                            self.items += segment.text.len();
+                        }
+                        if self.items > self.limits.most_bytes() {
+                            return Err(too_large("the value", Excess::Bytes(self.limits.most_bytes())));
+                        }
                         self.links.push(Link::Segment(segment, part));
                         before
                     }
@@ -104,22 +114,22 @@ impl Chain {
 
     fn fold(&self, connection: &Connection, rows: &Rows) -> Result<Option<Json>, StoreError> {
         let bodies = &BodyTable(connection);
-        let mut fold = Fold::new();
+        let mut fold = Fold::within(self.limits);
         for link in self.links.iter().rev() {
             match link {
                 Link::Change(seq, position) => {
                     let change = rows.0.get(seq).and_then(|changes| changes.get(*position));
                     for op in change.iter().flat_map(|change| &change.ops) {
                         let op = op.resolve(bodies)?;
-                        fold.apply(&op).map_err(|error| corrupt("an operation", error))?;
+                        fold.apply(&op).map_err(|error| undecoded("the value", error))?;
                     }
                 }
                 Link::Segment(segment, part) => segment.fold(*part, &mut fold, bodies)?,
                 Link::Whole(op) => {
-                    fold.apply(&op.resolve(bodies)?).map_err(|error| corrupt("an operation", error))?;
+                    fold.apply(&op.resolve(bodies)?).map_err(|error| undecoded("the value", error))?;
                 }
             }
         }
-        fold.finish().map_err(|error| corrupt("the value", error))
+        fold.finish().map_err(|error| undecoded("the value", error))
     }
 }

@@ -36,7 +36,7 @@ use alloc::string::ToString;
 use serde::{Deserialize, Serialize};
 
 use crate::run::Graph;
-use crate::state::{Schema, State};
+use crate::state::{Schema, SizeLimits, State};
 
 /// The environment variable that makes [`check`] write the file: `SUPERSTEP_LOCK=update`.
 pub const VARIABLE: &str = "SUPERSTEP_LOCK";
@@ -162,8 +162,12 @@ pub fn check(path: impl AsRef<Path>, graphs: &[&dyn Locked]) -> Result<(), LockE
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(LockError::Missing(path.into())),
         Err(source) => return Err(LockError::Io { path: path.into(), source }),
     };
-    let lock: Lock = serde_json::from_str(&text)
-        .map_err(|error| LockError::NotALock { path: path.into(), reason: error.to_string() })?;
+    let no_lock = |reason| LockError::NotALock { path: path.into(), reason };
+    SizeLimits::default()
+        .of_record()
+        .check(&text)
+        .map_err(|excess| no_lock(alloc::format!("it has {excess}")))?;
+    let lock: Lock = serde_json::from_str(&text).map_err(|error| no_lock(error.to_string()))?;
     let differences = difference::all(&lock.graphs, &all(graphs));
     if differences.is_empty() { Ok(()) } else { Err(LockError::Differs { path: path.into(), differences }) }
 }

@@ -46,7 +46,7 @@ pub fn migrate(file: impl Into<CheckpointFile>) -> Result<Migration, CareError> 
     let file = file.into();
     let migration = migration(file.clone())?;
     if migration.is_needed() {
-        let options = SqliteOptions { keys: file.keys, ..SqliteOptions::new() };
+        let options = SqliteOptions { keys: file.keys, limits: file.limits, ..SqliteOptions::new() };
         let file = File { path: Some(file.path), options };
         drop(file.open_writer()?);
     }

@@ -32,14 +32,14 @@ pub(super) fn open(
     patience: Duration,
 ) -> Result<Connection, CareError> {
     let unopened = keyless == Keyless::Allowed;
-    let CheckpointFile { path, keys } = file.clone();
+    let CheckpointFile { path, keys, limits } = file.clone();
     let reader = SqliteReader::open_with(file, unopened)?;
     let (found, current) = (reader.format(), SqliteReader::FORMAT);
     if found != current {
         return Err(CareError::OlderFormat { path, found, current });
     }
     reader.read(refuse_malformed)?;
-    let options = SqliteOptions { keys, unopened, ..SqliteOptions::new().busy_limit(patience) };
+    let options = SqliteOptions { keys, limits, unopened, ..SqliteOptions::new().busy_limit(patience) };
     let file = File { path: Some(path), options };
     let connection = file.open_writer().map_err(|error| waited(error, patience))?;
     connection.busy_timeout(patience).map_err(sqlite)?;

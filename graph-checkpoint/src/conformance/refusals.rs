@@ -1,11 +1,14 @@
 //! What must be refused, and as what. Refusals that belong to one subject are with it.
 
-use superstep_core::checkpoint::{Commit, StoreError};
+use superstep_core::checkpoint::{Commit, Committed, StoreError};
 use superstep_core::id::Fingerprint;
+use superstep_core::state::SizeLimits;
 
-use super::bench::Bench;
+use super::bench::{Bench, values};
 use super::item::items;
-use super::material::{ask, commit_of, effect, ended, failure, next_id, ok, result, set, step, thread};
+use super::material::{
+    ask, commit_of, effect, ended, extend, failure, next_id, ok, result, set, step, thread,
+};
 use super::verdict::{Verdict, equal, holds, is};
 
 items! { "refusals":
@@ -15,6 +18,7 @@ items! { "refusals":
     commit_of_another_graph "A commit of another graph to a thread is `WrongGraph`, and stores nothing."
     deletion_by_another_graph "A deletion in the name of another graph is `WrongGraph`, and deletes nothing."
     work_on_an_unknown_checkpoint "Work on a checkpoint that the store has not, on a thread that is there, is an error, and stores nothing."
+    a_state_that_grows_too_large "A commit with which the state would be larger than its limits is `TooLarge`, and the thread goes on as it was; or else it is stored, and comes back."
     one_refusal_fails_no_neighbour "A call that is refused leaves those before and after it alone."
 }
 
@@ -73,6 +77,26 @@ async fn work_on_an_unknown_checkpoint(b: &Bench<'_>) -> Verdict {
     let loaded = b.head("t").await?;
     let is_bare = loaded.results.is_empty() && loaded.asks.is_empty() && loaded.effects.is_empty();
     holds("nothing is stored", is_bare)
+}
+
+async fn a_state_that_grows_too_large(b: &Bench<'_>) -> Verdict {
+    // Two of these have more values than a state has by default.
+    let list = |items: usize| format!("[{}]", vec!["0"; items].join(","));
+    let half = list(SizeLimits::VALUES / 5 * 3);
+    let first = b.advance("t", None, [set(0, &half)]).await?;
+    let next = step(Some(&first), [extend(0, &half)]);
+    let (last, items) = match b.saver.commit(commit_of("t", &next)).await {
+        Err(StoreError::TooLarge { .. }) => (first, 1),
+        committed => {
+            is!("the commit", committed, Ok(Committed::New));
+            (next, 2)
+        }
+    };
+    let last = b.advance("t", Some(&last), [extend(0, "[0]")]).await?;
+    let head = b.head("t").await?;
+    equal("the head", head.checkpoint.id, last.id)?;
+    let kept = list(items * (SizeLimits::VALUES / 5 * 3) + 1);
+    holds("the list is as it was before, and goes on", values(&head) == [(0, &*kept)])
 }
 
 async fn one_refusal_fails_no_neighbour(b: &Bench<'_>) -> Verdict {

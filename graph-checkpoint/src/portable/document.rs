@@ -1,13 +1,14 @@
 //! The form of the document.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 use superstep_core::checkpoint::{
     AskRecord, Carried, Checkpoint, CheckpointName, EffectRecord, Emitted, FailureRecord, TaskResult,
 };
 use superstep_core::id::{CheckpointId, Fingerprint, NodeName, ThreadId};
-use superstep_core::state::Json;
+use superstep_core::state::{Excess, Json, SizeLimits};
 
 use super::NoExport;
 
@@ -122,19 +123,33 @@ impl Document {
     }
 
     pub(super) fn to_text(&self) -> String {
-        let signed = Self { digest: self.digest(), ..self.clone() };
+        let mut signed = self.clone();
+        signed.digest = signed.digest();
         let mut text = serde_json::to_string_pretty(&signed).expect(PLAIN);
         text.push('\n');
         text
     }
 
-    fn digest(&self) -> String {
-        let unsigned = Self { digest: String::new(), ..self.clone() };
-        let text = serde_json::to_string(&unsigned).expect(PLAIN);
-        blake3::hash(text.as_bytes()).to_hex().to_string()
+    /// Looks whether its text is no larger than that of a document may be.
+    pub(super) fn check(&self, limits: SizeLimits) -> Result<(), Excess> {
+        let limits = limits.of_document();
+        let mut length = Length { bytes: 0, most: limits.most_bytes(), values: 1 };
+        if serde_json::to_writer_pretty(&mut length, self).is_err() {
+            return Err(Excess::Bytes(limits.most_bytes()));
+        }
+        if length.values <= limits.most_values() { Ok(()) } else { limits.check(&self.to_text()) }
     }
 
-    pub(super) fn parse(text: &str) -> Result<Self, NoExport> {
+    fn digest(&mut self) -> String {
+        let held = std::mem::take(&mut self.digest);
+        let mut digest = Digest(blake3::Hasher::new());
+        serde_json::to_writer(&mut digest, self).expect(PLAIN);
+        self.digest = held;
+        digest.0.finalize().to_hex().to_string()
+    }
+
+    pub(super) fn parse(text: &str, limits: SizeLimits) -> Result<Self, NoExport> {
+        limits.of_document().check(text).map_err(NoExport::TooLarge)?;
         #[derive(Deserialize)]
         struct Header {
             #[serde(default)]
@@ -150,11 +165,46 @@ impl Document {
         if header.format > FORMAT {
             return Err(NoExport::Newer { found: header.format, supported: FORMAT });
         }
-        let document: Self = serde_json::from_str(text).map_err(unreadable)?;
-        match document.digest == document.digest() {
+        let mut document: Self = serde_json::from_str(text).map_err(unreadable)?;
+        let digest = document.digest();
+        match document.digest == digest {
             true => Ok(document),
             false => Err(NoExport::Changed),
         }
+    }
+}
+
+/// What is left of a text that nobody needs.
+struct Digest(blake3::Hasher);
+
+impl Write for Digest {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.0.update(text);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// How long a text is, up to what it may be.
+struct Length {
+    bytes: usize,
+    most: usize,
+    /// What may begin one, in texts as well.
+    values: usize,
+}
+
+impl Write for Length {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.bytes += text.len();
+        self.values += text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+        if self.bytes > self.most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(text.len()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -33,8 +33,10 @@ use std::fmt;
 
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::ThreadId;
+use superstep_core::state::{Excess, SizeLimits};
 
 pub(crate) use self::document::Document;
+use crate::limited::too_large;
 use crate::saver::SqliteSaver;
 use crate::sqlite_reader::SqliteReader;
 
@@ -65,6 +67,10 @@ pub enum NoExport {
     /// Its parts do not fit together, though its digest matches.
     #[error("the parts of the export do not fit together: {0}")]
     Inconsistent(String),
+    /// It is larger than a document may be, or a state in it is larger than one may be. Give larger limits if it comes from
+    /// somebody you know: see [`Export::parse_within`].
+    #[error("the export has {0}, which the limits do not allow")]
+    TooLarge(Excess),
 }
 
 impl Export {
@@ -74,10 +80,19 @@ impl Export {
     /// Reads an export, and checks it as a whole.
     ///
     /// # Errors
-    /// When it is none, is of a newer format, is not as it was written, or does not fit together.
+    /// When it is none, is of a newer format, is not as it was written, does not fit together, or is beyond the
+    /// [`SizeLimits`], of which a document as a whole may have four times as much.
     pub fn parse(text: &str) -> Result<Self, NoExport> {
-        let document = Document::parse(text)?;
-        verify::verify(&document).map_err(NoExport::Inconsistent)?;
+        Self::parse_within(text, SizeLimits::default())
+    }
+
+    /// As [`parse`](Self::parse), with the limits of the file that it comes from.
+    ///
+    /// # Errors
+    /// Those of [`parse`](Self::parse).
+    pub fn parse_within(text: &str, limits: SizeLimits) -> Result<Self, NoExport> {
+        let document = Document::parse(text, limits)?;
+        verify::verify(&document, limits)?;
         Ok(Self { document })
     }
 
@@ -126,9 +141,15 @@ impl fmt::Debug for Export {
 /// with the thread above them, and have no export of their own.
 ///
 /// # Errors
-/// [`StoreError::Corrupt`] when a row that was read is damaged, and [`StoreError::Io`].
+/// [`StoreError::Corrupt`] when a row that was read is damaged, [`StoreError::TooLarge`] when the document would be larger
+/// than one may be by the limits with which the file was opened, and [`StoreError::Io`].
 pub fn export(reader: &SqliteReader, thread: &ThreadId) -> Result<Option<Export>, StoreError> {
-    let document = reader.read(|connection| read::read(connection, thread))?;
+    let document = reader.read(|connection| {
+        let document = read::read(connection, thread)?;
+        let checked = document.iter().try_for_each(|document| document.check(connection.limits()));
+        checked.map_err(|excess| too_large(format_args!("the export of thread {thread}"), excess))?;
+        Ok(document)
+    })?;
     Ok(document.map(|document| Export { document }))
 }
 

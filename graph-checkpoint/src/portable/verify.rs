@@ -2,14 +2,36 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use superstep_core::checkpoint::{Checkpoint, Fold};
+use superstep_core::checkpoint::{Checkpoint, Fold, Record, StateSize, StoreError};
 use superstep_core::id::{CheckpointId, Fingerprint};
-use superstep_core::state::{LoggedWrite, Op, Schema};
+use superstep_core::state::{Excess, FieldValue, LoggedWrite, Op, Schema, SizeLimits};
 
+use super::NoExport;
 use super::document::{Document, ThreadPart};
 
-/// What does not fit, if anything does not.
-pub(super) fn verify(document: &Document) -> Result<(), String> {
+/// What does not fit, or is too large, if anything is.
+pub(super) fn verify(document: &Document, limits: SizeLimits) -> Result<(), NoExport> {
+    fits(document).map_err(NoExport::Inconsistent)?;
+    let too_large = |error| match error {
+        StoreError::TooLarge { excess, .. } => NoExport::TooLarge(excess),
+        other => NoExport::Inconsistent(other.to_string()),
+    };
+    for part in &document.checkpoints {
+        part.checkpoint.check(&limits).map_err(too_large)?;
+        part.emitted.iter().try_for_each(|(_, emitted)| emitted.check(&limits)).map_err(too_large)?;
+        part.work.iter().try_for_each(|work| work.carried().check(&limits)).map_err(too_large)?;
+    }
+    let schemas = schemas(document).map_err(NoExport::Inconsistent)?;
+    let all: HashMap<CheckpointId, &Checkpoint> =
+        document.checkpoints.iter().map(|part| (part.checkpoint.id, &part.checkpoint)).collect();
+    let continued: HashSet<CheckpointId> = all.values().filter_map(|checkpoint| checkpoint.parent).collect();
+    let ends = document.checkpoints.iter().map(|part| &part.checkpoint);
+    let mut ends = ends.filter(|end| !continued.contains(&end.id));
+    ends.try_for_each(|end| folds(end, &all, &schemas, limits))
+}
+
+/// What does not fit together, if anything does not.
+fn fits(document: &Document) -> Result<(), String> {
     threads(&document.threads)?;
     let schemas = schemas(document)?;
     for (fingerprint, part) in &document.topologies {
@@ -18,7 +40,6 @@ pub(super) fn verify(document: &Document) -> Result<(), String> {
         }
     }
     let mut seen: HashMap<CheckpointId, &Checkpoint> = HashMap::new();
-    let mut continued = HashSet::new();
     for part in &document.checkpoints {
         let checkpoint = &part.checkpoint;
         let id = checkpoint.id;
@@ -28,11 +49,8 @@ pub(super) fn verify(document: &Document) -> Result<(), String> {
         if !document.topologies.contains_key(&checkpoint.topology) {
             return Err(format!("the topology of checkpoint {id} is missing"));
         }
-        if let Some(parent) = checkpoint.parent {
-            if !seen.contains_key(&parent) {
-                return Err(format!("the parent of checkpoint {id} is not before it"));
-            }
-            continued.insert(parent);
+        if checkpoint.parent.is_some_and(|parent| !seen.contains_key(&parent)) {
+            return Err(format!("the parent of checkpoint {id} is not before it"));
         }
         let workers = part.work.iter().map(|work| work.thread);
         if workers.chain([part.thread]).any(|thread| thread >= document.threads.len()) {
@@ -60,8 +78,7 @@ pub(super) fn verify(document: &Document) -> Result<(), String> {
             return Err(format!("thread {} has names and no latest checkpoint", thread.name));
         }
     }
-    let ends = document.checkpoints.iter().map(|part| &part.checkpoint);
-    ends.filter(|end| !continued.contains(&end.id)).try_for_each(|end| folds(end, &seen, &schemas))
+    Ok(())
 }
 
 fn threads(threads: &[ThreadPart]) -> Result<(), String> {
@@ -108,12 +125,13 @@ fn fields<'w>(
     sound.then_some(())
 }
 
-/// Whether all values at the end of a branch can be put together.
+/// Whether all values at the end of a branch can be put together, and are no larger than a state may be.
 fn folds(
     end: &Checkpoint,
     all: &HashMap<CheckpointId, &Checkpoint>,
     schemas: &BTreeMap<Fingerprint, Schema>,
-) -> Result<(), String> {
+    limits: SizeLimits,
+) -> Result<(), NoExport> {
     let mut line = vec![end];
     while let Some(parent) = line.last().and_then(|last| all.get(&last.parent?)) {
         line.push(parent);
@@ -146,12 +164,21 @@ fn folds(
         values = now;
     }
     let schema = &schemas[&end.schema];
-    for (value, field) in values.into_iter().zip(&schema.fields) {
-        let mut fold = Fold::new();
+    let (mut state, mut bytes) = (Vec::new(), 0);
+    for ((value, field), id) in values.into_iter().zip(&schema.fields).zip(schema.ids()) {
+        let mut fold = Fold::within(limits);
         let folded = value.into_iter().try_for_each(|op| fold.apply(op)).and_then(|()| fold.finish());
-        folded.map_err(|error| format!("field {} of checkpoint {}: {error}", field.name, end.id))?;
+        let folded = folded.map_err(|error| match error.excess() {
+            Some(excess) => NoExport::TooLarge(excess),
+            None => NoExport::Inconsistent(format!("field {} of checkpoint {}: {error}", field.name, end.id)),
+        })?;
+        bytes += folded.as_ref().map_or(0, |value| value.as_str().len());
+        if bytes > limits.most_bytes() {
+            return Err(NoExport::TooLarge(Excess::Bytes(limits.most_bytes())));
+        }
+        state.extend(folded.map(|value| FieldValue { field: id, value }));
     }
-    Ok(())
+    StateSize::of(&state).check(&limits).map_err(NoExport::TooLarge)
 }
 
 #[cfg(test)]

@@ -205,12 +205,19 @@ impl Live {
                 fields: Fields::new(),
                 since_map: MAP_EVERY,
                 tails: Tails::default(),
+                size: None,
             },
             (Some(parent), Some(last)) if last.seq == parent => last.versions,
             (Some(parent), _) => {
                 let (fields, since_map) = reader::fields_at(&self.connection, parent)?;
                 let read = reader::checkpoint(&self.connection, parent, &mut Material::default())?;
-                Versions { schema: Some(read.checkpoint.schema), fields, since_map, tails: Tails::default() }
+                Versions {
+                    schema: Some(read.checkpoint.schema),
+                    fields,
+                    since_map,
+                    tails: Tails::default(),
+                    size: None,
+                }
             }
         };
         let spot = Spot { seq: at.seq, parent: at.parent, thread: at.thread, schema: schema_row, topology };

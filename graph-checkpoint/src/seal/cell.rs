@@ -3,22 +3,21 @@
 /// A cell of a table: the table, the column, and what identifies the row. A text that is sealed for one cell is refused
 /// in every other one.
 pub(crate) struct Cell {
-    #[cfg_attr(
-        not(feature = "encryption"),
-        expect(dead_code, reason = "nothing is sealed, so nothing fails to open")
-    )]
     table: &'static str,
-    #[cfg_attr(
-        not(feature = "encryption"),
-        expect(dead_code, reason = "nothing is sealed, so nothing fails to open")
-    )]
     column: &'static str,
+    /// For people.
+    row: Option<i64>,
     identity: Vec<u8>,
 }
 
 impl Cell {
     pub(crate) fn of(table: &'static str, column: &'static str) -> Self {
-        Self { table, column, identity: Vec::with_capacity(192) }.text(table).text(column)
+        Self { table, column, row: None, identity: Vec::with_capacity(192) }.text(table).text(column)
+    }
+
+    /// The same with the number of its row, which errors say.
+    pub(crate) fn named(self, row: i64) -> Self {
+        Self { row: Some(row), ..self }
     }
 
     /// Each part is preceded by its length, so that no two rows have the same.
@@ -49,9 +48,11 @@ impl Cell {
     }
 
     /// What errors say of it.
-    #[cfg(feature = "encryption")]
-    pub(super) fn place(&self) -> impl core::fmt::Display + use<> {
+    pub(crate) fn place(&self) -> impl core::fmt::Display + use<> {
         let (table, column) = (self.table, self.column);
-        format!("the {column} of a row of {table}")
+        match self.row {
+            Some(row) => format!("the {column} of {table} row {row}"),
+            None => format!("the {column} of a row of {table}"),
+        }
     }
 }

@@ -12,7 +12,7 @@ use superstep_core::checkpoint::{
     StepRecord, StoreError, Summary, TaskResult, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
-use superstep_core::state::{Json, Op};
+use superstep_core::state::{Json, Op, SizeLimits};
 
 use crate::defect::Defect;
 
@@ -40,7 +40,11 @@ struct Beside {
 
 impl Broken {
     pub(crate) fn new(defect: Defect) -> Self {
-        Self::of(Arc::new(MemorySaver::new()), None, defect)
+        let limits = match defect {
+            Defect::GrowsUntilUnreadable => SizeLimits::default().values(usize::MAX),
+            _ => SizeLimits::default(),
+        };
+        Self::of(Arc::new(MemorySaver::new().size_limits(limits)), None, defect)
     }
 
     /// One whose clock is told.
@@ -166,6 +170,11 @@ impl Checkpointer for Broken {
         }
         let is_before = matches!(at, At::Before(_));
         let Some(mut loaded) = self.inner.load(thread, at).await? else { return Ok(None) };
+        if self.has(Defect::GrowsUntilUnreadable) {
+            let limits = SizeLimits::default();
+            let checked = loaded.values.iter().try_for_each(|held| limits.check(held.value.as_str()));
+            checked.map_err(|excess| StoreError::TooLarge { place: "the state".into(), excess })?;
+        }
         if is_before && self.has(Defect::BeforeIsOneTooOld) {
             loaded = self.older(thread, loaded.checkpoint.id).await?.unwrap_or(loaded);
         }

@@ -40,6 +40,7 @@ pub(crate) enum Defect {
     NotesAreVolatile,
     HeadsAreCached,
     LargeValuesRefused,
+    GrowsUntilUnreadable,
     PanicsWithoutLimit,
     NamesMove,
     NamesKeepNothing,

@@ -28,7 +28,7 @@ impl Subject for Stores {
 }
 
 /// Each defect, with items that must notice it.
-const NOTICED: [(Defect, &[&str]); 50] = [
+const NOTICED: [(Defect, &[&str]); 51] = [
     (Defect::ResultsReversed, &["results.come_in_the_order_of_recording"]),
     (Defect::SecondResultWins, &["results.the_first_counts", "races.one_result_of_a_task_counts"]),
     (Defect::ResultsNeverCompleted, &["results.is_completed_by_targets"]),
@@ -69,6 +69,7 @@ const NOTICED: [(Defect, &[&str]); 50] = [
     ),
     (Defect::HeadsAreCached, &["sharing.both_see_what_is_committed"]),
     (Defect::LargeValuesRefused, &["values.large_values_come_back"]),
+    (Defect::GrowsUntilUnreadable, &["refusals.a_state_that_grows_too_large"]),
     (Defect::NamesMove, &["names.are_each_of_one_checkpoint"]),
     (Defect::NamesKeepNothing, &["names.keep_their_checkpoints", "names.are_those_of_one_thread"]),
     (

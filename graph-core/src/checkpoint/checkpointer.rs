@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use async_trait::async_trait;
 
 use super::commit::{Commit, Committed};
+use super::key_problem::KeyProblem;
 use super::lease::{Acquired, Claim, LeaseRecord};
 use super::name::{CheckpointName, NamedCheckpoint, Naming};
 use super::step_record::StepRecord;
@@ -17,7 +18,7 @@ use super::{
 };
 use crate::error::BoxError;
 use crate::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
-use crate::state::Json;
+use crate::state::{Excess, Json};
 
 /// Stores checkpoints. Implementations are called savers.
 ///
@@ -359,6 +360,16 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Something is larger than it may be. What was to be written was not, and nothing is lost: take something out of it, or
+    /// keep that elsewhere. What was read is refused: it may be made to fill the memory. Raise the
+    /// [limits](crate::state::SizeLimits) of the store if it is not.
+    #[error("{place} has {excess}, which the limits of the store do not allow")]
+    TooLarge {
+        /// Which row, or what was to be written.
+        place: String,
+        /// What it has too much of.
+        excess: Excess,
+    },
     /// The file was written by a newer version of the program. Upgrade.
     #[error("the file has format {found}; this program reads up to {supported}")]
     NewerFormat {
@@ -397,44 +408,6 @@ pub enum StoreError {
     /// Reading or writing failed. The saver reopens its file before it is used again.
     #[error("the store failed: {0}")]
     Io(#[source] BoxError),
-}
-
-/// Why a file cannot be used with the keys that were given for it, or with none.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum KeyProblem {
-    /// The file is encrypted, and no keys were given.
-    #[error("is encrypted with the key {key}: open it with its keys")]
-    NoKeys {
-        /// The id of a key that it is encrypted with.
-        key: String,
-    },
-    /// Keys were given, and the file is not encrypted.
-    #[error("is not encrypted: open it without keys, or encrypt it first")]
-    NotEncrypted,
-    /// The key that was given is another one than that of the same id with which the file was encrypted.
-    #[error("was encrypted with another key {key} than the one given: give the one it was encrypted with")]
-    WrongKey {
-        /// The id of the key.
-        key: String,
-    },
-    /// The keys that were given lack one that the file is encrypted with.
-    #[error("needs the key {key}, which is not there: {reason}")]
-    Lacking {
-        /// The id of the key.
-        key: String,
-        /// What whoever keeps the keys says of it.
-        reason: String,
-    },
-    /// The file was being encrypted or decrypted as a whole, and that was interrupted.
-    #[error("is encrypted in part only: do again what was interrupted, it goes on from there")]
-    Interrupted,
-    /// The file is encrypted, and has or is to have what cannot be.
-    #[error("cannot be both encrypted and have a store: keep the store in a file of its own")]
-    Store,
-    /// The program was built without what reads encrypted files.
-    #[error("is encrypted, and this program was built without the feature `encryption`")]
-    NotBuiltIn,
 }
 
 impl StoreError {

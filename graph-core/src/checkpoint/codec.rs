@@ -3,22 +3,31 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
 
-use serde::Deserialize;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
 use super::Checkpoint;
-use crate::state::{CodecError, Json, Op};
+use crate::state::{CodecError, Excess, Json, Op, SizeLimits};
 
 /// Folds the operations of one field, oldest first, into its value.
 ///
 /// Works on JSON text: no user code runs, and items that no operation touches are never parsed. Items that are only
 /// added to a list are not even looked at.
+///
+/// The value keeps to [`SizeLimits`]: so a chain of operations that doubles it at each step ends early.
 #[derive(Debug, Default)]
-pub struct Fold(Value);
+pub struct Fold {
+    value: Value,
+    limits: SizeLimits,
+    /// At most so many bytes are held of a value that is not one text.
+    held: usize,
+}
 
 #[derive(Debug, Default)]
 enum Value {
@@ -62,8 +71,49 @@ impl Indexed {
         }
     }
 
+    /// Closes the gaps that removed items left, once they are most of it.
+    fn close_gaps(&mut self) {
+        const FEW: usize = 1024;
+        if self.items.len() <= FEW.max(3 * self.places.len()) {
+            return;
+        }
+        let mut held = 0;
+        let mut after = Vec::with_capacity(self.items.len());
+        for item in &self.items {
+            after.push(held);
+            held += usize::from(item.is_some());
+        }
+        self.places.values_mut().flatten().for_each(|place| *place = after[*place]);
+        self.items.retain(Option::is_some);
+    }
+
     fn into_items(self) -> Vec<Box<RawValue>> {
         self.items.into_iter().flatten().collect()
+    }
+}
+
+impl Value {
+    /// How many items or entries are held one by one; `None` of what is one text.
+    fn pieces(&self) -> Option<usize> {
+        match self {
+            Self::Unwritten | Self::Whole(_) | Self::Open(_) => None,
+            Self::List(items) => Some(items.len()),
+            Self::Keyed(indexed) | Self::Set(indexed) => Some(indexed.places.len()),
+            Self::Map(entries) => Some(entries.len()),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Unwritten => 0,
+            Self::Whole(value) => value.as_str().len(),
+            Self::Open(list) => list.len(),
+            Self::List(items) => items.iter().map(|item| item.get().len() + 1).sum(),
+            Self::Keyed(indexed) | Self::Set(indexed) => {
+                indexed.items.iter().flatten().map(|item| item.get().len() + 1).sum()
+            }
+            Self::Map(entries) => entries.iter().map(|(key, value)| key.len() + value.get().len() + 4).sum(),
+        }
     }
 }
 
@@ -86,13 +136,22 @@ impl Fold {
         Self::default()
     }
 
+    /// The same, for a value that may be as large as this.
+    #[must_use]
+    pub fn within(limits: SizeLimits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
     /// Applies the next operation.
     ///
     /// # Errors
-    /// When the operand, or the value so far, has not the form that the operation needs.
+    /// When the operand, or the value so far, has not the form that the operation needs, and when the value is beyond
+    /// the limits.
     pub fn apply(&mut self, op: &Op) -> Result<(), CodecError> {
+        let bytes = op.operand().as_str().len();
+        self.check_bytes(bytes)?;
         match op {
-            Op::Set(value) => self.0 = Value::Whole(value.clone()),
+            Op::Set(value) => self.value = Value::Whole(value.clone()),
             Op::Extend(items) => self.extend(between_brackets(items)?)?,
             Op::SetAdd(items) => {
                 let set = self.set()?;
@@ -106,7 +165,10 @@ impl Fold {
                 let set = self.set()?;
                 items.decode::<Vec<Box<RawValue>>>()?.iter().for_each(|item| set.remove(item.get()));
             }
-            Op::MapPut(entries) => self.map()?.extend(entries.decode::<BTreeMap<String, Box<RawValue>>>()?),
+            Op::MapPut(entries) => {
+                let most = self.limits.most_values();
+                put_all(entries, self.map()?, most)?;
+            }
             Op::MapRemove(keys) => {
                 let map = self.map()?;
                 for key in keys.decode::<BTreeMap<String, ()>>()?.keys() {
@@ -123,6 +185,34 @@ impl Fold {
                 }
             }
         }
+        self.grow(bytes)
+    }
+
+    /// Takes in that an operation of so many bytes was applied to a value in pieces. What it left may be much less, so the
+    /// pieces are counted only now and then: each time, as much as they may be has come in since the last.
+    fn grow(&mut self, bytes: usize) -> Result<(), CodecError> {
+        if let Value::Keyed(indexed) | Value::Set(indexed) = &mut self.value {
+            indexed.close_gaps();
+        }
+        let Some(pieces) = self.value.pieces() else {
+            self.held = 0;
+            return Ok(());
+        };
+        if pieces > self.limits.most_values() {
+            return Err(Excess::Values(self.limits.most_values()).into());
+        }
+        self.held = self.held.saturating_add(bytes);
+        if self.held / 2 > self.limits.most_bytes() {
+            self.held = self.value.bytes();
+            self.check_bytes(self.held)?;
+        }
+        Ok(())
+    }
+
+    fn check_bytes(&self, bytes: usize) -> Result<(), CodecError> {
+        if bytes > self.limits.most_bytes() {
+            return Err(Excess::Bytes(self.limits.most_bytes()).into());
+        }
         Ok(())
     }
 
@@ -131,18 +221,24 @@ impl Fold {
     /// Of one that is not, the value does not decode.
     ///
     /// # Errors
-    /// When the value so far is no list.
+    /// When the value so far is no list, and when it is beyond the limits.
     pub fn extend(&mut self, items: &str) -> Result<(), CodecError> {
-        match &mut self.0 {
+        let held = match &self.value {
+            Value::Open(list) => list.len(),
+            Value::Whole(value) => value.as_str().len(),
+            _ => 0,
+        };
+        self.check_bytes(held.saturating_add(items.len()))?;
+        match &mut self.value {
             Value::Open(list) => {
                 if list.len() > 1 && !items.is_empty() {
                     list.push(',');
                 }
                 list.push_str(items);
             }
-            Value::Unwritten => self.0 = Value::Open(format!("[{items}")),
+            Value::Unwritten => self.value = Value::Open(format!("[{items}")),
             Value::Whole(value) => {
-                self.0 = Value::Open(format!("[{}", between_brackets(value)?));
+                self.value = Value::Open(format!("[{}", between_brackets(value)?));
                 return self.extend(items);
             }
             _ => {
@@ -156,79 +252,119 @@ impl Fold {
     /// The value; `None` for a field that was never written.
     ///
     /// # Errors
-    /// When the value cannot be encoded again, which no valid operation causes.
+    /// When the value is beyond the limits.
     pub fn finish(self) -> Result<Option<Json>, CodecError> {
-        Ok(Some(match self.0 {
+        let value = match self.value {
             Value::Unwritten => return Ok(None),
             Value::Whole(value) => value,
             Value::Open(list) => Json::closed(list),
-            Value::List(items) => Json::encode(&items)?,
-            Value::Keyed(indexed) | Value::Set(indexed) => Json::encode(&indexed.into_items())?,
-            Value::Map(entries) => Json::encode(&entries)?,
-        }))
+            Value::List(items) => Json::put_together(&items)?,
+            Value::Keyed(indexed) | Value::Set(indexed) => Json::put_together(&indexed.into_items())?,
+            Value::Map(entries) => Json::put_together(&entries)?,
+        };
+        self.limits.check(value.as_str())?;
+        Ok(Some(value))
     }
 
     fn list(&mut self) -> Result<&mut Vec<Box<RawValue>>, CodecError> {
-        match &mut self.0 {
+        match &mut self.value {
             Value::List(_) => {}
-            Value::Unwritten => self.0 = Value::List(Vec::new()),
-            Value::Whole(value) => self.0 = Value::List(value.decode()?),
-            Value::Open(list) => self.0 = Value::List(Json::closed(core::mem::take(list)).decode()?),
+            Value::Unwritten => self.value = Value::List(Vec::new()),
+            Value::Whole(value) => {
+                self.limits.check(value.as_str())?;
+                self.value = Value::List(value.decode()?);
+            }
+            Value::Open(list) => {
+                self.limits.check(list)?;
+                self.value = Value::List(Json::closed(core::mem::take(list)).decode()?);
+            }
             Value::Keyed(indexed) | Value::Set(indexed) => {
-                self.0 = Value::List(core::mem::take(indexed).into_items());
+                self.value = Value::List(core::mem::take(indexed).into_items());
             }
             Value::Map(_) => return Err(CodecError::new("a list operation follows a map operation")),
         }
-        match &mut self.0 {
+        match &mut self.value {
             Value::List(items) => Ok(items),
             _ => unreachable!("made a list above"),
         }
     }
 
     fn keyed(&mut self) -> Result<&mut Indexed, CodecError> {
-        if !matches!(self.0, Value::Keyed(_)) {
+        if !matches!(self.value, Value::Keyed(_)) {
             let mut indexed = Indexed::default();
             for item in core::mem::take(self.list()?) {
                 let Id { id } = serde_json::from_str(item.get())
                     .map_err(|_| CodecError::new("an item of a keyed list has no text member `id`"))?;
                 indexed.push(id, item);
             }
-            self.0 = Value::Keyed(indexed);
+            self.value = Value::Keyed(indexed);
         }
-        match &mut self.0 {
+        match &mut self.value {
             Value::Keyed(indexed) => Ok(indexed),
             _ => unreachable!("made a keyed list above"),
         }
     }
 
     fn set(&mut self) -> Result<&mut Indexed, CodecError> {
-        if !matches!(self.0, Value::Set(_)) {
+        if !matches!(self.value, Value::Set(_)) {
             let mut indexed = Indexed::default();
             for item in core::mem::take(self.list()?) {
                 indexed.push(item.get().into(), item);
             }
-            self.0 = Value::Set(indexed);
+            self.value = Value::Set(indexed);
         }
-        match &mut self.0 {
+        match &mut self.value {
             Value::Set(indexed) => Ok(indexed),
             _ => unreachable!("made a set above"),
         }
     }
 
     fn map(&mut self) -> Result<&mut BTreeMap<String, Box<RawValue>>, CodecError> {
-        match &mut self.0 {
+        match &mut self.value {
             Value::Map(_) => {}
-            Value::Unwritten => self.0 = Value::Map(BTreeMap::new()),
-            Value::Whole(value) => self.0 = Value::Map(value.decode()?),
+            Value::Unwritten => self.value = Value::Map(BTreeMap::new()),
+            Value::Whole(value) => {
+                self.limits.check(value.as_str())?;
+                self.value = Value::Map(value.decode()?);
+            }
             Value::Open(_) | Value::List(_) | Value::Keyed(_) | Value::Set(_) => {
                 return Err(CodecError::new("a map operation follows a list operation"));
             }
         }
-        match &mut self.0 {
+        match &mut self.value {
             Value::Map(entries) => Ok(entries),
             _ => unreachable!("made a map above"),
         }
     }
+}
+
+/// Puts the entries of an object into a map, of which none is held twice meanwhile.
+fn put_all(entries: &Json, map: &mut BTreeMap<String, Box<RawValue>>, most: usize) -> Result<(), CodecError> {
+    struct Entries<'m>(&'m mut BTreeMap<String, Box<RawValue>>, usize);
+
+    impl<'de> Visitor<'de> for Entries<'_> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the entries of a map")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+            while let Some((key, value)) = entries.next_entry()? {
+                self.0.insert(key, value);
+                if self.0.len() > self.1 {
+                    return Err(A::Error::custom("there are too many"));
+                }
+            }
+            Ok(())
+        }
+    }
+
+    let put = serde_json::Deserializer::from_str(entries.as_str()).deserialize_map(Entries(map, most));
+    put.map_err(|error| match map.len() > most {
+        true => Excess::Values(most).into(),
+        false => CodecError::new(error.to_string()),
+    })
 }
 
 /// The text between the brackets of an array.
@@ -288,6 +424,25 @@ mod tests {
         map.apply(&Op::Extend(json("[1]"))).unwrap_err();
     }
 
+    /// Each item that was removed left a gap, so a list to which items came and from which they went took more and more
+    /// room, though it was empty in the end.
+    #[test]
+    fn gaps_are_closed() {
+        let json = |text: alloc::string::String| Json::parse(text).unwrap();
+        let mut fold = Fold::new();
+        fold.apply(&Op::Set(json(r#"[{"id":"a"},{"id":"b"},{"id":"a"}]"#.into()))).unwrap();
+        for round in 0..5000 {
+            let item = format!(r#"{{"id":"{round}","item":{{"id":"{round}"}}}}"#);
+            fold.apply(&Op::Keyed(json(format!("[{item}]")))).unwrap();
+            fold.apply(&Op::Keyed(json(format!(r#"[{{"id":"{round}"}}]"#)))).unwrap();
+        }
+        let Value::Keyed(indexed) = &fold.value else { panic!("{fold:?}") };
+        assert!(indexed.items.len() < 1100, "{}", indexed.items.len());
+        fold.apply(&Op::Keyed(json(r#"[{"id":"a","item":{"id":"a","n":1}}]"#.into()))).unwrap();
+        let expected = r#"[{"id":"a"},{"id":"b"},{"id":"a","n":1}]"#;
+        assert_eq!(fold.finish().unwrap(), Some(json(expected.into())));
+    }
+
     /// The list came from a `Set` with an id twice; the fold replaced the first of the two and removed only
     /// one, where the reducer replaces the last and removes both.
     #[test]
@@ -298,8 +453,8 @@ mod tests {
         fold.apply(&Op::Keyed(json(r#"[{"id":"a","item":{"id":"a","n":3}}]"#))).unwrap();
         fold.apply(&Op::Extend(json(r#"[{"id":"b"}]"#))).unwrap();
         fold.apply(&Op::Keyed(json("[]"))).unwrap();
-        let value = Fold(core::mem::take(&mut fold.0));
-        let Value::Keyed(indexed) = &value.0 else { panic!("{value:?}") };
+        let value = core::mem::take(&mut fold);
+        let Value::Keyed(indexed) = &value.value else { panic!("{value:?}") };
         assert_eq!(indexed.items.len(), 3);
         assert_eq!(value.finish().unwrap(), Some(json(r#"[{"id":"a","n":1},{"id":"a","n":3},{"id":"b"}]"#)));
 

@@ -1,6 +1,7 @@
 //! The in-memory saver.
 
 mod delete;
+mod found;
 mod leases;
 mod names;
 mod store;
@@ -13,18 +14,19 @@ use core::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use self::store::{Found, Outcome, Store, Thread, Work};
+use self::store::{Outcome, Store, Thread, Work};
 use super::checkpointer::{At, Checkpointer, StoreError};
 use super::commit::{Commit, Committed};
 use super::lease::{Acquired, Claim, LeaseRecord};
 use super::name::{NamedCheckpoint, Naming};
+use super::record::Record;
 use super::step_record::StepRecord;
 use super::{
     AnsweredBy, AskRecord, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription, Loaded,
     Summary, TaskResult, ThreadSummary,
 };
 use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
-use crate::state::Json;
+use crate::state::{Json, SizeLimits};
 use async_trait::async_trait;
 
 /// Keeps checkpoints in memory, for tests and for programs that need no durability.
@@ -38,11 +40,12 @@ pub struct MemorySaver {
     lease: Option<LeaseRecord>,
     /// What the leases are told of the time: milliseconds since 1970.
     clock: Arc<dyn Fn() -> u64 + Send + Sync>,
+    limits: SizeLimits,
 }
 
 impl Default for MemorySaver {
     fn default() -> Self {
-        Self { store: Arc::default(), lease: None, clock: Arc::new(system_ms) }
+        Self { store: Arc::default(), lease: None, clock: Arc::new(system_ms), limits: SizeLimits::default() }
     }
 }
 
@@ -56,6 +59,13 @@ impl MemorySaver {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// How large what is stored may be. What is larger is refused.
+    #[must_use]
+    pub fn size_limits(mut self, limits: SizeLimits) -> Self {
+        self.limits = limits;
+        self
     }
 
     /// Lets `clock` tell leases the time, in milliseconds since 1970. For tests of clocks that jump.
@@ -104,24 +114,24 @@ impl Checkpointer for MemorySaver {
 
     async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
         let found = self.store().find(thread, &at)?;
-        found.map(Found::load).transpose()
+        found.map(|found| found.load(self.limits)).transpose()
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         let mut store = self.writable()?;
-        Ok(match store.commit(commit)? {
+        Ok(match store.commit(commit, &self.limits)? {
             Outcome::New => Committed::New,
             Outcome::Already => Committed::Already,
             Outcome::Conflict(head) => Committed::Conflict { head },
             Outcome::Adopt(index, thread) => {
                 let found = store.gather(index, &thread)?;
                 drop(store);
-                Committed::Adopt(Box::new(found.load()?))
+                Committed::Adopt(Box::new(found.load(self.limits)?))
             }
             Outcome::Outrun(index, thread) => {
                 let found = store.gather(index, &thread)?;
                 drop(store);
-                Committed::Outrun(Box::new(found.load()?))
+                Committed::Outrun(Box::new(found.load(self.limits)?))
             }
         })
     }
@@ -132,6 +142,7 @@ impl Checkpointer for MemorySaver {
         base: CheckpointId,
         result: TaskResult,
     ) -> Result<TaskResult, StoreError> {
+        result.check(&self.limits)?;
         let Ok(mut store) = self.writable() else { return Ok(result) };
         let work = match store.work(thread, base) {
             Ok(work) => work,
@@ -157,6 +168,7 @@ impl Checkpointer for MemorySaver {
         base: CheckpointId,
         failure: FailureRecord,
     ) -> Result<(), StoreError> {
+        failure.check(&self.limits)?;
         let Ok(mut store) = self.writable() else { return Ok(()) };
         let work = match store.work(thread, base) {
             Ok(work) => work,
@@ -176,6 +188,7 @@ impl Checkpointer for MemorySaver {
         base: CheckpointId,
         asks: Vec<AskRecord>,
     ) -> Result<(), StoreError> {
+        asks.iter().try_for_each(|ask| ask.check(&self.limits))?;
         let mut store = self.writable()?;
         let work = store.work(thread, base)?;
         let given_up = |held: &AskRecord| {
@@ -193,6 +206,7 @@ impl Checkpointer for MemorySaver {
     }
 
     async fn answer(&self, thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError> {
+        answers.iter().try_for_each(|(_, answer)| answer.check(&self.limits))?;
         let mut store = self.writable()?;
         let mut none = Work::default();
         let work = store.threads.get_mut(thread).map_or(&mut none, |held| &mut held.work);
@@ -239,6 +253,7 @@ impl Checkpointer for MemorySaver {
         base: CheckpointId,
         effect: EffectRecord,
     ) -> Result<Option<EffectRecord>, StoreError> {
+        effect.check(&self.limits)?;
         let mut store = self.writable()?;
         let work = store.work(thread, base)?;
         match work.effects.iter_mut().find(|held| held.id == effect.id) {
@@ -256,6 +271,7 @@ impl Checkpointer for MemorySaver {
         effect: &EffectId,
         outcome: EffectOutcome,
     ) -> Result<(), StoreError> {
+        outcome.check(&self.limits)?;
         let Ok(mut store) = self.writable() else { return Ok(()) };
         let work = match store.work(thread, base) {
             Ok(work) => work,
@@ -317,7 +333,8 @@ impl Checkpointer for MemorySaver {
             return Err(StoreError::Superseded { thread: to.clone(), base: at });
         }
         let graph = store.threads[from].graph.clone();
-        let thread = Thread::new(graph, head, Work::default());
+        let size = store.threads[from].size.clone().filter(|_| store.threads[from].head == head);
+        let thread = Thread::new(graph, head, Work::default(), size);
         store.threads.insert(to.clone(), thread);
         Ok(())
     }
@@ -356,7 +373,7 @@ impl Checkpointer for MemorySaver {
 
     fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
-        Some(Arc::new(Self { store, clock, lease: Some(lease.clone()) }))
+        Some(Arc::new(Self { store, clock, lease: Some(lease.clone()), limits: self.limits }))
     }
 
     async fn unfinished(&self, graph: &NodeName) -> Result<Vec<ThreadSummary>, StoreError> {

@@ -25,24 +25,28 @@ mod commit;
 mod deletion;
 mod emitted;
 mod frontier;
+mod key_problem;
 mod lease;
 #[cfg(feature = "std")]
 mod memory;
 mod model;
 mod name;
+mod record;
 mod recorded;
+mod size;
 mod step_record;
 mod time;
 mod work;
 
 pub use amend::{Carrier, Onto};
 pub use around::Around;
-pub use checkpointer::{At, Checkpointer, KeyProblem, StoreError};
+pub use checkpointer::{At, Checkpointer, StoreError};
 pub use codec::{Fold, digest};
 pub use commit::{Carried, Commit, Committed};
 pub use deletion::still_needed;
 pub use emitted::{Emitted, EmittedEvent};
 pub use frontier::{Cause, DeferredNode, Frontier, JoinProgress, Kept, NextTask, Positions};
+pub use key_problem::KeyProblem;
 pub use lease::{Acquired, Claim, LeaseRecord, Standing};
 #[cfg(feature = "std")]
 pub use memory::MemorySaver;
@@ -51,7 +55,9 @@ pub use model::{
     ThreadSummary,
 };
 pub use name::{CheckpointName, InvalidName, NamedCheckpoint, Naming};
+pub use record::{Piece, Record};
 pub use recorded::Recorded;
+pub use size::StateSize;
 pub use step_record::StepRecord;
 pub use time::rfc3339;
 pub use work::{

@@ -11,12 +11,13 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::caught::caught;
+use super::limits::{self, Excess, SizeLimits};
 use super::mismatch::Mismatch;
 
 /// A value encoded as JSON text.
 ///
 /// Cheap to clone: a checkpoint's version and the task that wrote it share one text. A `Json` always holds
-/// one complete, syntactically valid JSON value.
+/// one complete, syntactically valid JSON value, nested no deeper than [`SizeLimits::DEPTH`].
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Json(Arc<str>);
 
@@ -24,13 +25,17 @@ impl Json {
     /// Encodes `value`.
     ///
     /// # Errors
-    /// When `value` has no JSON form: a map whose keys are not strings, a NaN, an infinity. Also where its own code
-    /// panics.
+    /// When `value` has no JSON form: a map whose keys are not strings, a NaN, an infinity. When it is nested more deeply
+    /// than [`SizeLimits::WRITTEN_DEPTH`]. Also where its own code panics.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, CodecError> {
-        caught(|| Self::encode_uncaught(value)).unwrap_or_else(|panic| Err(CodecError::panicked(&panic)))
+        let encoded = caught(|| Self::put_together(value));
+        let encoded = encoded.unwrap_or_else(|panic| Err(CodecError::panicked(&panic)))?;
+        limits::depth(&encoded.0, SizeLimits::WRITTEN_DEPTH)?;
+        Ok(encoded)
     }
 
-    fn encode_uncaught<T: Serialize + ?Sized>(value: &T) -> Result<Self, CodecError> {
+    /// The JSON form of what is JSON in its parts.
+    pub(crate) fn put_together<T: Serialize + ?Sized>(value: &T) -> Result<Self, CodecError> {
         match serde_json::to_string(value) {
             Ok(text) => {
                 // A NaN is written as `null`: only a text that has one can hide it.
@@ -54,17 +59,27 @@ impl Json {
             Ok(Err(error)) => Err(CodecError {
                 message: error.to_string(),
                 mismatch: Some(Box::new(Mismatch::of(&self.0, &error))),
+                excess: None,
             }),
             Err(panic) => Err(CodecError::panicked(&panic)),
         }
     }
 
-    /// Takes `text` as JSON after checking that it is one complete value.
+    /// Takes `text` as JSON after checking that it is one complete value, and no larger than a value may be.
     ///
     /// # Errors
-    /// When `text` is not valid JSON.
+    /// When `text` is not valid JSON, and when it is beyond the [`SizeLimits`].
     pub fn parse(text: impl Into<String>) -> Result<Self, CodecError> {
+        Self::parse_within(text, SizeLimits::default())
+    }
+
+    /// As [`parse`](Self::parse), with other limits.
+    ///
+    /// # Errors
+    /// When `text` is not valid JSON, and when it is beyond the limits.
+    pub fn parse_within(text: impl Into<String>, limits: SizeLimits) -> Result<Self, CodecError> {
         let text = text.into();
+        limits.check(&text)?;
         match serde_json::from_str::<&RawValue>(&text) {
             Ok(value) if value.get().len() == text.len() => Ok(Self(text.into())),
             Ok(value) => Ok(Self(value.get().into())),
@@ -137,7 +152,10 @@ impl<'de> Visitor<'de> for Text {
 
     fn visit_map<A: MapAccess<'de>>(self, mut raw: A) -> Result<Json, A::Error> {
         match raw.next_entry::<IgnoredAny, String>()? {
-            Some((_, text)) => Ok(Json(text.into())),
+            Some((_, text)) => {
+                limits::depth(&text, SizeLimits::DEPTH).map_err(A::Error::custom)?;
+                Ok(Json(text.into()))
+            }
             None => Err(A::Error::custom("the text of a value is missing")),
         }
     }
@@ -153,12 +171,19 @@ impl<'de> Visitor<'de> for Text {
 pub struct CodecError {
     message: String,
     mismatch: Option<Box<Mismatch>>,
+    excess: Option<Excess>,
+}
+
+impl From<Excess> for CodecError {
+    fn from(excess: Excess) -> Self {
+        Self { message: alloc::format!("it has {excess}"), mismatch: None, excess: Some(excess) }
+    }
 }
 
 impl CodecError {
     /// An error that reads after "failed to decode the value: …".
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), mismatch: None }
+        Self { message: message.into(), mismatch: None, excess: None }
     }
 
     fn panicked(panic: &str) -> Self {
@@ -171,11 +196,17 @@ impl CodecError {
         self.mismatch.as_deref()
     }
 
+    /// What there is too much of, where that is why.
+    #[must_use]
+    pub fn excess(&self) -> Option<Excess> {
+        self.excess
+    }
+
     /// The same error of a value that nobody may see.
     #[must_use]
     pub fn redacted(&self) -> Self {
         let mismatch = self.mismatch.as_ref().map(|mismatch| Box::new(mismatch.redacted()));
-        Self { message: "the value does not fit".into(), mismatch }
+        Self { message: "the value does not fit".into(), mismatch, excess: self.excess }
     }
 
     /// What reads after "field x does not decode": the mismatch where it is known, else the message.

@@ -15,7 +15,7 @@ use super::namespace::Namespace;
 use super::search::Search;
 #[cfg(feature = "tokio")]
 use super::unwritten::Unwritten;
-use crate::state::Json;
+use crate::state::{Json, SizeLimits};
 
 /// The store of a graph, as an argument of a node or on its own. See the [module](self::super) for when writes
 /// are seen.
@@ -112,7 +112,8 @@ impl Store {
     /// Writes a value, in place of the one that is there.
     ///
     /// # Errors
-    /// When the value has no JSON form, the namespace or the key is empty, or the store fails.
+    /// When the value has no JSON form or is larger than a value [may be](SizeLimits), the namespace or the key is empty, or
+    /// the store fails.
     pub async fn put<T>(&self, namespace: &[&str], key: &str, value: &T) -> Result<(), AccessError>
     where
         T: Serialize + ?Sized,
@@ -232,7 +233,10 @@ fn place(namespace: &[&str], key: &str) -> Result<Namespace, AccessError> {
 
 fn to_put<T: Serialize + ?Sized>(namespace: &[&str], key: &str, value: &T) -> Result<Put, AccessError> {
     let namespace = place(namespace, key)?;
-    match Json::encode(value) {
+    let encoded = Json::encode(value);
+    let encoded =
+        encoded.and_then(|value| Ok(SizeLimits::default().check(value.as_str()).map(|()| value)?));
+    match encoded {
         Ok(value) => Ok(Put { namespace, key: key.to_owned(), value, expires_ms: None }),
         Err(reason) => Err(AccessError::Value { namespace, key: key.to_owned(), reason }),
     }

@@ -11,7 +11,7 @@ use super::error::CassetteError;
 use crate::checkpoint::EffectOutcome;
 use crate::id::NodeName;
 use crate::node::{Level, Recording, What};
-use crate::state::{Json, SecretTexts};
+use crate::state::{Json, SecretTexts, SizeLimits};
 
 /// The version of the form.
 const VERSION: u32 = 1;
@@ -82,6 +82,10 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D
 /// Reads the text of a cassette; `what` it is, for errors.
 pub(super) fn read(text: &str, what: &str) -> Result<Vec<Recording>, CassetteError> {
     let broken = |reason: String| CassetteError::NoCassette { what: what.into(), reason };
+    SizeLimits::default()
+        .of_document()
+        .check(text)
+        .map_err(|excess| broken(std::format!("it has {excess}")))?;
     let Version { version } = serde_json::from_str(text).map_err(|error| broken(error.to_string()))?;
     if version > VERSION {
         return Err(CassetteError::Version { what: what.into(), found: version, known: VERSION });

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::checkpoint::portable;
 use crate::id::ThreadId;
-use crate::state::Json;
+use crate::state::{Json, SizeLimits};
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
@@ -63,7 +63,10 @@ impl Export {
         let export = export.ok_or_else(|| Failure::nothing("the thread has just been deleted"))?;
         let export = if self.redact { export.redacted() } else { export };
         let Some(to) = &self.output else {
-            return Ok(Exported::Document(Json::parse(export.to_text()).map_err(Failure::damaged)?));
+            let limits = SizeLimits::default().of_document();
+            return Ok(Exported::Document(
+                Json::parse_within(export.to_text(), limits).map_err(Failure::damaged)?,
+            ));
         };
         write(to, &export.to_text())?;
         Ok(Exported::File(Written {

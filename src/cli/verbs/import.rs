@@ -1,7 +1,7 @@
 //! `import`: a thread from a document.
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::checkpoint::StoreError;
 use crate::checkpoint::portable::{self, Export, NoExport};
 use crate::id::ThreadId;
+use crate::state::SizeLimits;
 
 use crate::cli::amend::thread_name;
 use crate::cli::answer::Answer;
@@ -89,8 +90,8 @@ impl Import {
 
 fn read(from: &Path) -> Result<Export, Failure> {
     let (name, text) = match from.to_str() {
-        Some("-") => ("the standard input".to_owned(), io::read_to_string(io::stdin())),
-        _ => (from.display().to_string(), fs::read_to_string(from)),
+        Some("-") => ("the standard input".to_owned(), bounded(io::stdin())),
+        _ => (from.display().to_string(), fs::File::open(from).and_then(bounded)),
     };
     let text = text.map_err(|error| {
         Failure::unusable(match error.kind() {
@@ -107,6 +108,12 @@ fn read(from: &Path) -> Result<Export, Failure> {
             _ => Failure::unusable(told),
         }
     })
+}
+
+/// Reads no more than it takes to see that there is too much of it.
+fn bounded(from: impl Read) -> io::Result<String> {
+    let most = SizeLimits::default().of_document().most_bytes();
+    io::read_to_string(from.take(most as u64 + 1))
 }
 
 impl Answer for Imported {

@@ -20,6 +20,7 @@ use crate::connection::Connection;
 use crate::delete::{THREAD, WORK_AT, execute, leave, take_place};
 use crate::encode::Encoder;
 use crate::fault::{corrupt, sqlite};
+use crate::limited::{too_large, undecoded};
 use crate::manifest::Version;
 use crate::named;
 use crate::rows::{CheckpointRow, ThreadRow};
@@ -184,6 +185,10 @@ impl Cut {
                 }
             }
             changes.push(']');
+            let limits = connection.limits().of_record();
+            limits
+                .check(&changes)
+                .map_err(|excess| too_large(format_args!("what is left of checkpoint row {seq}"), excess))?;
             let row = if stood_on.contains(&seq) {
                 let out = map.insert(String::new());
                 Encoder { bodies, out }.fields(&self.past.map_at(seq));
@@ -239,11 +244,11 @@ impl Cut {
             older = None;
         }
         if older.is_none() && ops.len() > 1 {
-            let mut fold = Fold::new();
+            let mut fold = Fold::within(connection.limits());
             for op in &ops {
-                fold.apply(op).map_err(|error| corrupt("an operation", error))?;
+                fold.apply(op).map_err(|error| undecoded("an operation", error))?;
             }
-            let value = fold.finish().map_err(|error| corrupt("the value", error))?;
+            let value = fold.finish().map_err(|error| undecoded("the value", error))?;
             ops = value.map(Op::Set).into_iter().collect();
         }
         Ok((Change { field: version.field, ops: ops.into_iter().collect() }, older))

@@ -111,9 +111,11 @@ impl Past {
             let own =
                 row.versions.iter().map(|PastVersion { field, .. }| (*field, Version { seq, field: *field }));
             let known = match &row.map {
-                Some(map) => {
-                    (0..).map(FieldId).zip(map).filter_map(|(at, held)| Some((at, (*held)?))).collect()
-                }
+                Some(map) => (0..=u16::MAX)
+                    .map(FieldId)
+                    .zip(map)
+                    .filter_map(|(at, held)| Some((at, (*held)?)))
+                    .collect(),
                 None => own.collect::<Vec<_>>(),
             };
             for (field, version) in known {

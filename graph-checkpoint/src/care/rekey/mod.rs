@@ -143,10 +143,14 @@ fn convert(
     patience: Duration,
     told: &mut Rekeyed,
 ) -> Result<Connection, CareError> {
-    let CheckpointFile { path, keys: given } = file;
+    let CheckpointFile { path, keys: given, limits } = file;
     let name = path.display().to_string();
-    let options =
-        SqliteOptions { keys: given.clone(), alone: true, ..SqliteOptions::new().busy_limit(patience) };
+    let options = SqliteOptions {
+        keys: given.clone(),
+        limits,
+        alone: true,
+        ..SqliteOptions::new().busy_limit(patience)
+    };
     let file = File { path: Some(path), options };
     let mut connection = file.open_writer().map_err(|error| waited(error, patience))?;
     connection.pragma_update(None, "secure_delete", true).map_err(sqlite)?;

@@ -8,17 +8,19 @@ use core::ops::Index;
 
 use foldhash::{HashMap, HashMapExt};
 
+use super::found::{Chains, Found, values};
 use super::leases::Leases;
 use crate::checkpoint::checkpointer::{At, StoreError};
-use crate::checkpoint::codec::{Fold, same_content};
+use crate::checkpoint::codec::same_content;
 use crate::checkpoint::commit::{Carried, Commit};
 use crate::checkpoint::name::CheckpointName;
+use crate::checkpoint::size::StateSize;
 use crate::checkpoint::{
-    AskRecord, Checkpoint, EffectRecord, FailureRecord, Loaded, Recorded, Seq, Source, Summary, TaskResult,
+    AskRecord, Checkpoint, EffectRecord, FailureRecord, Recorded, Seq, Source, Summary, TaskResult,
 };
 use crate::checkpoint::{Emitted, StepRecord};
 use crate::id::{CheckpointId, Fingerprint, NodeName, ThreadId};
-use crate::state::{Change, FieldId, FieldValue, Json, Lifetime, Schema};
+use crate::state::{FieldId, Json, Lifetime, Schema, SizeLimits};
 
 #[derive(Default)]
 pub(super) struct Store {
@@ -86,11 +88,13 @@ pub(super) struct Thread {
     pub(super) past: HashMap<usize, Work>,
     /// Its names for checkpoints.
     pub(super) names: BTreeMap<CheckpointName, usize>,
+    /// That of the state at the head, where it is known.
+    pub(super) size: Option<StateSize>,
 }
 
 impl Thread {
-    pub(super) fn new(graph: NodeName, head: usize, work: Work) -> Self {
-        Self { graph, head, work, past: HashMap::new(), names: BTreeMap::new() }
+    pub(super) fn new(graph: NodeName, head: usize, work: Work, size: Option<StateSize>) -> Self {
+        Self { graph, head, work, past: HashMap::new(), names: BTreeMap::new(), size }
     }
 }
 
@@ -124,17 +128,6 @@ impl Work {
         self.asks.retain(|ask| ask.answer.is_some());
         self.effects.retain(|effect| effect.outcome.is_some());
     }
-}
-
-/// The part of a load that needs the lock: which changes make up the values.
-pub(super) struct Found {
-    pub(super) at: usize,
-    pub(super) graph: NodeName,
-    pub(super) checkpoint: Arc<Checkpoint>,
-    pub(super) schema: Arc<Schema>,
-    /// Per field, newest first.
-    pub(super) chains: Vec<Vec<(Arc<Checkpoint>, usize)>>,
-    pub(super) work: Work,
 }
 
 pub(super) fn seq(index: usize) -> Seq {
@@ -253,10 +246,22 @@ impl Store {
         work.cloned().unwrap_or_default()
     }
 
-    /// Walks back from `index` until every field was found, through changes of the schema.
     pub(super) fn gather(&self, index: usize, continued_by: &ThreadId) -> Result<Found, StoreError> {
-        let checkpoint = self.checkpoints[index].checkpoint.clone();
+        let Stored { checkpoint, parent, .. } = &self.checkpoints[index];
+        let checkpoint = checkpoint.clone();
         let schema = self.schema(&checkpoint)?;
+        let chains = self.chains(&checkpoint, *parent, &schema)?;
+        let graph = self.threads[continued_by].graph.clone();
+        Ok(Found { at: index, graph, checkpoint, schema, chains, work: self.left_on(index, continued_by) })
+    }
+
+    /// Walks back from a checkpoint on `parent` until every field was found, through changes of the schema.
+    fn chains(
+        &self,
+        checkpoint: &Arc<Checkpoint>,
+        parent: Option<usize>,
+        schema: &Arc<Schema>,
+    ) -> Result<Chains, StoreError> {
         let mut open: Vec<bool> = schema.fields.iter().map(|f| f.lifetime != Lifetime::Unstored).collect();
         let mut left = open.iter().filter(|open| **open).count();
         let mut chains = Vec::new();
@@ -264,11 +269,12 @@ impl Store {
         let mut map: Vec<Option<FieldId>> = schema.ids().map(Some).collect();
         let mut era = schema.clone();
         let mut fingerprint = checkpoint.schema;
-        for index in self.path(index) {
+        let older = parent.into_iter().flat_map(|parent| self.path(parent));
+        let older = older.map(|index| &self.checkpoints[index].checkpoint);
+        for held in core::iter::once(checkpoint).chain(older) {
             if left == 0 {
                 break;
             }
-            let held = &self.checkpoints[index].checkpoint;
             if held.schema != fingerprint {
                 let older = self.schema(held)?;
                 map = era
@@ -291,8 +297,36 @@ impl Store {
                 }
             }
         }
-        let graph = self.threads[continued_by].graph.clone();
-        Ok(Found { at: index, graph, checkpoint, schema, chains, work: self.left_on(index, continued_by) })
+        Ok(chains)
+    }
+
+    /// How large the state at a new checkpoint on `parent` is, which is `known` where that one's is.
+    fn size_after(
+        &self,
+        known: Option<StateSize>,
+        commit: &Commit,
+        parent: Option<usize>,
+        limits: &SizeLimits,
+    ) -> Result<StateSize, StoreError> {
+        let checkpoint = &commit.checkpoint;
+        let limits = limits.to_write();
+        if let Some(mut size) = known {
+            size.follow(&checkpoint.changes);
+            if size.check(&limits).is_ok() {
+                return Ok(size);
+            }
+        }
+        let schema = self.schema(checkpoint)?;
+        let values = values(&self.chains(checkpoint, parent, &schema)?, &schema, limits);
+        let size = match values {
+            Ok(values) => StateSize::of(&values),
+            // Whoever reads what does not fold is told.
+            Err(StoreError::Corrupt { .. }) => return Ok(StateSize::default()),
+            Err(error) => return Err(error),
+        };
+        let place = || alloc::format!("the state of thread {} at step {}", commit.thread, checkpoint.step);
+        size.check(&limits).map_err(|excess| StoreError::TooLarge { place: place(), excess })?;
+        Ok(size)
     }
 
     pub(super) fn schema(&self, checkpoint: &Checkpoint) -> Result<Arc<Schema>, StoreError> {
@@ -314,7 +348,7 @@ impl Store {
         Err(Self::missing(thread, base))
     }
 
-    pub(super) fn commit(&mut self, commit: Commit) -> Result<Outcome, StoreError> {
+    pub(super) fn commit(&mut self, commit: Commit, limits: &SizeLimits) -> Result<Outcome, StoreError> {
         let held = self.threads.get(&commit.thread);
         if let Some(held) = held.filter(|held| held.graph != commit.graph) {
             return Err(StoreError::WrongGraph {
@@ -348,6 +382,9 @@ impl Store {
             }
         };
         self.check_registered(&commit.checkpoint, parent)?;
+        commit.check(limits)?;
+        let known = self.known_size(&commit, parent);
+        let size = self.size_after(known, &commit, parent, limits)?;
 
         let index = self.checkpoints.len();
         self.by_id.insert(id, index);
@@ -370,19 +407,28 @@ impl Store {
                     }
                 }
                 held.head = index;
+                held.size = Some(size);
                 if let Some(carried) = carried {
                     held.work = carried;
                 }
             }
             None => {
                 let work = carried.unwrap_or_default();
-                let thread = Thread::new(commit.graph, index, work);
+                let thread = Thread::new(commit.graph, index, work, Some(size));
                 self.threads.insert(commit.thread.clone(), thread);
             }
         }
         let Commit { thread, checkpoint, emitted, .. } = commit;
         self.checkpoints.push(Stored { checkpoint, thread, parent, emitted });
         Ok(Outcome::New)
+    }
+
+    /// Takes the size of the state on which a commit builds from its thread; `None` where it is to be found out.
+    fn known_size(&mut self, commit: &Commit, parent: Option<usize>) -> Option<StateSize> {
+        let Some(parent) = parent else { return Some(StateSize::default()) };
+        let held = self.threads.get_mut(&commit.thread).filter(|held| held.head == parent)?;
+        let schema = self.checkpoints[parent].checkpoint.schema;
+        held.size.take().filter(|_| schema == commit.checkpoint.schema)
     }
 
     /// Whether it is the thread of a subgraph, and the thread above it was deleted.
@@ -448,35 +494,4 @@ pub(super) enum Outcome {
     /// More is recorded on this head of this thread than the writer knows.
     Outrun(usize, ThreadId),
     Conflict(Option<CheckpointId>),
-}
-
-impl Found {
-    pub(super) fn load(self) -> Result<Loaded, StoreError> {
-        let mut values = Vec::new();
-        for (field, chain) in self.schema.ids().zip(&self.chains) {
-            let mut fold = Fold::new();
-            let damaged = |error| StoreError::Corrupt {
-                place: alloc::format!("field {}", self.schema.field(field).name),
-                reason: alloc::format!("{error}"),
-            };
-            for (checkpoint, position) in chain.iter().rev() {
-                let Change { ops, .. } = &checkpoint.changes[*position];
-                ops.iter().try_for_each(|op| fold.apply(op)).map_err(damaged)?;
-            }
-            if let Some(value) = fold.finish().map_err(damaged)? {
-                values.push(FieldValue { field, value });
-            }
-        }
-        Ok(Loaded {
-            seq: seq(self.at),
-            graph: self.graph,
-            checkpoint: Arc::unwrap_or_clone(self.checkpoint),
-            values,
-            schema: Arc::unwrap_or_clone(self.schema),
-            results: self.work.results,
-            failures: self.work.failures,
-            asks: self.work.asks,
-            effects: self.work.effects,
-        })
-    }
 }

@@ -6,6 +6,7 @@ use core::fmt;
 use serde_json::Value;
 
 use super::unique::Unique;
+use crate::state::SizeLimits;
 
 /// A graph as data. It says nothing of the code: that is the [`Registry`](super::Registry)'s.
 ///
@@ -46,6 +47,7 @@ impl Description {
     /// # Errors
     /// When the text is not JSON, or gives a member twice. What is wrong with the graph is reported by `compile()`.
     pub fn from_json(text: &str) -> Result<Self, DescriptionError> {
+        SizeLimits::default().check(text).map_err(|excess| DescriptionError::of("JSON", &excess))?;
         let value = serde_json::from_str(text);
         let value = value.map(|Unique(value)| Self::from_value(value));
         value.map_err(|error| DescriptionError::of("JSON", &error))

@@ -11,6 +11,7 @@ use crate::cli::debug::subject::Work;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
 use crate::id::ThreadId;
+use crate::state::SizeLimits;
 
 use super::ending::drive;
 
@@ -51,12 +52,16 @@ impl Run {
             None => return Ok(Value::Object(Map::new())),
             Some("-") => {
                 let mut text = String::new();
-                let read = std::io::stdin().lock().read_to_string(&mut text);
+                let most = SizeLimits::default().most_bytes() as u64;
+                let read = std::io::stdin().lock().take(most + 1).read_to_string(&mut text);
                 read.map_err(|error| Failure::unusable(format!("the input cannot be read: {error}")))?;
                 text
             }
             Some(text) => text.to_owned(),
         };
+        SizeLimits::default()
+            .check(&text)
+            .map_err(|excess| Failure::unusable(format!("the input has {excess}")))?;
         serde_json::from_str(&text)
             .map_err(|error| Failure::unusable(format!("the input is not JSON: {error}")))
     }

@@ -1,0 +1,26 @@
+//! What is refused because there is too much of it.
+
+use superstep_core::checkpoint::StoreError;
+use superstep_core::state::{CodecError, Excess, SizeLimits};
+
+use crate::fault::corrupt;
+
+/// A row of at most so many bytes is handed over by SQLite: a text that keeps to the limits, though it is sealed, with all that
+/// stands beside it.
+pub(crate) fn longest_row(limits: SizeLimits) -> i32 {
+    const BESIDE: usize = 4 << 20;
+    let most = limits.most_bytes();
+    i32::try_from(most.saturating_add(most / 2).saturating_add(BESIDE)).unwrap_or(i32::MAX)
+}
+
+pub(crate) fn too_large(place: impl core::fmt::Display, excess: Excess) -> StoreError {
+    StoreError::TooLarge { place: place.to_string(), excess }
+}
+
+/// What a text is that does not decode: too large, or damaged.
+pub(crate) fn undecoded(place: impl core::fmt::Display, error: CodecError) -> StoreError {
+    match error.excess() {
+        Some(excess) => too_large(place, excess),
+        None => corrupt(place, error),
+    }
+}

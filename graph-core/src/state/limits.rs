@@ -1,0 +1,353 @@
+//! How much a stored text may be: so that a small file cannot fill the memory of whoever reads it.
+
+/// How large what is stored may be, when it is written and when it is read.
+///
+/// The same limits hold for the state of a thread, all its fields together, and for each record beside it: what a checkpoint
+/// says of its superstep, a result, a question, an answer, an effect. Whatever would be larger is refused when it is
+/// written, with [`StoreError::TooLarge`](crate::checkpoint::StoreError::TooLarge), and nothing is lost: the thread stays as it
+/// was. So whoever reads with the limits that were written with reads everything, and a file that claims more than that was
+/// made by somebody else.
+///
+/// | limit | default | why |
+/// |---|---|---|
+/// | bytes | [`BYTES`](Self::BYTES), 64 MiB | a text is held twice while it is folded or parsed, and beside it what it decodes to |
+/// | values | [`VALUES`](Self::VALUES), 1,048,576 | a value of two bytes takes up to 32 of them as a `serde_json::Value`, and an object with one member 600 |
+/// | levels | [`DEPTH`](Self::DEPTH), 128 | who descends into a value does so by calling itself; cannot be changed |
+///
+/// A value is a number, a text, a list, an object, `true`, `false` or `null`; the names of members are none. At 64 bytes for
+/// each value both limits are met at the same time, so a log of messages has as many bytes as it may have long before it has
+/// too many values. What is larger belongs into a file or a store of its own, of which the state has the name; or else the
+/// limits are raised, for all who use the file.
+///
+/// ```
+/// use superstep_core::state::SizeLimits;
+///
+/// let limits = SizeLimits::default().bytes(256 << 20).values(8 << 20);
+/// assert!(limits.check("[1, 2, 3]").is_ok());
+/// assert!(limits.values(3).check("[1, 2, 3]").is_err(), "the list is a value, too");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeLimits {
+    bytes: usize,
+    values: usize,
+    /// Of what is around the values.
+    frame: usize,
+}
+
+/// What a text has too much of, and how much it may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Excess {
+    /// It is too long.
+    #[error("more than {0} bytes")]
+    Bytes(usize),
+    /// It holds too many values.
+    #[error("more than {0} values")]
+    Values(usize),
+    /// Its values are nested too deeply.
+    #[error("more than {0} levels of lists and objects")]
+    Depth(usize),
+    /// It is a row that the store does not hand over, because it is longer than any that it would write.
+    #[error("more bytes than a row may have")]
+    Row,
+}
+
+impl Default for SizeLimits {
+    fn default() -> Self {
+        Self { bytes: Self::BYTES, values: Self::VALUES, frame: 0 }
+    }
+}
+
+/// What is kept between the limits of who writes and of who reads, as a part of them: a saver that does not know yet how
+/// large a state is lets 64 supersteps pass that add less than a 64th of that each.
+const MARGIN: usize = 32;
+
+impl SizeLimits {
+    /// How many bytes, unless said otherwise.
+    pub const BYTES: usize = 64 << 20;
+    /// How many values, unless said otherwise.
+    pub const VALUES: usize = 1 << 20;
+    /// How deeply a value may be nested. Types that describe themselves are decoded to no greater depth by `serde_json`.
+    pub const DEPTH: usize = 128;
+    /// How deeply a value may be nested that a program writes: sixteen levels are kept for what it is stored in.
+    pub const WRITTEN_DEPTH: usize = Self::DEPTH - Self::FRAME;
+    /// How many levels there may be around a value that is stored.
+    const FRAME: usize = 16;
+
+    /// How many bytes.
+    #[must_use]
+    pub const fn bytes(self, bytes: usize) -> Self {
+        Self { bytes, ..self }
+    }
+
+    /// How many values.
+    #[must_use]
+    pub const fn values(self, values: usize) -> Self {
+        Self { values, ..self }
+    }
+
+    /// How many bytes there may be at most.
+    #[must_use]
+    pub const fn most_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many values there may be at most.
+    #[must_use]
+    pub const fn most_values(&self) -> usize {
+        self.values
+    }
+
+    /// Of a record: the values that it holds are not looked into, and so it may have twice as many.
+    #[must_use]
+    pub const fn of_record(self) -> Self {
+        Self { values: self.values.saturating_mul(2), frame: Self::FRAME, ..self }
+    }
+
+    /// Of a document of many records, as of an exported thread: four times as much.
+    #[must_use]
+    pub const fn of_document(self) -> Self {
+        let (bytes, values) = (self.bytes.saturating_mul(4), self.values.saturating_mul(4));
+        Self { bytes, values, frame: Self::FRAME }
+    }
+
+    /// Of what is written: a 32nd less, so that a state that comes to the limit can still be read.
+    #[must_use]
+    pub const fn to_write(self) -> Self {
+        let (bytes, values) = (self.bytes - self.bytes / MARGIN, self.values - self.values / MARGIN);
+        Self { bytes, values, ..self }
+    }
+
+    /// What one superstep may add to a state of unknown size: 64 of these are the part that [`to_write`](Self::to_write)
+    /// leaves.
+    #[must_use]
+    pub const fn unseen(self) -> Self {
+        let (bytes, values) = (self.bytes / MARGIN / 64, self.values / MARGIN / 64);
+        Self { bytes, values, ..self }
+    }
+
+    /// Looks whether a text keeps to the limits, before anything is made of it. Of a text that is no JSON it is not said
+    /// what there is too much of.
+    ///
+    /// # Errors
+    /// What it has too much of.
+    pub fn check(&self, text: &str) -> Result<(), Excess> {
+        if text.len() > self.bytes {
+            return Err(Excess::Bytes(self.bytes));
+        }
+        shape(text, self.values, Self::DEPTH + self.frame)
+    }
+
+    /// Whether so much keeps to the limits.
+    pub(crate) fn check_size(&self, size: Size) -> Result<(), Excess> {
+        match size {
+            Size { bytes, .. } if bytes > self.bytes => Err(Excess::Bytes(self.bytes)),
+            Size { values, .. } if values > self.values => Err(Excess::Values(self.values)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How much a text is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) bytes: usize,
+    pub(crate) values: usize,
+}
+
+impl Size {
+    /// That of a text: no less than it has, and little more. Commas in texts count.
+    pub(crate) fn at_most(text: &str) -> Self {
+        let Marks { commas, levels } = Marks::of(text);
+        Self { bytes: text.len(), values: 1 + commas + levels }
+    }
+
+    /// That of a value, as it is.
+    pub(crate) fn of(text: &str) -> Self {
+        Self { bytes: text.len(), values: scan(text).values }
+    }
+
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_add(other.bytes),
+            values: self.values.saturating_add(other.values),
+        }
+    }
+
+    pub(crate) fn without(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_sub(other.bytes),
+            values: self.values.saturating_sub(other.values),
+        }
+    }
+}
+
+/// Whether a text may be nested so deeply.
+pub(super) fn depth(text: &str, most: usize) -> Result<(), Excess> {
+    shape(text, usize::MAX, most)
+}
+
+/// Looks at a text as little as needed: a level takes two bytes, and so does a value.
+fn shape(text: &str, values: usize, depth: usize) -> Result<(), Excess> {
+    if text.len() / 2 < values.min(depth) {
+        return Ok(());
+    }
+    let Marks { commas, levels } = Marks::of(text);
+    if levels <= depth && commas + levels < values {
+        return Ok(());
+    }
+    let found = scan(text);
+    if found.depth > depth {
+        return Err(Excess::Depth(depth));
+    }
+    if found.values > values { Err(Excess::Values(values)) } else { Ok(()) }
+}
+
+/// What may stand for values and levels, in texts as well.
+struct Marks {
+    commas: usize,
+    levels: usize,
+}
+
+impl Marks {
+    fn of(text: &str) -> Self {
+        let (mut commas, mut levels) = (0, 0);
+        let words = text.as_bytes().chunks_exact(8);
+        let rest = words.remainder();
+        for word in words {
+            let word = u64::from_le_bytes(word.try_into().expect("eight bytes"));
+            commas += equal(word, b',');
+            // Both brackets, which differ in this bit.
+            levels += equal(word | (EACH * 0x20), b'{');
+        }
+        for byte in rest {
+            commas += usize::from(*byte == b',');
+            levels += usize::from(*byte | 0x20 == b'{');
+        }
+        Self { commas, levels }
+    }
+}
+
+/// One in each of eight bytes.
+const EACH: u64 = 0x0101_0101_0101_0101;
+
+/// How many of eight bytes are this one.
+fn equal(word: u64, byte: u8) -> usize {
+    const LOW: u64 = EACH * 0x7f;
+    let differing = word ^ (EACH * u64::from(byte));
+    // The high bit of each byte that differs in nothing, and no other one.
+    let same = !(((differing & LOW) + LOW) | differing | LOW);
+    same.count_ones() as usize
+}
+
+struct Scanned {
+    values: usize,
+    depth: usize,
+}
+
+/// Counts the values of a JSON text and its levels.
+fn scan(text: &str) -> Scanned {
+    let (mut values, mut depth, mut deepest) = (1, 0_usize, 0);
+    let mut bytes = text.bytes();
+    let mut is_empty = false;
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b' ' | b'\n' | b'\r' | b'\t' => continue,
+            b']' | b'}' => {
+                depth = depth.saturating_sub(1);
+                is_empty = false;
+                continue;
+            }
+            _ => {}
+        }
+        values += usize::from(core::mem::take(&mut is_empty));
+        match byte {
+            b',' => values += 1,
+            b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+                is_empty = true;
+            }
+            b'"' => {
+                while let Some(byte) = bytes.next() {
+                    match byte {
+                        b'"' => break,
+                        b'\\' => drop(bytes.next()),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Scanned { values, depth: deepest }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::String;
+
+    use super::*;
+
+    #[test]
+    fn values_and_levels_are_counted_as_they_are() {
+        for (text, values, depth) in [
+            ("1", 1, 0),
+            ("[]", 1, 1),
+            (" [ ] ", 1, 1),
+            ("[1]", 2, 1),
+            ("[1, [ ], {}]", 4, 2),
+            (r#"{"a": "x,y[{\"", "b": [1, 2]}"#, 5, 2),
+            (r#""\\""#, 1, 0),
+            (r#"["\\", 1]"#, 3, 1),
+            ("[[[[]]]]", 4, 4),
+        ] {
+            let found = scan(text);
+            assert_eq!((found.values, found.depth), (values, depth), "{text}");
+            assert!(Size::at_most(text).values >= values, "{text}");
+        }
+    }
+
+    #[test]
+    fn marks_are_counted_eight_at_a_time_as_one_by_one() {
+        let letters = [",", "[", "{", "]", "-", "+", ";", "{,", "\u{7b}\u{fb}", "\u{5b}", "\u{ac}", "a"];
+        let mut text = String::new();
+        let mut number = 7_usize;
+        for _ in 0..2000 {
+            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            text.push_str(letters[(number >> 33) % letters.len()]);
+            let found = Marks::of(&text);
+            assert_eq!(found.commas, text.matches(',').count());
+            assert_eq!(found.levels, text.matches(['[', '{']).count(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_at_the_limit_keeps_to_it() {
+        let limits = SizeLimits::default().bytes(1000).values(100);
+        let list = |items: usize, item: &str| alloc::format!("[{}]", alloc::vec![item; items].join(","));
+        let nested = |levels| alloc::format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        for (text, expected) in [
+            (list(99, "7"), Ok(())),
+            (list(100, "7"), Err(Excess::Values(100))),
+            (list(50, "\",,,,[\""), Ok(())),
+            (alloc::format!("\"{}\"", "x".repeat(998)), Ok(())),
+            (alloc::format!("\"{}\"", "x".repeat(999)), Err(Excess::Bytes(1000))),
+            (nested(128).replace("[]", "[1,{},{}]"), Err(Excess::Depth(128))),
+            (list(64, "[[]]"), Err(Excess::Values(100))),
+        ] {
+            assert_eq!(limits.check(&text), expected, "{text}");
+        }
+        assert_eq!(SizeLimits::default().check(&nested(128)), Ok(()));
+        assert_eq!(SizeLimits::default().check(&nested(129)), Err(Excess::Depth(128)));
+    }
+
+    #[test]
+    fn a_state_that_comes_to_the_limit_of_who_writes_keeps_to_that_of_who_reads() {
+        let limits = SizeLimits::default();
+        let unseen = limits.unseen();
+        assert!(limits.to_write().most_bytes() + 64 * unseen.most_bytes() <= limits.most_bytes());
+        assert!(limits.to_write().most_values() + 64 * unseen.most_values() <= limits.most_values());
+        assert!(limits.to_write().most_values() > 1_000_000, "a list of a million texts is none too many");
+    }
+}
