@@ -6,11 +6,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use superstep::checkpoint::{
-    AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
-    GraphDescription, Loaded, NamedCheckpoint, Naming, Source, StepRecord, StoreError, Summary, TaskResult,
-    ThreadSummary,
+    Around, AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord,
+    FailureRecord, GraphDescription, Loaded, Source, StepRecord, StoreError, TaskResult,
 };
-use superstep::id::{CheckpointId, InterruptId, NodeName, ThreadId};
+use superstep::id::{CheckpointId, InterruptId, ThreadId};
 use superstep::state::Json;
 use tokio::sync::oneshot;
 
@@ -73,7 +72,12 @@ impl Wire {
 }
 
 #[async_trait]
-impl Checkpointer for Wire {
+impl Around for Wire {
+    // What no run calls does not travel.
+    fn inner(&self) -> &dyn Checkpointer {
+        &*self.store
+    }
+
     async fn register(&self, graph: &GraphDescription) -> Result<(), StoreError> {
         let graph = Arc::new(graph.clone());
         self.call("register", true, move |store| {
@@ -210,15 +214,6 @@ impl Checkpointer for Wire {
         .await
     }
 
-    async fn expire(
-        &self,
-        graph: &NodeName,
-        thread: Option<&ThreadId>,
-        now_ms: u64,
-    ) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
-        self.store.expire(graph, thread, now_ms).await
-    }
-
     async fn begin_effect(
         &self,
         thread: &ThreadId,
@@ -312,39 +307,5 @@ impl Checkpointer for Wire {
             Box::pin(async move { store.fork(&from, at, &to).await })
         })
         .await
-    }
-
-    // What no run calls does not travel.
-
-    async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError> {
-        self.store.history(thread, from, limit).await
-    }
-
-    async fn lineage(&self, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
-        self.store.lineage(thread).await
-    }
-
-    async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError> {
-        self.store.name(thread, naming).await
-    }
-
-    async fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
-        self.store.names(thread).await
-    }
-
-    async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
-        self.store.delete(graph, thread).await
-    }
-
-    async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
-        self.store.threads().await
-    }
-
-    async fn unfinished(&self, graph: &NodeName) -> Result<Vec<ThreadSummary>, StoreError> {
-        self.store.unfinished(graph).await
-    }
-
-    async fn open_asks(&self, graph: &NodeName) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
-        self.store.open_asks(graph).await
     }
 }

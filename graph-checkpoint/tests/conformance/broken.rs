@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use superstep_checkpoint::conformance::Clock;
 use superstep_core::checkpoint::{
-    Acquired, AskRecord, At, Checkpoint, Checkpointer, Claim, Commit, Committed, EffectId, EffectOutcome,
-    EffectRecord, FailureRecord, GraphDescription, LeaseRecord, Loaded, MemorySaver, NamedCheckpoint, Naming,
-    StepRecord, StoreError, Summary, TaskResult, ThreadSummary,
+    Acquired, Around, AskRecord, At, Checkpoint, Checkpointer, Claim, Commit, Committed, EffectRecord,
+    LeaseRecord, Loaded, MemorySaver, NamedCheckpoint, Naming, StoreError, Summary, TaskResult,
+    ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::{Json, Op, SizeLimits};
@@ -155,9 +155,9 @@ impl Broken {
 }
 
 #[async_trait]
-impl Checkpointer for Broken {
-    async fn register(&self, graph: &GraphDescription) -> Result<(), StoreError> {
-        self.inner.register(graph).await
+impl Around for Broken {
+    fn inner(&self) -> &dyn Checkpointer {
+        &*self.inner
     }
 
     async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
@@ -264,15 +264,6 @@ impl Checkpointer for Broken {
         self.inner.record(thread, base, result).await
     }
 
-    async fn fail(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        failure: FailureRecord,
-    ) -> Result<(), StoreError> {
-        self.inner.fail(thread, base, failure).await
-    }
-
     async fn ask(
         &self,
         thread: &ThreadId,
@@ -332,16 +323,6 @@ impl Checkpointer for Broken {
         Ok(begun.filter(|_| !self.has(Defect::EffectsBeginTwice)))
     }
 
-    async fn end_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: &EffectId,
-        outcome: EffectOutcome,
-    ) -> Result<(), StoreError> {
-        self.inner.end_effect(thread, base, effect, outcome).await
-    }
-
     async fn note_effect(
         &self,
         thread: &ThreadId,
@@ -353,10 +334,6 @@ impl Checkpointer for Broken {
             return Ok(());
         }
         self.inner.note_effect(thread, base, effect).await
-    }
-
-    async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.inner.flush(thread).await
     }
 
     async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError> {
@@ -376,10 +353,6 @@ impl Checkpointer for Broken {
         }
     }
 
-    async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
-        self.inner.steps(thread, from, limit).await
-    }
-
     async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError> {
         match (self.inner.name(thread, naming.clone()).await, naming) {
             (Err(StoreError::NameTaken { name, .. }), again) if self.has(Defect::NamesMove) => {
@@ -388,10 +361,6 @@ impl Checkpointer for Broken {
             }
             (named, _) => named,
         }
-    }
-
-    async fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
-        self.inner.names(thread).await
     }
 
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {
@@ -484,13 +453,5 @@ impl Checkpointer for Broken {
             }
         }
         Ok(threads)
-    }
-
-    async fn unfinished(&self, graph: &NodeName) -> Result<Vec<ThreadSummary>, StoreError> {
-        self.inner.unfinished(graph).await
-    }
-
-    async fn open_asks(&self, graph: &NodeName) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
-        self.inner.open_asks(graph).await
     }
 }
