@@ -1,6 +1,6 @@
 //! Reads a checkpoint's texts; their form is in [`manifest`](crate::manifest).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 use superstep_core::checkpoint::{
@@ -210,15 +210,7 @@ fn bad(reason: impl core::fmt::Display) -> StoreError {
 }
 
 pub(crate) fn parse_changes(text: &str) -> Result<Vec<StoredChange>, StoreError> {
-    let changes: Vec<StoredChange> =
-        serde_json::from_str(text).map_err(|error| corrupt("a checkpoint's changes", error))?;
-    // In nearly all there are few, and they are in order.
-    let in_order = changes.windows(2).all(|pair| pair[0].field < pair[1].field);
-    let mut seen = BTreeSet::new();
-    if !in_order && !changes.iter().all(|change| seen.insert(change.field)) {
-        return Err(corrupt("a checkpoint's changes", "a field is changed twice"));
-    }
-    Ok(changes)
+    serde_json::from_str(text).map_err(|error| corrupt("a checkpoint's changes", error))
 }
 
 /// The versions that changes at `seq` made.

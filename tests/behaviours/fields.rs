@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
+use superstep::checkpoint::At;
 use superstep::prelude::*;
 use superstep::reducer::Reducer;
 use superstep::run::{EventKind, View};
@@ -138,10 +139,14 @@ async fn b05_both_writes_to_a_topic_are_seen_by_the_next_node_and_by_no_later_on
             g.edge(node, three);
         }
         g.edge(three, END);
-        let thread = g.compile().unwrap().shared_checkpointer(saver).thread("1");
+        let thread = g.compile().unwrap().shared_checkpointer(Arc::clone(&saver)).thread("1");
         for _ in 0..3 {
             let post = thread.run(Post::update().number(2)).await.unwrap().finished().unwrap();
             assert_eq!((post.seen, post.sum, post.inbox), (vec![3, 3], 6, vec![]));
+        }
+        for step in saver.steps(&"1".into(), At::Head, usize::MAX).await.unwrap() {
+            let fields = step.checkpoint.changes.iter().map(|change| change.field);
+            assert!(fields.is_sorted_by(|one, next| one < next), "each field is changed once");
         }
     })
     .await;

@@ -124,9 +124,6 @@ const FILES: &[Bomb] = &[
     ("a field that no schema has", "Corrupt", |file| {
         file.changes(3, "[{\"field\":65535,\"ops\":[{\"set\":1}]}]")
     }),
-    ("a field that is changed 1,000 times", "Corrupt", |file| {
-        file.changes(3, &wide("{\"field\":0,\"ops\":[{\"extend\":[1]}]}", 1000));
-    }),
     ("24 fields that are one list of 30 MiB", "Bytes", many_fields),
     ("a map of 3,000,000 fields", "Values", |file| file.fields(3, &wide("1", n(3_000_000)))),
     ("a map of fields that is nested", "Depth", |file| file.fields(3, &deep("[", "]", 100_000))),

@@ -93,6 +93,8 @@ impl Driver {
                 let fields = (0..update.len()).map(|index| update.shape(index).0);
                 written.extend(fields.filter(|field| one_step.contains(field)));
             }
+            written.sort_unstable();
+            written.dedup();
         }
         let mut updates = (0u32..)
             .zip(&mut self.slots)
