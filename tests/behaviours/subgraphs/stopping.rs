@@ -108,7 +108,7 @@ async fn what_finished_inside_before_the_subgraph_took_too_long_does_not_run_aga
         let stage = Stage::default();
         let mut g = StateGraph::<Outer, Stage>::new("outer");
         let sub = g.subgraph("sub", two_paces(2, || ()), lens());
-        g.policy(sub).timeout(Duration::from_millis(100)).retry(Retry::fixed(2, Duration::ZERO));
+        g.policy(sub).timeout(Duration::from_secs(1)).retry(Retry::fixed(2, Duration::ZERO));
         g.edge(START, sub);
         g.edge(sub, END);
         let graph = g.compile().expect("sound").with_context(stage.clone()).shared_checkpointer(saver);
