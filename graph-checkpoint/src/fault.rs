@@ -94,6 +94,11 @@ pub(crate) fn corrupt(place: impl Display, reason: impl Display) -> StoreError {
 }
 
 /// What is wrong with the keys of a file.
+/// What a row is whose columns are not those that its checksum was made of.
+pub(crate) fn mismatch(place: impl Display) -> StoreError {
+    corrupt(place, "its checksum does not match")
+}
+
 pub(crate) fn keys(file: &str, problem: KeyProblem) -> StoreError {
     StoreError::Keys { place: file.to_owned(), problem }
 }

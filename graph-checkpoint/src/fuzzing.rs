@@ -14,12 +14,12 @@ use superstep_core::checkpoint::{
 use superstep_core::id::{CheckpointId, Fingerprint, RunId};
 use superstep_core::state::{Change, Json, Op};
 
-use crate::decode::{self, Decoded};
-use crate::encode::Encoder;
 use crate::fault::corrupt;
-use crate::manifest::{Bodies, Fields};
+use crate::history::decode::{self, Decoded};
+use crate::history::encode::Encoder;
+use crate::history::manifest::{Bodies, Fields};
+use crate::history::segment::{Part, Segment};
 use crate::portable::{self, Export};
-use crate::segment::{Part, Segment};
 
 /// Long texts in memory, by their place.
 #[derive(Default)]

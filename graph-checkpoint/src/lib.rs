@@ -47,78 +47,39 @@
 //! [`StoreError::Corrupt`](superstep_core::checkpoint::StoreError::Corrupt), never a value.
 #![forbid(unsafe_code)]
 
-mod answers;
-mod ask;
-mod asking;
-mod bodies;
-mod branch;
 pub mod care;
-mod checkpoint_file;
 mod checksum;
-mod commit;
+mod column;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod connection;
-mod decode;
-mod delete;
-mod described;
-mod drawn;
 mod durability;
-mod effect;
-mod emitted;
-mod encode;
 mod fault;
-mod faults;
 mod file;
 #[cfg(any(fuzzing, test))]
 #[doc(hidden)]
 pub mod fuzzing;
-mod gather;
-mod growth;
-mod header;
+mod history;
 pub mod inspect;
-mod lease;
 mod limited;
-mod line;
-mod lineage;
-mod live;
-mod locator;
-mod lost;
-mod manifest;
-mod named;
 mod options;
-mod pace;
-mod pending;
-mod place;
 pub mod portable;
-mod put;
-mod queue;
-mod reader;
+mod read;
 mod retain;
-mod rows;
 mod saver;
 #[cfg(feature = "encryption")]
 mod seal;
 #[cfg(not(feature = "encryption"))]
 #[path = "seal/absent.rs"]
 mod seal;
-mod segment;
-mod session;
 mod sqlite_reader;
-mod steps;
 mod store;
-mod strange;
-mod sync;
-mod taken_out;
-mod texts;
-mod versions;
-mod waiting;
 mod work;
-mod writer;
+mod write;
 
-pub use checkpoint_file::CheckpointFile;
 pub use durability::Durability;
-pub use manifest::MAP_EVERY;
+pub use file::checkpoint_file::CheckpointFile;
+pub use history::manifest::MAP_EVERY;
 pub use options::{SqliteOptions, Stage};
 pub use saver::SqliteSaver;
 #[cfg(feature = "encryption")]

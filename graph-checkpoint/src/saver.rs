@@ -15,29 +15,29 @@ use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::{Json, SizeLimits};
 use tokio::sync::oneshot;
 
-use crate::answers::latest;
-use crate::ask;
-use crate::asking::Asking;
 use crate::connection::Connection;
-use crate::decode::Outline;
-use crate::drawn::Drawn;
 use crate::durability::Durability;
 use crate::fault::Trouble;
 use crate::file::{File, snapshot};
-use crate::lease;
-use crate::lineage;
-use crate::named;
+use crate::history::decode::Outline;
+use crate::history::rows::{CheckpointRow, ThreadRow};
 use crate::options::SqliteOptions;
-use crate::pending::pending;
-use crate::place::Seen;
 use crate::portable::Document;
-use crate::queue::{Done, Job, Request};
-use crate::reader::{self, Readers};
+use crate::read::lineage;
+use crate::read::named;
+use crate::read::reader::{self, Readers};
+use crate::read::steps;
 use crate::retain::Retainer;
-use crate::rows::{CheckpointRow, ThreadRow};
-use crate::session::{Counted, Sessions};
-use crate::steps;
-use crate::writer::{Ledger, Writer};
+use crate::work::ask;
+use crate::work::drawn::Drawn;
+use crate::work::pending::pending;
+use crate::work::place::Seen;
+use crate::write::answers::latest;
+use crate::write::asking::Asking;
+use crate::write::lease;
+use crate::write::queue::{Done, Job, Request};
+use crate::write::session::{Counted, Sessions};
+use crate::write::writer::{Ledger, Writer};
 
 /// Keeps checkpoints in an SQLite file.
 ///

@@ -15,15 +15,18 @@ use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::state::Json;
 use uuid::Uuid;
 
-use crate::checkpoint_file::CheckpointFile;
 use crate::connection::Connection;
-use crate::described::{self, Key};
 use crate::fault::{Trouble, corrupt, sqlite};
+use crate::file::checkpoint_file::CheckpointFile;
 use crate::file::{FORMATS, File, Sharing, snapshot};
+use crate::history::described::{self, Key};
+use crate::history::rows::{CheckpointRow, ThreadRow};
 use crate::options::SqliteOptions;
-use crate::reader;
-use crate::rows::{CheckpointRow, ThreadRow};
-use crate::{lease, lineage, named, steps};
+use crate::read::lineage;
+use crate::read::named;
+use crate::read::reader;
+use crate::read::steps;
+use crate::write::lease;
 
 /// How many of the last digits of an id are usually shown.
 const SHOWN: usize = 8;

@@ -18,7 +18,7 @@ use superstep_core::checkpoint::StoreError;
 
 use super::error::CareError;
 use crate::fault::{Trouble, sqlite};
-use crate::header;
+use crate::file::header;
 use crate::sqlite_reader::SqliteReader;
 
 /// What becomes of a file that is where a copy is to be.

@@ -10,14 +10,14 @@ use superstep_core::checkpoint::StoreError;
 
 use super::error::CareError;
 use super::writing::{Keyless, open, refuse_malformed, write};
-use crate::checkpoint_file::CheckpointFile;
 use crate::connection::Connection;
-use crate::delete::{references, segments};
 use crate::fault::sqlite;
-use crate::rows::CheckpointRow;
-use crate::segment::{SEGMENT, Segment};
+use crate::file::checkpoint_file::CheckpointFile;
+use crate::history::rows::CheckpointRow;
+use crate::history::segment::{SEGMENT, Segment};
+use crate::history::texts::REFERRING;
 use crate::sqlite_reader::SqliteReader;
-use crate::texts::REFERRING;
+use crate::write::delete::{references, segments};
 
 /// What nobody needs, or what was taken out of that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

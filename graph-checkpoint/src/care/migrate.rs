@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::error::CareError;
-use crate::checkpoint_file::CheckpointFile;
 use crate::file::File;
+use crate::file::checkpoint_file::CheckpointFile;
 use crate::options::SqliteOptions;
 use crate::sqlite_reader::SqliteReader;
 

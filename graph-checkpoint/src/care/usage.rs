@@ -8,15 +8,16 @@ use superstep_core::checkpoint::StoreError;
 use superstep_core::id::ThreadId;
 use superstep_core::state::{FieldId, Schema};
 
-use crate::checkpoint_file::CheckpointFile;
+use crate::column::text;
 use crate::connection::Connection;
-use crate::delete::{references, segments};
-use crate::described::{Key, schema};
 use crate::fault::{corrupt, sqlite};
-use crate::rows::{CheckpointRow, text};
-use crate::segment::{SEGMENT, Segment};
+use crate::file::checkpoint_file::CheckpointFile;
+use crate::history::described::{Key, schema};
+use crate::history::rows::CheckpointRow;
+use crate::history::segment::{SEGMENT, Segment};
+use crate::history::texts::REFERRING;
 use crate::sqlite_reader::SqliteReader;
-use crate::texts::REFERRING;
+use crate::write::delete::{references, segments};
 
 /// What the bytes of a file are there for. All but `log` sum up to `size`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -7,9 +7,9 @@ use superstep_core::checkpoint::StoreError;
 
 use super::error::CareError;
 use super::writing::{Keyless, in_turn, open};
-use crate::checkpoint_file::CheckpointFile;
 use crate::connection::Connection;
 use crate::fault::sqlite;
+use crate::file::checkpoint_file::CheckpointFile;
 
 /// What a vacuum has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -7,11 +7,11 @@ use rusqlite::{Transaction, TransactionBehavior};
 use superstep_core::checkpoint::StoreError;
 
 use super::error::CareError;
-use crate::checkpoint_file::CheckpointFile;
 use crate::connection::Connection;
 use crate::fault::{corrupt, is_busy, sqlite};
 use crate::file::File;
-use crate::line::Line;
+use crate::file::checkpoint_file::CheckpointFile;
+use crate::file::line::Line;
 use crate::options::SqliteOptions;
 use crate::sqlite_reader::SqliteReader;
 

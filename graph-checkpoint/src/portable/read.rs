@@ -7,17 +7,17 @@ use superstep_core::checkpoint::{CheckpointName, StoreError};
 use superstep_core::id::{CheckpointId, ThreadId};
 
 use super::document::{CheckpointPart, Document, ThreadPart, TopologyPart, WorkPart};
-use crate::branch;
 use crate::connection::Connection;
-use crate::delete::{kept, place};
-use crate::described::{Key, schema_text, topology_part};
-use crate::emitted;
 use crate::fault::corrupt;
-use crate::named;
-use crate::place::Seen;
-use crate::reader::{self, Material, Read};
-use crate::rows::{CheckpointRow, ThreadRow};
+use crate::history::branch;
+use crate::history::described::{Key, schema_text, topology_part};
+use crate::history::rows::{CheckpointRow, ThreadRow};
+use crate::read::named;
+use crate::read::reader::{self, Material, Read};
 use crate::work;
+use crate::work::emitted;
+use crate::work::place::Seen;
+use crate::write::delete::{kept, place};
 
 /// The thread with all that belongs to it. Nothing else is read, so damage elsewhere does not matter.
 pub(super) fn read(connection: &Connection, thread: &ThreadId) -> Result<Option<Document>, StoreError> {

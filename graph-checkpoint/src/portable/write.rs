@@ -6,20 +6,20 @@ use superstep_core::checkpoint::{Carried, Checkpoint, EffectRecord, StoreError, 
 use superstep_core::id::{CheckpointId, ThreadId};
 
 use super::document::{CheckpointPart, Document, ThreadPart, WorkPart};
-use crate::branch;
-use crate::commit::insert_thread;
-use crate::described::Described;
-use crate::emitted;
 use crate::fault::{corrupt, sqlite};
-use crate::gather::Tails;
-use crate::live::Live;
-use crate::manifest::{Fields, MAP_EVERY};
-use crate::named;
-use crate::place::{Place, Seen};
-use crate::put::{Spot, Versions};
-use crate::reader::{self, Material};
-use crate::rows::{CheckpointRow, ThreadRow};
+use crate::history::branch;
+use crate::history::described::Described;
+use crate::history::gather::Tails;
+use crate::history::manifest::{Fields, MAP_EVERY};
+use crate::history::rows::{CheckpointRow, ThreadRow};
+use crate::read::named;
+use crate::read::reader::{self, Material};
 use crate::work;
+use crate::work::emitted;
+use crate::work::place::{Place, Seen};
+use crate::write::commit::insert_thread;
+use crate::write::live::Live;
+use crate::write::put::{Spot, Versions};
 
 impl Live {
     /// Stores a document as the thread `name`. What cannot be stored is found before anything is written.

@@ -11,8 +11,8 @@ use super::cell::Cell;
 use super::keys::KeyId;
 use super::text;
 use crate::checksum::Checksum;
-use crate::fault::{corrupt, keys as wrong, sqlite};
-use crate::rows::{mismatch, text as text_of};
+use crate::column::text as text_of;
+use crate::fault::{corrupt, keys as wrong, mismatch, sqlite};
 
 /// How many of a file's texts are sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

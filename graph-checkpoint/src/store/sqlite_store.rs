@@ -15,7 +15,7 @@ use crate::connection::Connection;
 use crate::durability::Durability;
 use crate::fault::{keys, sqlite};
 use crate::file::File;
-use crate::line::Line;
+use crate::file::line::Line;
 use crate::options::SqliteOptions;
 use crate::saver::SqliteSaver;
 

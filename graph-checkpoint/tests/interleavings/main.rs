@@ -10,7 +10,7 @@
 
 mod office;
 mod sync;
-#[path = "../../src/waiting.rs"]
+#[path = "../../src/write/waiting.rs"]
 mod waiting;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

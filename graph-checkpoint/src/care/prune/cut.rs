@@ -12,19 +12,19 @@ use uuid::Uuid;
 use super::keep::keep;
 use super::past::{Past, changes, read};
 use super::{Policy, Pruned};
-use crate::bodies::BodyTable;
-use crate::branch::End;
 use crate::care::error::CareError;
 use crate::care::writing::{begin, failed};
 use crate::connection::Connection;
-use crate::delete::{THREAD, WORK_AT, execute, leave, take_place};
-use crate::encode::Encoder;
 use crate::fault::{corrupt, sqlite};
+use crate::history::bodies::BodyTable;
+use crate::history::branch::End;
+use crate::history::encode::Encoder;
+use crate::history::manifest::Version;
+use crate::history::rows::{CheckpointRow, ThreadRow};
+use crate::history::segment::{Segment, Segments};
 use crate::limited::{too_large, undecoded};
-use crate::manifest::Version;
-use crate::named;
-use crate::rows::{CheckpointRow, ThreadRow};
-use crate::segment::{Segment, Segments};
+use crate::read::named;
+use crate::write::delete::{THREAD, WORK_AT, execute, leave, take_place};
 
 /// So many rows go in one transaction.
 const AT_A_TIME: usize = 256;

@@ -9,8 +9,8 @@ use super::past::Past;
 use super::retention::now_ms;
 use super::{Policy, Retention};
 use crate::connection::Connection;
-use crate::named;
-use crate::rows::{CheckpointRow, ThreadRow};
+use crate::history::rows::{CheckpointRow, ThreadRow};
+use crate::read::named;
 
 /// What stays.
 pub(super) struct Keep {

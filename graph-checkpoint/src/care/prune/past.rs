@@ -8,11 +8,11 @@ use superstep_core::id::{NodeName, TaskId};
 use superstep_core::state::FieldId;
 
 use crate::connection::Connection;
-use crate::decode::{self, StoredChange};
 use crate::fault::{corrupt, sqlite};
-use crate::manifest::{Fields, Version};
-use crate::rows::{Changed, CheckpointRow};
-use crate::segment::{Part, Segment, Segments};
+use crate::history::decode::{self, StoredChange};
+use crate::history::manifest::{Fields, Version};
+use crate::history::rows::{Changed, CheckpointRow};
+use crate::history::segment::{Part, Segment, Segments};
 
 /// A row, whose checksums are right.
 pub(super) struct PastRow {

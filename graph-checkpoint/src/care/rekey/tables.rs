@@ -5,18 +5,18 @@ use superstep_core::checkpoint::StoreError;
 use superstep_core::id::TaskId;
 
 use super::Form;
-use crate::ask::{self, AskRow};
-use crate::bodies;
 use crate::connection::Connection;
-use crate::effect;
-use crate::emitted;
-use crate::fault::{corrupt, sqlite};
-use crate::pending;
-use crate::place::Place;
-use crate::rows::{Changed, CheckpointRow, mismatch};
+use crate::fault::{corrupt, mismatch, sqlite};
+use crate::history::bodies;
+use crate::history::rows::{Changed, CheckpointRow};
+use crate::history::segment::Segment;
+use crate::history::texts::Stored;
 use crate::seal::{Cell, is_sealed};
-use crate::segment::Segment;
-use crate::texts::Stored;
+use crate::work::ask::{self, AskRow};
+use crate::work::effect;
+use crate::work::emitted;
+use crate::work::pending;
+use crate::work::place::Place;
 
 /// A table with texts.
 pub(super) struct Table {

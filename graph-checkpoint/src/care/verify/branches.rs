@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::known::{Outlined, read};
 use super::{Check, Finding, problem};
-use crate::branch;
-use crate::rows::ThreadRow;
+use crate::history::branch;
+use crate::history::rows::ThreadRow;
 
 impl Check<'_> {
     pub(super) fn branches(&mut self) {

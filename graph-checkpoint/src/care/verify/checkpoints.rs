@@ -8,10 +8,10 @@ use superstep_core::state::{Change, Json};
 
 use super::versions::Versions;
 use super::{Check, problem};
-use crate::decode::{self, StoredChange};
 use crate::fault::corrupt;
-use crate::manifest::{Bodies, Fields};
-use crate::rows::{Changed, CheckpointRow};
+use crate::history::decode::{self, StoredChange};
+use crate::history::manifest::{Bodies, Fields};
+use crate::history::rows::{Changed, CheckpointRow};
 
 /// A checkpoint's texts, which are what was written.
 pub(super) struct Texts {

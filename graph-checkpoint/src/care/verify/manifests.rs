@@ -8,8 +8,8 @@ use superstep_core::state::Change;
 
 use super::checkpoints::Referred;
 use super::{Check, problem};
-use crate::decode::{self, Decoded};
-use crate::rows::CheckpointRow;
+use crate::history::decode::{self, Decoded};
+use crate::history::rows::CheckpointRow;
 
 impl Check<'_> {
     /// Checks the manifest of the checkpoint at `seq`: that it can be read, that its writes are operations that are

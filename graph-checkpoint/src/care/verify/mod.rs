@@ -13,10 +13,10 @@ use serde::Serialize;
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::{CheckpointId, ThreadId};
 
-use crate::checkpoint_file::CheckpointFile;
 use crate::connection::Connection;
 use crate::fault::sqlite;
-use crate::segment::Segments;
+use crate::file::checkpoint_file::CheckpointFile;
+use crate::history::segment::Segments;
 use crate::sqlite_reader::SqliteReader;
 use known::Known;
 

@@ -11,16 +11,21 @@ use uuid::Uuid;
 use super::checkpoints::Referred;
 use super::known::{SegmentState, read};
 use super::{Check, Finding, Unused, problem};
-use crate::bodies::BodyTable;
-use crate::described::{Key, schema, topology_text};
-use crate::effect;
 use crate::fault::corrupt;
-use crate::locator::LOCATE_EVERY;
-use crate::manifest::Bodies;
-use crate::place::{Place, Visit};
-use crate::rows::ThreadRow;
-use crate::segment::Segment;
-use crate::{ask, emitted, lease, named, pending, store};
+use crate::history::bodies::BodyTable;
+use crate::history::described::{Key, schema, topology_text};
+use crate::history::locator::LOCATE_EVERY;
+use crate::history::manifest::Bodies;
+use crate::history::rows::ThreadRow;
+use crate::history::segment::Segment;
+use crate::read::named;
+use crate::store;
+use crate::work::ask;
+use crate::work::effect;
+use crate::work::emitted;
+use crate::work::pending;
+use crate::work::place::{Place, Visit};
+use crate::write::lease;
 
 /// The names of a graph's nodes.
 #[derive(Deserialize)]

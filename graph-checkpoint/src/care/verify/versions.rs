@@ -9,9 +9,9 @@ use super::checkpoints::{Referred, Texts};
 use super::known::{Known, SegmentState};
 use super::{Check, problem};
 use crate::connection::Connection;
-use crate::manifest::{Fields, Version};
-use crate::segment::Part;
-use crate::versions::{self, Rows};
+use crate::history::manifest::{Fields, Version};
+use crate::history::segment::Part;
+use crate::history::versions::{self, Rows};
 
 /// A version as a key: the row of its checkpoint, and the field.
 type Key = (i64, FieldId);

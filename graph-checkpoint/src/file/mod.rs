@@ -1,0 +1,376 @@
+//! The file: what it is, how it is opened, and how its format moves on.
+
+pub(crate) mod checkpoint_file;
+pub(crate) mod header;
+pub(crate) mod line;
+pub(crate) mod strange;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
+use rusqlite::{Connection as Sqlite, OpenFlags, TransactionBehavior};
+use superstep_core::checkpoint::StoreError;
+
+use crate::connection::{Connection, Sealing};
+use crate::durability::Durability;
+use crate::fault::{Trouble, sqlite};
+use crate::file::header::APPLICATION_ID;
+use crate::file::line::Line;
+use crate::history::branch;
+use crate::limited::longest_row;
+use crate::options::SqliteOptions;
+use crate::seal::{Phase, Seal};
+
+/// One step of the format each; the file's `user_version` counts those that were taken. A released step is
+/// never changed.
+const MIGRATIONS: &[&str; FORMATS] = &[FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4];
+
+/// What each step brought, for reading an older file that may not be written: views that stand, for one connection,
+/// in the place of what the file lacks.
+const LACKED: &[&str; FORMATS] = &["", WITHOUT_FORMAT_2, WITHOUT_FORMAT_3, WITHOUT_FORMAT_4];
+
+pub(crate) const FORMATS: usize = 4;
+
+/// The columns that history and chains read come before those that may be long. No column repeats what
+/// another says: when a checkpoint was made is in its id.
+const FORMAT_1: &str = "
+CREATE TABLE schema(
+    id INTEGER PRIMARY KEY, fingerprint BLOB NOT NULL UNIQUE, text TEXT NOT NULL, sum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE topology(
+    id INTEGER PRIMARY KEY, fingerprint BLOB NOT NULL UNIQUE, graph TEXT NOT NULL, text TEXT NOT NULL,
+    sum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE thread(
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, graph TEXT NOT NULL, head INTEGER NOT NULL,
+    sum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE checkpoint(
+    seq INTEGER PRIMARY KEY, id BLOB NOT NULL, parent INTEGER, thread INTEGER NOT NULL,
+    run BLOB NOT NULL, step INTEGER NOT NULL, source INTEGER NOT NULL, schema INTEGER NOT NULL,
+    topology INTEGER NOT NULL, sum INTEGER NOT NULL, changes_sum INTEGER NOT NULL,
+    fields TEXT, changes TEXT NOT NULL, manifest TEXT NOT NULL
+) STRICT;
+CREATE TABLE locator(
+    id BLOB PRIMARY KEY, seq INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE body(
+    id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, text TEXT NOT NULL, sum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE pending(
+    id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, base INTEGER NOT NULL, task BLOB NOT NULL,
+    text TEXT NOT NULL, sum INTEGER NOT NULL, UNIQUE(thread, base, task)
+) STRICT;
+CREATE TABLE ask(
+    id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, base INTEGER NOT NULL, interrupt BLOB NOT NULL,
+    text TEXT NOT NULL, answer TEXT, sum INTEGER NOT NULL, UNIQUE(thread, base, interrupt)
+) STRICT;
+CREATE TABLE effect(
+    id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, base INTEGER NOT NULL, task BLOB NOT NULL,
+    name TEXT NOT NULL, key TEXT NOT NULL, occurrence INTEGER NOT NULL, attempt INTEGER NOT NULL,
+    outcome TEXT, sum INTEGER NOT NULL, UNIQUE(thread, base, task, name, key, occurrence)
+) STRICT;
+";
+
+/// Deadlines of questions; starts and idempotency keys of effects. The checksums of rows that were there before
+/// do not cover the new columns, whose defaults say so.
+const FORMAT_2: &str = "
+ALTER TABLE ask ADD COLUMN deadline INTEGER;
+ALTER TABLE ask ADD COLUMN fallback TEXT;
+ALTER TABLE ask ADD COLUMN by_deadline INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX ask_open ON ask(deadline, thread, base) WHERE answer IS NULL;
+ALTER TABLE effect ADD COLUMN starts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE effect ADD COLUMN token BLOB NOT NULL DEFAULT x'00000000000000000000000000000000';
+";
+
+/// What tasks emitted, for runs that keep it.
+const FORMAT_3: &str = "
+CREATE TABLE emitted(
+    id INTEGER PRIMARY KEY, checkpoint INTEGER NOT NULL, task INTEGER NOT NULL, text TEXT NOT NULL,
+    sum INTEGER NOT NULL, UNIQUE(checkpoint, task)
+) STRICT;
+";
+
+/// Who holds a thread: no fence is given twice, also when its row has gone. The operations of many versions of a field in
+/// one row: the text comes last, as it is long, and no number is given twice, so that new segments are told from old ones.
+/// The keys that the file is encrypted with. Names of checkpoints. The ends of branches, which are found when the step is
+/// taken.
+const FORMAT_4: &str = "
+CREATE TABLE lease(
+    fence INTEGER PRIMARY KEY AUTOINCREMENT, thread TEXT NOT NULL UNIQUE, holder TEXT NOT NULL,
+    ttl INTEGER NOT NULL, renewed INTEGER NOT NULL, sum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE seal(
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, file BLOB NOT NULL, phase INTEGER NOT NULL,
+    proof TEXT NOT NULL, sum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE named(
+    id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, name TEXT NOT NULL, checkpoint INTEGER NOT NULL,
+    sum INTEGER NOT NULL, UNIQUE(thread, name)
+) STRICT;
+CREATE TABLE segment(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, thread INTEGER NOT NULL, prev INTEGER, prev_field INTEGER NOT NULL,
+    versions INTEGER NOT NULL, ends TEXT NOT NULL, is_list INTEGER NOT NULL, weight INTEGER NOT NULL,
+    due INTEGER NOT NULL, whole TEXT, sum INTEGER NOT NULL, text TEXT NOT NULL
+) STRICT;
+CREATE TABLE branch(
+    thread INTEGER NOT NULL, checkpoint INTEGER NOT NULL, sum INTEGER NOT NULL, PRIMARY KEY(thread, checkpoint)
+) STRICT, WITHOUT ROWID;
+";
+
+const WITHOUT_FORMAT_2: &str = "
+CREATE TEMP VIEW ask AS SELECT *, NULL AS deadline, NULL AS fallback, 0 AS by_deadline FROM main.ask;
+CREATE TEMP VIEW effect AS SELECT *, 0 AS starts, x'00000000000000000000000000000000' AS token FROM main.effect;
+";
+
+const WITHOUT_FORMAT_3: &str = "
+CREATE TEMP VIEW emitted AS SELECT 0 AS id, 0 AS checkpoint, 0 AS task, '' AS text, 0 AS sum WHERE 0;
+";
+
+const WITHOUT_FORMAT_4: &str = "
+CREATE TEMP VIEW lease AS SELECT 0 AS fence, '' AS thread, '' AS holder, 0 AS ttl, 0 AS renewed, 0 AS sum WHERE 0;
+CREATE TEMP VIEW seal AS SELECT 0 AS id, '' AS key, x'' AS file, 0 AS phase, '' AS proof, 0 AS sum WHERE 0;
+CREATE TEMP VIEW named AS SELECT 0 AS id, 0 AS thread, '' AS name, 0 AS checkpoint, 0 AS sum WHERE 0;
+CREATE TEMP VIEW segment AS SELECT 0 AS id, 0 AS thread, NULL AS prev, 0 AS prev_field, 0 AS versions, '' AS ends,
+    0 AS is_list, 0 AS weight, 0 AS due, NULL AS whole, 0 AS sum, '' AS text WHERE 0;
+CREATE TEMP VIEW branch AS SELECT c.thread AS thread, c.seq AS checkpoint, NULL AS sum
+    FROM main.checkpoint AS c JOIN main.thread AS t ON t.id = c.thread WHERE c.seq <> t.head
+    AND (c.thread, c.seq) NOT IN (SELECT thread, parent FROM main.checkpoint WHERE parent NOT NULL);
+";
+
+/// Where the checkpoints are.
+#[derive(Clone, Debug)]
+pub(crate) struct File {
+    /// `None` is in memory.
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) options: SqliteOptions,
+}
+
+/// Who else may use a file while it is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sharing {
+    /// Programs that write to it.
+    WithWriters,
+    /// Nobody. Nothing is then left beside the file, whose folder need not be writable.
+    Alone,
+}
+
+/// The address of a file that nobody changes.
+fn immutable(path: &Path) -> String {
+    let mut address = String::from("file:");
+    for byte in path.to_string_lossy().bytes() {
+        match byte {
+            b'?' | b'#' | b'%' | 128.. => address.push_str(&format!("%{byte:02x}")),
+            b'\\' if cfg!(windows) => address.push('/'),
+            _ => address.push(char::from(byte)),
+        }
+    }
+    address + "?immutable=1"
+}
+
+/// What a file turned out to be.
+enum Found {
+    Nothing,
+    Format(usize),
+}
+
+impl File {
+    pub(crate) fn name(&self) -> String {
+        self.path.as_ref().map_or_else(|| "memory".into(), |path| path.display().to_string())
+    }
+
+    /// Opens the connection that writes: creates the file or brings its format up to date.
+    pub(crate) fn open_writer(&self) -> Result<Connection, StoreError> {
+        let mut connection = match &self.path {
+            None => Sqlite::open_in_memory().map_err(sqlite)?,
+            Some(path) => {
+                check_folder(path)?;
+                let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+                    | OpenFlags::SQLITE_OPEN_CREATE
+                    | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+                Sqlite::open_with_flags(path, flags).map_err(sqlite)?
+            }
+        };
+        if self.options.alone {
+            // Before the first page is read, or else the lock is one that others share.
+            connection.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(sqlite)?;
+        }
+        self.guard(&connection)?;
+        // From here on it waits in the line, not in SQLite.
+        connection.busy_timeout(Duration::ZERO).map_err(sqlite)?;
+        let (mut line, limit) = (Line::at(self.path.as_deref()), self.options.busy_limit);
+        line.now_or_in_turn(limit, || self.identify(&connection))?;
+        if self.path.is_some() {
+            let log = || connection.pragma_update(None, "journal_mode", "WAL").map_err(sqlite);
+            line.now_or_in_turn(limit, log)?;
+        }
+        let synchronous = match self.options.durability {
+            Durability::Power | Durability::Exit => "FULL",
+            Durability::Process => "NORMAL",
+        };
+        connection.pragma_update(None, "synchronous", synchronous).map_err(sqlite)?;
+        line.now_or_in_turn(limit, || self.migrate(&mut connection))?;
+        if let Some(pages) = self.options.max_pages {
+            connection.pragma_update(None, "max_page_count", pages).map_err(sqlite)?;
+        }
+        if let Some(pages) = self.options.log_pages {
+            connection.pragma_update(None, "wal_autocheckpoint", pages).map_err(sqlite)?;
+        }
+        self.attach(connection)
+    }
+
+    /// Opens one more connection for reading.
+    pub(crate) fn open_reader(&self) -> Result<Connection, StoreError> {
+        let path = self.path.as_ref().ok_or(Trouble::WriterGone)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Sqlite::open_with_flags(path, flags).map_err(sqlite)?;
+        self.guard(&connection)?;
+        self.attach(connection)
+    }
+
+    /// Finds out whether the file is encrypted, and whether the keys for it are the right ones.
+    pub(crate) fn attach(&self, connection: Sqlite) -> Result<Connection, StoreError> {
+        let (keys, name) = (self.options.keys.as_ref(), self.name());
+        let sealing = match Seal::attach(&connection, keys, &name, self.options.alone) {
+            Ok(None) => Sealing::Plain,
+            Ok(Some(seal)) => Sealing::Sealed(Box::new(seal)),
+            Err(StoreError::Keys { place, problem }) if self.options.unopened && keys.is_none() => {
+                Sealing::Unopened { place, problem }
+            }
+            Err(other) => return Err(other),
+        };
+        Ok(Connection::new(connection, sealing, self.options.limits))
+    }
+
+    /// Opens a file of any format for reading, as it is: nothing is created, migrated or locked against writers.
+    pub(crate) fn open_as_it_is(&self, sharing: Sharing) -> Result<(Connection, u32), StoreError> {
+        let path = self.path.as_ref().ok_or(Trouble::WriterGone)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = match sharing {
+            Sharing::WithWriters => Sqlite::open_with_flags(path, flags),
+            Sharing::Alone => Sqlite::open_with_flags(immutable(path), flags | OpenFlags::SQLITE_OPEN_URI),
+        };
+        let connection = connection.map_err(sqlite)?;
+        self.guard(&connection)?;
+        let Found::Format(format) = self.identify(&connection)? else {
+            return Err(Trouble::Empty(self.name()).into());
+        };
+        connection.pragma_update(None, "temp_store", "MEMORY").map_err(sqlite)?;
+        LACKED[format..].iter().try_for_each(|views| connection.execute_batch(views)).map_err(sqlite)?;
+        Ok((self.attach(connection)?, u32::try_from(format).unwrap_or(u32::MAX)))
+    }
+
+    /// A file may come from anywhere: nothing in it may run code, and nothing in it is believed unchecked.
+    fn guard(&self, connection: &Sqlite) -> Result<(), StoreError> {
+        connection.busy_timeout(self.options.busy_limit).map_err(sqlite)?;
+        let set = |config, on| connection.set_db_config(config, on).map(drop).map_err(sqlite);
+        set(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+        set(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+        set(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+        set(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+        // Without this a statement is planned anew each time that a value is bound to it.
+        set(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, longest_row(self.options.limits)).map_err(sqlite)?;
+        connection.pragma_update(None, "mmap_size", 0).map_err(sqlite)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        self.identify(connection).map(drop)?;
+        connection.pragma_update(None, "cell_size_check", true).map_err(sqlite)?;
+        strange::refuse(connection, &self.name())
+    }
+
+    /// Reads what the file is, before anything is written to it.
+    fn identify(&self, connection: &Sqlite) -> Result<Found, StoreError> {
+        // On one snapshot: between two of them another program may make the file what it is to be.
+        let header = || {
+            let state = connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;
+            let read = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+            let application = read("PRAGMA application_id")?;
+            let version = read("PRAGMA user_version")?;
+            let tables = read("SELECT count(*) FROM sqlite_schema")?;
+            state.map(rusqlite::Transaction::finish).transpose()?;
+            Ok((application, version, tables))
+        };
+        let header = header().map_err(sqlite);
+        let (application, version, tables) = header.map_err(|error| match error {
+            StoreError::Corrupt { reason, .. } => self.unreadable(reason),
+            other => other,
+        })?;
+        if application == 0 && version == 0 && tables == 0 {
+            return Ok(Found::Nothing);
+        }
+        if application != i64::from(APPLICATION_ID) {
+            return Err(StoreError::NotACheckpointFile(self.name()));
+        }
+        let supported = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+        match u32::try_from(version) {
+            Ok(found) if found <= supported => Ok(Found::Format(found as usize)),
+            Ok(found) => Err(StoreError::NewerFormat { found, supported }),
+            Err(_) => Err(StoreError::NotACheckpointFile(self.name())),
+        }
+    }
+
+    /// What is said of a file whose header or tables SQLite cannot read.
+    fn unreadable(&self, reason: String) -> StoreError {
+        // There is nothing left that a lock on it would guard.
+        let ours = self.path.as_ref().is_some_and(|path| header::is_ours(path).unwrap_or_default());
+        match ours {
+            true => StoreError::Corrupt { place: self.name(), reason },
+            false => StoreError::NotACheckpointFile(self.name()),
+        }
+    }
+
+    /// Takes the steps that the file's format lacks, in one transaction.
+    fn migrate(&self, connection: &mut Sqlite) -> Result<(), StoreError> {
+        if let Found::Format(format) = self.identify(connection)?
+            && format == MIGRATIONS.len()
+        {
+            return Ok(());
+        }
+        let transaction =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
+        // Another program may have been faster.
+        let taken = match self.identify(&transaction)? {
+            Found::Nothing => 0,
+            Found::Format(format) => format,
+        };
+        for step in &MIGRATIONS[taken..] {
+            transaction.execute_batch(step).map_err(sqlite)?;
+        }
+        if (1..4).contains(&taken) {
+            branch::find(&transaction, 0, |_| true)?;
+        }
+        if taken == 0
+            && let Some(keys) = &self.options.keys
+        {
+            Seal::begin(&transaction, keys, &self.name(), Phase::Whole)?;
+        }
+        transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(sqlite)?;
+        transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64).map_err(sqlite)?;
+        transaction.commit().map_err(sqlite)
+    }
+}
+
+/// Runs `read` on one snapshot of the file.
+pub(crate) fn snapshot<T>(
+    connection: &Connection,
+    read: impl FnOnce(&Connection) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    if !connection.is_autocommit() {
+        return read(connection);
+    }
+    let transaction = connection.unchecked_transaction().map_err(sqlite)?;
+    let result = read(connection)?;
+    transaction.finish().map_err(sqlite)?;
+    Ok(result)
+}
+
+fn check_folder(path: &Path) -> Result<(), StoreError> {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            Err(Trouble::NoFolder(folder.display().to_string()).into())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,354 @@
+//! Reads a checkpoint's texts; their form is in [`manifest`](crate::history::manifest).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+use superstep_core::checkpoint::{
+    Cause, DeferredNode, Frontier, Handled, JoinProgress, Kept, NextTask, RouteRecord, StoreError, TaskRecord,
+};
+use superstep_core::id::NodeName;
+use superstep_core::state::{Change, FieldId, Json, Logged, LoggedWrite, Op};
+
+use crate::connection::Connection;
+use crate::fault::corrupt;
+use crate::history::manifest::{Bodies, Fields, Version};
+use crate::history::segment::{Part, Segments};
+
+/// One change as stored.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StoredChange {
+    pub(crate) field: FieldId,
+    #[serde(default)]
+    prev: Option<StoredVersion>,
+    /// None where they are in a segment.
+    #[serde(default)]
+    pub(crate) ops: Vec<StoredOp>,
+    #[serde(default)]
+    segment: Option<(i64, usize)>,
+}
+
+impl StoredChange {
+    /// The version before, unless the operations are in a segment.
+    pub(crate) fn prev(&self) -> Option<Version> {
+        self.prev.map(|prev| prev.of(self.field))
+    }
+
+    /// Where its operations are, if they are in a segment.
+    pub(crate) fn part(&self) -> Option<Part> {
+        self.segment.map(|(segment, version)| Part { segment, version })
+    }
+
+    /// The change with its operations, wherever they are.
+    pub(crate) fn resolve(
+        &self,
+        connection: &Connection,
+        segments: &mut Segments,
+        bodies: &impl Bodies,
+    ) -> Result<Change, StoreError> {
+        let moved = self.part().map(|part| segments.ops(connection, part)).transpose()?;
+        if let Some(moved) = &moved {
+            bodies.count(moved.iter().map(StoredOp::bytes).sum())?;
+        }
+        let ops = moved.as_ref().unwrap_or(&self.ops).iter().map(|op| op.resolve(bodies));
+        Ok(Change { field: self.field, ops: ops.collect::<Result<_, _>>()? })
+    }
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum StoredVersion {
+    Same(i64),
+    Other(i64, FieldId),
+}
+
+impl StoredVersion {
+    pub(crate) fn of(self, field: FieldId) -> Version {
+        match self {
+            Self::Same(seq) => Version { seq, field },
+            Self::Other(seq, field) => Version { seq, field },
+        }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StoredOp {
+    Set(Json),
+    SetBody(i64),
+    Extend(Json),
+    ExtendBody(i64),
+    MapPut(Json),
+    MapPutBody(i64),
+    MapRemove(Json),
+    MapRemoveBody(i64),
+    SetAdd(Json),
+    SetAddBody(i64),
+    SetRemove(Json),
+    SetRemoveBody(i64),
+    Keyed(Json),
+    KeyedBody(i64),
+}
+
+impl StoredOp {
+    /// How long the operand is that stands in it.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Set(json)
+            | Self::Extend(json)
+            | Self::MapPut(json)
+            | Self::MapRemove(json)
+            | Self::SetAdd(json)
+            | Self::SetRemove(json)
+            | Self::Keyed(json) => json.as_str().len(),
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn resolve(&self, bodies: &impl Bodies) -> Result<Op, StoreError> {
+        Ok(match self {
+            Self::Set(json) => Op::Set(json.clone()),
+            Self::SetBody(id) => Op::Set(bodies.find(*id)?),
+            Self::Extend(json) => Op::Extend(json.clone()),
+            Self::ExtendBody(id) => Op::Extend(bodies.find(*id)?),
+            Self::MapPut(json) => Op::MapPut(json.clone()),
+            Self::MapPutBody(id) => Op::MapPut(bodies.find(*id)?),
+            Self::MapRemove(json) => Op::MapRemove(json.clone()),
+            Self::MapRemoveBody(id) => Op::MapRemove(bodies.find(*id)?),
+            Self::SetAdd(json) => Op::SetAdd(json.clone()),
+            Self::SetAddBody(id) => Op::SetAdd(bodies.find(*id)?),
+            Self::SetRemove(json) => Op::SetRemove(json.clone()),
+            Self::SetRemoveBody(id) => Op::SetRemove(bodies.find(*id)?),
+            Self::Keyed(json) => Op::Keyed(json.clone()),
+            Self::KeyedBody(id) => Op::Keyed(bodies.find(*id)?),
+        })
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredManifest {
+    #[serde(default)]
+    tasks: Vec<StoredTask>,
+    #[serde(default)]
+    next: Vec<StoredNext>,
+    #[serde(default)]
+    joins: Vec<JoinProgress>,
+    #[serde(default)]
+    deferred: Vec<DeferredNode>,
+    #[serde(default)]
+    kept: Vec<Kept>,
+    #[serde(default)]
+    metadata: BTreeMap<String, Json>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredTask {
+    node: NodeName,
+    #[serde(default)]
+    writes: Vec<StoredWrite>,
+    #[serde(default)]
+    route: Option<StoredRoute>,
+    #[serde(default)]
+    targets: Vec<NodeName>,
+    #[serde(default)]
+    handled: Option<Box<Handled>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredWrite {
+    #[serde(default)]
+    op: Option<(usize, usize)>,
+    #[serde(default)]
+    field: Option<FieldId>,
+    #[serde(default)]
+    did: Option<StoredOp>,
+    #[serde(default, deserialize_with = "present")]
+    reduce: Option<Json>,
+    #[serde(default)]
+    reduce_body: Option<i64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredRoute {
+    case: String,
+    #[serde(default, deserialize_with = "present")]
+    value: Option<Json>,
+    #[serde(default)]
+    value_body: Option<i64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredNext {
+    node: NodeName,
+    cause: Cause,
+    #[serde(default, deserialize_with = "present")]
+    input: Option<Json>,
+    #[serde(default)]
+    input_body: Option<i64>,
+}
+
+/// A member that is there is a value, also when it is JSON's `null`.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
+    Json::deserialize(deserializer).map(Some)
+}
+
+fn either(inline: Option<Json>, body: Option<i64>, bodies: &impl Bodies) -> Result<Option<Json>, StoreError> {
+    match (inline, body) {
+        (Some(json), _) => Ok(Some(json)),
+        (None, Some(id)) => bodies.find(id).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+fn bad(reason: impl core::fmt::Display) -> StoreError {
+    corrupt("a checkpoint's manifest", reason)
+}
+
+pub(crate) fn parse_changes(text: &str) -> Result<Vec<StoredChange>, StoreError> {
+    serde_json::from_str(text).map_err(|error| corrupt("a checkpoint's changes", error))
+}
+
+/// The versions that changes at `seq` made.
+pub(crate) fn changed_fields(text: &str, seq: i64) -> Result<Fields, StoreError> {
+    #[derive(Deserialize)]
+    struct Outline {
+        field: FieldId,
+    }
+    let changes: Vec<Outline> =
+        serde_json::from_str(text).map_err(|error| corrupt("a checkpoint's changes", error))?;
+    let mut fields = Fields::new();
+    for Outline { field } in changes {
+        fields.resize(fields.len().max(field.index() + 1), None);
+        fields[field.index()] = Some(Version { seq, field });
+    }
+    Ok(fields)
+}
+
+pub(crate) fn parse_fields(text: &str) -> Result<Fields, StoreError> {
+    let stored: Vec<Option<StoredVersion>> =
+        serde_json::from_str(text).map_err(|error| corrupt("a checkpoint's field map", error))?;
+    let ids = (0..=u16::MAX).map(FieldId);
+    Ok(stored.into_iter().zip(ids).map(|(stored, field)| stored.map(|stored| stored.of(field))).collect())
+}
+
+/// Where the subgraphs go on that a checkpoint keeps.
+pub(crate) fn kept(manifest: &str) -> Result<Vec<Kept>, StoreError> {
+    #[derive(Deserialize)]
+    struct Keeping {
+        #[serde(default)]
+        kept: Vec<Kept>,
+    }
+    let keeping: Keeping = serde_json::from_str(manifest).map_err(bad)?;
+    Ok(keeping.kept)
+}
+
+/// The parts of a checkpoint that are in its texts.
+pub(crate) struct Decoded {
+    pub(crate) changes: Vec<Change>,
+    pub(crate) tasks: Vec<TaskRecord>,
+    pub(crate) frontier: Frontier,
+    pub(crate) metadata: BTreeMap<String, Json>,
+}
+
+pub(crate) fn decode(
+    changes: Vec<Change>,
+    manifest: &str,
+    bodies: &impl Bodies,
+) -> Result<Decoded, StoreError> {
+    let stored: StoredManifest = serde_json::from_str(manifest).map_err(bad)?;
+    let tasks = stored.tasks.into_iter().map(|task| task.resolve(&changes, bodies));
+    let tasks = tasks.collect::<Result<_, _>>()?;
+    let next = stored.next.into_iter().map(|task| {
+        Ok(NextTask {
+            node: task.node,
+            cause: task.cause,
+            input: either(task.input, task.input_body, bodies)?,
+        })
+    });
+    let frontier = Frontier {
+        tasks: next.collect::<Result<_, StoreError>>()?,
+        joins: stored.joins,
+        deferred: stored.deferred,
+        kept: stored.kept,
+    };
+    Ok(Decoded { changes, tasks, frontier, metadata: stored.metadata })
+}
+
+impl StoredTask {
+    fn resolve(self, changes: &[Change], bodies: &impl Bodies) -> Result<TaskRecord, StoreError> {
+        let writes = self.writes.into_iter().map(|write| write.resolve(changes, bodies));
+        let writes = writes.collect::<Result<_, _>>()?;
+        let route = match self.route {
+            None => None,
+            Some(route) => Some(RouteRecord {
+                case: route.case,
+                value: either(route.value, route.value_body, bodies)?
+                    .ok_or_else(|| bad("a route without a value"))?,
+            }),
+        };
+        Ok(TaskRecord { node: self.node, writes, route, targets: self.targets, handled: self.handled })
+    }
+}
+
+impl StoredWrite {
+    fn resolve(self, changes: &[Change], bodies: &impl Bodies) -> Result<LoggedWrite, StoreError> {
+        if let Some((change, op)) = self.op {
+            let change = changes.get(change).ok_or_else(|| bad("a write refers to no change"))?;
+            let op = change.ops.get(op).ok_or_else(|| bad("a write refers to no operation"))?;
+            return Ok(LoggedWrite { field: change.field, write: Logged::Op(op.clone()) });
+        }
+        let field = self.field.ok_or_else(|| bad("a write without a field"))?;
+        let write = match self.did {
+            Some(op) => Logged::Op(op.resolve(bodies)?),
+            None => Logged::Reduce(
+                either(self.reduce, self.reduce_body, bodies)?
+                    .ok_or_else(|| bad("a write without an operation"))?,
+            ),
+        };
+        Ok(LoggedWrite { field, write })
+    }
+}
+
+/// What a line of history shows of a manifest.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Outline {
+    #[serde(default)]
+    tasks: Vec<OutlineNode>,
+    #[serde(default)]
+    next: Vec<OutlineNode>,
+    #[serde(default)]
+    pub(crate) metadata: BTreeMap<String, Json>,
+}
+
+#[derive(Debug, Deserialize)]
+struct OutlineNode {
+    node: NodeName,
+}
+
+impl Outline {
+    pub(crate) fn parse(manifest: &str) -> Result<Self, StoreError> {
+        serde_json::from_str(manifest).map_err(bad)
+    }
+
+    pub(crate) fn is_next(&self, node: &NodeName) -> bool {
+        self.next.iter().any(|next| next.node == *node)
+    }
+
+    /// Whether anything is next.
+    pub(crate) fn leads_on(&self) -> bool {
+        self.next.iter().any(|next| !next.node.is_end())
+    }
+
+    pub(crate) fn ran(&self) -> Vec<NodeName> {
+        self.tasks.iter().map(|task| task.node.clone()).collect()
+    }
+
+    pub(crate) fn next(&self) -> Vec<NodeName> {
+        self.next.iter().map(|task| &task.node).filter(|node| !node.is_end()).cloned().collect()
+    }
+}

@@ -1,0 +1,324 @@
+//! Writes a checkpoint's texts; their form is in [`manifest`](crate::history::manifest).
+
+use serde::Serialize;
+use superstep_core::checkpoint::{Cause, Checkpoint, Frontier, NextTask, StoreError, TaskRecord};
+use superstep_core::state::{Change, FieldId, Json, Logged, LoggedWrite, Op};
+
+use crate::history::manifest::{Bodies, Fields, Version};
+use crate::history::segment::Part;
+
+/// Texts from this size on are stored once per content.
+const BODY_FROM: usize = 4096;
+
+/// Writes the parts of one row.
+pub(crate) struct Encoder<'a, B> {
+    pub(crate) bodies: &'a B,
+    pub(crate) out: &'a mut String,
+}
+
+fn push_int(out: &mut String, value: i64) {
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    let mut rest = value.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push('-');
+    }
+    out.extend(digits[at..].iter().map(|digit| char::from(*digit)));
+}
+
+fn push_text(out: &mut String, text: &str) {
+    let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    if text.bytes().all(plain) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(Json::encode(text).as_ref().map_or("\"\"", Json::as_str));
+    }
+}
+
+impl<B: Bodies> Encoder<'_, B> {
+    /// The changes, each with the version before it; `fields` then holds the versions after them.
+    pub(crate) fn changes(
+        &mut self,
+        changes: &[Change],
+        seq: i64,
+        fields: &mut Fields,
+    ) -> Result<(), StoreError> {
+        self.out.push('[');
+        for (position, change) in changes.iter().enumerate() {
+            let index = change.field.index();
+            if fields.len() <= index {
+                fields.resize(index + 1, None);
+            }
+            let whole = change.ops.first().is_some_and(Op::is_whole);
+            self.change(position, change, fields[index].filter(|_| !whole))?;
+            fields[index] = Some(Version { seq, field: change.field });
+        }
+        self.out.push(']');
+        Ok(())
+    }
+
+    /// A change, with the version before it.
+    pub(crate) fn change(
+        &mut self,
+        position: usize,
+        change: &Change,
+        prev: Option<Version>,
+    ) -> Result<(), StoreError> {
+        self.begin_change(position, change.field, prev);
+        self.out.push_str(",\"ops\":[");
+        for (position, op) in change.ops.iter().enumerate() {
+            if position > 0 {
+                self.out.push(',');
+            }
+            self.op(op)?;
+        }
+        self.out.push_str("]}");
+        Ok(())
+    }
+
+    /// A change whose operations are stored already: in a segment, or as these texts.
+    pub(crate) fn stored_change(
+        &mut self,
+        position: usize,
+        field: FieldId,
+        prev: Option<Version>,
+        part: Option<Part>,
+        ops: &[String],
+    ) {
+        self.begin_change(position, field, prev);
+        match part {
+            Some(part) => {
+                self.out.push_str(",\"segment\":[");
+                push_int(self.out, part.segment);
+                self.out.push(',');
+                push_int(self.out, part.version as i64);
+            }
+            None => {
+                self.out.push_str(",\"ops\":[");
+                for (position, op) in ops.iter().enumerate() {
+                    if position > 0 {
+                        self.out.push(',');
+                    }
+                    self.out.push_str(op);
+                }
+            }
+        }
+        self.out.push_str("]}");
+    }
+
+    fn begin_change(&mut self, position: usize, field: FieldId, prev: Option<Version>) {
+        self.out.push_str(if position == 0 { "{\"field\":" } else { ",{\"field\":" });
+        push_int(self.out, i64::from(field.0));
+        if let Some(version) = prev {
+            self.out.push_str(",\"prev\":");
+            self.version(version, field);
+        }
+    }
+
+    /// The whole map.
+    pub(crate) fn fields(&mut self, fields: &Fields) {
+        self.out.push('[');
+        for (index, version) in fields.iter().enumerate() {
+            if index > 0 {
+                self.out.push(',');
+            }
+            match version {
+                Some(version) => {
+                    let field = FieldId(u16::try_from(index).unwrap_or(u16::MAX));
+                    self.version(*version, field);
+                }
+                None => self.out.push_str("null"),
+            }
+        }
+        self.out.push(']');
+    }
+
+    /// Everything else of a checkpoint that is not a column of its own.
+    pub(crate) fn manifest(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
+        self.out.push('{');
+        let mut first = true;
+        let mut used = vec![0; checkpoint.changes.len()];
+        self.list("tasks", &mut first, &checkpoint.tasks, |encoder, task| {
+            encoder.task(task, &checkpoint.changes, &mut used)
+        })?;
+        self.list("next", &mut first, &checkpoint.frontier.tasks, Self::next)?;
+        let Frontier { joins, deferred, kept, .. } = &checkpoint.frontier;
+        self.list("joins", &mut first, joins, |encoder, join| encoder.plain(join))?;
+        self.list("deferred", &mut first, deferred, |encoder, node| encoder.plain(node))?;
+        self.list("kept", &mut first, kept, |encoder, kept| encoder.plain(kept))?;
+        if !checkpoint.metadata.is_empty() {
+            self.out.push_str(if first { "\"metadata\":{" } else { ",\"metadata\":{" });
+            for (position, (key, value)) in checkpoint.metadata.iter().enumerate() {
+                if position > 0 {
+                    self.out.push(',');
+                }
+                push_text(self.out, key);
+                self.out.push(':');
+                self.out.push_str(value.as_str());
+            }
+            self.out.push('}');
+        }
+        self.out.push('}');
+        Ok(())
+    }
+
+    fn list<T>(
+        &mut self,
+        name: &str,
+        first: &mut bool,
+        items: &[T],
+        mut each: impl FnMut(&mut Self, &T) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        if items.is_empty() {
+            return Ok(());
+        }
+        self.out.push_str(if *first { "\"" } else { ",\"" });
+        *first = false;
+        self.out.push_str(name);
+        self.out.push_str("\":[");
+        for (position, item) in items.iter().enumerate() {
+            if position > 0 {
+                self.out.push(',');
+            }
+            each(self, item)?;
+        }
+        self.out.push(']');
+        Ok(())
+    }
+
+    fn version(&mut self, version: Version, field: FieldId) {
+        if version.field == field {
+            push_int(self.out, version.seq);
+        } else {
+            self.out.push('[');
+            push_int(self.out, version.seq);
+            self.out.push(',');
+            push_int(self.out, i64::from(version.field.0));
+            self.out.push(']');
+        }
+    }
+
+    pub(crate) fn op(&mut self, op: &Op) -> Result<(), StoreError> {
+        self.out.push('{');
+        self.payload(op.name(), op.operand())?;
+        self.out.push('}');
+        Ok(())
+    }
+
+    /// The member `name`, or `name_body` when the value is long.
+    fn payload(&mut self, name: &str, value: &Json) -> Result<(), StoreError> {
+        self.out.push('"');
+        self.out.push_str(name);
+        if value.as_str().len() < BODY_FROM {
+            self.out.push_str("\":");
+            self.out.push_str(value.as_str());
+        } else {
+            self.out.push_str("_body\":");
+            let id = self.bodies.keep(value.as_str())?;
+            push_int(self.out, id);
+        }
+        Ok(())
+    }
+
+    fn task(&mut self, task: &TaskRecord, changes: &[Change], used: &mut [usize]) -> Result<(), StoreError> {
+        self.out.push_str("{\"node\":");
+        push_text(self.out, task.node.as_str());
+        let mut first = false;
+        self.list("writes", &mut first, &task.writes, |encoder, write| encoder.write(write, changes, used))?;
+        if let Some(route) = &task.route {
+            self.out.push_str(",\"route\":{\"case\":");
+            push_text(self.out, &route.case);
+            self.out.push(',');
+            self.payload("value", &route.value)?;
+            self.out.push('}');
+        }
+        self.list("targets", &mut first, &task.targets, |encoder, node| {
+            push_text(encoder.out, node.as_str());
+            Ok(())
+        })?;
+        if let Some(handled) = &task.handled {
+            self.out.push_str(",\"handled\":");
+            self.plain(handled)?;
+        }
+        self.out.push('}');
+        Ok(())
+    }
+
+    /// A write that is an operation of `changes` is stored there only. Operations are in task order, so the
+    /// search goes on from where the last one was found.
+    fn write(
+        &mut self,
+        write: &LoggedWrite,
+        changes: &[Change],
+        used: &mut [usize],
+    ) -> Result<(), StoreError> {
+        if let Logged::Op(op) = &write.write
+            && let Some(position) = changes.iter().position(|change| change.field == write.field)
+        {
+            let from = used[position];
+            let ops = changes[position].ops.iter().enumerate().skip(from).take(4);
+            if let Some((index, _)) = ops.into_iter().find(|(_, stored)| same(stored, op)) {
+                used[position] = index + 1;
+                self.out.push_str("{\"op\":[");
+                push_int(self.out, position as i64);
+                self.out.push(',');
+                push_int(self.out, index as i64);
+                self.out.push_str("]}");
+                return Ok(());
+            }
+        }
+        self.out.push_str("{\"field\":");
+        push_int(self.out, i64::from(write.field.0));
+        self.out.push(',');
+        match &write.write {
+            Logged::Op(op) => {
+                self.out.push_str("\"did\":");
+                self.op(op)?;
+            }
+            Logged::Reduce(argument) => self.payload("reduce", argument)?,
+        }
+        self.out.push('}');
+        Ok(())
+    }
+
+    fn next(&mut self, task: &NextTask) -> Result<(), StoreError> {
+        self.out.push_str("{\"node\":");
+        push_text(self.out, task.node.as_str());
+        self.out.push_str(",\"cause\":");
+        match &task.cause {
+            Cause::Tasks(by) if by.len() == 1 => {
+                self.out.push_str("{\"tasks\":[");
+                push_int(self.out, i64::from(by[0]));
+                self.out.push_str("]}");
+            }
+            cause => self.plain(cause)?,
+        }
+        if let Some(input) = &task.input {
+            self.out.push(',');
+            self.payload("input", input)?;
+        }
+        self.out.push('}');
+        Ok(())
+    }
+
+    fn plain<T: Serialize>(&mut self, value: &T) -> Result<(), StoreError> {
+        let text = Json::encode(value).map_err(|error| StoreError::Io(Box::new(error)))?;
+        self.out.push_str(text.as_str());
+        Ok(())
+    }
+}
+
+fn same(stored: &Op, op: &Op) -> bool {
+    let same_kind = core::mem::discriminant(stored) == core::mem::discriminant(op);
+    same_kind && (stored.operand().same_text(op.operand()) || stored.operand() == op.operand())
+}

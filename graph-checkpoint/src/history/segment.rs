@@ -1,0 +1,335 @@
+//! Segments: the operations of many versions of one field, in one row.
+//!
+//! ```text
+//! before   v1 ◄──prev── v2 ◄──prev── … v64 ◄──prev── v65      each with its operations
+//!
+//! after    v1 ─┐        v2 ─┐        v64 ─┐
+//!              ▼            ▼             ▼
+//! … ◄─prev─ [ operations of v1 | of v2 | … | of v64 ] ◄── v64 ◄──prev── v65
+//! ```
+//!
+//! The rows of the versions then say where in the segment their operations are. A reader of v65 reads the segment as a
+//! whole and steps over 64 rows; a reader of v2 reads what there is of the segment up to v2. The operations are moved
+//! and not copied, in the transaction of a commit, so a list is stored once, and the value at every version stays what it
+//! was.
+//!
+//! Operations that overwrite one another add up to more than the value that they come to. Then the segment also has the
+//! whole value at its end, and a reader of newer versions needs nothing older.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use rusqlite::{Row, params};
+use superstep_core::checkpoint::{Fold, StoreError};
+use superstep_core::state::{CodecError, FieldId};
+
+use crate::checksum::Checksum;
+use crate::column::{optional_text, text};
+use crate::connection::Connection;
+use crate::fault::{corrupt, mismatch, sqlite};
+use crate::history::decode::StoredOp;
+use crate::history::manifest::{Bodies, Version};
+use crate::limited::{too_large, undecoded};
+use crate::seal::Cell;
+
+/// What is stored in the place of a field, where there is no version.
+const NO_VERSION: Version = Version { seq: 0, field: FieldId(0) };
+
+/// Where a version's operations are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) segment: i64,
+    /// Which of the versions in the segment it is.
+    pub(crate) version: usize,
+}
+
+/// A row of `segment`.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) id: i64,
+    /// The thread whose commit made it.
+    pub(crate) thread: i64,
+    /// The version before the first one.
+    pub(crate) prev: Option<Version>,
+    /// How many versions have their operations in it.
+    pub(crate) versions: i64,
+    /// Where each operation ends in the text, as a list; less than zero where the version has another one.
+    pub(crate) ends: String,
+    /// Whether all operations add items to a list.
+    pub(crate) is_list: bool,
+    /// How many bytes of operations there are since the last whole value, those of this segment among them.
+    pub(crate) weight: i64,
+    /// From which weight on it is worth finding out whether the whole value is smaller.
+    pub(crate) due: i64,
+    /// The operation that sets the whole value at the last version.
+    pub(crate) whole: Option<String>,
+    /// The operations, with commas between them; of those that add to a list, only the items.
+    pub(crate) text: String,
+}
+
+/// The texts of a segment as they are stored.
+pub(crate) struct StoredTexts {
+    pub(crate) whole: Option<String>,
+    pub(crate) text: String,
+}
+
+/// Where an operation is in the text of a segment, and which version's it is.
+#[derive(Clone, Copy)]
+struct OpPlace {
+    version: usize,
+    from: usize,
+    to: usize,
+}
+
+/// The columns of a row but its checksum.
+pub(crate) const SEGMENT: &str =
+    "id, thread, prev, prev_field, versions, ends, is_list, weight, due, whole, text";
+
+impl Segment {
+    pub(crate) fn find(connection: &Connection, id: i64) -> Result<Self, StoreError> {
+        let (mut found, stored) = Self::stored(connection, id)?;
+        found.text = connection.unseal(&stored.text, || found.cell("text"))?.into_owned();
+        let whole = stored.whole.as_deref();
+        found.whole = connection.unseal_optional(whole, || found.cell("whole"))?.map(Cow::into_owned);
+        Ok(found)
+    }
+
+    /// The row without its texts, and those as they are stored, checked by their checksum.
+    pub(crate) fn stored(connection: &Connection, id: i64) -> Result<(Self, StoredTexts), StoreError> {
+        let sql = "SELECT id, thread, prev, prev_field, versions, ends, is_list, weight, due, whole, text, sum \
+                   FROM segment WHERE id = ?";
+        let mut find = connection.prepare_cached(sql).map_err(sqlite)?;
+        let mut rows = find.query([id]).map_err(sqlite)?;
+        let missing = || corrupt(format_args!("segment row {id}"), "the row is missing");
+        let row = rows.next().map_err(sqlite)?.ok_or_else(missing)?;
+        let found = Self::header(row)?;
+        let (whole, text) = (optional_text(row, 9)?, text(row, 10)?);
+        if row.get::<_, i64>(11).map_err(sqlite)? != found.sum(whole, text) {
+            return Err(mismatch(format_args!("segment row {id}")));
+        }
+        let limits = connection.limits().of_record();
+        limits.check(&found.ends).map_err(|excess| too_large(found.cell("ends").place(), excess))?;
+        Ok((found, StoredTexts { whole: whole.map(Into::into), text: text.into() }))
+    }
+
+    /// The texts of a row of [`SEGMENT`], which nobody has checked: what they refer to is looked for also where they are
+    /// damaged.
+    pub(crate) fn unchecked<'r>(
+        connection: &Connection,
+        row: &'r Row<'_>,
+    ) -> Result<[Cow<'r, str>; 2], StoreError> {
+        let (found, whole, text) = (Self::header(row)?, optional_text(row, 9)?, text(row, 10)?);
+        let whole = connection.unseal_optional(whole, || found.cell("whole"))?;
+        Ok([connection.unseal(text, || found.cell("text"))?, whole.unwrap_or_default()])
+    }
+
+    /// The columns before the texts.
+    fn header(row: &Row<'_>) -> Result<Self, StoreError> {
+        let prev: Option<i64> = row.get(2).map_err(sqlite)?;
+        let field: u16 = row.get(3).map_err(sqlite)?;
+        Ok(Self {
+            id: row.get(0).map_err(sqlite)?,
+            thread: row.get(1).map_err(sqlite)?,
+            prev: prev.map(|seq| Version { seq, field: FieldId(field) }),
+            versions: row.get(4).map_err(sqlite)?,
+            ends: text(row, 5)?.into(),
+            is_list: row.get(6).map_err(sqlite)?,
+            weight: row.get(7).map_err(sqlite)?,
+            due: row.get(8).map_err(sqlite)?,
+            whole: None,
+            text: String::new(),
+        })
+    }
+
+    /// Where a text of it belongs: to all that the row says beside its texts.
+    pub(crate) fn cell(&self, column: &'static str) -> Cell {
+        let cell = Cell::of("segment", column).named(self.id).int(self.id).int(self.thread);
+        let cell = cell.optional_int(self.prev.map(|prev| prev.seq));
+        let cell = cell.int(i64::from(self.prev.unwrap_or(NO_VERSION).field.0));
+        let cell = cell.int(self.versions).text(&self.ends).int(self.is_list.into());
+        cell.int(self.weight).int(self.due)
+    }
+
+    /// The checksum of the row with these texts.
+    pub(crate) fn sum(&self, whole: Option<&str>, text: &str) -> i64 {
+        let prev = self.prev.unwrap_or(NO_VERSION);
+        let sum = Checksum::of("segment").int(self.id).int(self.thread);
+        let sum = sum.optional_int(self.prev.map(|prev| prev.seq)).int(i64::from(prev.field.0));
+        let sum = sum.int(self.versions).int(self.is_list.into()).int(self.weight).int(self.due);
+        sum.text(&self.ends).optional_text(whole).text(text).finish()
+    }
+
+    pub(crate) fn insert(&self, connection: &Connection) -> Result<(), StoreError> {
+        let text = connection.seal(&self.text, || self.cell("text"))?;
+        let whole = connection.seal_optional(self.whole.as_deref(), || self.cell("whole"))?;
+        let mut insert = connection
+            .prepare_cached(
+                "INSERT INTO segment(id, thread, prev, prev_field, versions, ends, is_list, weight, due, whole, \
+                 sum, text) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            )
+            .map_err(sqlite)?;
+        let values = params![
+            self.id,
+            self.thread,
+            self.prev.map(|prev| prev.seq),
+            self.prev.unwrap_or(NO_VERSION).field.0,
+            self.versions,
+            self.ends,
+            self.is_list,
+            self.weight,
+            self.due,
+            whole,
+            self.sum(whole.as_deref(), &text),
+            text,
+        ];
+        insert.execute(values).map(drop).map_err(sqlite)
+    }
+
+    /// The id that the next one gets.
+    pub(crate) fn next_id(connection: &Connection) -> Result<i64, StoreError> {
+        let mut last = connection
+            .prepare_cached("SELECT max(seq) FROM sqlite_sequence WHERE name = 'segment'")
+            .map_err(sqlite)?;
+        let last: Option<i64> = last.query_row([], |row| row.get(0)).map_err(sqlite)?;
+        Ok(last.unwrap_or(0) + 1)
+    }
+
+    /// Whether `part` is the last version in it.
+    pub(crate) fn ends_with(&self, part: Part) -> bool {
+        i64::try_from(part.version).is_ok_and(|version| version + 1 == self.versions)
+    }
+
+    /// The operation that sets the whole value, where there is one for the version at `part`.
+    pub(crate) fn whole_at(&self, part: Part) -> Result<Option<StoredOp>, StoreError> {
+        let whole = self.whole.as_ref().filter(|_| self.ends_with(part));
+        whole.map(|whole| serde_json::from_str(whole).map_err(|error| self.damaged(error))).transpose()
+    }
+
+    /// Applies the operations of the versions up to the one at `part`.
+    pub(crate) fn fold(&self, part: Part, fold: &mut Fold, bodies: &impl Bodies) -> Result<(), StoreError> {
+        if self.is_list && self.ends_with(part) {
+            return fold.extend(&self.text).map_err(|error| self.unfit(error));
+        }
+        let mut last = None;
+        for place in self.places()?.take_while(|place| place.version <= part.version) {
+            if !self.is_list {
+                fold.apply(&self.op(&place)?.resolve(bodies)?).map_err(|error| self.unfit(error))?;
+            }
+            last = Some(place);
+        }
+        let last = last.filter(|place| place.version == part.version).ok_or_else(|| self.lacks(part))?;
+        match self.is_list {
+            true => fold.extend(self.text(0, last.to)?).map_err(|error| self.unfit(error)),
+            false => Ok(()),
+        }
+    }
+
+    /// The operations of the version at `part`.
+    pub(crate) fn of(&self, part: Part) -> Result<Vec<StoredOp>, StoreError> {
+        let places = self.places()?.filter(|place| place.version == part.version);
+        let ops: Vec<StoredOp> = places.map(|place| self.op(&place)).collect::<Result<_, _>>()?;
+        if ops.is_empty() { Err(self.lacks(part)) } else { Ok(ops) }
+    }
+
+    /// What the versions up to the one at `part` come to, as operations.
+    pub(crate) fn up_to(&self, part: Part) -> Result<Vec<StoredOp>, StoreError> {
+        let whole = self.whole_at(part)?;
+        if whole.is_some() {
+            return Ok(whole.into_iter().collect());
+        }
+        let places = self.places()?.take_while(|place| place.version <= part.version);
+        places.map(|place| self.op(&place)).collect()
+    }
+
+    /// Whether there are as many versions as it says, whose operations can be read, and fill the text.
+    pub(crate) fn check(&self, bodies: &impl Bodies) -> Result<(), StoreError> {
+        let mut last = None;
+        for place in self.places()? {
+            self.op(&place)?.resolve(bodies)?;
+            last = Some(place);
+        }
+        let last = last.ok_or_else(|| self.damaged("it has no operations"))?;
+        let versions = i64::try_from(last.version).unwrap_or(i64::MAX).saturating_add(1);
+        if last.to != self.text.len() || versions != self.versions {
+            return Err(self.damaged("its text is not that of its versions"));
+        }
+        let last = Part { segment: self.id, version: last.version };
+        self.whole_at(last)?.map_or(Ok(()), |whole| whole.resolve(bodies).map(drop))
+    }
+
+    /// Where the operations are in the text.
+    fn places(&self) -> Result<impl Iterator<Item = OpPlace>, StoreError> {
+        let ends: Vec<i64> = serde_json::from_str(&self.ends).map_err(|error| self.damaged(error))?;
+        let mut next = OpPlace { version: 0, from: 0, to: 0 };
+        Ok(ends.into_iter().map(move |end| {
+            let to = usize::try_from(end.unsigned_abs()).unwrap_or(usize::MAX);
+            let place = OpPlace { to, ..next };
+            next = OpPlace { version: place.version + usize::from(end >= 0), from: to.saturating_add(1), to };
+            place
+        }))
+    }
+
+    fn op(&self, place: &OpPlace) -> Result<StoredOp, StoreError> {
+        let text = self.text(place.from, place.to)?;
+        let op = match self.is_list {
+            true => serde_json::from_str(&format!("{{\"extend\":[{text}]}}")),
+            false => serde_json::from_str(text),
+        };
+        op.map_err(|error| self.damaged(error))
+    }
+
+    fn text(&self, from: usize, to: usize) -> Result<&str, StoreError> {
+        self.text.get(from..to).ok_or_else(|| self.damaged("an operation is out of place"))
+    }
+
+    fn lacks(&self, part: Part) -> StoreError {
+        self.damaged(format_args!("it has no version {}", part.version))
+    }
+
+    fn unfit(&self, error: CodecError) -> StoreError {
+        undecoded(format_args!("segment row {}", self.id), error)
+    }
+
+    fn damaged(&self, reason: impl core::fmt::Display) -> StoreError {
+        corrupt(format_args!("segment row {}", self.id), reason)
+    }
+}
+
+/// Segments that were read, so that a walk over many checkpoints reads each once.
+#[derive(Default)]
+pub(crate) struct Segments(VecDeque<Segment>);
+
+/// How many segments are held: as many as the fields of a state that grow at the same time.
+const HELD: usize = 16;
+
+impl Segments {
+    /// The operations of the version at `part`.
+    pub(crate) fn ops(&mut self, connection: &Connection, part: Part) -> Result<Vec<StoredOp>, StoreError> {
+        self.get(connection, part.segment)?.of(part)
+    }
+
+    /// The version before all that are in the segment of `part`, which has that one.
+    pub(crate) fn lookup(
+        &mut self,
+        connection: &Connection,
+        part: Part,
+    ) -> Result<Option<Version>, StoreError> {
+        let segment = self.get(connection, part.segment)?;
+        segment.of(part).map(|_| segment.prev)
+    }
+
+    fn get(&mut self, connection: &Connection, id: i64) -> Result<&Segment, StoreError> {
+        let held = match self.0.iter().position(|segment| segment.id == id) {
+            Some(held) => held,
+            None => {
+                let segment = Segment::find(connection, id)?;
+                if self.0.len() == HELD {
+                    self.0.pop_front();
+                }
+                self.0.push_back(segment);
+                self.0.len() - 1
+            }
+        };
+        Ok(&self.0[held])
+    }
+}

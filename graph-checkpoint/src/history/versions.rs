@@ -1,0 +1,135 @@
+//! From versions to values: the fold of a version's operations and of all before it.
+
+use std::collections::HashMap;
+
+use superstep_core::checkpoint::{Fold, StoreError};
+use superstep_core::state::{Excess, Json, SizeLimits};
+
+use crate::connection::Connection;
+use crate::fault::corrupt;
+use crate::history::bodies::BodyTable;
+use crate::history::decode::{self, StoredChange, StoredOp};
+use crate::history::manifest::Version;
+use crate::history::rows::Changed;
+use crate::history::segment::{Part, Segment};
+use crate::limited::{too_large, undecoded};
+
+/// Changes that were read for one field and may hold versions of another, by their rows.
+#[derive(Default)]
+pub(crate) struct Rows(HashMap<i64, Vec<StoredChange>>);
+
+/// What the value at a version is made of, newest first.
+struct Chain {
+    links: Vec<Link>,
+    limits: SizeLimits,
+    /// How many bytes of items there are that all are in the value.
+    items: usize,
+}
+
+enum Link {
+    /// The operations of a change: its row, and its position there.
+    Change(i64, usize),
+    /// Those in a segment, up to a version.
+    Segment(Segment, Part),
+    /// What a segment has at its end.
+    Whole(StoredOp),
+}
+
+/// The value at a version, which is no larger than a state may be; `None` where there is none yet.
+pub(crate) fn value(
+    connection: &Connection,
+    last: Version,
+    rows: &mut Rows,
+) -> Result<Option<Json>, StoreError> {
+    let mut chain = Chain { links: Vec::new(), limits: connection.limits(), items: 0 };
+    let mut next = Some(last);
+    while let Some(version) = next {
+        next = match rows.0.get(&version.seq) {
+            Some(changes) => chain.link(connection, changes, version)?,
+            None => {
+                let mut wanted = version;
+                let mut after = None;
+                Changed::descend(connection, version.seq, |seq, changed| {
+                    let changes = decode::parse_changes(changed.changes)?;
+                    after = chain.link(connection, &changes, wanted)?;
+                    rows.0.insert(seq, changes);
+                    match after {
+                        Some(older) if !rows.0.contains_key(&older.seq) => {
+                            wanted = older;
+                            Ok(Some(older.seq))
+                        }
+                        _ => Ok(None),
+                    }
+                })?;
+                after
+            }
+        };
+    }
+    chain.fold(connection, rows)
+}
+
+impl Chain {
+    /// Adds `version`, which is one of `changes`; returns the one before what was added, if it matters.
+    fn link(
+        &mut self,
+        connection: &Connection,
+        changes: &[StoredChange],
+        version: Version,
+    ) -> Result<Option<Version>, StoreError> {
+        let place = format_args!("checkpoint row {}", version.seq);
+        let position = changes.iter().position(|change| change.field == version.field);
+        let position = position.ok_or_else(|| corrupt(place, "a version is missing"))?;
+        let before = match changes[position].part() {
+            None => {
+                self.links.push(Link::Change(version.seq, position));
+                changes[position].prev()
+            }
+            Some(part) => {
+                let segment = Segment::find(connection, part.segment)?;
+                match segment.whole_at(part)? {
+                    Some(whole) => {
+                        self.links.push(Link::Whole(whole));
+                        None
+                    }
+                    None => {
+                        let before = segment.prev;
+                        // Of a list nothing is left out: so what is too long need not be read to its end.
+                        if segment.is_list && segment.ends_with(part) {
+                            self.items += segment.text.len();
+                        }
+                        if self.items > self.limits.most_bytes() {
+                            return Err(too_large("the value", Excess::Bytes(self.limits.most_bytes())));
+                        }
+                        self.links.push(Link::Segment(segment, part));
+                        before
+                    }
+                }
+            }
+        };
+        if before.is_some_and(|before| before.seq >= version.seq) {
+            return Err(corrupt(place, "a version's parent is not older"));
+        }
+        Ok(before)
+    }
+
+    fn fold(&self, connection: &Connection, rows: &Rows) -> Result<Option<Json>, StoreError> {
+        let bodies = &BodyTable(connection);
+        let mut fold = Fold::within(self.limits);
+        for link in self.links.iter().rev() {
+            match link {
+                Link::Change(seq, position) => {
+                    let change = rows.0.get(seq).and_then(|changes| changes.get(*position));
+                    for op in change.iter().flat_map(|change| &change.ops) {
+                        let op = op.resolve(bodies)?;
+                        fold.apply(&op).map_err(|error| undecoded("the value", error))?;
+                    }
+                }
+                Link::Segment(segment, part) => segment.fold(*part, &mut fold, bodies)?,
+                Link::Whole(op) => {
+                    fold.apply(&op.resolve(bodies)?).map_err(|error| undecoded("the value", error))?;
+                }
+            }
+        }
+        fold.finish().map_err(|error| undecoded("the value", error))
+    }
+}

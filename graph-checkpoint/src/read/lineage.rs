@@ -1,0 +1,59 @@
+//! The tree of checkpoints that a thread is part of.
+
+use std::collections::{HashMap, HashSet};
+
+use superstep_core::checkpoint::{StoreError, Summary};
+use superstep_core::id::{CheckpointId, ThreadId};
+
+use crate::connection::Connection;
+use crate::fault::sqlite;
+use crate::history::decode::Outline;
+use crate::history::rows::{CheckpointRow, ThreadRow};
+use crate::read::reader::{Names, name};
+
+/// All checkpoints that go back to the first one of a thread, newest first.
+pub(crate) fn lineage(connection: &Connection, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
+    let Some(thread) = ThreadRow::find(connection, thread)? else {
+        return Ok(Vec::new());
+    };
+    let mut tree = members(connection, &thread)?.into_iter().rev();
+    let Some(newest) = tree.next() else { return Ok(Vec::new()) };
+    let mut names = Names::from([(thread.id, thread.name)]);
+    let mut ids: HashMap<i64, CheckpointId> = HashMap::new();
+    let mut found: Vec<(Option<i64>, Summary)> = Vec::new();
+    CheckpointRow::descend(connection, newest, |row, manifest| {
+        let name = name(connection, &mut names, row.thread)?;
+        ids.insert(row.seq, row.id);
+        found.push((row.parent, row.summary(Outline::parse(manifest)?, None, name)?));
+        Ok(tree.next())
+    })?;
+    let linked = found.into_iter().map(|(parent, summary)| {
+        let parent = parent.and_then(|parent| ids.get(&parent).copied());
+        Summary { parent, ..summary }
+    });
+    Ok(linked.collect())
+}
+
+/// The places of the tree's checkpoints, oldest first. Each is read with its checksum afterwards.
+fn members(connection: &Connection, thread: &ThreadRow) -> Result<Vec<i64>, StoreError> {
+    let threads = ThreadRow::all(connection)?.into_iter();
+    let of_subgraphs: HashSet<i64> =
+        threads.filter(|row| row.name.before_deletion().is_below()).map(|row| row.id).collect();
+    let mut all = connection
+        .prepare_cached("SELECT seq, parent, thread FROM checkpoint ORDER BY seq")
+        .map_err(sqlite)?;
+    let mut rows = all.query([]).map_err(sqlite)?;
+    let mut firsts: HashMap<i64, i64> = HashMap::new();
+    let mut places = Vec::new();
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let seq: i64 = row.get(0).map_err(sqlite)?;
+        let parent: Option<i64> = row.get(1).map_err(sqlite)?;
+        let first = parent.and_then(|parent| firsts.get(&parent).copied()).unwrap_or(seq);
+        firsts.insert(seq, first);
+        if !of_subgraphs.contains(&row.get(2).map_err(sqlite)?) {
+            places.push((seq, first));
+        }
+    }
+    let first = firsts.get(&thread.head);
+    Ok(places.into_iter().filter(|(_, of)| Some(of) == first).map(|(seq, _)| seq).collect())
+}

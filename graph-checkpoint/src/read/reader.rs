@@ -1,0 +1,393 @@
+//! Reading: loads, history and lists. On one snapshot each, and never through a damaged row.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use superstep_core::checkpoint::{
+    AskRecord, At, Carried, Checkpoint, Loaded, Seq, Source, StateSize, StoreError, Summary, ThreadSummary,
+};
+use superstep_core::id::{CheckpointId, NodeName, ThreadId};
+use superstep_core::state::{Change, Excess, FieldId, FieldValue, Op, Schema};
+
+use crate::connection::Connection;
+use crate::fault::corrupt;
+use crate::file::{File, snapshot};
+use crate::history::bodies::HeldBodies;
+use crate::history::decode::{self, Outline};
+use crate::history::described::Descriptions;
+use crate::history::manifest::Fields;
+use crate::history::rows::{Changed, CheckpointRow, Manifested, ThreadRow};
+use crate::history::segment::Segments;
+use crate::history::versions::{self, Rows};
+use crate::limited::too_large;
+use crate::read::named;
+use crate::work;
+use crate::work::ask;
+use crate::work::place::Seen;
+
+/// Idle connections for reading.
+pub(crate) struct Readers {
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// How many connections stay open for the next read.
+const IDLE: usize = 4;
+
+impl Readers {
+    pub(crate) fn new() -> Self {
+        Self { idle: Mutex::new(Vec::new()) }
+    }
+
+    /// Closes the idle connections.
+    pub(crate) fn close(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Lends a connection to `read`. After a failure it is closed, not kept.
+    pub(crate) fn with<T>(
+        &self,
+        file: &File,
+        read: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = idle().pop();
+        let connection = match held {
+            Some(connection) => connection,
+            None => file.open_reader()?,
+        };
+        let result = snapshot(&connection, read);
+        if !matches!(result, Err(StoreError::Io(_) | StoreError::Corrupt { .. })) {
+            let mut idle = idle();
+            if idle.len() < IDLE {
+                idle.push(connection);
+            }
+        }
+        result
+    }
+}
+
+fn missing(thread: &ThreadId, checkpoint: impl ToString) -> StoreError {
+    StoreError::NoCheckpoint { thread: thread.clone(), checkpoint: checkpoint.to_string() }
+}
+
+/// Walks from `from` back to the first checkpoint for which `stop` says so.
+pub(crate) fn walk(
+    connection: &Connection,
+    from: i64,
+    mut stop: impl FnMut(&CheckpointRow, &str) -> Result<bool, StoreError>,
+) -> Result<Option<CheckpointRow>, StoreError> {
+    let mut found = None;
+    CheckpointRow::descend(connection, from, |row, manifest| {
+        if stop(&row, manifest)? {
+            found = Some(row);
+            return Ok(None);
+        }
+        Ok(row.parent)
+    })?;
+    Ok(found)
+}
+
+/// The checkpoint named `id` as `thread` sees it.
+pub(crate) fn seen(
+    connection: &Connection,
+    thread: &ThreadRow,
+    id: CheckpointId,
+) -> Result<Seen, StoreError> {
+    let missing = || missing(&thread.name, id);
+    let seq = CheckpointRow::seq_of(connection, id)?.ok_or_else(missing)?;
+    let own = CheckpointRow::visit(connection, seq, |row, _| {
+        if row.id == id {
+            Ok(row.thread == thread.id)
+        } else {
+            Err(corrupt("the index on checkpoint ids", "it points at another checkpoint"))
+        }
+    })?;
+    if own || seq == thread.head {
+        return Ok(Seen { seq, worker: thread.id, head: seq == thread.head });
+    }
+    let mut worker = thread.id;
+    let found = walk(connection, thread.head, |row, _| {
+        if row.seq > seq {
+            worker = row.thread;
+        }
+        Ok(row.seq <= seq)
+    })?;
+    match found {
+        Some(row) if row.seq == seq => Ok(Seen { seq, worker, head: false }),
+        _ if named::is_named_by(connection, thread.id, seq)? => {
+            let worker = CheckpointRow::visit(connection, seq, |row, _| Ok(row.thread))?;
+            Ok(Seen { seq, worker, head: false })
+        }
+        _ => Err(missing()),
+    }
+}
+
+pub(crate) fn load(
+    connection: &Connection,
+    thread: &ThreadId,
+    at: &At,
+) -> Result<Option<Loaded>, StoreError> {
+    let Some(row) = ThreadRow::find(connection, thread)? else {
+        return Ok(None);
+    };
+    let place = place(connection, &row, at)?;
+    load_at(connection, &row.graph, place).map(Some)
+}
+
+/// The checkpoint of a thread that is meant.
+pub(crate) fn place(connection: &Connection, row: &ThreadRow, at: &At) -> Result<Seen, StoreError> {
+    Ok(match at {
+        At::Head => Seen { seq: row.head, worker: row.id, head: true },
+        At::Id(id) => seen(connection, row, *id)?,
+        At::Named(name) => {
+            let missing = || StoreError::no_name(&row.name, name);
+            let seq = named::find(connection, row.id, name)?.ok_or_else(missing)?;
+            seen(connection, row, CheckpointRow::visit(connection, seq, |row, _| Ok(row.id))?)?
+        }
+        At::Before(node) => {
+            let mut worker = row.id;
+            let found = walk(connection, row.head, |at, manifest| {
+                let stop = Outline::parse(manifest)?.is_next(node);
+                if !stop {
+                    worker = at.thread;
+                }
+                Ok(stop)
+            })?;
+            let found = found.ok_or_else(|| missing(&row.name, format_args!("before node {node}")))?;
+            Seen { seq: found.seq, worker, head: found.seq == row.head }
+        }
+    })
+}
+
+/// The checkpoint of a thread of `graph` at `place` with its values and the work on top of it.
+pub(crate) fn load_at(connection: &Connection, graph: &str, place: Seen) -> Result<Loaded, StoreError> {
+    let Read { row, schema, checkpoint } = checkpoint(connection, place.seq, &mut Material::default())?;
+    let (fields, _) = fields_at(connection, place.seq)?;
+    let values =
+        values(connection, &fields).map_err(|(field, error)| match schema.fields.get(field.index()) {
+            None => error,
+            Some(field) => {
+                let place = format_args!("field {} of checkpoint {}", field.name, checkpoint.id);
+                match error {
+                    StoreError::Io(_) => error,
+                    StoreError::TooLarge { excess, .. } => too_large(place, excess),
+                    error => corrupt(place, error),
+                }
+            }
+        })?;
+    if fields.len() > schema.fields.len() {
+        return Err(corrupt(
+            format_args!("schema row {}", row.schema),
+            "a value belongs to none of its fields",
+        ));
+    }
+    let Carried { results, failures, asks, effects } = work::on(connection, place)?;
+    Ok(Loaded {
+        seq: Seq(place.seq.cast_unsigned()),
+        graph: graph.into(),
+        checkpoint,
+        values,
+        schema: Arc::unwrap_or_clone(schema),
+        results,
+        failures,
+        asks,
+        effects,
+    })
+}
+
+/// What was read for one checkpoint and serves others, too.
+#[derive(Default)]
+pub(crate) struct Material {
+    descriptions: Descriptions,
+    segments: Segments,
+    bodies: HeldBodies,
+}
+
+/// A checkpoint with its row, and what its fields are.
+pub(crate) struct Read {
+    pub(crate) row: CheckpointRow,
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) checkpoint: Checkpoint,
+}
+
+/// The checkpoint at `seq`.
+pub(crate) fn checkpoint(
+    connection: &Connection,
+    seq: i64,
+    material: &mut Material,
+) -> Result<Read, StoreError> {
+    let Manifested { row, manifest } = CheckpointRow::get(connection, seq)?;
+    let mut changes = Vec::new();
+    Changed::descend(connection, seq, |_, changed| {
+        changes = decode::parse_changes(changed.changes)?;
+        Ok(None)
+    })?;
+    let bodies = &material.bodies.of(connection, seq);
+    let changes = changes.iter().map(|change| change.resolve(connection, &mut material.segments, bodies));
+    let mut parts = decode::decode(changes.collect::<Result<_, _>>()?, &manifest, bodies)?;
+    if row.source == Source::Pruned {
+        // Its changes hold what newer versions need. What it stands for is the whole state.
+        let (fields, _) = fields_at(connection, seq)?;
+        let values = values(connection, &fields).map_err(|(_, error)| error)?.into_iter();
+        let whole = |FieldValue { field, value }| Change { field, ops: [Op::Set(value)].into() };
+        parts.changes = values.map(whole).collect();
+    }
+    let parent = match row.parent {
+        None => None,
+        Some(parent) => Some(CheckpointRow::visit(connection, parent, |row, _| Ok(row.id))?),
+    };
+    let described = material.descriptions.of(connection, &row)?;
+    let checkpoint = Checkpoint {
+        id: row.id,
+        parent,
+        run: row.run,
+        step: row.step,
+        source: row.source,
+        schema: described.fingerprint,
+        topology: described.topology,
+        changes: parts.changes,
+        tasks: parts.tasks,
+        frontier: parts.frontier,
+        metadata: parts.metadata,
+    };
+    Ok(Read { row, schema: described.schema, checkpoint })
+}
+
+/// The map from field to version at `seq`, and how many checkpoints back the last whole map is.
+pub(crate) fn fields_at(connection: &Connection, seq: i64) -> Result<(Fields, u32), StoreError> {
+    let mut fields = Fields::new();
+    let mut back = 0;
+    Changed::descend(connection, seq, |seq, changed| {
+        let known = match changed.fields {
+            Some(map) => decode::parse_fields(map)?,
+            None => decode::changed_fields(changed.changes, seq)?,
+        };
+        fields.resize(fields.len().max(known.len()), None);
+        for (field, known) in fields.iter_mut().zip(known) {
+            *field = field.or(known);
+        }
+        if changed.fields.is_some() {
+            return Ok(None);
+        }
+        back += 1;
+        Ok(changed.parent)
+    })?;
+    Ok((fields, back))
+}
+
+/// Folds the version of every field. All of them together are no larger than a state may be.
+fn values(connection: &Connection, fields: &Fields) -> Result<Vec<FieldValue>, (FieldId, StoreError)> {
+    let limits = connection.limits();
+    let mut rows = Rows::default();
+    let mut values = Vec::new();
+    let mut bytes = 0;
+    for (version, field) in fields.iter().zip((0..=u16::MAX).map(FieldId)) {
+        let Some(version) = *version else { continue };
+        let Some(value) = versions::value(connection, version, &mut rows).map_err(|error| (field, error))?
+        else {
+            continue;
+        };
+        bytes += value.as_str().len();
+        if bytes > limits.most_bytes() {
+            return Err((field, too_large("the state", Excess::Bytes(limits.most_bytes()))));
+        }
+        values.push(FieldValue { field, value });
+    }
+    // A value takes two bytes at least, so there is nothing to be counted in a small state.
+    if bytes / 2 > limits.most_values()
+        && let Err(excess) = StateSize::of(&values).check(&limits)
+    {
+        return Err((FieldId(0), too_large("the state", excess)));
+    }
+    Ok(values)
+}
+
+/// The checkpoint of `thread` that is meant and those it continues, at most `limit` of them.
+pub(crate) fn history(
+    connection: &Connection,
+    thread: &ThreadId,
+    from: &At,
+    limit: usize,
+) -> Result<Vec<Summary>, StoreError> {
+    let Some(thread) = ThreadRow::find(connection, thread)? else {
+        return Ok(Vec::new());
+    };
+    let from = place(connection, &thread, from)?.seq;
+    let mut names = Names::from([(thread.id, thread.name)]);
+    let mut lines: Vec<Summary> = Vec::new();
+    // One more than the page holds: each line names its parent, which is the next row.
+    let _oldest = walk(connection, from, |row, manifest| {
+        if let Some(younger) = lines.last_mut() {
+            younger.parent = Some(row.id);
+        }
+        if lines.len() == limit {
+            return Ok(true);
+        }
+        let name = name(connection, &mut names, row.thread)?;
+        lines.push(row.summary(Outline::parse(manifest)?, None, name)?);
+        Ok(false)
+    })?;
+    Ok(lines)
+}
+
+/// The names of threads by their rows, as far as they were read.
+pub(crate) type Names = HashMap<i64, ThreadId>;
+
+/// The name of the thread in the row `id`.
+pub(crate) fn name(connection: &Connection, names: &mut Names, id: i64) -> Result<ThreadId, StoreError> {
+    if let Some(name) = names.get(&id) {
+        return Ok(name.clone());
+    }
+    let name = ThreadRow::get(connection, id)?.name.before_deletion();
+    names.insert(id, name.clone());
+    Ok(name)
+}
+
+/// The threads that `of_graph` says of, given their graph, and `wanted`, given what their head says; by name. Of the
+/// others nothing more is read.
+pub(crate) fn threads(
+    connection: &Connection,
+    of_graph: impl Fn(&str) -> bool,
+    wanted: impl Fn(&Outline) -> bool,
+) -> Result<Vec<ThreadSummary>, StoreError> {
+    let mut names = Names::new();
+    let mut threads = Vec::new();
+    CheckpointRow::heads(connection, |thread, head| {
+        names.insert(thread.id, thread.name.before_deletion());
+        if thread.name.is_below() || !of_graph(&thread.graph) {
+            return Ok(());
+        }
+        let (row, outline) = head()?;
+        if !wanted(&outline) {
+            return Ok(());
+        }
+        let parent = match row.parent {
+            None => None,
+            Some(parent) => Some(CheckpointRow::visit(connection, parent, |row, _| Ok(row.id))?),
+        };
+        let writer = name(connection, &mut names, row.thread)?;
+        let place = Seen { seq: thread.head, worker: thread.id, head: true };
+        let asks = ask::on(connection, place)?.into_iter();
+        threads.push(ThreadSummary {
+            thread: thread.name,
+            graph: thread.graph,
+            head: row.summary(outline, parent, writer)?,
+            open_asks: asks.filter(AskRecord::is_open).collect(),
+        });
+        Ok(())
+    })?;
+    Ok(threads)
+}
+
+/// The open questions of a graph's threads.
+pub(crate) fn open_asks(
+    connection: &Connection,
+    graph: &NodeName,
+) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+    let mut open = Vec::new();
+    for (thread, place) in ask::open(connection, graph, ask::Open::All)? {
+        let asks = ask::on(connection, Seen { seq: place.base, worker: place.thread, head: true })?;
+        open.extend(asks.into_iter().filter(AskRecord::is_open).map(|ask| (thread.clone(), ask)));
+    }
+    Ok(open)
+}

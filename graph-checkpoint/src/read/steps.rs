@@ -1,0 +1,41 @@
+//! Reading what happened: checkpoints with their supersteps, and without the values that they hold.
+
+use superstep_core::checkpoint::{At, Seq, StepRecord, StoreError};
+use superstep_core::id::ThreadId;
+
+use crate::connection::Connection;
+use crate::history::rows::ThreadRow;
+use crate::read::reader::{self, Material, Names, Read};
+use crate::work;
+use crate::work::emitted;
+use crate::work::place::Seen;
+
+/// The checkpoint of `thread` that is meant and those it continues, at most `limit` of them.
+pub(crate) fn steps(
+    connection: &Connection,
+    thread: &ThreadId,
+    from: &At,
+    limit: usize,
+) -> Result<Vec<StepRecord>, StoreError> {
+    let Some(thread) = ThreadRow::find(connection, thread)? else {
+        return Ok(Vec::new());
+    };
+    let mut next = Some(reader::place(connection, &thread, from)?);
+    let mut names = Names::from([(thread.id, thread.name.clone())]);
+    let mut material = Material::default();
+    let mut steps = Vec::new();
+    while let Some(seen) = next.filter(|_| steps.len() < limit) {
+        let Read { row, schema, checkpoint } = reader::checkpoint(connection, seen.seq, &mut material)?;
+        steps.push(StepRecord {
+            seq: Seq(seen.seq.cast_unsigned()),
+            graph: thread.graph.as_str().into(),
+            thread: reader::name(connection, &mut names, row.thread)?,
+            checkpoint,
+            schema,
+            work: work::on(connection, seen)?,
+            emitted: emitted::of(connection, seen.seq)?,
+        });
+        next = row.parent.map(|parent| Seen { seq: parent, worker: row.thread, head: false });
+    }
+    Ok(steps)
+}

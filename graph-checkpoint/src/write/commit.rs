@@ -1,0 +1,265 @@
+//! Commits: a checkpoint becomes a row, and the head of its thread moves.
+
+use std::mem::take;
+
+use rusqlite::{ErrorCode, params};
+use superstep_core::checkpoint::{Commit, Committed, Recorded, Source, StoreError};
+use superstep_core::id::{CheckpointId, Fingerprint, ThreadId};
+
+use crate::connection::Connection;
+use crate::fault::{Trouble, sqlite};
+use crate::history::branch;
+use crate::history::described::{Key, schema};
+use crate::history::gather::Tails;
+use crate::history::manifest::{Fields, MAP_EVERY};
+use crate::history::rows::{CheckpointRow, ThreadRow};
+use crate::read::reader;
+use crate::work;
+use crate::work::emitted;
+use crate::work::place::{Place, Seen};
+use crate::write::growth;
+use crate::write::live::{Live, OnTop, THREADS};
+use crate::write::put::{Spot, Versions};
+
+impl Live {
+    pub(crate) fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
+        commit.check(&self.connection.limits())?;
+        if self.threads.len() > THREADS {
+            self.threads.clear();
+        }
+        for _ in 0..2 {
+            if self.last_seq < 0 {
+                self.catch_up()?;
+            }
+            if let Some(done) = self.attempt(commit)? {
+                return Ok(done);
+            }
+            // What was remembered may be out of date.
+            self.forget();
+        }
+        self.lost(commit)
+    }
+
+    /// Stores the checkpoint if it fits what is remembered; otherwise writes nothing.
+    fn attempt(&mut self, commit: &Commit) -> Result<Option<Committed>, StoreError> {
+        let checkpoint = &commit.checkpoint;
+        self.know(&commit.thread)?;
+        let (schema_row, schema) = self.schema(checkpoint.schema)?;
+        let topology = self.topology(checkpoint.topology)?;
+
+        let known = self.threads.get(&commit.thread);
+        if let Some(known) = known.filter(|known| known.graph != commit.graph) {
+            return Err(StoreError::WrongGraph {
+                thread: commit.thread.clone(),
+                expected: commit.graph.to_string(),
+                found: known.graph.to_string(),
+            });
+        }
+        if known.map(|known| known.head_id) != commit.expected {
+            return Ok(None);
+        }
+        if known.is_none() && is_orphan(&self.connection, &commit.thread)? {
+            return Ok(None);
+        }
+        // Ids sort by time: nearly always a new one is greater than all others, and need not be looked for.
+        let is_newest = self.newest.is_none_or(|newest| checkpoint.id > newest);
+        if !is_newest && CheckpointRow::seq_of(&self.connection, checkpoint.id)?.is_some() {
+            return Ok(None);
+        }
+
+        if let Some(outrun) = self.outrun(commit)? {
+            return Ok(Some(outrun));
+        }
+
+        let base = self.base(commit)?;
+        let known = self.threads.get_mut(&commit.thread);
+        let seq = self.last_seq + 1;
+        let parent = base.parent;
+        let elsewhere = |fields| (fields, MAP_EVERY, Tails::default(), None);
+        let (thread, (fields, since_map, tails, size)) = match (known, base.elsewhere) {
+            (Some(known), None) => {
+                let (fields, tails) = (take(&mut known.fields), take(&mut known.tails));
+                (known.row, (fields, known.since_map, tails, known.size.take()))
+            }
+            (Some(known), Some(fields)) => (known.row, elsewhere(fields)),
+            (None, fields) => (self.next_thread()?, elsewhere(fields.unwrap_or_default())),
+        };
+        let mut base = Versions { schema: base.schema, fields, since_map, tails, size };
+        base.size = growth::size_after(self, commit, &schema, &mut base)?;
+        let at = Spot { seq, parent, thread, schema: schema_row, topology };
+        let versions = match self.put(checkpoint, &at, &schema, base)? {
+            Ok(versions) => versions,
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                // Somebody else has taken the number.
+                return Ok(None);
+            }
+            Err(error) => return Err(sqlite(error)),
+        };
+        self.last_seq = seq;
+        if is_newest {
+            self.newest = Some(checkpoint.id);
+        }
+        self.move_head(commit, thread, parent, seq)?;
+        emitted::keep(&self.connection, seq, &commit.emitted)?;
+        let work = match &commit.carried {
+            Some(carried) if work::carry(&self.connection, Place { thread, base: seq }, carried)? => {
+                OnTop::Unread
+            }
+            _ => OnTop::Nothing,
+        };
+        CheckpointRow::locate(&self.connection, seq)?;
+        self.remember(commit, thread, seq, versions);
+        if let Some(known) = self.threads.get_mut(&commit.thread) {
+            known.work = work;
+        }
+        Ok(Some(Committed::New))
+    }
+
+    /// The head with all that is recorded on it, if that is not what the commit goes by.
+    fn outrun(&self, commit: &Commit) -> Result<Option<Committed>, StoreError> {
+        let (Some(recorded), Some(known)) = (commit.recorded, self.threads.get(&commit.thread)) else {
+            return Ok(None);
+        };
+        let on_head = Seen { seq: known.head, worker: known.row, head: true };
+        let held = match known.work {
+            OnTop::Nothing => Recorded::default(),
+            OnTop::Results(held) => held,
+            OnTop::Unread => work::recorded(&self.connection, on_head)?,
+        };
+        if held == recorded {
+            return Ok(None);
+        }
+        let loaded = reader::load_at(&self.connection, known.graph.as_str(), on_head)?;
+        Ok(Some(Committed::Outrun(Box::new(loaded))))
+    }
+
+    /// Finds what the checkpoint builds on.
+    fn base(&self, commit: &Commit) -> Result<Base, StoreError> {
+        let known = self.threads.get(&commit.thread);
+        match commit.checkpoint.parent {
+            None => Ok(Base { parent: None, schema: None, elsewhere: Some(Fields::new()) }),
+            parent if parent == commit.expected => Ok(Base {
+                parent: known.map(|known| known.head),
+                schema: known.map(|known| known.schema),
+                elsewhere: None,
+            }),
+            Some(parent) => {
+                let seq = CheckpointRow::seq_of(&self.connection, parent)?;
+                let seq = seq.ok_or_else(|| StoreError::NoCheckpoint {
+                    thread: commit.thread.clone(),
+                    checkpoint: parent.to_string(),
+                })?;
+                let row = CheckpointRow::get(&self.connection, seq)?.row;
+                // A branch is a copy of what stands on its parent.
+                if commit.checkpoint.source != Source::Fork {
+                    refuse_pruned(&row, &commit.thread)?;
+                }
+                let found = schema(&self.connection, Key::Row(row.schema))?;
+                Ok(Base {
+                    parent: Some(seq),
+                    schema: found.map(|(_, fingerprint, _)| fingerprint),
+                    elsewhere: Some(reader::fields_at(&self.connection, seq)?.0),
+                })
+            }
+        }
+    }
+
+    pub(crate) fn next_thread(&self) -> Result<i64, StoreError> {
+        let mut last =
+            self.connection.prepare_cached("SELECT coalesce(max(id), 0) FROM thread").map_err(sqlite)?;
+        last.query_row([], |row| row.get::<_, i64>(0)).map(|last| last + 1).map_err(sqlite)
+    }
+
+    /// The compare-and-swap: moves the head from where it was seen, or fails the transaction.
+    fn move_head(
+        &self,
+        commit: &Commit,
+        thread: i64,
+        parent: Option<i64>,
+        seq: i64,
+    ) -> Result<(), StoreError> {
+        let graph = commit.graph.as_str();
+        let sum = ThreadRow::sum(thread, &commit.thread, graph, seq);
+        let Some(known) = self.threads.get(&commit.thread) else {
+            return insert_thread(&self.connection, thread, &commit.thread, graph, seq);
+        };
+        let moved = self
+            .connection
+            .prepare_cached("UPDATE thread SET head = ?, sum = ? WHERE id = ? AND head = ?")
+            .and_then(|mut update| update.execute(params![seq, sum, thread, known.head]))
+            .map_err(sqlite)?;
+        if moved != 1 {
+            return Err(Trouble::Raced.into());
+        }
+        let goes_on = commit.checkpoint.parent == commit.expected;
+        if !goes_on {
+            branch::leave(&self.connection, thread, known.head, parent)?;
+        }
+        if known.work != OnTop::Nothing {
+            let place = Place { thread, base: known.head };
+            // An input discards the superstep, and so does a branch from elsewhere.
+            if goes_on && commit.checkpoint.source != Source::Input {
+                work::settle(&self.connection, place)?;
+            } else {
+                work::discard(&self.connection, place)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn fork(
+        &mut self,
+        from: &ThreadId,
+        at: CheckpointId,
+        to: &ThreadId,
+    ) -> Result<(), StoreError> {
+        let source = ThreadRow::find(&self.connection, from)?
+            .ok_or_else(|| StoreError::NoCheckpoint { thread: from.clone(), checkpoint: at.to_string() })?;
+        let seen = reader::seen(&self.connection, &source, at)?;
+        CheckpointRow::visit(&self.connection, seen.seq, |row, _| refuse_pruned(&row, from))?;
+        if ThreadRow::find(&self.connection, to)?.is_some() {
+            return Err(StoreError::ThreadExists(to.clone()));
+        }
+        if is_orphan(&self.connection, to)? {
+            return Err(StoreError::Superseded { thread: to.clone(), base: at });
+        }
+        insert_thread(&self.connection, self.next_thread()?, to, &source.graph, seen.seq)
+    }
+}
+
+/// Whether it is the thread of a subgraph, and the thread above it was deleted.
+fn is_orphan(connection: &Connection, thread: &ThreadId) -> Result<bool, StoreError> {
+    let Some(above) = thread.above() else { return Ok(false) };
+    Ok(ThreadRow::find(connection, &above)?.is_none())
+}
+
+/// Nothing goes on from a checkpoint of which only the state is left.
+fn refuse_pruned(row: &CheckpointRow, thread: &ThreadId) -> Result<(), StoreError> {
+    match row.source {
+        Source::Pruned => Err(StoreError::pruned(thread, row.id)),
+        _ => Ok(()),
+    }
+}
+
+/// What a checkpoint builds on.
+struct Base {
+    parent: Option<i64>,
+    schema: Option<Fingerprint>,
+    /// The versions there, when it is not the thread's head.
+    elsewhere: Option<Fields>,
+}
+
+pub(crate) fn insert_thread(
+    connection: &Connection,
+    id: i64,
+    name: &ThreadId,
+    graph: &str,
+    head: i64,
+) -> Result<(), StoreError> {
+    let sum = ThreadRow::sum(id, name, graph, head);
+    connection
+        .prepare_cached("INSERT INTO thread(id, name, graph, head, sum) VALUES(?, ?, ?, ?, ?)")
+        .and_then(|mut insert| insert.execute(params![id, name.as_str(), graph, head, sum]))
+        .map(drop)
+        .map_err(sqlite)
+}

@@ -1,0 +1,70 @@
+//! What went wrong with something that nobody waited for: the next caller of its thread is told.
+
+use std::collections::HashMap;
+
+use superstep_core::checkpoint::{Commit, Source, StoreError};
+use superstep_core::id::{CheckpointId, ThreadId};
+
+use crate::write::queue::{Answer, Done};
+
+/// How many threads' faults are held. A run that was dropped takes nobody's fault away.
+const LIMIT: usize = 1024;
+
+/// Per thread, what went wrong in its unfinished superstep.
+#[derive(Default)]
+pub(crate) struct Faults {
+    held: HashMap<ThreadId, Fault>,
+}
+
+struct Fault {
+    base: CheckpointId,
+    error: StoreError,
+}
+
+impl Faults {
+    /// Keeps a fault of the superstep on `base`.
+    pub(crate) fn keep(&mut self, thread: &ThreadId, base: CheckpointId, error: StoreError) {
+        if self.held.len() >= LIMIT && !self.held.contains_key(thread) {
+            // The oldest superstep: ids sort by time.
+            let oldest =
+                self.held.iter().min_by_key(|(_, fault)| fault.base).map(|(thread, _)| thread.clone());
+            oldest.map(|oldest| self.held.remove(&oldest));
+        }
+        self.held.insert(thread.clone(), Fault { base, error });
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Takes the thread's fault.
+    pub(crate) fn take(&mut self, thread: &ThreadId) -> Option<StoreError> {
+        self.held.remove(thread).map(|fault| fault.error)
+    }
+
+    /// Takes what a commit must be told. An input and an edit do not build on what the superstep's tasks did,
+    /// and neither does a commit on another checkpoint: a fault that a dropped run left is none of theirs. That another
+    /// driver was faster is found by comparing what a commit says it knows.
+    pub(crate) fn of_commit(&mut self, commit: &Commit) -> Option<StoreError> {
+        let fault = self.held.remove(&commit.thread)?;
+        let concerned = commit.checkpoint.source == Source::Loop && commit.expected == Some(fault.base);
+        let is_compared = commit.recorded.is_some() && matches!(fault.error, StoreError::Superseded { .. });
+        (concerned && !is_compared).then_some(fault.error)
+    }
+
+    /// The answer to what nobody waits for: a fault is kept, unless the file failed.
+    pub(crate) fn unwaited(
+        &mut self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        fault: Option<StoreError>,
+    ) -> Answer {
+        match fault {
+            Some(error @ StoreError::Io(_)) => return Err(error),
+            Some(fault) => self.keep(thread, base, fault),
+            None => {}
+        }
+        Ok(Done::Nothing)
+    }
+}

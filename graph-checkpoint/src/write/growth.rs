@@ -1,0 +1,82 @@
+//! How large a thread's state becomes, so that no commit stores what cannot be read.
+//!
+//! The writer follows it from commit to commit, by what each adds. What it does not know it finds out when it matters: with a
+//! whole map, which is stored every 64th checkpoint of a branch, and before that with a commit that adds much. What comes in
+//! between is less than the margin that is kept between who writes and who reads, whoever writes and however often.
+
+use superstep_core::checkpoint::{Commit, Fold, StateSize, StoreError};
+use superstep_core::state::{Change, CodecError, FieldId, FieldValue, Op, Schema};
+
+use crate::history::manifest::{Fields, MAP_EVERY};
+use crate::history::versions::{self, Rows};
+use crate::limited::{too_large, undecoded};
+use crate::write::live::Live;
+use crate::write::put::{Versions, carry};
+
+/// How large the state is after a commit on `base`; `None` where that is not worth knowing yet.
+pub(crate) fn size_after(
+    live: &mut Live,
+    commit: &Commit,
+    schema: &Schema,
+    base: &mut Versions,
+) -> Result<Option<StateSize>, StoreError> {
+    let changes = &commit.checkpoint.changes;
+    let limits = live.connection.limits();
+    let mut fields = None;
+    if let Some(older) = base.schema.filter(|older| *older != commit.checkpoint.schema) {
+        let (_, older) = live.schema(older)?;
+        fields = Some(carry(&base.fields, &schema.carried_from(&older), schema.fields.len()));
+    } else if base.fields.iter().all(Option::is_none) {
+        base.size = Some(StateSize::default());
+    }
+    match base.size.take().filter(|_| fields.is_none()) {
+        Some(mut size) => {
+            size.follow(changes);
+            if size.check(&limits.to_write()).is_ok() {
+                return Ok(Some(size));
+            }
+        }
+        None if fields.is_none() && base.since_map + 1 < MAP_EVERY => {
+            let mut added = StateSize::default();
+            added.follow(changes);
+            if added.check(&limits.unseen()).is_ok() {
+                return Ok(None);
+            }
+        }
+        None => {}
+    }
+    let place = || format!("the state of thread {} at step {}", commit.thread, commit.checkpoint.step);
+    match values(live, fields.as_ref().unwrap_or(&base.fields), changes) {
+        Ok(values) => {
+            let size = StateSize::of(&values);
+            size.check(&limits.to_write()).map_err(|excess| too_large(place(), excess))?;
+            Ok(Some(size))
+        }
+        Err(StoreError::TooLarge { excess, .. }) => Err(too_large(place(), excess)),
+        // Whoever reads what is damaged is told. Who writes goes on.
+        Err(StoreError::Corrupt { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The values after the changes.
+fn values(live: &Live, fields: &Fields, changes: &[Change]) -> Result<Vec<FieldValue>, StoreError> {
+    let failed = |error: CodecError| undecoded("the value", error);
+    let mut rows = Rows::default();
+    let mut values = Vec::new();
+    let last = changes.iter().map(|change| change.field.index() + 1).max().unwrap_or(0);
+    for (index, field) in (0..fields.len().max(last)).zip((0..=u16::MAX).map(FieldId)) {
+        let ops = changes.iter().find(|change| change.field == field).map_or(&[][..], |change| &change.ops);
+        let mut fold = Fold::within(live.connection.limits());
+        let version = fields.get(index).copied().flatten();
+        if let Some(version) = version.filter(|_| !ops.first().is_some_and(Op::is_whole))
+            && let Some(before) = versions::value(&live.connection, version, &mut rows)?
+        {
+            fold.apply(&Op::Set(before)).map_err(failed)?;
+        }
+        ops.iter().try_for_each(|op| fold.apply(op)).map_err(failed)?;
+        let value = fold.finish().map_err(failed)?;
+        values.extend(value.map(|value| FieldValue { field, value }));
+    }
+    Ok(values)
+}

@@ -1,0 +1,56 @@
+//! Commits that lost: somebody else moved the head, or an earlier attempt did.
+
+use superstep_core::checkpoint::{Checkpoint, Commit, Committed, StoreError, digest};
+
+use crate::history::rows::{CheckpointRow, ThreadRow};
+use crate::read::reader::{self, Material};
+use crate::work::place::Seen;
+use crate::write::live::Live;
+
+impl Live {
+    /// What a commit that does not fit the head comes to.
+    pub(crate) fn lost(&self, commit: &Commit) -> Result<Committed, StoreError> {
+        let connection = &self.connection;
+        let thread = ThreadRow::find(connection, &commit.thread)?;
+        let head = match &thread {
+            None => None,
+            Some(thread) => Some(CheckpointRow::get(connection, thread.head)?.row),
+        };
+        let conflict = Committed::Conflict { head: head.map(|head| head.id) };
+        let Some(thread) = thread else {
+            return Ok(conflict);
+        };
+        if let Some(seq) = CheckpointRow::seq_of(connection, commit.checkpoint.id)? {
+            let own = CheckpointRow::get(connection, seq)?.row.thread == thread.id;
+            let same = own && self.is_same(seq, &commit.checkpoint)?;
+            return Ok(if same { Committed::Already } else { conflict });
+        }
+        let parent = match commit.checkpoint.parent {
+            None => None,
+            Some(parent) => match CheckpointRow::seq_of(connection, parent)? {
+                None => return Ok(conflict),
+                parent => parent,
+            },
+        };
+        let winner = reader::walk(connection, thread.head, |row, _| {
+            Ok(row.parent == parent || row.parent.is_some_and(|held| parent.is_some_and(|p| held < p)))
+        })?;
+        match winner {
+            Some(row)
+                if row.parent == parent && row.thread == thread.id && row.run == commit.checkpoint.run =>
+            {
+                let place = Seen { seq: row.seq, worker: thread.id, head: row.seq == thread.head };
+                let loaded = reader::load_at(connection, &thread.graph, place)?;
+                Ok(Committed::Adopt(Box::new(loaded)))
+            }
+            _ => Ok(conflict),
+        }
+    }
+
+    /// Whether the checkpoint at `seq` has the content of `checkpoint`.
+    pub(crate) fn is_same(&self, seq: i64, checkpoint: &Checkpoint) -> Result<bool, StoreError> {
+        let stored = reader::checkpoint(&self.connection, seq, &mut Material::default())?.checkpoint;
+        let digest = |checkpoint| digest(checkpoint).map_err(|error| StoreError::Io(Box::new(error)));
+        Ok(digest(&stored)? == digest(checkpoint)?)
+    }
+}
