@@ -56,14 +56,7 @@ impl CheckpointRow {
         fields: Option<&'t str>,
         manifest: &'t str,
     ) -> Result<Stored<'t>, StoreError> {
-        if self.thread == 0 && changes == NO_CHANGES {
-            return Ok(Stored { changes: changes.into(), fields: None, manifest: manifest.into() });
-        }
-        Ok(Stored {
-            changes: connection.seal(changes, || Changed::cell("changes", self.seq, self.parent))?,
-            fields: connection.seal_optional(fields, || Changed::cell("fields", self.seq, self.parent))?,
-            manifest: connection.seal(manifest, || self.manifest_cell())?,
-        })
+        self.each(changes, fields, manifest, |text, cell| connection.seal(text, cell))
     }
 
     /// The changes and the manifest of a row of [`REFERRING`], which nobody has checked: what they refer to is looked for
@@ -88,13 +81,25 @@ impl CheckpointRow {
         fields: Option<&'t str>,
         manifest: &'t str,
     ) -> Result<Stored<'t>, StoreError> {
+        self.each(changes, fields, manifest, |text, cell| connection.unseal(text, cell))
+    }
+
+    /// Does to each text what is done to that of its cell.
+    fn each<'t>(
+        &self,
+        changes: &'t str,
+        fields: Option<&'t str>,
+        manifest: &'t str,
+        done: impl Fn(&'t str, &dyn Fn() -> Cell) -> Result<Cow<'t, str>, StoreError>,
+    ) -> Result<Stored<'t>, StoreError> {
         if self.thread == 0 && changes == NO_CHANGES {
             return Ok(Stored { changes: changes.into(), fields: None, manifest: manifest.into() });
         }
+        let fields_cell = || Changed::cell("fields", self.seq, self.parent);
         Ok(Stored {
-            changes: connection.unseal(changes, || Changed::cell("changes", self.seq, self.parent))?,
-            fields: connection.unseal_optional(fields, || Changed::cell("fields", self.seq, self.parent))?,
-            manifest: connection.unseal(manifest, || self.manifest_cell())?,
+            changes: done(changes, &|| Changed::cell("changes", self.seq, self.parent))?,
+            fields: fields.map(|fields| done(fields, &fields_cell)).transpose()?,
+            manifest: done(manifest, &|| self.manifest_cell())?,
         })
     }
 

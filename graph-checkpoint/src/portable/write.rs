@@ -221,7 +221,8 @@ impl Live {
             }
         };
         let spot = Spot { seq: at.seq, parent: at.parent, thread: at.thread, schema: schema_row, topology };
-        let versions = self.put(checkpoint, &spot, &schema, base)?.map_err(sqlite)?;
+        let base = self.carried(base, checkpoint.schema, &schema)?;
+        let versions = self.put(checkpoint, &spot, base)?.map_err(sqlite)?;
         Ok(Last { seq: at.seq, versions })
     }
 }

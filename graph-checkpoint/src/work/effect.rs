@@ -138,6 +138,26 @@ fn sum_of(place: Place, id: &EffectId, key: &str, start: Start, outcome: Option<
     sum.int(i64::from(starts)).bytes(token.as_bytes()).finish()
 }
 
+/// What is stored of an effect: its texts as they are in their columns, and the checksum of the row.
+struct Columns<'e> {
+    key: Cow<'e, str>,
+    outcome: Option<String>,
+    sum: i64,
+}
+
+impl<'e> Columns<'e> {
+    fn of(connection: &Connection, place: Place, effect: &'e EffectRecord) -> Result<Self, StoreError> {
+        let id = &effect.id;
+        let key = stored_key(connection, place, id)?;
+        let outcome = effect.outcome.as_ref().map(encode).transpose()?;
+        let sealed = connection.seal_optional(outcome.as_deref(), || cell("outcome", place, id))?;
+        let outcome = sealed.map(Cow::into_owned);
+        let start = (effect.attempt, effect.starts, effect.token);
+        let sum = sum_of(place, id, &key, start, outcome.as_deref());
+        Ok(Self { key, outcome, sum })
+    }
+}
+
 /// Stores that an effect starts, in the place of what an earlier start left. Where that is no earlier one, it stays
 /// and is returned.
 pub(crate) fn begin(
@@ -146,11 +166,7 @@ pub(crate) fn begin(
     effect: &EffectRecord,
 ) -> Result<Option<EffectRecord>, StoreError> {
     let id = &effect.id;
-    let key = stored_key(connection, place, id)?;
-    let outcome = effect.outcome.as_ref().map(encode).transpose()?;
-    let outcome = connection.seal_optional(outcome.as_deref(), || cell("outcome", place, id))?;
-    let start = (effect.attempt, effect.starts, effect.token);
-    let sum = sum_of(place, id, &key, start, outcome.as_deref());
+    let columns = Columns::of(connection, place, effect)?;
     let stored = connection
         .prepare_cached(
             "INSERT INTO effect(thread, base, task, name, key, occurrence, attempt, starts, token, outcome, sum) \
@@ -165,13 +181,13 @@ pub(crate) fn begin(
                 place.base,
                 id.task.as_bytes(),
                 id.name,
-                key,
+                columns.key,
                 id.occurrence,
                 effect.attempt,
                 effect.starts,
                 effect.token.as_bytes(),
-                outcome,
-                sum,
+                columns.outcome,
+                columns.sum,
             ])
         })
         .map_err(sqlite)?;
@@ -183,19 +199,18 @@ pub(crate) fn begin(
     let held = held.ok_or(Trouble::Raced)?;
     if effect.follows(Some(&held)) {
         // It ended, and not well or not with a value of any use.
-        replace(connection, place, effect)?;
+        replace(connection, place, effect, &columns)?;
         return Ok(None);
     }
     Ok(Some(held))
 }
 
-fn replace(connection: &Connection, place: Place, effect: &EffectRecord) -> Result<(), StoreError> {
-    let id = &effect.id;
-    let key = stored_key(connection, place, id)?;
-    let outcome = effect.outcome.as_ref().map(encode).transpose()?;
-    let outcome = connection.seal_optional(outcome.as_deref(), || cell("outcome", place, id))?;
-    let start = (effect.attempt, effect.starts, effect.token);
-    let sum = sum_of(place, id, &key, start, outcome.as_deref());
+fn replace(
+    connection: &Connection,
+    place: Place,
+    effect: &EffectRecord,
+    columns: &Columns<'_>,
+) -> Result<(), StoreError> {
     let replaced = connection
         .prepare_cached(
             "UPDATE effect SET attempt = ?, starts = ?, token = ?, outcome = ?, sum = ? \
@@ -206,14 +221,14 @@ fn replace(connection: &Connection, place: Place, effect: &EffectRecord) -> Resu
                 effect.attempt,
                 effect.starts,
                 effect.token.as_bytes(),
-                outcome,
-                sum,
+                columns.outcome,
+                columns.sum,
                 place.thread,
                 place.base,
-                id.task.as_bytes(),
-                id.name,
-                key,
-                id.occurrence,
+                effect.id.task.as_bytes(),
+                effect.id.name,
+                columns.key,
+                effect.id.occurrence,
             ])
         })
         .map_err(sqlite)?;

@@ -84,10 +84,11 @@ impl Live {
             (Some(known), Some(fields)) => (known.row, elsewhere(fields)),
             (None, fields) => (self.next_thread()?, elsewhere(fields.unwrap_or_default())),
         };
-        let mut base = Versions { schema: base.schema, fields, since_map, tails, size };
-        base.size = growth::size_after(self, commit, &schema, &mut base)?;
+        let base = Versions { schema: base.schema, fields, since_map, tails, size };
+        let mut base = self.carried(base, checkpoint.schema, &schema)?;
+        base.size = growth::size_after(self, commit, &mut base)?;
         let at = Spot { seq, parent, thread, schema: schema_row, topology };
-        let versions = match self.put(checkpoint, &at, &schema, base)? {
+        let versions = match self.put(checkpoint, &at, base)? {
             Ok(versions) => versions,
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                 // Somebody else has taken the number.
@@ -108,10 +109,7 @@ impl Live {
             _ => OnTop::Nothing,
         };
         CheckpointRow::locate(&self.connection, seq)?;
-        self.remember(commit, thread, seq, versions);
-        if let Some(known) = self.threads.get_mut(&commit.thread) {
-            known.work = work;
-        }
+        self.remember(commit, thread, seq, versions, work);
         Ok(Some(Committed::New))
     }
 

@@ -5,38 +5,33 @@
 //! between is less than the margin that is kept between who writes and who reads, whoever writes and however often.
 
 use superstep_core::checkpoint::{Commit, Fold, StateSize, StoreError};
-use superstep_core::state::{Change, CodecError, FieldId, FieldValue, Op, Schema};
+use superstep_core::state::{Change, CodecError, FieldId, FieldValue, Op};
 
 use crate::history::manifest::{Fields, MAP_EVERY};
 use crate::history::versions::{self, Rows};
 use crate::limited::{too_large, undecoded};
 use crate::write::live::Live;
-use crate::write::put::{Versions, carry};
+use crate::write::put::Versions;
 
-/// How large the state is after a commit on `base`; `None` where that is not worth knowing yet.
+/// How large the state is after a commit on `base`, which has its schema; `None` where that is not worth knowing yet.
 pub(crate) fn size_after(
-    live: &mut Live,
+    live: &Live,
     commit: &Commit,
-    schema: &Schema,
     base: &mut Versions,
 ) -> Result<Option<StateSize>, StoreError> {
     let changes = &commit.checkpoint.changes;
     let limits = live.connection.limits();
-    let mut fields = None;
-    if let Some(older) = base.schema.filter(|older| *older != commit.checkpoint.schema) {
-        let (_, older) = live.schema(older)?;
-        fields = Some(carry(&base.fields, &schema.carried_from(&older), schema.fields.len()));
-    } else if base.fields.iter().all(Option::is_none) {
+    if base.fields.iter().all(Option::is_none) {
         base.size = Some(StateSize::default());
     }
-    match base.size.take().filter(|_| fields.is_none()) {
+    match base.size.take() {
         Some(mut size) => {
             size.follow(changes);
             if size.check(&limits.to_write()).is_ok() {
                 return Ok(Some(size));
             }
         }
-        None if fields.is_none() && base.since_map + 1 < MAP_EVERY => {
+        None if base.since_map + 1 < MAP_EVERY => {
             let mut added = StateSize::default();
             added.follow(changes);
             if added.check(&limits.unseen()).is_ok() {
@@ -46,7 +41,7 @@ pub(crate) fn size_after(
         None => {}
     }
     let place = || format!("the state of thread {} at step {}", commit.thread, commit.checkpoint.step);
-    match values(live, fields.as_ref().unwrap_or(&base.fields), changes) {
+    match values(live, &base.fields, changes) {
         Ok(values) => {
             let size = StateSize::of(&values);
             size.check(&limits.to_write()).map_err(|excess| too_large(place(), excess))?;

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rusqlite::OptionalExtension;
-use superstep_core::checkpoint::{Commit, GraphDescription, Recorded, StateSize, StoreError, TaskResult};
+use superstep_core::checkpoint::{
+    Checkpoint, Commit, GraphDescription, Recorded, StateSize, StoreError, TaskResult,
+};
 use superstep_core::id::{CheckpointId, Fingerprint, NodeName, ThreadId};
 use superstep_core::state::{Json, Schema};
 use uuid::Uuid;
@@ -288,31 +290,39 @@ impl Live {
         topology.keep(&self.connection, graph.topology_fingerprint)
     }
 
-    pub(crate) fn remember(&mut self, commit: &Commit, thread: i64, seq: i64, versions: Versions) {
-        let checkpoint = &commit.checkpoint;
+    /// Takes in that a commit was stored in the row `seq`, with `work` on top.
+    pub(crate) fn remember(
+        &mut self,
+        commit: &Commit,
+        thread: i64,
+        seq: i64,
+        versions: Versions,
+        work: OnTop,
+    ) {
+        let Checkpoint { id, schema, .. } = *commit.checkpoint;
         let Versions { fields, since_map, tails, size, .. } = versions;
         if let Some(known) = self.threads.get_mut(&commit.thread) {
             known.head = seq;
-            known.head_id = checkpoint.id;
-            known.schema = checkpoint.schema;
+            known.head_id = id;
+            known.schema = schema;
             known.fields = fields;
             known.since_map = since_map;
             known.tails = tails;
             known.size = size;
-            known.work = OnTop::Nothing;
+            known.work = work;
             return;
         }
         let known = Known {
             row: thread,
             graph: commit.graph.clone(),
             head: seq,
-            head_id: checkpoint.id,
-            schema: checkpoint.schema,
+            head_id: id,
+            schema,
             fields,
             since_map,
             tails,
             size,
-            work: OnTop::Nothing,
+            work,
             seen: self.seen,
         };
         self.threads.insert(commit.thread.clone(), known);

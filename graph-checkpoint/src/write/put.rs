@@ -33,24 +33,35 @@ pub(crate) struct Versions {
 }
 
 impl Live {
-    /// Writes the row of a checkpoint that builds on `base`; returns the versions there. The inner error is that of the
+    /// The versions under the schema of what builds on them. Under another one than they had, fields have other ids: then
+    /// a whole map is due, and what was known of the values is not.
+    pub(crate) fn carried(
+        &mut self,
+        base: Versions,
+        fingerprint: Fingerprint,
+        schema: &Schema,
+    ) -> Result<Versions, StoreError> {
+        let Some(older) = base.schema.filter(|older| *older != fingerprint) else { return Ok(base) };
+        let (_, older) = self.schema(older)?;
+        Ok(Versions {
+            schema: Some(fingerprint),
+            fields: carry(&base.fields, &schema.carried_from(&older), schema.fields.len()),
+            since_map: MAP_EVERY,
+            tails: Tails::default(),
+            size: None,
+        })
+    }
+
+    /// Writes the row of a checkpoint that builds on `base`, which has its schema; returns the versions there. The inner error is that of the
     /// row alone: its place may be taken.
     pub(crate) fn put(
         &mut self,
         checkpoint: &Checkpoint,
         at: &Spot,
-        schema: &Schema,
         base: Versions,
     ) -> Result<Result<Versions, rusqlite::Error>, StoreError> {
-        let mut fields = base.fields;
-        let mut tails = base.tails;
-        let mut whole_map = base.since_map + 1 >= MAP_EVERY;
-        if let Some(older) = base.schema.filter(|older| *older != checkpoint.schema) {
-            let (_, older) = self.schema(older)?;
-            fields = carry(&fields, &schema.carried_from(&older), schema.fields.len());
-            whole_map = true;
-            tails = Tails::default();
-        }
+        let Versions { mut fields, mut tails, .. } = base;
+        let whole_map = base.since_map + 1 >= MAP_EVERY;
         tails.follow(&checkpoint.changes, &fields);
         self.encode(checkpoint, at.seq, &mut fields, whole_map)?;
         let row = CheckpointRow {
@@ -99,7 +110,7 @@ impl Live {
 }
 
 /// The versions under a newer schema, in which fields have other ids.
-pub(crate) fn carry(fields: &Fields, carried: &[Option<FieldId>], len: usize) -> Fields {
+fn carry(fields: &Fields, carried: &[Option<FieldId>], len: usize) -> Fields {
     let mut newer: Vec<Option<Version>> = vec![None; len];
     for (version, target) in fields.iter().zip(carried) {
         if let Some(place) = target.and_then(|target| newer.get_mut(target.index())) {
