@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::str::FromStr;
 
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
@@ -48,10 +49,25 @@ macro_rules! text_id {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer).map(Into::into)
+                deserializer.deserialize_str(AnyText).map(Self)
             }
         }
     };
+}
+
+/// Reads a text into the place where it stays.
+struct AnyText;
+
+impl Visitor<'_> for AnyText {
+    type Value = Arc<str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Arc<str>, E> {
+        Ok(text.into())
+    }
 }
 
 text_id! {

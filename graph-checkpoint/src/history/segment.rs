@@ -68,6 +68,7 @@ pub(crate) struct Segment {
 }
 
 /// The texts of a segment as they are stored.
+#[cfg(feature = "encryption")]
 pub(crate) struct StoredTexts {
     pub(crate) whole: Option<String>,
     pub(crate) text: String,
@@ -87,15 +88,27 @@ pub(crate) const SEGMENT: &str =
 
 impl Segment {
     pub(crate) fn find(connection: &Connection, id: i64) -> Result<Self, StoreError> {
-        let (mut found, stored) = Self::stored(connection, id)?;
-        found.text = connection.unseal(&stored.text, || found.cell("text"))?.into_owned();
-        let whole = stored.whole.as_deref();
-        found.whole = connection.unseal_optional(whole, || found.cell("whole"))?.map(Cow::into_owned);
-        Ok(found)
+        Self::read(connection, id, |found, whole, text| {
+            let text = connection.unseal(text, || found.cell("text"))?.into_owned();
+            let whole = connection.unseal_optional(whole, || found.cell("whole"))?.map(Cow::into_owned);
+            Ok(Self { whole, text, ..found })
+        })
     }
 
     /// The row without its texts, and those as they are stored, checked by their checksum.
+    #[cfg(feature = "encryption")]
     pub(crate) fn stored(connection: &Connection, id: i64) -> Result<(Self, StoredTexts), StoreError> {
+        Self::read(connection, id, |found, whole, text| {
+            Ok((found, StoredTexts { whole: whole.map(Into::into), text: text.into() }))
+        })
+    }
+
+    /// Reads the row, of which `take` is given the texts, as they are stored, and all else.
+    fn read<T>(
+        connection: &Connection,
+        id: i64,
+        take: impl FnOnce(Self, Option<&str>, &str) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let sql = "SELECT id, thread, prev, prev_field, versions, ends, is_list, weight, due, whole, text, sum \
                    FROM segment WHERE id = ?";
         let mut find = connection.prepare_cached(sql).map_err(sqlite)?;
@@ -109,7 +122,7 @@ impl Segment {
         }
         let limits = connection.limits().of_record();
         limits.check(&found.ends).map_err(|excess| too_large(found.cell("ends").place(), excess))?;
-        Ok((found, StoredTexts { whole: whole.map(Into::into), text: text.into() }))
+        take(found, whole, text)
     }
 
     /// The texts of a row of [`SEGMENT`], which nobody has checked: what they refer to is looked for also where they are

@@ -114,7 +114,11 @@ impl Chain {
 
     fn fold(&self, connection: &Connection, rows: &Rows) -> Result<Option<Json>, StoreError> {
         let bodies = &BodyTable(connection);
-        let mut fold = Fold::within(self.limits);
+        let texts = self.links.iter().map(|link| match link {
+            Link::Segment(segment, _) => segment.text.len(),
+            Link::Change(..) | Link::Whole(_) => 0,
+        });
+        let mut fold = Fold::within(self.limits).with_room(texts.sum());
         for link in self.links.iter().rev() {
             match link {
                 Link::Change(seq, position) => {

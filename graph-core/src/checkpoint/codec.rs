@@ -27,6 +27,8 @@ pub struct Fold {
     limits: SizeLimits,
     /// At most so many bytes are held of a value that is not one text.
     held: usize,
+    /// How many bytes a list is expected to have.
+    room: usize,
 }
 
 #[derive(Debug, Default)]
@@ -142,6 +144,12 @@ impl Fold {
         Self { limits, ..Self::default() }
     }
 
+    /// The same, for a list to which about so many bytes are added: it is not moved while it grows.
+    #[must_use]
+    pub fn with_room(self, bytes: usize) -> Self {
+        Self { room: bytes.min(self.limits.most_bytes()), ..self }
+    }
+
     /// Applies the next operation.
     ///
     /// # Errors
@@ -236,9 +244,9 @@ impl Fold {
                 }
                 list.push_str(items);
             }
-            Value::Unwritten => self.value = Value::Open(format!("[{items}")),
+            Value::Unwritten => self.value = Value::Open(opened(items, self.room)),
             Value::Whole(value) => {
-                self.value = Value::Open(format!("[{}", between_brackets(value)?));
+                self.value = Value::Open(opened(between_brackets(value)?, self.room));
                 return self.extend(items);
             }
             _ => {
@@ -336,6 +344,15 @@ impl Fold {
             _ => unreachable!("made a map above"),
         }
     }
+}
+
+/// A list with these items, to which others will be added.
+fn opened(items: &str, room: usize) -> String {
+    // Around them, brackets, and between two texts a comma.
+    let mut list = String::with_capacity(items.len().max(room) + room / 16 + 2);
+    list.push('[');
+    list.push_str(items);
+    list
 }
 
 /// Puts the entries of an object into a map, of which none is held twice meanwhile.
