@@ -24,6 +24,8 @@ fn build() -> PathBuf {
         .args([
             "build",
             "--quiet",
+            // With the features that the packages have together, as when all of them are tested: so they are built already.
+            "--workspace",
             "--examples",
             "--features",
             "cli",
