@@ -322,7 +322,7 @@ pub(crate) struct Outline {
     #[serde(default)]
     next: Vec<OutlineNode>,
     #[serde(default)]
-    pub(crate) metadata: BTreeMap<String, Json>,
+    metadata: BTreeMap<String, Json>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -344,11 +344,10 @@ impl Outline {
         self.next.iter().any(|next| !next.node.is_end())
     }
 
-    pub(crate) fn ran(&self) -> Vec<NodeName> {
-        self.tasks.iter().map(|task| task.node.clone()).collect()
-    }
-
-    pub(crate) fn next(&self) -> Vec<NodeName> {
-        self.next.iter().map(|task| &task.node).filter(|node| !node.is_end()).cloned().collect()
+    /// The nodes that ran, those that are next, and the metadata.
+    pub(crate) fn into_parts(self) -> (Vec<NodeName>, Vec<NodeName>, BTreeMap<String, Json>) {
+        let nodes = |of: Vec<OutlineNode>| of.into_iter().map(|OutlineNode { node }| node);
+        let next = nodes(self.next).filter(|node| !node.is_end());
+        (nodes(self.tasks).collect(), next.collect(), self.metadata)
     }
 }

@@ -5,6 +5,7 @@
 //! versions goes on as if nothing had happened.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use rusqlite::OptionalExtension;
 use serde::Deserialize;
@@ -251,12 +252,15 @@ impl Rows {
     /// that they leave.
     fn replace(&self, connection: &Connection, segments: &[Segment]) -> Result<(), StoreError> {
         let changed = || self.0.iter().filter(|(_, row)| row.is_changed);
-        let taken_out = changed().map(|(seq, _)| Changed::take_out(connection, *seq));
-        let taken_out: Vec<TakenOut> = taken_out.collect::<Result<_, _>>()?;
+        let taken_out = neighbours(changed().map(|(seq, _)| *seq)).into_iter();
+        let taken_out = taken_out.map(|rows| Changed::take_out(connection, rows));
+        let taken_out: Vec<Vec<TakenOut>> = taken_out.collect::<Result<_, _>>()?;
         segments.iter().try_for_each(|segment| segment.insert(connection))?;
         let bodies = &BodyTable(connection);
         let mut text = String::new();
-        for ((_, row), taken_out) in changed().zip(taken_out) {
+        for taken_out in taken_out.into_iter().flatten() {
+            let missing = || corrupt(format_args!("checkpoint row {}", taken_out.seq), "nobody has read it");
+            let row = self.0.get(&taken_out.seq).ok_or_else(missing)?;
             text.clear();
             text.push('[');
             let mut encoder = Encoder { bodies, out: &mut text };
@@ -269,6 +273,18 @@ impl Rows {
         }
         Ok(())
     }
+}
+
+/// The ranges that some rising numbers make up.
+fn neighbours(numbers: impl Iterator<Item = i64>) -> Vec<RangeInclusive<i64>> {
+    let mut ranges: Vec<RangeInclusive<i64>> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some(range) if *range.end() + 1 == number => *range = *range.start()..=number,
+            _ => ranges.push(number..=number),
+        }
+    }
+    ranges
 }
 
 impl Row {

@@ -303,6 +303,7 @@ impl CheckpointRow {
         parent: Option<CheckpointId>,
         thread: ThreadId,
     ) -> Result<Summary, StoreError> {
+        let (ran, next, metadata) = outline.into_parts();
         Ok(Summary {
             seq: Seq(u64::try_from(self.seq).map_err(|error| corrupt("a sequence number", error))?),
             id: self.id,
@@ -312,9 +313,9 @@ impl CheckpointRow {
             step: self.step,
             source: self.source,
             created_ms: self.id.unix_ms(),
-            ran: outline.ran(),
-            next: outline.next(),
-            metadata: outline.metadata,
+            ran,
+            next,
+            metadata,
         })
     }
 }

@@ -1,5 +1,7 @@
 //! Rows of checkpoints that get their changes in another form.
 
+use std::ops::RangeInclusive;
+
 use rusqlite::params;
 use rusqlite::types::Value;
 use superstep_core::checkpoint::StoreError;
@@ -10,31 +12,36 @@ use crate::history::rows::Changed;
 
 /// A row without what it says about versions.
 pub(crate) struct TakenOut {
-    seq: i64,
+    pub(crate) seq: i64,
     columns: [Value; 9],
 }
 
 impl Changed<'_> {
-    /// Takes the row at `seq` out, to be put back with the same changes in another form.
-    pub(crate) fn take_out(connection: &Connection, seq: i64) -> Result<TakenOut, StoreError> {
+    /// Takes the rows with these numbers out, to be put back with the same changes in another form.
+    pub(crate) fn take_out(
+        connection: &Connection,
+        rows: RangeInclusive<i64>,
+    ) -> Result<Vec<TakenOut>, StoreError> {
         let mut find = connection
             .prepare_cached(
-                "SELECT id, thread, run, step, source, schema, topology, sum, manifest FROM checkpoint WHERE seq = ?",
+                "SELECT seq, id, thread, run, step, source, schema, topology, sum, manifest FROM checkpoint \
+                 WHERE seq BETWEEN ? AND ? ORDER BY seq",
             )
             .map_err(sqlite)?;
-        let mut columns = [const { Value::Null }; 9];
-        find.query_row([seq], |row| {
-            columns.iter_mut().enumerate().try_for_each(|(at, column)| {
+        let found = find.query_map([rows.start(), rows.end()], |row| {
+            let mut columns = [const { Value::Null }; 9];
+            columns.iter_mut().zip(1..).try_for_each(|(column, at)| {
                 *column = row.get(at)?;
-                Ok(())
-            })
-        })
-        .map_err(sqlite)?;
+                Ok::<_, rusqlite::Error>(())
+            })?;
+            Ok(TakenOut { seq: row.get(0)?, columns })
+        });
+        let found: Vec<TakenOut> = found.and_then(Iterator::collect).map_err(sqlite)?;
         connection
-            .prepare_cached("DELETE FROM checkpoint WHERE seq = ?")
-            .and_then(|mut delete| delete.execute([seq]))
+            .prepare_cached("DELETE FROM checkpoint WHERE seq BETWEEN ? AND ?")
+            .and_then(|mut delete| delete.execute([rows.start(), rows.end()]))
             .map_err(sqlite)?;
-        Ok(TakenOut { seq, columns })
+        Ok(found)
     }
 
     /// Puts a row back with these changes. A row that was only made shorter would leave its page half empty.

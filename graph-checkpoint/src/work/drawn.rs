@@ -4,10 +4,10 @@
 //! first is known at once, from what is here; if it was one of another program, the write finds out, and the superstep's
 //! commit is refused.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use foldhash::{HashMap, HashMapExt};
 use superstep_core::checkpoint::{EffectId, EffectRecord};
 use superstep_core::id::{CheckpointId, ThreadId};
 

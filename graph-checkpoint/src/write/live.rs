@@ -1,8 +1,8 @@
 //! What the writer remembers of the file.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt};
 use rusqlite::OptionalExtension;
 use superstep_core::checkpoint::{
     Checkpoint, Commit, GraphDescription, Recorded, StateSize, StoreError, TaskResult,

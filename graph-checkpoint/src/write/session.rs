@@ -4,9 +4,9 @@
 //! what this saver recorded, and from what was in the file when the first result of the superstep came. If
 //! another program's result gets in between, the write finds it, and the superstep's commit is refused.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use foldhash::{HashMap, HashMapExt};
 use superstep_core::checkpoint::TaskResult;
 use superstep_core::id::{CheckpointId, TaskId, ThreadId};
 

@@ -19,7 +19,7 @@ use super::mismatch::Mismatch;
 /// Cheap to clone: a checkpoint's version and the task that wrote it share one text. A `Json` always holds
 /// one complete, syntactically valid JSON value, nested no deeper than [`SizeLimits::DEPTH`].
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Json(Arc<str>);
+pub struct Json(Arc<Box<str>>);
 
 impl Json {
     /// Encodes `value`.
@@ -42,10 +42,15 @@ impl Json {
                 if text.contains("null") {
                     super::finite::check(value)?;
                 }
-                Ok(Self(text.into()))
+                Ok(Self::of(text))
             }
             Err(error) => Err(CodecError::new(error.to_string())),
         }
+    }
+
+    /// A text that is known to be JSON. It is not copied: a long one stays where it was written.
+    fn of(text: impl Into<Box<str>>) -> Self {
+        Self(Arc::new(text.into()))
     }
 
     /// Decodes the text as a `T`.
@@ -81,8 +86,8 @@ impl Json {
         let text = text.into();
         limits.check(&text)?;
         match serde_json::from_str::<&RawValue>(&text) {
-            Ok(value) if value.get().len() == text.len() => Ok(Self(text.into())),
-            Ok(value) => Ok(Self(value.get().into())),
+            Ok(value) if value.get().len() == text.len() => Ok(Self::of(text)),
+            Ok(value) => Ok(Self::of(value.get())),
             Err(error) => Err(CodecError::new(error.to_string())),
         }
     }
@@ -90,13 +95,13 @@ impl Json {
     /// An array whose text lacks the bracket at the end.
     pub(crate) fn closed(mut array: String) -> Self {
         array.push(']');
-        Self(array.into())
+        Self::of(array)
     }
 
     /// The JSON `null`.
     #[must_use]
     pub fn null() -> Self {
-        Self("null".into())
+        Self::of("null")
     }
 
     /// The text.
@@ -154,7 +159,7 @@ impl<'de> Visitor<'de> for Text {
         match raw.next_entry::<IgnoredAny, String>()? {
             Some((_, text)) => {
                 limits::depth(&text, SizeLimits::DEPTH).map_err(A::Error::custom)?;
-                Ok(Json(text.into()))
+                Ok(Json::of(text))
             }
             None => Err(A::Error::custom("the text of a value is missing")),
         }

@@ -1,5 +1,7 @@
 //! How much a stored text may be: so that a small file cannot fill the memory of whoever reads it.
 
+use memchr::memchr2;
+
 /// How large what is stored may be, when it is written and when it is read.
 ///
 /// The same limits hold for the state of a thread, all its fields together, and for each record beside it: what a checkpoint
@@ -234,9 +236,10 @@ struct Scanned {
 /// Counts the values of a JSON text and its levels.
 fn scan(text: &str) -> Scanned {
     let (mut values, mut depth, mut deepest) = (1, 0_usize, 0);
-    let mut bytes = text.bytes();
     let mut is_empty = false;
-    while let Some(byte) = bytes.next() {
+    let mut left = text.as_bytes();
+    while let [byte, rest @ ..] = left {
+        left = rest;
         match byte {
             b' ' | b'\n' | b'\r' | b'\t' => continue,
             b']' | b'}' => {
@@ -254,19 +257,23 @@ fn scan(text: &str) -> Scanned {
                 deepest = deepest.max(depth);
                 is_empty = true;
             }
-            b'"' => {
-                while let Some(byte) = bytes.next() {
-                    match byte {
-                        b'"' => break,
-                        b'\\' => drop(bytes.next()),
-                        _ => {}
-                    }
-                }
-            }
+            b'"' => left = after_string(rest),
             _ => {}
         }
     }
     Scanned { values, depth: deepest }
+}
+
+/// What is left behind the quotation mark that ends a string.
+fn after_string(mut left: &[u8]) -> &[u8] {
+    while let Some(at) = memchr2(b'"', b'\\', left) {
+        if left[at] == b'"' {
+            return &left[at + 1..];
+        }
+        // What is escaped is no end.
+        left = left.get(at + 2..).unwrap_or_default();
+    }
+    &[]
 }
 
 #[cfg(test)]
