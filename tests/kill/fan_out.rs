@@ -42,7 +42,7 @@ enum Plan {
 
 /// The notes beside the database.
 #[derive(Clone)]
-struct Notes(PathBuf);
+pub(crate) struct Notes(PathBuf);
 
 #[derive(Clone, FromRef)]
 struct Deps {
@@ -50,18 +50,18 @@ struct Deps {
 }
 
 impl Notes {
-    fn beside(db: &Path) -> Self {
+    pub(crate) fn beside(db: &Path) -> Self {
         Self(db.with_extension("notes"))
     }
 
-    fn note(&self, what: &str, task: &TaskInfo) -> io::Result<()> {
+    pub(crate) fn note(&self, what: &str, task: &TaskInfo) -> io::Result<()> {
         let task = task.task_id().map(|id| id.to_string()).unwrap_or_default();
         let mut file = OpenOptions::new().create(true).append(true).open(&self.0)?;
         file.write_all(format!("{what} {task}\n").as_bytes())
     }
 
     /// How often each note was made.
-    fn read(&self) -> BTreeMap<String, usize> {
+    pub(crate) fn read(&self) -> BTreeMap<String, usize> {
         let mut notes = BTreeMap::new();
         if self.0.exists() {
             for line in std::fs::read_to_string(&self.0).expect("a file of text").lines() {

@@ -3,7 +3,8 @@
 //!
 //! The programs are the example `agent_loop`, one task a superstep, and [`fan_out`], whose superstep has parallel
 //! siblings. Both stand still at a marked point, where the test kills them: before and after every storage
-//! commit, at the start and at the end of every node.
+//! commit, at the start and at the end of every node. What a long thread keeps for a replay, killed or not, is in
+//! [`journal`].
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a test program shows what it did")]
 
@@ -11,6 +12,8 @@ mod fan_out;
 #[expect(dead_code, reason = "what is halted here is killed, not released")]
 #[path = "../../examples/agent_loop/halt.rs"]
 mod halt;
+mod journal;
+mod long;
 mod program;
 #[path = "../programs/mod.rs"]
 mod programs;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::fan_out;
+use crate::long;
 use crate::programs::{documents, example};
 
 /// A mark that no point has: the run counts its points and goes to the end.
@@ -49,6 +50,11 @@ impl Program {
     pub(crate) fn fan_out() -> Self {
         let command = |_: &TempDir, db: PathBuf, mark: &str| fan_out::command(db, mark);
         Self { name: "fan_out", command, folder: TempDir::new().expect("a folder") }
+    }
+
+    pub(crate) fn long() -> Self {
+        let command = |_: &TempDir, db: PathBuf, mark: &str| long::command(db, mark);
+        Self { name: "long", command, folder: TempDir::new().expect("a folder") }
     }
 
     pub(crate) fn path(&self, db: &str) -> PathBuf {
