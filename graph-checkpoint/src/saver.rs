@@ -1,5 +1,8 @@
 //! The saver.
 
+mod shared;
+
+use std::any::Any;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,9 +21,9 @@ use tokio::sync::oneshot;
 use crate::connection::Connection;
 use crate::durability::Durability;
 use crate::fault::Trouble;
-use crate::file::{File, snapshot};
+use crate::file::File;
+use crate::file::checkpoint_file::CheckpointFile;
 use crate::history::decode::Outline;
-use crate::history::rows::{CheckpointRow, ThreadRow};
 use crate::options::SqliteOptions;
 use crate::portable::Document;
 use crate::read::lineage;
@@ -30,14 +33,14 @@ use crate::read::steps;
 use crate::retain::Retainer;
 use crate::work::ask;
 use crate::work::drawn::Drawn;
-use crate::work::pending::pending;
-use crate::work::place::Seen;
 use crate::write::answers::latest;
 use crate::write::asking::Asking;
 use crate::write::lease;
 use crate::write::queue::{Done, Job, Request};
 use crate::write::session::{Counted, Sessions};
 use crate::write::writer::{Ledger, Writer};
+
+use self::shared::Shared;
 
 /// Keeps checkpoints in an SQLite file.
 ///
@@ -70,21 +73,15 @@ struct Open {
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
-    file: File,
-    writer: Writer,
-    readers: Readers,
-    sessions: Sessions,
-    drawn: Drawn,
-}
-
 impl SqliteSaver {
-    /// Opens the file at `path` with [`Durability::Power`], creating it when there is none.
+    /// Opens a file with [`Durability::Power`], creating it when there is none. A path is one; where there are keys for it, it
+    /// is encrypted.
     ///
     /// # Errors
     /// Those of [`SqliteOptions::open`].
-    pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        Self::options().open(path).await
+    pub async fn open(file: impl Into<CheckpointFile>) -> Result<Self, StoreError> {
+        let CheckpointFile { path, keys, limits } = file.into();
+        Self::open_with(Some(path), SqliteOptions { keys, limits, ..Self::options() }).await
     }
 
     /// Says first how the file is to be opened.
@@ -128,6 +125,14 @@ impl SqliteSaver {
         let mut open = Open { shared, retainer: None, thread: Some(thread) };
         open.retainer = Retainer::start(&open.shared.file)?;
         Ok(Self { open: Arc::new(open), lease: None })
+    }
+
+    /// The file that it keeps checkpoints in, with its keys and limits, for what else reads or cares for it: a
+    /// [`SqliteReader`](crate::SqliteReader), [`care`](crate::care). `None` for one in memory.
+    #[must_use]
+    pub fn checkpoint_file(&self) -> Option<CheckpointFile> {
+        let File { path, options: SqliteOptions { keys, limits, .. } } = self.file().clone();
+        path.map(|path| CheckpointFile { path, keys, limits })
     }
 
     /// What takes out older checkpoints.
@@ -208,40 +213,6 @@ impl SqliteSaver {
             }
             Err(_) => shared.read(read),
         }
-    }
-}
-
-impl Shared {
-    fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        if self.file.path.is_none() || self.file.options.durability == Durability::Exit {
-            self.writer.read(|connection| snapshot(connection, read))
-        } else {
-            self.readers.with(&self.file, |connection| snapshot(connection, read))
-        }
-    }
-
-    /// Opens the superstep on `base`; whether that is still the thread's head.
-    fn begin_superstep(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        fence: Option<u64>,
-    ) -> Result<bool, StoreError> {
-        let stored = self.read(|connection| {
-            // A thread that is not there has been deleted.
-            let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(None) };
-            let missing =
-                || StoreError::NoCheckpoint { thread: thread.clone(), checkpoint: base.to_string() };
-            let seq = CheckpointRow::seq_of(connection, base)?.ok_or_else(missing)?;
-            let head = row.head == seq;
-            let (results, _) = pending(connection, Seen { seq, worker: row.id, head })?;
-            Ok(head.then_some(results))
-        })?;
-        let Some(results) = stored else {
-            return Ok(false);
-        };
-        self.sessions.begin(thread, base, fence, results);
-        Ok(true)
     }
 }
 
@@ -489,6 +460,10 @@ impl Checkpointer for SqliteSaver {
 
     fn path(&self) -> Option<&Path> {
         self.file().path.as_deref()
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 }
 

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
+
 use crate::checkpoint::{CheckpointFile, KeyError, KeyProblem, KeyRing, SqliteReader, StoreError};
 
 use super::failure::Failure;
@@ -15,42 +17,63 @@ const KEY_FILE: &str = "SUPERSTEP_KEY_FILE";
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct FileArgument {
     /// The checkpoint file
-    file: PathBuf,
+    #[arg(value_parser = NamedFile::parser(Vec::new()))]
+    file: NamedFile,
     /// The file with the keys of an encrypted one; else the one that SUPERSTEP_KEY_FILE names
     #[arg(long, value_name = "PATH")]
     key_file: Option<PathBuf>,
 }
 
+/// A file by its path; of those that a program keeps its threads in, with what it reads and writes them with.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedFile {
+    path: PathBuf,
+    own: Option<CheckpointFile>,
+}
+
+impl NamedFile {
+    /// Recognizes the program's own files.
+    pub(crate) fn parser(own: Vec<CheckpointFile>) -> impl TypedValueParser<Value = Self> {
+        PathBufValueParser::new().map(move |path| {
+            let own = own.iter().find(|own| is_same(own.path(), &path)).cloned();
+            Self { path, own }
+        })
+    }
+}
+
+/// Whether two paths lead to one file.
+pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
+    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
 impl FileArgument {
-    /// The file with its keys.
+    /// The file with its keys. What the environment names is for those files that are encrypted.
     pub(crate) fn keyed(&self) -> Result<CheckpointFile, Failure> {
-        let file = CheckpointFile::at(&self.file);
-        Ok(match self.keys()? {
-            Some(keys) => file.keys(keys),
+        self.keyed_as(|| self.is_encrypted())
+    }
+
+    /// The same for a file that is to be encrypted.
+    pub(crate) fn keyed_to_encrypt(&self) -> Result<CheckpointFile, Failure> {
+        self.keyed_as(|| true)
+    }
+
+    /// With the keys that were said to be its; else as the program has it; else with those of the environment.
+    fn keyed_as(&self, environment_counts: impl FnOnce() -> bool) -> Result<CheckpointFile, Failure> {
+        let file = self.file.own.clone();
+        let named = match (&self.key_file, file.is_some()) {
+            (Some(path), _) => Some(path.clone().into_os_string()),
+            (None, true) => None,
+            (None, false) => std::env::var_os(KEY_FILE).filter(|_| environment_counts()),
+        };
+        let file = file.unwrap_or_else(|| CheckpointFile::at(&self.file.path));
+        Ok(match named {
+            Some(named) => file.keys(read(&named)?),
             None => file,
         })
     }
 
-    /// The keys that were given. What the environment names is for those files that are encrypted.
-    pub(crate) fn keys(&self) -> Result<Option<KeyRing>, Failure> {
-        let named = match &self.key_file {
-            Some(path) => path.clone().into_os_string(),
-            None => match std::env::var_os(KEY_FILE) {
-                Some(path) if self.is_encrypted() => path,
-                _ => return Ok(None),
-            },
-        };
-        read(&named).map(Some)
-    }
-
-    /// The keys that were given, wherever they were, for a file that is to be encrypted.
-    pub(crate) fn keys_for_any_file(&self) -> Result<Option<KeyRing>, Failure> {
-        let named = self.key_file.clone().map(PathBuf::into_os_string).or_else(|| std::env::var_os(KEY_FILE));
-        named.map(|path| read(&path)).transpose()
-    }
-
     fn is_encrypted(&self) -> bool {
-        let problem = match SqliteReader::open(&self.file) {
+        let problem = match SqliteReader::open(&self.file.path) {
             Err(StoreError::Keys { problem, .. }) => problem,
             _ => return false,
         };
@@ -69,6 +92,6 @@ impl Deref for FileArgument {
     type Target = Path;
 
     fn deref(&self) -> &Path {
-        &self.file
+        &self.file.path
     }
 }

@@ -5,7 +5,7 @@ use std::thread;
 
 use tokio::runtime::Builder;
 
-use crate::checkpoint::{KeyRing, SqliteReader, SqliteSaver, StoreError};
+use crate::checkpoint::{CheckpointFile, SqliteReader, SqliteSaver, StoreError};
 
 use super::failure::Failure;
 use super::file::FileArgument;
@@ -19,29 +19,23 @@ pub(super) struct Target {
 impl Target {
     /// Opens a file that is there. Nothing is created, and an older format is not upgraded in passing.
     pub(super) fn open(file: &FileArgument) -> Result<Self, Failure> {
-        match SqliteReader::open(file.keyed()?)?.format() {
-            SqliteReader::FORMAT => Self::open_with(file, file.keys()?),
+        let keyed = file.keyed()?;
+        match SqliteReader::open(keyed.clone())?.format() {
+            SqliteReader::FORMAT => Self::at(keyed),
             older => Err(Failure::older_format(file, older, SqliteReader::FORMAT)),
         }
     }
 
-    fn open_with(file: &FileArgument, keys: Option<KeyRing>) -> Result<Self, Failure> {
-        let options = SqliteSaver::options();
-        let options = match keys {
-            Some(keys) => options.encrypt(keys),
-            None => options,
-        };
-        Ok(Self { saver: wait(options.open(&**file))? })
-    }
-}
-
-impl Target {
     /// Opens a file that is there, or creates one, with the keys that are given an encrypted one. Whether it was created.
     pub(super) fn open_or_create(file: &FileArgument) -> Result<(Self, bool), Failure> {
         match file.exists() {
             true => Ok((Self::open(file)?, false)),
-            false => Ok((Self::open_with(file, file.keys_for_any_file()?)?, true)),
+            false => Ok((Self::at(file.keyed_to_encrypt()?)?, true)),
         }
+    }
+
+    fn at(file: CheckpointFile) -> Result<Self, Failure> {
+        Ok(Self { saver: wait(SqliteSaver::open(file))? })
     }
 }
 

@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use superstep::cli::{Exit, Look};
+use superstep::checkpoint::{Around, Checkpointer, KeyRing};
+use superstep::cli::{Debugger, Exit, Look};
+use superstep::prelude::*;
 
-use crate::program::{Written, written};
+use crate::debugger::debug;
+use crate::program::{Written, essays, written};
 use crate::{Said, said};
 
 const KEY: &str = "first c2f4a1f0b1d0e6a7a3f3e1c65d0f1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b\n";
@@ -76,9 +79,11 @@ async fn every_verb_reads_an_encrypted_file_with_its_keys_and_none_without() {
     assert_eq!(without.exit, Exit::Fine);
     assert!(without.out.contains("it is encrypted: without its keys"), "{}", without.out);
     assert!(!keyed.says("verify FILE KEYS").out.contains("without"));
-    for line in ["delete FILE zig KEYS", "fork FILE rust copy KEYS", "edit FILE rust KEYS --json"] {
+    for line in
+        ["fork FILE rust --name copy KEYS", "edit FILE copy --set rounds=3 KEYS", "delete FILE zig KEYS"]
+    {
         let told = keyed.says(line);
-        assert!(!told.err.contains("encrypted"), "{line}: {}", told.err);
+        assert_eq!((told.exit, &*told.err), (Exit::Fine, ""), "{line}");
     }
 }
 
@@ -102,4 +107,122 @@ async fn keys_are_exchanged_and_taken_away() {
         "{}",
         wrong.err
     );
+}
+
+/// The program that wrote the file, with keys of its own, started once more for each line.
+struct Program {
+    keyed: Keyed,
+    started: u64,
+}
+
+impl Program {
+    async fn new() -> Self {
+        let keyed = Keyed::new(KEY).await;
+        assert_eq!(keyed.says("rekey FILE KEYS").exit, Exit::Fine);
+        Self { keyed, started: 0 }
+    }
+
+    async fn saver(&self) -> SqliteSaver {
+        let keys = KeyRing::parse(KEY).unwrap();
+        SqliteSaver::options().encrypt(keys).open(&self.keyed.file.path).await.unwrap()
+    }
+
+    async fn says(&mut self, line: &str) -> Said {
+        self.started += 1;
+        let graph = essays(self.saver().await, 1_000 * self.started);
+        self.told(superstep::debugger(&[&graph]), line).await
+    }
+
+    async fn told(&self, debugger: Debugger, line: &str) -> Said {
+        debug(debugger, self.keyed.file.folder.path(), Look::PIPED, line).await
+    }
+}
+
+#[tokio::test]
+async fn the_debugger_of_a_program_reads_its_file_with_its_keys() {
+    let mut program = Program::new().await;
+    for line in READING {
+        let of_superstep = program.keyed.says(&format!("{line} KEYS"));
+        let of_debugger = program.says(&line.replace(" FILE", "")).await;
+        assert_eq!((&*of_debugger.err, of_debugger.exit), ("", of_superstep.exit), "{line}");
+        assert_eq!(of_debugger.out, of_superstep.out, "{line}");
+    }
+    let verified = program.says("verify").await;
+    assert_eq!(verified.exit, Exit::Fine);
+    assert!(!verified.out.contains("without"), "{}", verified.out);
+    let path = program.keyed.file.path.clone();
+    let named = program.says(&format!("log rust --file {}", path.display())).await;
+    assert_eq!(named.out, program.says("log rust").await.out, "it is its own file, also where it is named");
+}
+
+#[tokio::test]
+async fn the_debugger_of_a_program_writes_to_its_file_with_its_keys() {
+    let mut program = Program::new().await;
+    for (line, exit) in [
+        ("tail rust --from start", Exit::Fine),
+        ("replay rust", Exit::Fine),
+        ("rerun rust@2", Exit::Unfinished),
+        ("answer zig '\"good\"'", Exit::Fine),
+        ("run new '{\"topic\": \"quick\"}'", Exit::Fine),
+        ("resume trouble", Exit::No),
+        ("migrate --check", Exit::Fine),
+        ("name rust@3 here", Exit::Fine),
+        ("fork rust@here --name copy", Exit::Fine),
+        ("edit copy --set rounds=3", Exit::Fine),
+        ("delete trouble", Exit::Fine),
+        ("gc --keep-last 2", Exit::Fine),
+        ("vacuum", Exit::Fine),
+        ("rekey", Exit::Fine),
+        ("backup FOLDER/copy.db", Exit::Fine),
+    ] {
+        let folder = program.keyed.file.folder.path().to_str().unwrap().to_owned();
+        let said = program.says(&line.replace("FOLDER", &folder)).await;
+        assert_eq!(said.exit, exit, "{line}: {}{}", said.out, said.err);
+    }
+    let threads = program.says("threads").await.out;
+    assert!(threads.contains("copy") && threads.contains("new") && !threads.contains("trouble"), "{threads}");
+    assert_eq!(program.keyed.says("threads FILE").exit, Exit::Unusable, "the file is encrypted as before");
+}
+
+/// A saver around the one that has the file.
+struct Behind(SqliteSaver);
+
+impl Around for Behind {
+    fn inner(&self) -> &dyn Checkpointer {
+        &self.0
+    }
+}
+
+#[tokio::test]
+async fn keys_are_taken_from_the_saver_of_the_file_and_from_nobody_else() {
+    let mut program = Program::new().await;
+    let expected = program.says("log rust").await.out;
+    let essays = |saver| essays(saver, 5_000);
+    let own = essays(program.saver().await);
+    let behind = own.clone().shared_checkpointer(std::sync::Arc::new(Behind(program.saver().await)));
+    assert_eq!(program.told(superstep::debugger(&[&behind]), "log rust").await.out, expected);
+
+    // A program that keeps its threads elsewhere has no keys for this file, whatever keys it has.
+    let path = program.keyed.file.path.display().to_string();
+    let keys = program.keyed.keys.display().to_string();
+    let elsewhere = program.keyed.file.folder.path().join("elsewhere.db");
+    let in_memory = own.clone().checkpointer(MemorySaver::new());
+    let other = SqliteSaver::options().encrypt(KeyRing::parse(KEY).unwrap()).open(&elsewhere).await.unwrap();
+    let other = own.checkpointer(other);
+    for graph in [in_memory, other] {
+        let refused = program.told(superstep::debugger(&[&graph]), &format!("log rust --file {path}")).await;
+        assert_eq!(refused.exit, Exit::Unusable);
+        assert!(
+            refused.err.contains("is encrypted with the key first: open it with its keys"),
+            "{}",
+            refused.err
+        );
+        let line = format!("log rust --file {path} --key-file {keys}");
+        assert_eq!(program.told(superstep::debugger(&[&graph]), &line).await.out, expected);
+    }
+    // Keys that are named count, for the own file as well.
+    std::fs::write(&program.keyed.keys, NEWER).unwrap();
+    let refused = program.says(&format!("log rust --key-file {keys}")).await;
+    assert_eq!(refused.exit, Exit::Unusable);
+    assert!(refused.err.contains("key"), "{}", refused.err);
 }

@@ -57,6 +57,12 @@ impl CheckpointFile {
         self
     }
 
+    /// Whether there are keys for it. Whether it is encrypted, only the file itself says.
+    #[must_use]
+    pub fn has_keys(&self) -> bool {
+        self.keys.is_some()
+    }
+
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {

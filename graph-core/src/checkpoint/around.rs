@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 
 use async_trait::async_trait;
 
@@ -78,6 +79,11 @@ macro_rules! calls {
             fn path(&self) -> Option<&std::path::Path> {
                 self.inner().path()
             }
+
+            /// [`Checkpointer::as_any`]: the inner saver.
+            fn as_any(&self) -> Option<&dyn Any> {
+                self.inner().as_any()
+            }
         }
 
         #[async_trait]
@@ -95,6 +101,10 @@ macro_rules! calls {
             #[cfg(feature = "std")]
             fn path(&self) -> Option<&std::path::Path> {
                 Around::path(self)
+            }
+
+            fn as_any(&self) -> Option<&dyn Any> {
+                Around::as_any(self)
             }
         }
     };

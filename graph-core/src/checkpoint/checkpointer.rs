@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 
 use async_trait::async_trait;
 
@@ -271,6 +272,13 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// The file that it keeps everything in; `None` for one that has no file, or not one of its own.
     #[cfg(feature = "std")]
     fn path(&self) -> Option<&std::path::Path> {
+        None
+    }
+
+    /// The saver as what it is, for who knows its type and what it can do beside this trait: the debugger of a program opens
+    /// the file of its saver once more, as the saver did. A saver around another one gives that one. `None` for a saver of
+    /// which nobody is to know more than this trait says.
+    fn as_any(&self) -> Option<&dyn Any> {
         None
     }
 }

@@ -10,6 +10,7 @@ use regex::{Captures, Regex};
 
 use crate::cli::arguments::{self as reading, ADDRESSES, Told, told};
 use crate::cli::failure::Failure;
+use crate::cli::file::NamedFile;
 use crate::cli::program::Unanswered;
 
 use super::progress::Progress;
@@ -31,6 +32,10 @@ struct Arguments {
 const AFTER: &str = "\
 Exit codes: 0 fine, or the run finished; 1 the answer is no, or the run failed; 2 it could not be asked, or \
 the run did not begin; 3 the run waits for an answer, or stopped before its end; 130 it was cancelled with Ctrl-C.";
+
+/// What is said of `--key-file`.
+const KEYS: &str = "The file with the keys of an encrypted file that is not this program's; else the one that \
+SUPERSTEP_KEY_FILE names";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -86,6 +91,7 @@ fn command(session: &Session, file: Option<&Path>) -> Command {
     };
     let with_file = |argument: Arg| {
         let argument = argument.long("file").value_name("OTHER").help(help.clone());
+        let argument = argument.value_parser(NamedFile::parser(session.own_files()));
         match file {
             Some(file) => {
                 argument.required(false).default_value(file.as_os_str().to_owned()).hide_default_value(true)
@@ -106,6 +112,7 @@ fn command(session: &Session, file: Option<&Path>) -> Command {
             };
             verb.mut_args(|argument| match argument.get_help().map(|text| own(&text.to_string(), session)) {
                 _ if argument.get_id() == "file" => with_file(argument),
+                _ if argument.get_id() == "key_file" => argument.help(KEYS),
                 Some(help) => argument.help(help),
                 None => argument,
             })

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::checkpoint::SqliteSaver;
+use crate::checkpoint::{CheckpointFile, SqliteSaver};
 use crate::cli::amend::thread_name;
 use crate::cli::failure::Failure;
-use crate::cli::file::FileArgument;
+use crate::cli::file::{FileArgument, is_same};
 use crate::cli::near::did_you_mean;
 use crate::cli::source::{Place, Source};
 use crate::cli::target::Target;
@@ -61,6 +61,12 @@ impl Session {
         let mut files = self.graphs.iter().filter_map(|graph| path_of(&*graph.graph));
         let first = files.next()?;
         files.all(|other| is_same(other, first)).then(|| first.to_owned())
+    }
+
+    /// The files in which the graphs keep their threads, as their savers read and write them.
+    pub(super) fn own_files(&self) -> Vec<CheckpointFile> {
+        let savers = self.graphs.iter().filter_map(|graph| graph.graph.saver()?.as_any()?.downcast_ref());
+        savers.filter_map(SqliteSaver::checkpoint_file).collect()
     }
 
     /// Why there is no file that need not be named.
@@ -181,11 +187,6 @@ fn is_there(file: &FileArgument, thread: &ThreadId) -> Result<bool, Failure> {
 
 fn path_of(graph: &dyn Subject) -> Option<&Path> {
     graph.saver()?.path()
-}
-
-/// Whether two paths lead to one file.
-fn is_same(a: &Path, b: &Path) -> bool {
-    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 /// A word as a shell takes it.

@@ -35,13 +35,13 @@ pub(crate) struct Changed(Rekeyed);
 
 impl Rekey {
     pub(crate) fn answer(&self) -> Result<Changed, Failure> {
-        let Some(keys) = self.file.keys_for_any_file()? else {
+        let file = self.file.keyed_to_encrypt()?;
+        if !file.has_keys() {
             return Err(Failure::unusable(
                 "it takes keys: name the file that has them with --key-file, or with SUPERSTEP_KEY_FILE",
             ));
-        };
+        }
         let form = if self.plain { Form::Plain } else { Form::Encrypted };
-        let file = crate::checkpoint::CheckpointFile::at(&*self.file).keys(keys);
         Ok(Changed(care::rekey(file, form, Duration::from_secs(self.patience))?))
     }
 }

@@ -1,0 +1,60 @@
+//! What the clones of a saver share: the file, its writer, its readers, and what is known of supersteps.
+
+use superstep_core::checkpoint::StoreError;
+use superstep_core::id::{CheckpointId, ThreadId};
+
+use crate::connection::Connection;
+use crate::durability::Durability;
+use crate::file::{File, snapshot};
+use crate::history::rows::{CheckpointRow, ThreadRow};
+use crate::read::reader::Readers;
+use crate::work::drawn::Drawn;
+use crate::work::pending::pending;
+use crate::work::place::Seen;
+use crate::write::session::Sessions;
+use crate::write::writer::Writer;
+
+pub(super) struct Shared {
+    pub(super) file: File,
+    pub(super) writer: Writer,
+    pub(super) readers: Readers,
+    pub(super) sessions: Sessions,
+    pub(super) drawn: Drawn,
+}
+
+impl Shared {
+    pub(super) fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if self.file.path.is_none() || self.file.options.durability == Durability::Exit {
+            self.writer.read(|connection| snapshot(connection, read))
+        } else {
+            self.readers.with(&self.file, |connection| snapshot(connection, read))
+        }
+    }
+
+    /// Opens the superstep on `base`; whether that is still the thread's head.
+    pub(super) fn begin_superstep(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        fence: Option<u64>,
+    ) -> Result<bool, StoreError> {
+        let stored = self.read(|connection| {
+            // A thread that is not there has been deleted.
+            let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(None) };
+            let missing =
+                || StoreError::NoCheckpoint { thread: thread.clone(), checkpoint: base.to_string() };
+            let seq = CheckpointRow::seq_of(connection, base)?.ok_or_else(missing)?;
+            let head = row.head == seq;
+            let (results, _) = pending(connection, Seen { seq, worker: row.id, head })?;
+            Ok(head.then_some(results))
+        })?;
+        let Some(results) = stored else {
+            return Ok(false);
+        };
+        self.sessions.begin(thread, base, fence, results);
+        Ok(true)
+    }
+}
