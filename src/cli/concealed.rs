@@ -6,6 +6,7 @@ use crate::checkpoint::{
 };
 use crate::error::ErrorReport;
 use crate::id::ThreadId;
+use crate::run::Difference;
 use crate::state::{Json, Logged, LoggedWrite, Schema, SecretTexts};
 
 use super::failure::Failure;
@@ -63,6 +64,24 @@ impl Concealed {
         }
     }
 
+    /// How a replay differs from what is recorded.
+    pub(super) fn in_difference(&self, difference: &mut Difference) {
+        match difference {
+            Difference::EffectNotRecorded { key, recorded_key, .. } => {
+                [key].into_iter().chain(recorded_key).for_each(|text| self.in_text(text));
+            }
+            Difference::EffectNotReached { key, .. } | Difference::NotRunnable { reason: key } => {
+                self.in_text(key);
+            }
+            Difference::Question { question, .. } => self.in_value(question),
+            Difference::Failed { error } => self.in_error(error),
+            Difference::Value { recorded, replayed, .. } => {
+                recorded.iter_mut().chain(replayed).for_each(|value| self.in_value(value));
+            }
+            _ => {}
+        }
+    }
+
     fn in_checkpoint(&self, checkpoint: &mut Checkpoint) {
         checkpoint.metadata.values_mut().for_each(|value| self.in_value(value));
         let tasks = checkpoint.frontier.tasks.iter_mut().filter(|task| !task.node.is_start());
@@ -102,7 +121,7 @@ impl Concealed {
 }
 
 /// Learns what a superstep wrote, or is about to write, to secret fields.
-fn learn(texts: &mut SecretTexts, step: &StepRecord) {
+pub(super) fn learn(texts: &mut SecretTexts, step: &StepRecord) {
     let schema: &Schema = &step.schema;
     let is_secret = |write: &&LoggedWrite| schema.field(write.field).secret;
     for change in step.checkpoint.changes.iter().filter(|change| schema.field(change.field).secret) {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use superstep::graph::{Description, Registry};
 use superstep::prelude::*;
-use superstep::run::{RunEvent, TraceLog, View};
+use superstep::run::{Received, RunEvent, TraceLog, View};
 
 use crate::support::on_both_savers;
 
@@ -64,11 +64,22 @@ async fn secrets_are_in_no_event_and_no_document() {
         let thread = graph.thread("t");
         let views = View::Values | View::Updates | View::Debug;
         let input = Login::update().name("me").password("hunter2").pin(31_337_u64);
-        let asked = thread.run(input).include(views).await.expect("no node fails");
+        let mut request = thread.run(input).include(views);
+        let feed = request.feed(1_024);
+        let asked = request.await.expect("no node fails");
+        let mut fed = Vec::new();
+        let mut subscription = feed.subscribe_from(0).view(views);
+        while let Some(Received::Event(event)) = subscription.next().await {
+            fed.push(serde_json::to_string(&*event).expect("events are JSON"));
+        }
         let trace = serde_json::to_string(&traces.of(asked.run)).expect("traces are JSON");
         asked.interrupted().expect("it asks");
         let open = thread.events().expect("it has a checkpointer").view(views).collect().await;
-        let answered = thread.answer("you").include(views).await.expect("no node fails");
+        let (mut run, mut streamed) = (thread.answer("you").stream().view(views), Vec::new());
+        while let Some(event) = run.next().await {
+            streamed.push(serde_json::to_string(&event).expect("events are JSON"));
+        }
+        let answered = run.finish().await.expect("no node fails");
         assert_eq!(answered.state.password, "hunter2 again", "the state itself has it");
 
         let all = thread.events().expect("it has a checkpointer").view(views).collect().await;
@@ -86,7 +97,9 @@ async fn secrets_are_in_no_event_and_no_document() {
             }
         }
         let live = live.lock().expect("no observer panics").clone();
-        for all in [&live, &rebuilt, &documents, &vec![trace]] {
+        let stored = format!("{:?}", thread.head().await.expect("it ran").loaded().values);
+        assert!(shows_secret(&stored), "the store has it: {stored}");
+        for all in [&live, &fed, &streamed, &rebuilt, &documents, &vec![trace]] {
             for text in all {
                 assert!(!shows_secret(text), "{text}");
             }

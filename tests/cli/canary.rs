@@ -5,6 +5,7 @@ use std::path::Path;
 use superstep::cli::Look;
 use superstep::prelude::*;
 
+use crate::debugger::debug;
 use crate::said;
 
 const CANARY: &str = "canary-7d2e";
@@ -24,19 +25,20 @@ macro_rules! program {
                 fails: bool,
             }
 
-            async fn login(fx: Effects, emit: Emit) -> Result<Update<Session>, NodeError> {
+            async fn login(fx: Effects) -> Result<Update<Session>, NodeError> {
                 let token: String =
                     fx.run("login", || async { Ok::<_, std::io::Error>(CANARY.to_owned()) }).await?;
-                emit.emit("login", &token);
                 Ok(Session::update().token(token).round(1_u32))
             }
 
             async fn work(
                 session: Snapshot<Session>,
                 fx: Effects,
+                emit: Emit,
                 user: Ask<String, String>,
             ) -> Result<Update<Session>, NodeError> {
                 let said = format!("{} is refused", session.token);
+                emit.emit("tries", &session.token);
                 if session.fails {
                     return Err(said.into());
                 }
@@ -47,14 +49,32 @@ macro_rules! program {
                 Ok(Session::update().round(2_u32))
             }
 
-            pub(super) async fn write(path: &Path) {
+            /// The same wires, around other code.
+            async fn other(fx: Effects) -> Result<Update<Session>, NodeError> {
+                fx.run_keyed("call", "somebody", || async { Ok::<_, std::io::Error>(()) }).await?;
+                Ok(Session::update().round(2_u32))
+            }
+
+            fn compile(login: bool, path: SqliteSaver) -> Graph<Session> {
                 let mut g = StateGraph::<Session>::new("session");
-                let login = g.node("login", login);
-                let work = g.node("work", work);
-                g.edge(START, login);
-                g.edge(login, work);
+                let first = g.node("login", self::login);
+                let work = if login { g.node("work", work) } else { g.node("work", other) };
+                g.edge(START, first);
+                g.edge(first, work);
                 g.edge(work, END);
-                let graph = g.compile().unwrap().checkpointer(SqliteSaver::open(path).await.unwrap());
+                g.compile().unwrap().checkpointer(path).record_events()
+            }
+
+            pub(super) async fn graph(path: &Path) -> Graph<Session> {
+                compile(true, SqliteSaver::open(path).await.unwrap())
+            }
+
+            pub(super) async fn changed(path: &Path) -> Graph<Session> {
+                compile(false, SqliteSaver::open(path).await.unwrap())
+            }
+
+            pub(super) async fn write(path: &Path) {
+                let graph = graph(path).await;
                 let of = |thread: &str| graph.thread(thread);
                 of("fails").run(Session::update().fails(true)).await.unwrap_err();
                 of("asks").run(Session::update()).await.unwrap().interrupted().unwrap();
@@ -123,4 +143,118 @@ async fn a_secret_is_in_nothing_that_is_said() {
     assert!(found.is_empty(), "{} hits: {}", found.len(), found.join("\n"));
     let found = hits(&open);
     assert!(found.len() > 30, "the same field, not secret, is seen only {} times", found.len());
+}
+
+/// What the debugger of the program is asked, one line after the other. `CHANGED` stands before what is asked of a program
+/// whose code has changed.
+const DEBUGGED: [&str; 38] = [
+    "run new '{}'",
+    "tail new --from start",
+    "answer new '\"use canary-7d2e\"'",
+    "run broken '{\"fails\": true}'",
+    "run bad '{\"token\": 7}'",
+    "resume fails",
+    "resume asks",
+    "rerun ends@1",
+    "answer ends '\"use canary-7d2e\"'",
+    "tail ends --from start",
+    "tail asks",
+    "tail fails --from start",
+    "replay ends",
+    "CHANGED replay ends",
+    "CHANGED migrate --check",
+    "migrate --check",
+    "migrate",
+    "threads",
+    "interrupts",
+    "show new --all",
+    "edit ends --set round=5",
+    "edit ends --set 'token=\"canary-7d2e-too\"'",
+    "edit ends --set token=canary-7d2e",
+    "fork ends --name copy",
+    "name ends@1 before",
+    "name ends",
+    "export ends --redact",
+    "export ends --redact -o FOLDER/ends.json",
+    "import FOLDER/ends.json --redacted --as back",
+    "test ends@1",
+    "release ends",
+    "delete copy",
+    "gc --keep-last 1 --dry-run",
+    "du",
+    "verify",
+    "vacuum",
+    "backup FOLDER/copy.db",
+    "rekey",
+];
+
+/// The lines of [`DEBUGGED`] that say the canary, and how much they say in all.
+macro_rules! debugged {
+    ($module:ident, $look:expr, $suffix:expr) => {{
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sessions.db");
+        $module::write(&path).await;
+        let (mut hits, mut words) = (Vec::new(), 0);
+        for line in DEBUGGED {
+            let asked = line.replace("FOLDER", folder.path().to_str().unwrap()) + $suffix;
+            let graph = match asked.strip_prefix("CHANGED ") {
+                Some(_) => $module::changed(&path).await,
+                None => $module::graph(&path).await,
+            };
+            let asked = asked.trim_start_matches("CHANGED ");
+            let said = debug(superstep::debugger(&[&graph]), folder.path(), $look, asked).await;
+            assert!(!said.err.contains("unexpected argument"), "{line}: {}", said.err);
+            words += said.out.len() + said.err.len();
+            if [&said.out, &said.err].iter().any(|text| text.contains(CANARY)) {
+                hits.push((line, format!("{}{}", said.out, said.err)));
+            }
+        }
+        assert!(words > 8_000, "it says too little to find anything in: {words}");
+        let file =
+            ["", "-wal"].map(|end| std::fs::read(format!("{}{end}", path.display())).unwrap_or_default());
+        assert!(
+            String::from_utf8_lossy(&file.concat()).contains(CANARY),
+            "the file has it, whoever may see it"
+        );
+        hits
+    }};
+}
+
+#[tokio::test]
+async fn a_secret_is_in_nothing_that_the_debugger_of_its_program_says() {
+    for (look, suffix) in [(Look::PIPED, ""), (Look::terminal(200), ""), (Look::PIPED, " --json")] {
+        let found: Vec<(&str, String)> = debugged!(secret, look, suffix);
+        assert!(found.is_empty(), "{} hits: {found:#?}", found.len());
+        let found: Vec<(&str, String)> = debugged!(open, look, suffix);
+        // The same field, not secret, is seen wherever something is told of what happened.
+        for line in DEBUGGED {
+            let told = found.iter().any(|(seen, _)| *seen == line);
+            let tells =
+                ["run new", "tail new", "answer", "run broken", "resume", "rerun", "tail", "CHANGED replay"];
+            assert!(
+                told || !tells.iter().any(|verb| line.starts_with(verb)),
+                "{line}{suffix} does not tell it"
+            );
+        }
+    }
+}
+
+/// A verb that is new is asked for the canary, too.
+#[tokio::test]
+async fn every_verb_is_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = open::graph(&folder.path().join("sessions.db")).await;
+    let help = debug(superstep::debugger(&[&graph]), folder.path(), Look::PIPED, "--help").await.out;
+    let verbs =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // What is said of a verb may go on below it.
+    let verbs = verbs.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let verbs: Vec<&str> = verbs.filter(|verb| !verb.is_empty()).collect();
+    assert!(verbs.len() > 30, "{help}");
+    let asked = |verb: &str| {
+        let mut lines = VERBS.iter().chain(&DEBUGGED).map(|line| line.trim_start_matches("CHANGED "));
+        verb == "help" || lines.any(|line| line.split(' ').next() == Some(verb))
+    };
+    let forgotten: Vec<&str> = verbs.into_iter().filter(|verb| !asked(verb)).collect();
+    assert!(forgotten.is_empty(), "nobody looks for the canary in {forgotten:?}");
 }

@@ -9,6 +9,7 @@
 
 mod arguments;
 mod debugger;
+mod known_secrets;
 mod progress;
 mod session;
 mod stopped;

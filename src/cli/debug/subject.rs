@@ -15,6 +15,7 @@ use crate::run::{
 };
 use crate::state::{Json, State};
 
+use super::known_secrets::KnownSecrets;
 use super::stopped::Stopped;
 
 /// A graph that can be given to a [`debugger`](super::debugger): every [`Graph`] whose context is there, and every
@@ -123,6 +124,7 @@ impl<S: State> Subject for Graph<S> {
         watch: Watch<'s>,
     ) -> Later<'s, Result<Ended, Stopped>> {
         Box::pin(async move {
+            let secrets = KnownSecrets::of(Graph::saver(self), &thread);
             let thread = self.thread(thread);
             let request = match work {
                 Work::Run(values) => thread.run(self.update(&values).map_err(Stopped::input)?),
@@ -131,8 +133,7 @@ impl<S: State> Subject for Graph<S> {
                 Work::Answers(answers) => thread.answers(answers),
                 Work::Rerun(checkpoint) => thread.at(checkpoint).await?.rerun(),
             };
-            let Run { step, status, .. } = watched(request.cancel_on(cancel), watch).await?;
-            Ok(Ended { step, status })
+            watched(request.cancel_on(cancel), secrets, watch).await
         })
     }
 
@@ -160,12 +161,19 @@ impl<S: State> Subject for Graph<S> {
     }
 }
 
-async fn watched<S: State>(request: RunRequest<S>, watch: Watch<'_>) -> Result<Run<S>, Stopped> {
+/// Runs to the end. What is told on the way, and of the end, is without what is known to be secret.
+async fn watched<S: State>(
+    request: RunRequest<S>,
+    mut secrets: KnownSecrets,
+    watch: Watch<'_>,
+) -> Result<Ended, Stopped> {
     let mut run = request.stream();
     while let Some(event) = run.next().await {
-        watch(&event);
+        watch(&secrets.out_of(event).await);
     }
-    Ok(run.finish().await?)
+    let Run { step, mut status, .. } = run.finish().await?;
+    secrets.in_status(&mut status).await;
+    Ok(Ended { step, status })
 }
 
 impl<I: DeserializeOwned + 'static, O: 'static> sealed::Sealed for Flow<I, O> {}

@@ -4,11 +4,13 @@ use serde::Serialize;
 
 use crate::checkpoint::StoreError;
 use crate::cli::answer::Answer;
+use crate::cli::concealed::Concealed;
 use crate::cli::debug::session::Session;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
 use crate::cli::page::{BAD, DIM, GOOD, NAME, Page, plain, span};
 use crate::cli::screen::Exit;
+use crate::cli::source::{Place, Source};
 use crate::id::{CheckpointId, ThreadId};
 use crate::run::{self, ThreadError, Unverified, WhyUnverified};
 
@@ -45,10 +47,15 @@ impl Replay {
         };
         let chosen = session.graph_of(&self.file, &place.thread).await?;
         let replay = chosen.subject().replay(place.thread.clone(), place.id, after).await;
-        let replay = replay.map_err(|error| match error {
+        let mut replay = replay.map_err(|error| match error {
             ThreadError::Store(StoreError::NoCheckpoint { .. }) => Failure::from(error).before_the_run(),
             error => error.into(),
         })?;
+        if let Some(first) = &mut replay.first {
+            let recorded = Place { thread: first.thread.clone(), id: first.checkpoint };
+            let source = Source::open(&self.file)?;
+            Concealed::of(&source, &first.thread, Some(&recorded))?.in_difference(&mut first.difference);
+        }
         Ok(Replayed { thread: place.thread, checkpoint: place.id, replay })
     }
 }

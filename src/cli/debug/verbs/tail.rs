@@ -8,13 +8,14 @@ use serde_json::Value;
 
 use crate::checkpoint::At;
 use crate::cli::arguments::Told;
+use crate::cli::debug::known_secrets::KnownSecrets;
 use crate::cli::debug::progress::{Progress, page};
 use crate::cli::debug::session::{Chosen, Session};
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
 use crate::cli::screen::Exit;
 use crate::cli::source::Source;
-use crate::id::{CheckpointId, ThreadId};
+use crate::id::ThreadId;
 use crate::run::{EventKind, EventPosition, RunEvent, Status};
 
 use super::ending::{exit, show};
@@ -58,10 +59,12 @@ impl Tail {
     ) -> Result<Told, Failure> {
         let thread = ThreadId::from(self.thread.as_str());
         let chosen = session.graph_of(&self.file, &thread).await?;
-        let mut tail = match self.from {
-            From::Start => Reading::default(),
-            From::Now => Reading::after(Source::open(&self.file)?.thread(&self.thread)?.head.id),
+        let position = match self.from {
+            From::Start => None,
+            From::Now => Some(Source::open(&self.file)?.thread(&self.thread)?.head.id.into()),
         };
+        let secrets = KnownSecrets::of(chosen.subject().saver(), &thread);
+        let mut tail = Reading { position, told: HashMap::new(), secrets };
         loop {
             let read = tokio::select! {
                 read = tail.read_on(&chosen, &thread, screen) => read?,
@@ -90,18 +93,14 @@ enum End {
 }
 
 /// What is told so far.
-#[derive(Default)]
 struct Reading {
     position: Option<EventPosition>,
     /// What is told of the superstep that is unfinished, and how often: it is told again once that has finished.
     told: HashMap<String, usize>,
+    secrets: KnownSecrets,
 }
 
 impl Reading {
-    fn after(checkpoint: CheckpointId) -> Self {
-        Self { position: Some(checkpoint.into()), told: HashMap::new() }
-    }
-
     /// Tells what is new, and whether the run has ended with it.
     async fn read_on(
         &mut self,
@@ -115,22 +114,24 @@ impl Reading {
         }
         let mut before = std::mem::take(&mut self.told);
         let mut end = None;
+        self.secrets.expect_more();
         while let Some(past) = events.next().await? {
             let key = key(&past.event);
+            let event = self.secrets.out_of(past.event).await;
             if self.position != Some(past.position) {
                 self.position = Some(past.position);
                 self.told.clear();
             }
             *self.told.entry(key.clone()).or_default() += 1;
-            match &past.event.kind {
-                _ if !past.event.path.is_empty() => {}
+            match &event.kind {
+                _ if !event.path.is_empty() => {}
                 EventKind::RunFinished { status } => end = Some(End::Other(status.clone())),
                 EventKind::RunFailed { message } => end = Some(End::Failed(message.clone())),
                 _ => end = None,
             }
             match before.get_mut(&key).filter(|count| **count > 0) {
                 Some(count) => *count -= 1,
-                None => screen.tell(&past.event),
+                None => screen.tell(&event),
             }
         }
         match end {
