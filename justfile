@@ -39,17 +39,18 @@ package:
 answer question="How do I fork a checkpoint?":
     cargo run --release --example agent_loop -- "{{ question }}"
 
-# more random graphs against the reference interpreter than the gate runs
-graphs count="1000000":
-    SUPERSTEP_GRAPHS={{ count }} cargo test --release -p superstep-core --test model checkpoints
+# a night's torture, in order: all that docs/reliability.md names; as root, on a machine that does nothing else
+torture: files power-cut corruption disk-full seeds graphs schedules trouble slowdown fairness same-thread hostile bombs \
+    fidelity soak (fuzz "all")
 
-# what the gate does of tests/torture, so many times over
-torture times="20":
-    SUPERSTEP_TORTURE={{ times }} cargo test --release --features cli --test torture
+# what the gate does of tests/torture, so many times over; needs strace
+files times="20":
+    SUPERSTEP_TORTURE={{ times }} SUPERSTEP_TORTURE_NEEDS_STRACE=1 cargo test --release --features cli --test torture -- \
+        --skip damage::
 
 # a file system whose power is cut under a program; needs root
 power-cut times="1":
-    SUPERSTEP_TORTURE={{ times }} cargo test --features cli --test torture -- --ignored --nocapture power_cut
+    SUPERSTEP_TORTURE={{ times }} cargo test --release --features cli --test torture -- --ignored --nocapture power_cut
 
 # files with damaged bits, bytes, sectors and pages
 corruption times="20":
@@ -57,19 +58,51 @@ corruption times="20":
 
 # file systems of many sizes, full and then not; needs root
 disk-full:
-    cargo test --features cli --test torture -- --ignored --nocapture disk_full
+    cargo test --release --features cli --test torture -- --ignored --nocapture disk_full
 
 # more seeds of the simulated world than the gate plays
 seeds times="500":
     SUPERSTEP_TORTURE={{ times }} cargo test --release --test simulation
 
+# more random graphs against the reference interpreter than the gate runs
+graphs count="1000000":
+    SUPERSTEP_GRAPHS={{ count }} cargo test --release -p superstep-core --test model checkpoints
+
 # more schedules of the threads around the writer's queue than the gate tries; those that loom knows are all tried always
 schedules times="100":
     SUPERSTEP_TORTURE={{ times }} cargo test --release -p superstep-checkpoint --test interleavings
 
+# more runs that are cancelled, code that panics and subscribers that stay away than the gate has
+trouble times="20":
+    SUPERSTEP_TORTURE={{ times }} cargo test --release --test trouble
+
 # what subscribers cost a run that they do not keep up with; on a quiet machine
 slowdown:
     cargo test --release --test trouble slowdown -- --ignored --nocapture
+
+# processes that write to one file at once, a minute each; on a quiet machine
+fairness times="86":
+    SUPERSTEP_TORTURE={{ times }} cargo test --release --test processes fairness -- --nocapture
+
+# processes that drive one thread
+same-thread times="10":
+    SUPERSTEP_TORTURE={{ times }} cargo test --release --test processes same_thread
+
+# files that somebody has prepared
+hostile times="4":
+    SUPERSTEP_TORTURE={{ times }} cargo test --release -p superstep-checkpoint --test sqlite hostile
+
+# files and texts that claim to be much, in their full size
+bombs:
+    SUPERSTEP_TORTURE=1 cargo test --release -p superstep-checkpoint --test bombs -- --nocapture
+
+# more floats that come back bit by bit than the gate takes
+fidelity times="10":
+    SUPERSTEP_TORTURE={{ times }} cargo test --release -p superstep-checkpoint --test fidelity
+
+# a program that does not end, for so many supersteps
+soak steps="1000000":
+    SUPERSTEP_SOAK_STEPS={{ steps }} cargo bench --bench workloads -- W10
 
 # fuzz a target, or all of them, for so many seconds each; without a target it lists them
 fuzz target="" seconds="60":

@@ -299,3 +299,58 @@ fn snippets_are_pieces_of_programs_that_run() {
 fn pure(program: &str) -> String {
     program.chars().filter(|letter| !letter.is_whitespace() && *letter != ',').collect()
 }
+
+/// The recipes of the justfile, each with its parameters and what it runs.
+fn recipes() -> Vec<(String, String)> {
+    let mut recipes: Vec<(String, String)> = Vec::new();
+    for line in read("justfile").lines() {
+        let begins = line.starts_with(|letter: char| letter.is_ascii_lowercase());
+        match (line.split_once(':'), recipes.last_mut()) {
+            (Some((head, needs)), _) if begins => {
+                let name = head.split(' ').next().unwrap_or(head);
+                recipes.push((name.to_owned(), format!("{needs} ")));
+            }
+            (_, Some((_, runs))) if line.starts_with(' ') => *runs += &format!("{} ", line.trim()),
+            _ => {}
+        }
+    }
+    recipes
+}
+
+#[test]
+fn what_recipes_run_is_there() {
+    if !is_workspace() {
+        return;
+    }
+    let recipes = recipes();
+    for (recipe, runs) in &recipes {
+        let words: Vec<&str> = runs.split_whitespace().collect();
+        let after = |option: &str| {
+            let at = words.iter().position(|word| *word == option)?;
+            words.get(at + 1).copied()
+        };
+        let package = after("-p").map_or("", |package| package.trim_start_matches("superstep-"));
+        let folder = MEMBERS.into_iter().find(|member| !package.is_empty() && member.ends_with(package));
+        if let Some(test) = after("--test") {
+            let path = root().join(folder.unwrap_or(".")).join("tests").join(test);
+            assert!(
+                path.join("main.rs").is_file() || path.with_extension("rs").is_file(),
+                "{recipe}: {runs}"
+            );
+        }
+    }
+    let night = &recipes.iter().find(|(name, _)| name == "torture").expect("a recipe").1;
+    let parts: Vec<&str> = night.split(|letter: char| " ()\"\\".contains(letter)).collect();
+    for part in parts.iter().filter(|part| !part.is_empty() && **part != "all") {
+        assert!(recipes.iter().any(|(name, _)| name == part), "torture runs {part}, which is no recipe");
+    }
+    let mut documents = files("docs", ".md");
+    documents.push("CONTRIBUTING.md".to_owned());
+    for document in documents {
+        for named in read(&document).split("`just ").skip(1) {
+            let named = named.split(|letter: char| "` \n".contains(letter)).next().unwrap_or(named);
+            let is_there = named.starts_with('-') || recipes.iter().any(|(name, _)| name == named);
+            assert!(is_there, "{document}: there is no recipe {named}");
+        }
+    }
+}
