@@ -48,7 +48,7 @@ static FILE: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
         let saver = SqliteSaver::open(&path).await.expect("the file opens");
         let graph = g.compile().expect("a sound graph").checkpointer(saver);
         let thread = graph.thread("t~1");
-        thread.run(Notes { left: 6, ..Notes::default() }).await.expect("it runs");
+        let _stored = thread.run(Notes { left: 6, ..Notes::default() }).await.expect("it runs");
         let begin = thread.before(note).await.expect("it is there");
         begin.fork("other").await.expect("a branch");
     });

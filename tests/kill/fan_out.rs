@@ -13,12 +13,8 @@ use rusqlite::{Connection, OpenFlags};
 use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
 
-use crate::halt::Halt;
+use crate::itself;
 
-/// Set for the program under test: its file.
-const DB: &str = "SUPERSTEP_TEST_KILL_DB";
-/// Set for the program under test: where it stands still.
-const MARK: &str = "SUPERSTEP_TEST_KILL_MARK";
 /// The test that is the program.
 const TEST: &str = "a_killed_fan_out_keeps_the_results_of_the_siblings_that_had_finished";
 
@@ -122,26 +118,13 @@ fn graph(notes: Notes) -> Graph<Orders> {
 }
 
 pub(crate) fn command(db: PathBuf, mark: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("a test knows its program"));
-    command.args(["--exact", TEST, "--nocapture"]).env(DB, db).env(MARK, mark);
-    command
+    itself::command(TEST, db, mark)
 }
 
-/// Whether this process is the program under test.
-pub(crate) fn was_asked_for() -> bool {
-    std::env::var_os(DB).is_some()
-}
-
-/// Runs the thread, or what is left of it, and prints its state.
+/// Runs the thread, or what is left of it, in the program under test.
 pub(crate) fn run() {
-    let db = PathBuf::from(std::env::var_os(DB).expect("it was asked for"));
-    let mark = std::env::var(MARK).expect("it has a mark").parse().expect("a mark");
-    let halt = Halt::new(Some(&mark));
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
-    let state = runtime.block_on(async {
-        let options = SqliteSaver::options().durability(Durability::Process);
-        let saver = options.observe_commits(halt.at_commits()).open(&db).await.expect("the file opens");
-        let orders = graph(Notes::beside(&db)).checkpointer(saver).observe(halt.at_nodes());
+    itself::run(async |db, saver, halt| {
+        let orders = graph(Notes::beside(db)).checkpointer(saver).observe(halt.at_nodes());
         let thread = orders.thread("t");
         let run = match thread.resume().await {
             Err(RunError::NothingToResume { .. }) => thread.run(Orders::default()).await,
@@ -149,8 +132,6 @@ pub(crate) fn run() {
         };
         run.expect("the run does not fail").finished().expect("it ends")
     });
-    println!("\n{}", serde_json::to_string(&state).expect("a state has a JSON form"));
-    halt.report();
 }
 
 /// What a file had recorded when the process died, and what had happened until then.

@@ -16,6 +16,7 @@ use superstep::id::{CheckpointId, ThreadId};
 use superstep::prelude::*;
 
 use crate::fan_out::Notes;
+use crate::itself;
 use crate::long::{self, EFFECTS, STEPS, Shop, TURNS};
 use crate::program::{self, End, Program};
 
@@ -36,7 +37,7 @@ const APART: usize = 10;
 
 #[test]
 fn the_journal_of_a_long_thread_is_bounded_and_enough() {
-    if long::was_asked_for() {
+    if itself::was_asked_for() {
         return long::run();
     }
     let program = Program::long();

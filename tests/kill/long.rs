@@ -15,12 +15,8 @@ use superstep::checkpoint::Checkpointer;
 use superstep::prelude::*;
 
 use crate::fan_out::Notes;
-use crate::halt::Halt;
+use crate::itself;
 
-/// Set for the program under test: its file.
-const DB: &str = "SUPERSTEP_TEST_KILL_LONG_DB";
-/// Set for the program under test: where it stands still.
-const MARK: &str = "SUPERSTEP_TEST_KILL_LONG_MARK";
 /// The test that is the program.
 const TEST: &str = "journal::the_journal_of_a_long_thread_is_bounded_and_enough";
 
@@ -129,30 +125,15 @@ pub(crate) async fn to_the_end(thread: &Thread<Shop>) -> Shop {
 }
 
 pub(crate) fn command(db: PathBuf, mark: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("a test knows its program"));
-    command.args(["--exact", TEST, "--nocapture"]).env(DB, db).env(MARK, mark);
-    command
+    itself::command(TEST, db, mark)
 }
 
-/// Whether this process is the program under test.
-pub(crate) fn was_asked_for() -> bool {
-    std::env::var_os(DB).is_some()
-}
-
-/// Runs the thread, or what is left of it, and prints its state.
+/// Runs the thread, or what is left of it, in the program under test.
 pub(crate) fn run() {
-    let db = PathBuf::from(std::env::var_os(DB).expect("it was asked for"));
-    let mark = std::env::var(MARK).expect("it has a mark").parse().expect("a mark");
-    let halt = Halt::new(Some(&mark));
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
-    let state = runtime.block_on(async {
-        let options = SqliteSaver::options().durability(Durability::Process);
-        let saver = options.observe_commits(halt.at_commits()).open(&db).await.expect("the file opens");
-        let shop = graph(Notes::beside(&db), Arc::new(saver)).observe(halt.at_nodes());
+    itself::run(async |db, saver, halt| {
+        let shop = graph(Notes::beside(db), Arc::new(saver)).observe(halt.at_nodes());
         to_the_end(&shop.thread("t")).await
     });
-    println!("\n{}", serde_json::to_string(&state).expect("a state has a JSON form"));
-    halt.report();
 }
 
 /// The thread in a file that nobody else has open.

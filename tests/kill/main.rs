@@ -12,6 +12,7 @@ mod fan_out;
 #[expect(dead_code, reason = "what is halted here is killed, not released")]
 #[path = "../../examples/agent_loop/halt.rs"]
 mod halt;
+mod itself;
 mod journal;
 mod long;
 mod program;
@@ -114,7 +115,7 @@ fn a_run_killed_at_random_moments_resumes_to_the_same_result() {
 /// Supersteps with siblings: the results of those that had finished are pending writes when the process dies.
 #[test]
 fn a_killed_fan_out_keeps_the_results_of_the_siblings_that_had_finished() {
-    if fan_out::was_asked_for() {
+    if itself::was_asked_for() {
         return fan_out::run();
     }
     let hits = kill_at_every_point(&Program::fan_out());
