@@ -39,9 +39,9 @@ package:
 answer question="How do I fork a checkpoint?":
     cargo run --release --example agent_loop -- "{{ question }}"
 
-# a night's torture, in order: all that docs/reliability.md names; as root, on a machine that does nothing else
+# a night's torture, in order: what docs/reliability.md names and has a night's count; as root, on a machine that does nothing else
 torture: files power-cut corruption disk-full seeds graphs schedules trouble slowdown fairness same-thread hostile bombs \
-    fidelity soak (fuzz "all")
+    fidelity soak (fuzz "all" "600")
 
 # what the gate does of tests/torture, so many times over; needs strace
 files times="20":

@@ -93,12 +93,12 @@ pub(crate) fn corrupt(place: impl Display, reason: impl Display) -> StoreError {
     StoreError::Corrupt { place: place.to_string(), reason: reason.to_string() }
 }
 
-/// What is wrong with the keys of a file.
 /// What a row is whose columns are not those that its checksum was made of.
 pub(crate) fn mismatch(place: impl Display) -> StoreError {
     corrupt(place, "its checksum does not match")
 }
 
+/// What is wrong with the keys of a file.
 pub(crate) fn keys(file: &str, problem: KeyProblem) -> StoreError {
     StoreError::Keys { place: file.to_owned(), problem }
 }

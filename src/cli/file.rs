@@ -72,7 +72,13 @@ impl FileArgument {
         })
     }
 
-    fn is_encrypted(&self) -> bool {
+    /// Whether it is a file that the program at hand has open itself.
+    pub(crate) fn is_own(&self) -> bool {
+        self.file.own.is_some()
+    }
+
+    /// Whether it takes keys to read it.
+    pub(crate) fn is_encrypted(&self) -> bool {
         let problem = match SqliteReader::open(&self.file.path) {
             Err(StoreError::Keys { problem, .. }) => problem,
             _ => return false,

@@ -179,6 +179,9 @@ async fn the_debugger_of_a_program_writes_to_its_file_with_its_keys() {
         let said = program.says(&line.replace("FOLDER", &folder)).await;
         assert_eq!(said.exit, exit, "{line}: {}{}", said.out, said.err);
     }
+    let said = program.says("rekey --plain").await;
+    assert_eq!(said.exit, Exit::Unusable);
+    assert!(said.err.contains("this program has the file open"), "{}", said.err);
     let threads = program.says("threads").await.out;
     assert!(threads.contains("copy") && threads.contains("new") && !threads.contains("trouble"), "{threads}");
     assert_eq!(program.keyed.says("threads FILE").exit, Exit::Unusable, "the file is encrypted as before");

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use rusqlite::Connection;
 use superstep_core::checkpoint::{KeyProblem, StoreError};
 
-pub(crate) use cell::Cell;
+pub(crate) use cell::{Cell, is_sealed};
 
 use crate::fault::{keys, sqlite};
 

@@ -1,5 +1,13 @@
 //! Where a sealed text belongs.
 
+/// How every sealed text begins, and no JSON text does.
+pub(super) const MARK: char = '~';
+
+/// Whether a stored text is a sealed one.
+pub(crate) fn is_sealed(stored: &str) -> bool {
+    stored.starts_with(MARK)
+}
+
 /// A cell of a table: the table, the column, and what identifies the row. A text that is sealed for one cell is refused
 /// in every other one.
 pub(crate) struct Cell {

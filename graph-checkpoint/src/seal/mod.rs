@@ -21,11 +21,10 @@ use rusqlite::Connection;
 use superstep_core::checkpoint::{KeyProblem, StoreError};
 use zeroize::Zeroizing;
 
-pub(crate) use self::cell::Cell;
+pub(crate) use self::cell::{Cell, is_sealed};
 pub use self::keys::{Key, KeyError, KeyId, KeyRing, Keys};
 pub(crate) use self::table::Phase;
 use self::table::SealRow;
-pub(crate) use self::text::is_sealed;
 use crate::fault::{corrupt, keys as wrong};
 
 /// The keys of a file, for all connections to it.

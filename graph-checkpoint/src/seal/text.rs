@@ -5,19 +5,12 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use chacha20poly1305::{AeadInOut, Tag, XChaCha20Poly1305, XNonce};
 use superstep_core::checkpoint::StoreError;
 
+use super::cell::MARK;
 use super::random;
 use crate::fault::corrupt;
 
 const NONCE: usize = 24;
 const TAG: usize = 16;
-
-/// How every sealed text begins, and no JSON text does.
-const MARK: char = '~';
-
-/// Whether a stored text is a sealed one.
-pub(crate) fn is_sealed(stored: &str) -> bool {
-    stored.starts_with(MARK)
-}
 
 /// How a text begins that is sealed with the key of this number.
 pub(super) fn prefix(number: i64) -> String {

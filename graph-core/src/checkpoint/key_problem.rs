@@ -30,7 +30,9 @@ pub enum KeyProblem {
         reason: String,
     },
     /// The file was being encrypted or decrypted as a whole, and that was interrupted.
-    #[error("is encrypted in part only: do again what was interrupted, it goes on from there")]
+    #[error(
+        "is encrypted in part only: do again what was interrupted, it goes on from there; or undo it, with the keys"
+    )]
     Interrupted,
     /// The file is encrypted, and has or is to have what cannot be.
     #[error("cannot be both encrypted and have a store: keep the store in a file of its own")]

@@ -35,6 +35,12 @@ pub(crate) struct Changed(Rekeyed);
 
 impl Rekey {
     pub(crate) fn answer(&self) -> Result<Changed, Failure> {
+        if self.file.is_own() && (self.plain || !self.file.is_encrypted()) {
+            return Err(Failure::unusable(
+                "this program has the file open, and it takes who is alone with it to encrypt or decrypt it: \
+                 `superstep rekey` does, when the program has ended",
+            ));
+        }
         let file = self.file.keyed_to_encrypt()?;
         if !file.has_keys() {
             return Err(Failure::unusable(

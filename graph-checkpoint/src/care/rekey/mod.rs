@@ -17,9 +17,10 @@ use superstep_core::checkpoint::{KeyProblem, StoreError};
 
 use super::error::CareError;
 use super::vacuum::vacuum_in;
+use super::verify::verify;
 use super::writing::{Keyless, open, waited, write};
 use crate::connection::{Connection, Sealing};
-use crate::fault::{keys, sqlite};
+use crate::fault::{corrupt, keys, sqlite};
 use crate::file::File;
 use crate::file::checkpoint_file::CheckpointFile;
 use crate::options::SqliteOptions;
@@ -72,11 +73,15 @@ pub fn rekey(file: impl Into<CheckpointFile>, form: Form, patience: Duration) ->
     // What has a form other than plain or whole can be had alone only.
     let live = match open(file.clone(), Keyless::Refused, patience) {
         Ok(connection) if form == Form::Encrypted && connection.is_encrypted() => Some(connection),
-        Ok(_) => None,
-        Err(CareError::Store(StoreError::Keys {
-            problem: KeyProblem::NotEncrypted | KeyProblem::Interrupted,
-            ..
-        })) => None,
+        Ok(_) => {
+            refuse_damaged(file.clone())?;
+            None
+        }
+        Err(CareError::Store(StoreError::Keys { problem: KeyProblem::NotEncrypted, .. })) => {
+            refuse_damaged(CheckpointFile { keys: None, ..file.clone() })?;
+            None
+        }
+        Err(CareError::Store(StoreError::Keys { problem: KeyProblem::Interrupted, .. })) => None,
         Err(other) => return Err(other),
     };
     let mut told = Rekeyed::default();
@@ -93,6 +98,16 @@ pub fn rekey(file: impl Into<CheckpointFile>, form: Form, patience: Duration) ->
         Err(other) => return Err(other),
     };
     Ok(told)
+}
+
+/// Begins nothing that would stop at what is damaged, and leave a file that nobody can use.
+fn refuse_damaged(file: CheckpointFile) -> Result<(), StoreError> {
+    let Some(finding) = verify(file)?.findings.into_iter().next() else { return Ok(()) };
+    let place = match finding.row {
+        Some(row) => format!("{} row {row}", finding.table),
+        None => finding.table.to_owned(),
+    };
+    Err(corrupt(place, finding.problem))
 }
 
 /// Seals with the current key what is sealed with others.

@@ -54,9 +54,11 @@ fn mend(connection: &Connection) {
     each(
         "SELECT id, hash, text FROM body",
         &|row| {
-            let sum = Checksum::of("sealed body").int(row.get(0).unwrap());
-            let (hash, text): (Vec<u8>, String) = (row.get(1).unwrap(), row.get(2).unwrap());
-            vec![sum.bytes(&hash).text(&text).finish()]
+            let (id, hash, text): (i64, Vec<u8>, String) =
+                (row.get(0).unwrap(), row.get(1).unwrap(), row.get(2).unwrap());
+            let sum = |of| Checksum::of(of).int(id).bytes(&hash);
+            let sealed = text.starts_with('~').then(|| sum("sealed body").text(&text));
+            vec![sealed.unwrap_or_else(|| sum("body")).finish()]
         },
         "UPDATE body SET sum = ? WHERE id = ?",
     );

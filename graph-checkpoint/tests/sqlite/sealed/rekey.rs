@@ -193,6 +193,8 @@ fn interrupted(change: &Change, whole: &All, table: &str, column: &str, row: i64
     ));
     let stopped = rekey(file(&path, change.keys.clone()), change.form, PATIENCE);
     assert!(stopped.is_err(), "{at}: it was not");
+    let found = care::verify(CheckpointFile::at(&path)).unwrap();
+    assert!(found.is_sound(), "{at}: what is done in part is not damaged: {:?}", found.findings);
     // Whoever opens it now sees a whole state, or is told of the interruption.
     for keys in [change.before.as_ref(), Some(&change.keys)] {
         match read(with(&path, keys)) {
@@ -209,4 +211,30 @@ fn interrupted(change: &Change, whole: &All, table: &str, column: &str, row: i64
     let found = care::verify(then()).unwrap();
     assert!(found.is_sound(), "{at}: {:?}", found.findings);
     assert_eq!(canaries(&path) == 0, change.form == Form::Encrypted, "{at}");
+}
+
+/// It would stop halfway, each time that it is done again.
+#[test]
+fn a_damaged_file_is_neither_encrypted_nor_decrypted() {
+    run(async {
+        let (_folder, encrypted) = written(sealed()).await;
+        let (_folder, plain) = written(SqliteSaver::options()).await;
+        for (original, form) in [(plain, Form::Encrypted), (encrypted, Form::Plain)] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("t.db");
+            std::fs::copy(&original, &path).unwrap();
+            let connection = rusqlite::Connection::open(&path).unwrap();
+            let keys = || -> Vec<(i64, i64)> {
+                let mut seals = connection.prepare("SELECT id, phase FROM seal ORDER BY id").unwrap();
+                let seals = seals.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+                seals.unwrap().map(Result::unwrap).collect()
+            };
+            let before = keys();
+            let spoiled = connection.execute("UPDATE effect SET attempt = attempt + 1", []).unwrap();
+            assert!(spoiled > 0, "it has effects");
+            let refused = rekey(file(&path, first_key()), form, PATIENCE).unwrap_err();
+            assert!(matches!(refused, CareError::Store(StoreError::Corrupt { .. })), "{form:?}: {refused}");
+            assert_eq!(keys(), before, "{form:?}: nothing was begun");
+        }
+    });
 }
