@@ -23,6 +23,7 @@ macro_rules! page {
             "[file-format.md]: crate::guide::file_format\n",
             "[flows.md]: crate::guide::flows\n",
             "[interrupts.md]: crate::guide::interrupts\n",
+            "[models.md]: crate::guide::models\n",
             "[nodes-and-extractors.md]: crate::guide::nodes_and_extractors\n",
             "[routing-and-fan-out.md]: crate::guide::routing_and_fan_out\n",
             "[schemas/README.md]: https://github.com/superstep-rs/superstep/blob/main/docs/schemas/README.md\n",
@@ -33,6 +34,7 @@ macro_rules! page {
             "[store.md]: crate::guide::store\n",
             "[testing.md]: crate::guide::testing\n",
             "[time-travel.md]: crate::guide::time_travel\n",
+            "[tools.md]: crate::guide::tools\n",
             "[subgraphs.md]: crate::guide::subgraphs\n",
             "[writing-a-saver.md]: crate::guide::writing_a_saver\n",
             "[time-travel.md]: crate::guide::time_travel\n",
@@ -73,6 +75,8 @@ pages! {
     store "store.md"
     testing "testing.md"
     agent_loop "agent-loop.md"
+    models "models.md"
+    tools "tools.md"
     coming_from_langgraph "coming-from-langgraph.md"
     reliability "reliability.md"
     writing_a_saver "writing-a-saver.md"

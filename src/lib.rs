@@ -88,7 +88,8 @@ pub mod checkpoint {
 
     #[cfg(feature = "sqlite")]
     pub use superstep_checkpoint::{
-        CheckpointFile, Durability, Located, SqliteOptions, SqliteReader, SqliteSaver, ThreadSize, care,
+        CheckpointFile, Durability, Located, SqliteOptions, SqliteReader, SqliteSaver, ThreadList,
+        ThreadSize, care,
     };
 
     #[cfg(feature = "sqlite")]

@@ -133,7 +133,7 @@ fn crates_depend_one_way() {
         ("graph-macros", &[]),
         ("graph-core", &["superstep-macros"]),
         ("graph-checkpoint", &["superstep-core"]),
-        ("nodes", &["superstep-core"]),
+        ("nodes", &["superstep-core", "superstep-macros"]),
         (".", &["superstep-checkpoint", "superstep-core", "superstep-nodes"]),
     ];
     let mut broken = Vec::new();
@@ -317,6 +317,51 @@ fn recipes() -> Vec<(String, String)> {
     recipes
 }
 
+/// What selects tests, or skips them, in the words of a recipe that runs some.
+fn filters<'w>(words: &[&'w str]) -> Vec<&'w str> {
+    let at = words.iter().position(|word| *word == "--test").expect("it runs a test");
+    let named = words[at + 2..].iter().take_while(|word| !["&&", ";", "|"].contains(word));
+    named.filter(|word| !word.starts_with('-') && **word != "\\").copied().collect()
+}
+
+/// The names of the tests of a member in `tests/<test>`, with their modules, as they are selected by.
+fn tests_of(member: &str, test: &str) -> BTreeSet<String> {
+    let folder = format!("{member}/tests/{test}");
+    let sources = match root().join(&folder).is_dir() {
+        true => files(&folder, ".rs"),
+        false => vec![format!("{folder}.rs")],
+    };
+    let mut tests = BTreeSet::new();
+    for path in sources {
+        let module = path.split_once(&format!("tests/{test}")).map_or("", |(_, inside)| inside);
+        let module = module.trim_start_matches('/').trim_end_matches(".rs").trim_end_matches("/mod");
+        let module = if module == "main" { String::new() } else { module.replace('/', "::") };
+        let mut is_test = false;
+        for line in read(&path).lines().map(str::trim) {
+            is_test |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+            let name = line.trim_start_matches("async ").strip_prefix("fn ");
+            if let Some(name) = name.filter(|_| is_test).and_then(|line| line.split(['(', '<']).next()) {
+                tests.insert(format!("{module}::{name}"));
+                is_test = false;
+            }
+        }
+    }
+    tests
+}
+
+#[test]
+fn a_filter_is_found_where_a_test_is_called_so() {
+    let words = |line: &'static str| line.split_whitespace().collect::<Vec<_>>();
+    let line = "N=20 cargo test --release --test torture power_cut -- \\ --ignored --skip damage::";
+    assert_eq!(filters(&words(line)), ["power_cut", "damage::"]);
+    assert_eq!(filters(&words("cargo test --features cli --test cli -- --nocapture")), [""; 0]);
+    let tests = tests_of(".", "house_rules");
+    assert!(tests.contains("::a_filter_is_found_where_a_test_is_called_so"), "{tests:?}");
+    assert!(!tests.iter().any(|test| test.contains("tests_of")), "that is none: {tests:?}");
+    let tests = tests_of(".", "cli");
+    assert!(tests.iter().any(|test| test.contains("canary::")), "{tests:?}");
+}
+
 #[test]
 fn what_recipes_run_is_there() {
     if !is_workspace() {
@@ -337,6 +382,13 @@ fn what_recipes_run_is_there() {
                 path.join("main.rs").is_file() || path.with_extension("rs").is_file(),
                 "{recipe}: {runs}"
             );
+            let tests = tests_of(folder.unwrap_or("."), test);
+            for filter in filters(&words) {
+                assert!(
+                    tests.iter().any(|test| test.contains(filter)),
+                    "{recipe}: {filter} is in the name of no test of {test}: {tests:?}"
+                );
+            }
         }
     }
     let night = &recipes.iter().find(|(name, _)| name == "torture").expect("a recipe").1;

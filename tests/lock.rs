@@ -2,6 +2,7 @@
 
 use superstep::lock::{self, LockError};
 use superstep::prelude::*;
+use superstep::state::SizeLimits;
 
 #[derive(State, Clone, Default)]
 struct Essay {
@@ -152,4 +153,29 @@ fn the_environment_variable_writes_the_file() {
     assert!(!succeeds(Some("yes")), "only `update` writes");
     assert!(succeeds(Some("update")) && path.exists());
     assert!(succeeds(None), "it fits");
+}
+
+#[test]
+fn a_lock_file_keeps_to_its_limits_when_it_is_written_and_when_it_is_read() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("superstep.lock");
+    let essay = essays::<Essay>("essay", &["plan", "write"]);
+    lock::write(&path, &[&essay]).expect("it is written");
+    let written = std::fs::read_to_string(&path).expect("it is there");
+    let small = SizeLimits::default().bytes(written.len() - 1);
+    let exact = SizeLimits::default().bytes(written.len());
+    for refused in [lock::write_within(&path, &[&essay], small), lock::check_within(&path, &[&essay], small)]
+    {
+        let refused = refused.expect_err("it is too large");
+        assert!(matches!(&refused, LockError::TooLarge { .. }), "{refused}");
+        let said = format!(
+            "the lock file {} has more than {} bytes; lock::check_within or lock::write_within allows more",
+            path.display(),
+            written.len() - 1
+        );
+        assert_eq!(refused.to_string(), said);
+    }
+    assert_eq!(std::fs::read_to_string(&path).expect("it is there"), written, "what was there stays");
+    lock::write_within(&path, &[&essay], exact).expect("it is no larger");
+    lock::check_within(&path, &[&essay], exact).expect("nothing changed");
 }

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 fn root() -> &'static Path {
@@ -59,15 +60,16 @@ fn tests_of(source: &str) -> Vec<String> {
     names
 }
 
-/// The ids `FAMILY-001` to the last.
-fn family(name: &str, last: u32) -> impl Iterator<Item = String> {
-    (1..=last).map(move |number| format!("{name}-{number:03}"))
+/// The ids of a family that have these numbers.
+fn family(name: &str, numbers: RangeInclusive<u32>) -> impl Iterator<Item = String> {
+    numbers.map(move |number| format!("{name}-{number:03}"))
 }
 
 #[test]
 fn every_requirement_has_a_row() {
     let rows = rows();
-    let missing: Vec<_> = family("S1", 48).filter(|id| !rows.contains_key(id)).collect();
+    let all = family("S1", 1..=48).chain(family("S2", 97..=115)).chain(family("S2", 146..=150));
+    let missing: Vec<_> = all.filter(|id| !rows.contains_key(id)).collect();
     assert!(missing.is_empty(), "no row for {missing:?}");
 }
 

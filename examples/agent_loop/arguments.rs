@@ -10,8 +10,12 @@ use clap::{CommandFactory, Parser, Subcommand};
 use etcetera::BaseStrategy;
 use superstep::id::ThreadId;
 use superstep::nodes::graphs::DEFAULT_MAX_ITERATIONS;
+use superstep::nodes::{ModelName, UnknownModel};
 
-/// Answers a question from a folder of documents, offline, by quoting them.
+/// The environment variable that names the model.
+const MODEL_VARIABLE: &str = "SUPERSTEP_MODEL";
+
+/// Answers a question from a folder of documents; offline, by quoting them, unless another model is named.
 #[derive(Debug, Parser)]
 #[command(name = "agent_loop", subcommand_negates_reqs = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
@@ -34,6 +38,15 @@ pub(crate) struct Arguments {
     /// Continue a thread that a crash or Ctrl-C left; of a finished one, print the result again.
     #[arg(long, requires = "thread")]
     pub(crate) resume: bool,
+
+    /// The model: extractive, script:FILE, or one behind a network, such as anthropic:claude-sonnet-4-5, with its key in
+    /// the environment [default: SUPERSTEP_MODEL, or extractive].
+    #[arg(long, value_name = "NAME")]
+    model: Option<ModelName>,
+
+    /// Show what the model says as it says it; so also on a terminal.
+    #[arg(long)]
+    pub(crate) stream: bool,
 
     /// How often the agent may be visited for one question.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_ITERATIONS, value_parser = clap::value_parser!(u32).range(1..))]
@@ -85,6 +98,15 @@ impl Arguments {
         Ok(folder.join("agent_loop.db"))
     }
 
+    /// The model that is named here, or else by the environment.
+    pub(crate) fn model(&self) -> Result<ModelName, UnknownModel> {
+        match (&self.model, std::env::var(MODEL_VARIABLE)) {
+            (Some(model), _) => Ok(model.clone()),
+            (None, Ok(name)) if !name.trim().is_empty() => name.trim().parse(),
+            _ => Ok(ModelName::default()),
+        }
+    }
+
     pub(crate) fn thread(&self) -> ThreadId {
         match &self.thread {
             Some(thread) => thread.as_str().into(),
@@ -101,6 +123,9 @@ impl Arguments {
         );
         if let Some(docs) = &self.docs {
             command.push_str(&format!(" --docs {}", quoted(docs.display())));
+        }
+        if let Some(model) = &self.model {
+            command.push_str(&format!(" --model {}", quoted(model)));
         }
         if self.json {
             command.push_str(" --json");

@@ -6,7 +6,8 @@
 //! cargo run --release --example agent_loop -- debug threads
 //! ```
 //!
-//! The model is built in: it quotes the documents and does not write. `--help` lists the options.
+//! The model is built in: it quotes the documents and does not write. `--model` takes another one, such as
+//! `anthropic:claude-sonnet-4-5`, with its key in the environment. `--help` lists the options.
 
 #![expect(clippy::print_stderr, reason = "a command-line program says there how it goes")]
 
@@ -23,7 +24,6 @@ use std::sync::Arc;
 
 use superstep::nodes::docs::{DocIndex, IndexOptions, SearchDocs};
 use superstep::nodes::graphs::{self, AgentState, EvaluatorConfig};
-use superstep::nodes::model::Extractive;
 use superstep::nodes::tool::ToolRegistry;
 use superstep::prelude::*;
 use superstep::run::ThreadError;
@@ -41,7 +41,7 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let halt = halt::Halt::new(arguments.halt_at.as_ref());
     let saver = SqliteSaver::options().observe_commits(halt.at_commits()).open(&db).await?;
     let tools = ToolRegistry::new().with(SearchDocs::new(Arc::new(index(&arguments)?)))?;
-    let config = EvaluatorConfig::new(Extractive).tools(tools);
+    let config = EvaluatorConfig::new(arguments.model()?.open()?).tools(tools);
     let graph = graphs::evaluator(config)?.checkpointer(saver).observe(halt.at_nodes());
 
     if let Some(Command::Debug { arguments }) = arguments.command.take() {
@@ -72,7 +72,7 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
             released.release();
         }
     });
-    let run = progress::watch(request.cancel_on(interrupt).stream()).await?;
+    let run = progress::watch(request.cancel_on(interrupt).stream(), arguments.stream).await?;
 
     halt.report();
     if run.status != Status::Finished {

@@ -1,14 +1,17 @@
-//! Which node runs, live, on a terminal.
+//! Which node runs, and what the model says, live, on a terminal.
 
 use std::io::IsTerminal;
 use std::time::Instant;
 
+use superstep::nodes::model::{ModelEvent, Purpose};
+use superstep::nodes::node::ModelChunk;
 use superstep::run::{EventKind, Run, RunError, RunStream};
 use superstep::state::State;
 
-/// Follows a run to its end.
-pub(crate) async fn watch<S: State>(mut run: RunStream<S>) -> Result<Run<S>, RunError> {
+/// Follows a run to its end. What the model says is shown to whoever watches, and if `stream` says so.
+pub(crate) async fn watch<S: State>(mut run: RunStream<S>, stream: bool) -> Result<Run<S>, RunError> {
     let live = std::io::stderr().is_terminal();
+    let mut speech = Speech { is_shown: live || stream, speaks: false };
     let mut begun = Instant::now();
     while let Some(event) = run.next().await {
         match event.kind {
@@ -24,8 +27,35 @@ pub(crate) async fn watch<S: State>(mut run: RunStream<S>) -> Result<Run<S>, Run
                 let retry = retry_in_ms.map(|wait| format!("; again in {wait} ms")).unwrap_or_default();
                 eprintln!("\r     {node} failed: {error}{retry}");
             }
+            EventKind::MessageChunk { chunk, .. } => {
+                if let Ok(ModelChunk { purpose: Purpose::Agent, event, .. }) = chunk.decode() {
+                    speech.show(&event);
+                }
+            }
             _ => {}
         }
     }
     run.finish().await
+}
+
+/// What the model says to the question, as it says it.
+struct Speech {
+    is_shown: bool,
+    /// It is within a line of its own.
+    speaks: bool,
+}
+
+impl Speech {
+    fn show(&mut self, event: &ModelEvent) {
+        match event {
+            ModelEvent::TextDelta { text } if self.is_shown => {
+                if !std::mem::replace(&mut self.speaks, true) {
+                    eprintln!();
+                }
+                eprint!("{text}");
+            }
+            ModelEvent::Stop { .. } if std::mem::take(&mut self.speaks) => eprintln!(),
+            _ => {}
+        }
+    }
 }

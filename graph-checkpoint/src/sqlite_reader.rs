@@ -12,7 +12,7 @@ use superstep_core::checkpoint::{
     At, LeaseRecord, Loaded, NamedCheckpoint, StepRecord, StoreError, Summary, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, ThreadId};
-use superstep_core::state::Json;
+use superstep_core::state::{Json, Schema};
 use uuid::Uuid;
 
 use crate::connection::Connection;
@@ -24,7 +24,7 @@ use crate::history::rows::{CheckpointRow, ThreadRow};
 use crate::options::SqliteOptions;
 use crate::read::lineage;
 use crate::read::named;
-use crate::read::reader;
+use crate::read::reader::{self, ThreadList};
 use crate::read::steps;
 use crate::write::lease;
 
@@ -132,6 +132,14 @@ impl SqliteReader {
         self.read(|connection| reader::threads(connection, |_| true, |_| true))
     }
 
+    /// Lists all threads, and those that are damaged beside the others.
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads), but for damage of single threads.
+    pub fn list_threads(&self) -> Result<ThreadList, StoreError> {
+        self.read(reader::list)
+    }
+
     /// Lists who holds which thread, by thread, like
     /// [`Checkpointer::leases`](superstep_core::checkpoint::Checkpointer::leases).
     ///
@@ -141,7 +149,8 @@ impl SqliteReader {
         self.read(lease::all)
     }
 
-    /// What each thread has of its own, by the names of [`threads`](Self::threads).
+    /// What each thread has of its own, by the names of [`threads`](Self::threads). Threads whose rows are damaged are not
+    /// among them.
     ///
     /// # Errors
     /// Those of [`threads`](Self::threads).
@@ -203,6 +212,23 @@ impl SqliteReader {
             let topology = CheckpointRow::visit(connection, place.seq, |row, _| Ok(row.topology))?;
             let text = described::topology_text(connection, Key::Row(topology))?;
             text.ok_or_else(|| corrupt("the topologies", "one is missing")).map(Some)
+        })
+    }
+
+    /// The schemas of all states in the file, those of deleted threads among them.
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads).
+    pub fn schemas(&self) -> Result<Vec<Schema>, StoreError> {
+        self.read(|connection| {
+            let mut all = connection.prepare_cached("SELECT id FROM schema ORDER BY id").map_err(sqlite)?;
+            let rows = all.query_map([], |row| row.get(0)).map_err(sqlite)?;
+            let mut schemas = Vec::new();
+            for row in rows {
+                let found = described::schema(connection, Key::Row(row.map_err(sqlite)?))?;
+                schemas.extend(found.map(|(_, _, schema)| schema));
+            }
+            Ok(schemas)
         })
     }
 
@@ -339,6 +365,6 @@ fn sizes(connection: &Connection) -> Result<BTreeMap<ThreadId, ThreadSize>, Stor
         let size = of_rows.entry(row.get(0).map_err(sqlite)?).or_default();
         size.bytes += row.get::<_, i64>(1).map_err(sqlite)?.cast_unsigned();
     }
-    let threads = ThreadRow::all(connection)?.into_iter();
+    let threads = ThreadRow::readable(connection)?.into_iter();
     Ok(threads.map(|row| (row.name, of_rows.get(&row.id).copied().unwrap_or_default())).collect())
 }

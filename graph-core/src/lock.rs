@@ -36,7 +36,7 @@ use alloc::string::ToString;
 use serde::{Deserialize, Serialize};
 
 use crate::run::Graph;
-use crate::state::{Schema, SizeLimits, State};
+use crate::state::{Excess, Schema, SizeLimits, State};
 
 /// The environment variable that makes [`check`] write the file: `SUPERSTEP_LOCK=update`.
 pub const VARIABLE: &str = "SUPERSTEP_LOCK";
@@ -107,6 +107,16 @@ pub enum LockError {
         /// Why.
         reason: String,
     },
+    /// The file is larger than one may be, or would be. Give larger limits: see [`check_within`] and [`write_within`].
+    #[error(
+        "the lock file {} has {}", path.display(), .excess.allowed_by("lock::check_within or lock::write_within")
+    )]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// What it has too much of.
+        excess: Excess,
+    },
     /// The file could not be read or written.
     #[error("{}: {source}", path.display())]
     Io {
@@ -151,11 +161,23 @@ impl fmt::Display for GraphDifference {
 /// instead.
 ///
 /// # Errors
-/// When the file does not exist, differs, or cannot be read or written.
+/// When the file does not exist, differs, is larger than a record [may be](SizeLimits), or cannot be read or written.
 pub fn check(path: impl AsRef<Path>, graphs: &[&dyn Locked]) -> Result<(), LockError> {
+    check_within(path, graphs, SizeLimits::default())
+}
+
+/// As [`check`], of a file that may be larger, or is to be smaller.
+///
+/// # Errors
+/// Those of [`check`].
+pub fn check_within(
+    path: impl AsRef<Path>,
+    graphs: &[&dyn Locked],
+    limits: SizeLimits,
+) -> Result<(), LockError> {
     let path = path.as_ref();
     if std::env::var_os(VARIABLE).is_some_and(|value| value == "update") {
-        return write(path, graphs);
+        return write_within(path, graphs, limits);
     }
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -163,10 +185,7 @@ pub fn check(path: impl AsRef<Path>, graphs: &[&dyn Locked]) -> Result<(), LockE
         Err(source) => return Err(LockError::Io { path: path.into(), source }),
     };
     let no_lock = |reason| LockError::NotALock { path: path.into(), reason };
-    SizeLimits::default()
-        .of_record()
-        .check(&text)
-        .map_err(|excess| no_lock(alloc::format!("it has {excess}")))?;
+    keeps_to(limits, path, &text)?;
     let lock: Lock = serde_json::from_str(&text).map_err(|error| no_lock(error.to_string()))?;
     let differences = difference::all(&lock.graphs, &all(graphs));
     if differences.is_empty() { Ok(()) } else { Err(LockError::Differs { path: path.into(), differences }) }
@@ -175,13 +194,31 @@ pub fn check(path: impl AsRef<Path>, graphs: &[&dyn Locked]) -> Result<(), LockE
 /// Writes the lock file of graphs: JSON, the graphs by name.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// When the file would be larger than a record [may be](SizeLimits), or cannot be written. A file that is there stays then.
 pub fn write(path: impl AsRef<Path>, graphs: &[&dyn Locked]) -> Result<(), LockError> {
+    write_within(path, graphs, SizeLimits::default())
+}
+
+/// As [`write()`], of a file that may be larger, or is to be smaller: who checks it needs the same limits.
+///
+/// # Errors
+/// Those of [`write()`].
+pub fn write_within(
+    path: impl AsRef<Path>,
+    graphs: &[&dyn Locked],
+    limits: SizeLimits,
+) -> Result<(), LockError> {
     let path = path.as_ref();
     let lock = Lock { graphs: all(graphs) };
     let mut text = serde_json::to_string_pretty(&lock).expect("a description of plain data has a JSON form");
     text.push('\n');
+    keeps_to(limits, path, &text)?;
     std::fs::write(path, text).map_err(|source| LockError::Io { path: path.into(), source })
+}
+
+fn keeps_to(limits: SizeLimits, path: &Path, text: &str) -> Result<(), LockError> {
+    let kept = limits.of_record().check(text);
+    kept.map_err(|excess| LockError::TooLarge { path: path.into(), excess })
 }
 
 fn all(graphs: &[&dyn Locked]) -> BTreeMap<String, LockedGraph> {

@@ -11,4 +11,5 @@ fn mistakes_are_explained() {
     cases.compile_fail("tests/ui/node/*.rs");
     cases.compile_fail("tests/ui/route/*.rs");
     cases.compile_fail("tests/ui/state/*.rs");
+    cases.compile_fail("tests/ui/tool/*.rs");
 }

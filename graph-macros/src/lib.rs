@@ -12,6 +12,7 @@ mod node;
 mod route;
 mod source;
 mod state;
+mod tool;
 
 use proc_macro::TokenStream;
 
@@ -101,4 +102,32 @@ pub fn derive_from_ref(input: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn node(arguments: TokenStream, item: TokenStream) -> TokenStream {
     node::expand(arguments.into(), item.into()).into()
+}
+
+/// Makes a tool of an async function.
+///
+/// `async fn search(query: String) -> Result<String, E>` becomes `fn search() -> TypedTool<..>`, which is added to a
+/// registry with `ToolRegistry::new().with(search())?`. The function's doc comment is what models are told of the tool,
+/// and its arguments are the properties of the input: their doc comments describe them, and an `Option` may be left
+/// out. A property that the function does not have is refused.
+///
+/// | argument of the function | meaning |
+/// |---|---|
+/// | `limit: Option<u32>` | a property of the input; its type is `Deserialize` and `JsonSchema`. Attributes of serde and schemars may stand above it |
+/// | `#[input] query: Query` | the whole input, instead of properties |
+/// | `#[dep] index: &Index` | something that the tool is made with: the function that makes it takes the `Index` |
+/// | `context: &ToolContext` | the circumstances of the call |
+///
+/// | argument of the attribute | meaning |
+/// |---|---|
+/// | `read_only` | a call changes nothing: it may be repeated after a crash, and run beside others |
+/// | `idempotent` | twice is as good as once: a call may be repeated after a crash |
+/// | `concurrent` | calls may run beside others, though they change something |
+/// | `name = ".."` | the tool's name, when it is not the function's |
+/// | `timeout = Duration::from_secs(30)` | how long a call may take; ten minutes without it |
+/// | `max_result_chars = 10_000` | how long a result may be; 50,000 characters without it |
+/// | `crate = path` | where `superstep_nodes` is, when it is not `::superstep::nodes` |
+#[proc_macro_attribute]
+pub fn tool(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    tool::expand(arguments.into(), item.into()).into()
 }

@@ -9,9 +9,12 @@
 //! | [`prompt`] | what the evaluator, the ranker and the decider ask their model |
 //! | [`node`] | the nodes themselves, over any state: agent, tools, evaluator, ranker, decider |
 //! | [`graphs`] | graphs made of them, ready to run |
+//! | `provider` | models behind a network, with the feature `providers` |
+//! | `testkit` | a strict mock server of model vendors, for tests, with the feature `testkit` |
 //!
-//! Nothing here reads a clock or draws a random number, and nothing opens a connection: the same input
-//! gives the same output, which is what lets a recorded run be replayed.
+//! But for those models, that server and the timeouts of tools, nothing here reads a clock, draws a random number or opens a
+//! connection: the same input gives the same output. What a model or a tool answers is recorded, which is what lets a run be
+//! replayed.
 
 #![forbid(unsafe_code)]
 
@@ -23,11 +26,17 @@ mod evaluation;
 pub mod graphs;
 pub mod message;
 pub mod model;
+mod model_name;
 pub mod node;
 pub mod prompt;
+#[cfg(feature = "providers")]
+pub mod provider;
 mod ranking;
+#[cfg(feature = "testkit")]
+pub mod testkit;
 mod text;
 pub mod tool;
 
 pub use evaluation::Evaluation;
+pub use model_name::{ModelName, OpenModelError, UnknownModel};
 pub use ranking::Ranking;

@@ -1,36 +1,71 @@
-//! Texts of secrets in what nodes did and said: the outcome of an effect is often what a secret field holds next.
+//! What of a thread is secret: its fields, and their texts in what nodes did and said. The outcome of an effect is often
+//! what a secret field holds next.
 
 use crate::checkpoint::{
     AskRecord, At, Carried, Checkpoint, EffectOutcome, EffectRecord, Emitted, EmittedEvent, FailureRecord,
-    Loaded, StepRecord,
+    Loaded, SecretPast, StepRecord, StoreError,
 };
 use crate::error::ErrorReport;
 use crate::id::ThreadId;
 use crate::run::Difference;
-use crate::state::{Json, Logged, LoggedWrite, Schema, SecretTexts};
+use crate::state::{Json, SecretFields, SecretTexts};
 
 use super::failure::Failure;
 use super::source::{Place, Source};
 
-/// Hides the texts of a thread's secrets.
-#[derive(Default)]
-pub(super) struct Concealed(SecretTexts);
+/// Knows what is secret on a thread, above it and in its subgraphs, and hides the texts.
+#[derive(Debug, Default)]
+pub(super) struct Concealed {
+    fields: SecretFields,
+    texts: SecretTexts,
+}
 
 impl Concealed {
-    /// Learns what a thread's secret fields ever held, up to its head and up to a place. A thread without secret fields
-    /// is not read.
+    /// Learns what a thread's secret fields ever held, up to its head and up to a place. Of a file where nothing is secret
+    /// no thread is read.
     pub(super) fn of(source: &Source, thread: &ThreadId, place: Option<&Place>) -> Result<Self, Failure> {
-        let mut texts = SecretTexts::default();
-        let head = source.reader.load(thread, &At::Head)?;
-        if !head.is_some_and(|head| head.schema.fields.iter().any(|field| field.secret)) {
-            return Ok(Self(texts));
+        Ok(Self::learned(source, thread, place)?)
+    }
+
+    fn learned(source: &Source, thread: &ThreadId, place: Option<&Place>) -> Result<Self, StoreError> {
+        // A schema that is damaged may have had one.
+        if source.reader.schemas().is_ok_and(|schemas| SecretFields::of(&schemas).is_empty()) {
+            return Ok(Self::default());
         }
-        for from in place.map(Place::at).into_iter().chain([At::Head]) {
-            for step in source.reader.steps(thread, &from, usize::MAX)? {
-                learn(&mut texts, &step);
-            }
+        let ends = place.map(Place::at).into_iter().chain([At::Head]);
+        let mut past = SecretPast::of(thread.clone(), ends);
+        while let Some((thread, from, limit)) = past.wanted() {
+            let steps = match source.reader.steps(&thread, &from, limit) {
+                // Deleted in the meantime.
+                Err(StoreError::NoCheckpoint { .. }) => Vec::new(),
+                steps => steps?,
+            };
+            past.add(&steps);
         }
-        Ok(Self(texts))
+        Ok(Self { fields: past.fields().clone(), texts: past.texts().clone() })
+    }
+
+    /// The fields that are secret on the thread of a place, and those that ever were. Where its past is damaged, those of all
+    /// states in the file: what of the thread is whole can be shown all the same.
+    pub(super) fn fields_at(source: &Source, place: &Place) -> Result<SecretFields, Failure> {
+        match Self::learned(source, &place.thread, Some(place)) {
+            Err(StoreError::Corrupt { .. }) => Ok(SecretFields::of(&source.reader.schemas()?)),
+            learned => Ok(learned?.fields),
+        }
+    }
+
+    /// What is secret on the thread of a place.
+    pub(super) fn at(source: &Source, place: &Place) -> Result<Self, Failure> {
+        Self::of(source, &place.thread, Some(place))
+    }
+
+    /// The fields that are secret, and those that ever were.
+    pub(super) fn fields(&self) -> &SecretFields {
+        &self.fields
+    }
+
+    pub(super) fn texts(&self) -> &SecretTexts {
+        &self.texts
     }
 
     pub(super) fn in_loaded(&self, loaded: &mut Loaded) {
@@ -110,29 +145,12 @@ impl Concealed {
 
     /// What is no JSON is shown by nobody.
     fn in_value(&self, value: &mut Json) {
-        if let Ok(hidden) = self.0.hide(value) {
+        if let Ok(hidden) = self.texts.hide(value) {
             *value = hidden;
         }
     }
 
     fn in_text(&self, text: &mut String) {
-        *text = self.0.hide_text(text);
-    }
-}
-
-/// Learns what a superstep wrote, or is about to write, to secret fields.
-pub(super) fn learn(texts: &mut SecretTexts, step: &StepRecord) {
-    let schema: &Schema = &step.schema;
-    let is_secret = |write: &&LoggedWrite| schema.field(write.field).secret;
-    for change in step.checkpoint.changes.iter().filter(|change| schema.field(change.field).secret) {
-        change.ops.iter().for_each(|op| texts.learn(op.operand()));
-    }
-    let ran = step.checkpoint.tasks.iter().flat_map(|task| &task.writes);
-    let pending = step.work.results.iter().flat_map(|result| &result.writes);
-    for write in ran.chain(pending).filter(is_secret) {
-        texts.learn(match &write.write {
-            Logged::Op(op) => op.operand(),
-            Logged::Reduce(argument) => argument,
-        });
+        *text = self.texts.hide_text(text);
     }
 }

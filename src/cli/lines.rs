@@ -25,7 +25,7 @@ impl Known {
     /// What they are known by as seen from a thread.
     pub(super) fn of(source: &Source, thread: &ThreadId) -> Result<Self, Failure> {
         let mut known = Self { heads: HashMap::new(), names: names(source, thread)? };
-        for thread in source.reader.threads()? {
+        for thread in source.reader.list_threads()?.threads {
             known.heads.entry(thread.head.id).or_default().push(thread.thread);
         }
         Ok(known)

@@ -26,6 +26,7 @@ mod file;
 pub mod fuzzing;
 mod lines;
 mod near;
+mod number;
 mod page;
 mod pattern;
 mod predicate;

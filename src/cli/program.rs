@@ -49,10 +49,17 @@ pub(super) struct Unanswered {
 }
 
 impl From<clap::Error> for Unanswered {
-    /// That may be a help text, which is all that was asked for.
+    /// That may be a help text, which is all that was asked for. Of a value that an argument cannot have, what is wrong with
+    /// it is all there is to say.
     fn from(usage: clap::Error) -> Self {
         let exit = if usage.use_stderr() { Exit::Unusable } else { Exit::Fine };
-        Self { text: usage.to_string(), exit }
+        let mut text = usage.to_string();
+        if usage.kind() == clap::error::ErrorKind::ValueValidation
+            && let Some(end) = text.rfind("\n\nFor more information")
+        {
+            text.truncate(end + 1);
+        }
+        Self { text, exit }
     }
 }
 

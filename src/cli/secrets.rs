@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::checkpoint::Loaded;
 use crate::inspect::{Blame, Difference, Edit, Path, Segment};
-use crate::state::{Logged, LoggedWrite, Schema, SecretTexts};
+use crate::state::{Logged, LoggedWrite, Schema, SecretFields, SecretTexts};
 
 use super::failure::Failure;
 
@@ -21,39 +21,31 @@ pub(super) fn whole_state(loaded: &Loaded) -> Result<Value, Failure> {
 }
 
 /// The state as it may be shown.
-pub(super) fn state(loaded: &Loaded) -> Result<Value, Failure> {
+pub(super) fn state(loaded: &Loaded, fields: &SecretFields) -> Result<Value, Failure> {
     let mut state = whole_state(loaded)?;
-    hide(&mut state, &loaded.schema);
+    hide(&mut state, fields);
     Ok(state)
 }
 
 /// Learns the texts of a state's secret fields.
-pub(super) fn learn(texts: &mut SecretTexts, loaded: &Loaded) {
-    let secret = loaded.values.iter().filter(|held| loaded.schema.field(held.field).secret);
+pub(super) fn learn(texts: &mut SecretTexts, loaded: &Loaded, fields: &SecretFields) {
+    let secret = loaded.values.iter().filter(|held| fields.has(loaded.schema.field(held.field)));
     secret.for_each(|held| texts.learn(&held.value));
 }
 
 /// Hides the secret fields of a state.
-pub(super) fn hide(state: &mut Value, schema: &Schema) {
+pub(super) fn hide(state: &mut Value, fields: &SecretFields) {
     for (name, value) in state.as_object_mut().into_iter().flatten() {
-        if is_secret(name, schema) {
+        if fields.has_name(name) {
             *value = SECRET.into();
         }
     }
 }
 
-/// Whether a field is secret, or was called so when it was.
-fn is_secret(name: &str, schema: &Schema) -> bool {
-    let called = |field: &crate::state::FieldSchema| {
-        field.name == name || field.aliases.iter().any(|alias| alias == name)
-    };
-    schema.fields.iter().any(|field| field.secret && called(field))
-}
-
 /// The secret field that a path leads into.
-pub(super) fn field_of(path: &Path, schema: &Schema) -> Option<Path> {
+pub(super) fn field_of(path: &Path, fields: &SecretFields) -> Option<Path> {
     match path.segments().first() {
-        Some(Segment::Key(name)) if is_secret(name, schema) => {
+        Some(Segment::Key(name)) if fields.has_name(name) => {
             Some(Path::from_iter([Segment::Key(name.clone())]))
         }
         _ => None,
@@ -61,15 +53,15 @@ pub(super) fn field_of(path: &Path, schema: &Schema) -> Option<Path> {
 }
 
 /// Whether nothing secret is at a path or around it: then what is there may be looked at as it is.
-pub(super) fn leads_to_none(path: &Path, schema: &Schema) -> bool {
-    !path.segments().is_empty() && field_of(path, schema).is_none()
+pub(super) fn leads_to_none(path: &Path, fields: &SecretFields) -> bool {
+    !path.segments().is_empty() && field_of(path, fields).is_none()
 }
 
 /// The differences between two states, as they may be shown.
-pub(super) fn differences(all: Vec<Difference>, schema: &Schema) -> Vec<Difference> {
+pub(super) fn differences(all: Vec<Difference>, fields: &SecretFields) -> Vec<Difference> {
     let mut shown: Vec<Difference> = Vec::new();
     for difference in all {
-        let Some(field) = field_of(&difference.path, schema) else {
+        let Some(field) = field_of(&difference.path, fields) else {
             shown.push(difference);
             continue;
         };
@@ -87,10 +79,10 @@ pub(super) fn differences(all: Vec<Difference>, schema: &Schema) -> Vec<Differen
 }
 
 /// Who wrote what, as it may be shown.
-pub(super) fn blamed(all: Vec<Blame>, schema: &Schema) -> Vec<Blame> {
+pub(super) fn blamed(all: Vec<Blame>, fields: &SecretFields) -> Vec<Blame> {
     let mut shown: Vec<Blame> = Vec::new();
     for blame in all {
-        match field_of(&blame.path, schema) {
+        match field_of(&blame.path, fields) {
             None => shown.push(blame),
             // The newest author of any part of it.
             Some(path) => match shown.iter_mut().find(|held| held.path == path) {
@@ -104,12 +96,16 @@ pub(super) fn blamed(all: Vec<Blame>, schema: &Schema) -> Vec<Blame> {
 }
 
 /// What a task wrote, as it may be shown: the operation and its operand.
-pub(super) fn write(write: &LoggedWrite, schema: &Schema) -> Result<(String, Value), Failure> {
+pub(super) fn write(
+    write: &LoggedWrite,
+    schema: &Schema,
+    fields: &SecretFields,
+) -> Result<(String, Value), Failure> {
     let (op, operand) = match &write.write {
         Logged::Op(op) => (op.name(), op.operand()),
         Logged::Reduce(argument) => ("reduce", argument),
     };
-    let value = match schema.field(write.field).secret {
+    let value = match fields.has(schema.field(write.field)) {
         true => SECRET.into(),
         false => operand.decode().map_err(Failure::damaged)?,
     };

@@ -1,6 +1,6 @@
 //! The file that a verb reads.
 
-use crate::checkpoint::{At, CheckpointName, Loaded, SqliteReader, StepRecord, ThreadSummary};
+use crate::checkpoint::{At, CheckpointName, Loaded, SqliteReader, StepRecord, ThreadList, ThreadSummary};
 use crate::id::{CheckpointId, ThreadId};
 
 use super::address::Address;
@@ -41,7 +41,7 @@ impl Source {
 
     /// The thread of this name.
     pub(super) fn thread(&self, name: &str) -> Result<ThreadSummary, Failure> {
-        let threads = self.reader.threads()?;
+        let threads = self.threads_for(name)?;
         let names = threads.iter().map(|thread| thread.thread.as_str());
         let hint = did_you_mean(name, names);
         let (count, told) = (threads.len(), visible(name));
@@ -55,9 +55,25 @@ impl Source {
         })
     }
 
+    /// The threads that can be read, for somebody who means one of them by this text. One that is damaged is told of where it
+    /// is the one that is meant.
+    fn threads_for(&self, meant: &str) -> Result<Vec<ThreadSummary>, Failure> {
+        let ThreadList { threads, damaged, .. } = self.reader.list_threads()?;
+        let names = |name: &ThreadId| {
+            let rest = meant.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['@', '~']))
+        };
+        match damaged.into_iter().find(|(name, _)| name.as_ref().is_some_and(names)) {
+            Some((_, error)) if !threads.iter().any(|thread| thread.thread.as_str() == meant) => {
+                Err(error.into())
+            }
+            _ => Ok(threads),
+        }
+    }
+
     /// The checkpoint that somebody means.
     pub(super) fn place(&self, meant: &str) -> Result<Place, Failure> {
-        let threads = self.reader.threads()?;
+        let threads = self.threads_for(meant)?;
         let head = |name: &str| threads.iter().find(|thread| thread.thread.as_str() == name);
         let head =
             |name: &str| head(name).map(|held| Place { thread: held.thread.clone(), id: held.head.id });

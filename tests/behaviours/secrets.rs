@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use superstep::checkpoint::{At, Checkpointer, SecretPast};
 use superstep::graph::{Description, Registry};
 use superstep::prelude::*;
 use superstep::run::{Received, RunEvent, TraceLog, View};
@@ -309,4 +310,48 @@ fn a_lens_from_a_secret_field_to_one_that_is_not_is_a_problem() {
         assert!(error.contains(leak), "{error}");
     }
     compile(Lens::new().give(Login::NAME, Login::PASSWORD)).expect("a secret may be made of what is none");
+}
+
+/// Gives it what it wants. Returns how many checkpoints were read for it.
+async fn learn(past: &mut SecretPast, saver: &Arc<dyn Checkpointer>) -> usize {
+    let mut read = 0;
+    while let Some((thread, from, limit)) = past.wanted() {
+        let steps = saver.steps(&thread, from, limit).await.expect("the thread is whole");
+        read += steps.len();
+        past.add(&steps);
+    }
+    read
+}
+
+#[tokio::test]
+async fn what_was_ever_secret_is_learned_page_by_page_and_then_only_what_is_new() {
+    on_both_savers(async |saver| {
+        let mut g = StateGraph::<Login>::new("g");
+        let node = g.node("node", async || ());
+        g.edge(START, node);
+        g.edge(node, END);
+        let graph = g.compile().expect("sound").shared_checkpointer(Arc::clone(&saver));
+        let thread = graph.thread("t");
+        let log_in = async |number: usize| {
+            let password = format!("password {number}");
+            let run = thread.run(Login::update().password(password)).await.expect("it runs");
+            run.finished().expect("to the end");
+        };
+        for number in 0..200 {
+            log_in(number).await;
+        }
+        let mut past = SecretPast::of("t".into(), [At::Head]);
+        assert_eq!(learn(&mut past, &saver).await, 600, "three checkpoints a run, more than a page");
+        assert!(past.fields().has_name("password") && !past.fields().has_name("name"));
+        let told = past.texts().hide_text("password 0, password 199, password 200");
+        assert_eq!(told, "<secret>, <secret>, <secret>0", "what is not known is not hidden");
+
+        log_in(200).await;
+        past.look_again();
+        assert!(learn(&mut past, &saver).await <= 16);
+        assert_eq!(past.texts().hide_text("password 200"), "<secret>");
+        past.begin_anew();
+        assert_eq!(learn(&mut past, &saver).await, 603);
+    })
+    .await;
 }

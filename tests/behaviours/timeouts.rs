@@ -1,13 +1,19 @@
 //! Timeouts: an attempt that takes too long, or shows no sign of life, is given up.
 
 use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::support::{Calls, Stage, failure, only};
+use crate::support::{Calls, Stage, failure, on_both_savers, only};
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use superstep::checkpoint::{Around, Checkpointer, EffectRecord, StoreError};
 use superstep::error::{NodeErrorKind, Timeout};
+use superstep::id::{CheckpointId, ThreadId};
 use superstep::prelude::*;
 use superstep::run::NodeFailure;
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 #[derive(State, Clone, Debug, Default, PartialEq)]
@@ -240,4 +246,71 @@ async fn the_longest_times_there_are_never_end() {
         only::<Log, _, _>(beating, &stage, |node| node.timeout(Duration::MAX).idle_timeout(Duration::MAX));
     let run = graph.run(Log::update()).step_timeout(Duration::MAX).await;
     run.expect("no time is over").finished().expect("to the end");
+}
+
+/// Stores intents; whoever waits for the first one waits until somebody says so.
+struct Slow {
+    saver: Arc<dyn Checkpointer>,
+    /// Whether it waits before it stores it, or after.
+    before: bool,
+    was_asked: AtomicBool,
+    go_on: Arc<Notify>,
+}
+
+#[async_trait]
+impl Around for Slow {
+    fn inner(&self) -> &dyn Checkpointer {
+        &*self.saver
+    }
+
+    async fn begin_effect(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: EffectRecord,
+    ) -> Result<Option<EffectRecord>, StoreError> {
+        let is_first = !self.was_asked.swap(true, Ordering::SeqCst);
+        if is_first && self.before {
+            self.go_on.notified().await;
+        }
+        let held = self.saver.begin_effect(thread, base, effect).await;
+        if is_first && !self.before {
+            self.go_on.notified().await;
+        }
+        held
+    }
+}
+
+/// An attempt was given up while its intent was being stored. The next one found the intent, took it for that of another
+/// run, and gave up the whole run for it.
+#[tokio::test]
+async fn an_attempt_goes_on_from_the_intent_of_one_that_was_given_up() {
+    for before in [true, false] {
+        on_both_savers(async |saver| {
+            let (stage, go_on) = (Stage::default(), Arc::new(Notify::new()));
+            let told = Arc::clone(&go_on);
+            let charge = move |fx: Effects, task: TaskInfo, calls: Dep<Calls>| {
+                let told = Arc::clone(&told);
+                async move {
+                    if task.attempt() > 1 {
+                        told.notify_one();
+                    }
+                    let charge = async || {
+                        calls.note("charge");
+                        Ok::<_, Infallible>(7)
+                    };
+                    let Ok(receipt) = fx.run("charge", charge).await;
+                    Log::update().v([format!("{receipt} in attempt {}", task.attempt())])
+                }
+            };
+            let saver = Slow { saver, before, was_asked: AtomicBool::new(false), go_on };
+            let graph =
+                only(charge, &stage, |node| node.timeout(secs(1) / 2).retry(Retry::fixed(2, Duration::ZERO)));
+            let thread = graph.shared_checkpointer(Arc::new(saver)).thread("t");
+            let run = thread.run(Log::update()).await.expect("the second attempt goes on");
+            assert_eq!(run.finished().expect("to the end").v, ["7 in attempt 2"], "before: {before}");
+            assert_eq!(stage.calls.take(), ["charge"], "it happened once");
+        })
+        .await;
+    }
 }

@@ -40,6 +40,29 @@ async fn files_that_cannot_be_read_are_named_with_the_reason() {
     assert!(newer.1.starts_with("error: the file has format 99; this program reads up to "), "{newer:?}");
 }
 
+/// What looks like another option was told in nine lines, and the least of them said what a number is.
+#[tokio::test]
+async fn what_is_no_number_is_told_in_one_line() {
+    let Written { path, folder: _folder } = written().await;
+    for (line, option, value) in [
+        ("gc FILE --keep-days -1", "--keep-days <D>", "-1"),
+        ("gc FILE --keep-days=-1 --dry-run", "--keep-days <D>", "-1"),
+        ("gc FILE --keep-last 1.5", "--keep-last <N>", "1.5"),
+        ("gc FILE --keep-last --dry-run", "--keep-last <N>", "--dry-run"),
+        ("gc FILE --patience -30s", "--patience <PATIENCE>", "-30s"),
+        ("vacuum FILE --patience soon", "--patience <PATIENCE>", "soon"),
+        ("rekey FILE --patience -0", "--patience <PATIENCE>", "-0"),
+        ("log FILE rust -n -3", "-n <N>", "-3"),
+        ("log FILE rust -n ten", "-n <N>", "ten"),
+    ] {
+        let told = format!("error: invalid value '{value}' for '{option}': it is a whole number, 0 or more");
+        is(&error(&path, line), 2, &told);
+    }
+    let told = "error: invalid value '99999999999999999999' for '--keep-days <D>': it is too large a number";
+    is(&error(&path, "gc FILE --keep-days 99999999999999999999"), 2, told);
+    assert_eq!(said(&path, Look::PIPED, "log FILE rust -n 0").exit, Exit::Fine);
+}
+
 #[tokio::test]
 async fn damage_is_told_and_what_is_whole_is_read() {
     let Written { path, folder: _folder } = written().await;
@@ -52,6 +75,42 @@ async fn damage_is_told_and_what_is_whole_is_read() {
     fs::write(&path, &fs::read(&path).unwrap()[..5_000]).unwrap();
     let cut = error(&path, "threads FILE");
     assert!(cut.0 > 0 && cut.1.starts_with("error: "), "{cut:?}");
+}
+
+/// One thread that was damaged kept all others from being listed, and from being found by their names.
+#[tokio::test]
+async fn a_damaged_thread_is_told_of_beside_the_others() {
+    let Written { path, folder: _folder } = written().await;
+    let change = |sql: &str| Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    change(
+        "UPDATE checkpoint SET manifest = manifest || ' ' WHERE seq = (SELECT head FROM thread WHERE name = 'zig')",
+    );
+    let told = said(&path, Look::PIPED, "threads FILE");
+    assert_eq!((told.exit, &*told.err), (Exit::No, ""), "the answer is not whole");
+    let row = told.out.lines().find(|line| line.starts_with("zig is damaged: checkpoint row "));
+    assert!(row.is_some_and(|row| row.ends_with(" is damaged: its checksum does not match")), "{}", told.out);
+    assert!(["rust ", "trouble "].iter().all(|name| told.out.contains(name)), "{}", told.out);
+    for line in ["log FILE rust", "show FILE trouble", "show FILE rust@2", "blame FILE rust topic"] {
+        let told = said(&path, Look::PIPED, line);
+        assert_eq!((told.exit, &*told.err), (Exit::Fine, ""), "{line}");
+    }
+    for line in ["log FILE zig", "show FILE zig@2", "show FILE zig~1", "export FILE zig"] {
+        let (code, told) = error(&path, line);
+        assert!(code == 1 && told.starts_with("error: checkpoint row "), "{line}: {told}");
+    }
+    assert!(error(&path, "log FILE zag").1.ends_with("there is no thread or checkpoint zag"));
+
+    change("UPDATE thread SET graph = 'other' WHERE name = 'trouble'");
+    let told = said(&path, Look::PIPED, "threads FILE");
+    let row = told.out.lines().find(|line| line.starts_with("a thread is damaged: thread row "));
+    assert!(row.is_some() && told.exit == Exit::No, "{}", told.out);
+    let json = said(&path, Look::PIPED, "threads FILE --json");
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json["threads"].as_array().unwrap().len(), 1, "{json}");
+    assert_eq!(
+        (&json["damaged"][1]["thread"], &json["damaged"][0]["thread"]),
+        (&"zig".into(), &serde_json::Value::Null)
+    );
 }
 
 #[tokio::test]

@@ -2,13 +2,15 @@
 
 use std::fs;
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use serde_json::Value;
 use superstep::cli::{Exit, Look, Screen};
 use superstep::nodes::graphs::{self, AgentState, EvaluatorConfig};
 use superstep::nodes::model::{ChatModel, ModelError, ModelEvent, ModelRequest};
-use superstep::nodes::tool::{Tool, ToolEffect, ToolError, ToolOutput, ToolRegistry};
+use superstep::nodes::tool::{
+    InvalidInput, Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolRegistry, ToolResult,
+};
 use superstep::prelude::*;
 
 use crate::Recorded;
@@ -26,25 +28,38 @@ impl ChatModel for Forbidden {
     }
 }
 
+#[async_trait]
 impl Tool for Forbidden {
     fn name(&self) -> &str {
         "search_docs"
     }
 
-    fn description(&self) -> &str {
-        "Nobody may search."
+    fn prompt(&self) -> String {
+        "Nobody may search.".to_owned()
     }
 
     fn input_schema(&self) -> Value {
         serde_json::json!({ "type": "object" })
     }
 
-    fn effect(&self) -> ToolEffect {
-        ToolEffect::ReadOnly
+    async fn validate_input(&self, _: &Value, _: &ToolContext) -> Result<(), InvalidInput> {
+        panic!("the tool was called")
     }
 
-    fn call(&self, _: Value) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+    async fn check_permissions(&self, _: &Value, _: &ToolContext) -> Permission {
         panic!("the tool was called")
+    }
+
+    async fn call(&self, _: Value, _: &ToolContext) -> Result<ToolOutput, ToolFailure> {
+        panic!("the tool was called")
+    }
+
+    fn map_result(&self, _: Result<ToolOutput, ToolFailure>) -> ToolResult {
+        panic!("the tool was called")
+    }
+
+    fn is_read_only(&self, _: &Value) -> bool {
+        true
     }
 }
 

@@ -18,6 +18,7 @@ mod execution;
 mod flows;
 mod graphs;
 mod interrupts;
+mod models;
 #[path = "../../examples/opening_hours/graph.rs"]
 mod museum;
 mod nodes_and_extractors;
@@ -31,6 +32,7 @@ mod story;
 mod subgraphs;
 mod testing;
 mod time_travel;
+mod tools;
 #[cfg(feature = "conformance")]
 mod writing_a_saver;
 

@@ -2,9 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
+use serde_json::json;
 use superstep::nodes::graphs::AgentState;
-use superstep::nodes::message::{Message, ToolStatus, unanswered_tool_calls};
-use superstep::nodes::model::{ModelEvent, ModelRequest, Purpose, Scripted, Turn};
+use superstep::nodes::message::{Message, ToolCall, ToolStatus, unanswered_tool_calls};
+use superstep::nodes::model::{
+    ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, Scripted, StopReason, Turn,
+};
 use superstep::nodes::node::ModelChunk;
 use superstep::prelude::*;
 use superstep::run::{EventKind, RunEvent};
@@ -42,7 +45,7 @@ async fn a_second_turn_continues_the_conversation_and_counts_anew() {
     let second = thread.run(AgentState::ask("And 2 + 2?")).await.unwrap().state;
     assert_eq!((second.turn, second.iteration, second.llm_calls.total()), (2, 1, 3));
     assert_eq!(second.response.as_deref(), Some("Two and two is four."));
-    assert_eq!(second.messages[..3], first.messages);
+    assert_eq!(second.messages[..3], *first.messages);
     assert_eq!(kinds(&second.messages), ["human", "ai", "ai", "human", "ai"]);
     let judged: Vec<_> =
         second.evaluations.iter().map(|judged| (judged.turn, judged.evaluation.iteration)).collect();
@@ -123,4 +126,46 @@ async fn what_a_model_says_is_emitted_piece_by_piece_while_the_run_is_observed()
         .collect();
     assert!(texts.len() > 3, "{texts:?}");
     assert_eq!(texts.concat(), WHOLE);
+}
+
+#[tokio::test]
+async fn calls_of_a_reply_that_was_cut_off_are_answered_and_not_run() {
+    let mut cut = ModelReply::new("m", "First I").with_calls(vec![ToolCall::new(
+        "c1",
+        "add",
+        json!({ "a": 2, "b": 3 }),
+    )]);
+    cut.stop = StopReason::MaxTokens;
+    let model = model([Turn::Reply(cut), say(WHOLE)], &[2]);
+    let state = graph(model).run(AgentState::ask("What is 2 + 3?")).await.unwrap().state;
+    assert_eq!(kinds(&state.messages), ["human", "ai", "tool", "ai"]);
+    let Message::Tool(answer) = &state.messages[2] else { panic!("{:?}", state.messages[2]) };
+    assert_eq!(answer.status, ToolStatus::Error);
+    assert!(answer.content.to_text().starts_with("Not run: the reply was cut off"), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_reply_from_the_record_is_said_again_to_those_who_watch() {
+    let heard = Arc::new(Mutex::new(String::new()));
+    let sink = Arc::clone(&heard);
+    let observer = move |event: &RunEvent| {
+        if let EventKind::MessageChunk { chunk, .. } = &event.kind
+            && let ModelEvent::TextDelta { text } = chunk.decode::<ModelChunk>().unwrap().event
+        {
+            sink.lock().unwrap().push_str(&text);
+        }
+    };
+    let refused = ModelError::InvalidRequest { reason: "no".into() };
+    let judge = [say("That is no evaluation."), Turn::Fail(refused), Turn::Json(evaluation(1))];
+    let model = Scripted::new()
+        .on(Purpose::Agent, [say(WHOLE)])
+        .on(Purpose::Evaluator, judge)
+        .on(Purpose::Ranker, [Turn::Json(ranking(&[1]))]);
+    let thread = graph(model).observe(observer).thread("t");
+    thread.run(AgentState::ask("?")).await.unwrap_err();
+    let before = std::mem::take(&mut *heard.lock().unwrap());
+    assert_eq!(before, format!("{WHOLE}That is no evaluation."));
+    let state = thread.resume().await.unwrap().state;
+    assert!(heard.lock().unwrap().starts_with("That is no evaluation.{"), "{heard:?}");
+    assert_eq!(state.llm_calls.evaluator, 2, "both replies count, each once");
 }

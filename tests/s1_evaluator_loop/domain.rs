@@ -117,13 +117,11 @@ async fn s1_034_characters_are_unicode_scalar_values_of_the_untrimmed_text() {
 
 #[tokio::test]
 async fn s1_034_a_reply_that_asks_for_tools_is_not_complete() {
-    let both = superstep::nodes::model::ModelReply {
-        content: WHOLE.into(),
-        tool_calls: vec![ToolCall::new("c1", "add", json!({ "a": 2, "b": 3 }))],
-        usage: Default::default(),
-        stop: superstep::nodes::model::StopReason::ToolUse,
-        model: "m".into(),
-    };
+    let both = superstep::nodes::model::ModelReply::new("m", WHOLE).with_calls(vec![ToolCall::new(
+        "c1",
+        "add",
+        json!({ "a": 2, "b": 3 }),
+    )]);
     let model = model([superstep::nodes::model::Turn::Reply(both)], &[1]);
     let graph = compiled(EvaluatorConfig::new(model).tools(tools()).max_iterations(1));
     let state = graph.run(AgentState::ask("?")).await.unwrap().state;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use superstep::nodes::graphs::{AgentState, EvaluatorConfig, EvaluatorGraph};
-use superstep::nodes::message::Message;
-use superstep::nodes::model::{ChatModel, Purpose, Scripted};
+use superstep::nodes::message::{Message, MessageLog};
+use superstep::nodes::model::{ChatModel, Ledger, Purpose, Scripted};
 use superstep::nodes::node::{Agent, AgentNext, Decider, DeciderNext, Tools};
 use superstep::prelude::*;
 
@@ -14,8 +14,10 @@ use super::support::*;
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Chat {
     #[reducer(KeyedLog)]
-    messages: Vec<Message>,
+    messages: MessageLog,
     visits: u32,
+    #[reducer(Sum)]
+    ledger: Ledger,
 }
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
@@ -29,7 +31,8 @@ struct Desk {
 async fn an_agent_with_tools_needs_two_fields() {
     let model: Arc<dyn ChatModel> = model([add(["c1"]), say(SHORT)], &[]);
     let mut g = StateGraph::<Chat>::new("chat");
-    let agent = g.node("agent", Agent::new(model, Chat::MESSAGES, Chat::VISITS).tools(&tools()));
+    let agent =
+        g.node("agent", Agent::new(model, Chat::MESSAGES, Chat::VISITS).tools(&tools()).count(Chat::LEDGER));
     let tools = g.node("tools", Tools::new(tools(), Chat::MESSAGES));
     g.edge(START, agent);
     g.route(agent, move |next| match next {
@@ -41,6 +44,8 @@ async fn an_agent_with_tools_needs_two_fields() {
     let state = g.compile().unwrap().run(input).await.unwrap().finished().unwrap();
     assert_eq!(kinds(&state.messages), ["human", "ai", "tool", "ai"]);
     assert_eq!(state.visits, 2);
+    assert_eq!(state.ledger.purpose(Purpose::Agent).calls, 2);
+    assert_eq!(state.ledger.accounts().map(|(_, model, _)| model).collect::<Vec<_>>(), ["scripted"]);
 }
 
 #[tokio::test]

@@ -18,13 +18,13 @@ use crate::seal::{Cell, is_sealed};
 /// The table `body`, by BLAKE3 of the text.
 pub(crate) struct BodyTable<'c>(pub(crate) &'c Connection);
 
-/// The checksum of a row. A plain text is checked by its hash; the hash of a sealed one is another secret's.
-pub(crate) fn sum(id: i64, hash: &[u8], sealed: Option<&str>) -> i64 {
-    let sum = Checksum::of("body").int(id).bytes(hash);
-    sealed.map_or_else(
-        || sum.finish(),
-        |sealed| Checksum::of("sealed body").int(id).bytes(hash).text(sealed).finish(),
-    )
+/// The checksum of a row. A plain text is checked by its hash; the hash of a sealed one is another secret's. In a file that is
+/// encrypted in part only there are both.
+pub(crate) fn sum(id: i64, hash: &[u8], stored: &str) -> i64 {
+    match is_sealed(stored) {
+        true => Checksum::of("sealed body").int(id).bytes(hash).text(stored).finish(),
+        false => Checksum::of("body").int(id).bytes(hash).finish(),
+    }
 }
 
 /// Where a long text belongs.
@@ -44,7 +44,7 @@ impl Bodies for BodyTable<'_> {
         let last: Option<i64> = last.query_row([], |row| row.get(0)).map_err(sqlite)?;
         let id = last.unwrap_or(0) + 1;
         let stored = self.0.seal(text, || cell(id))?;
-        let sum = sum(id, hash.as_bytes(), self.0.is_encrypted().then_some(&*stored));
+        let sum = sum(id, hash.as_bytes(), &stored);
         self.0
             .prepare_cached("INSERT INTO body(id, hash, text, sum) VALUES(?, ?, ?, ?)")
             .and_then(|mut insert| insert.execute(params![id, hash.as_bytes(), stored, sum]))
@@ -61,8 +61,7 @@ impl Bodies for BodyTable<'_> {
         let hash: [u8; 32] = row.get(0).map_err(sqlite)?;
         let stored = text(row, 1)?;
         let found: i64 = row.get(2).map_err(sqlite)?;
-        // Of a file that is encrypted in part only, some are sealed. Who opens it whole is told of those that are not.
-        if found != sum(id, &hash, is_sealed(stored).then_some(stored)) {
+        if found != sum(id, &hash, stored) {
             return Err(damaged("its checksum does not match"));
         }
         let text = self.0.unseal(stored, || cell(id))?;

@@ -251,8 +251,8 @@ impl Rows {
     /// Stores the segments, and the rows whose operations were moved there. The rows go first: the segments take the pages
     /// that they leave.
     fn replace(&self, connection: &Connection, segments: &[Segment]) -> Result<(), StoreError> {
-        let changed = || self.0.iter().filter(|(_, row)| row.is_changed);
-        let taken_out = neighbours(changed().map(|(seq, _)| *seq)).into_iter();
+        let changed = self.0.iter().filter(|(_, row)| row.is_changed).map(|(seq, _)| *seq);
+        let taken_out = neighbours(changed).into_iter();
         let taken_out = taken_out.map(|rows| Changed::take_out(connection, rows));
         let taken_out: Vec<Vec<TakenOut>> = taken_out.collect::<Result<_, _>>()?;
         segments.iter().try_for_each(|segment| segment.insert(connection))?;

@@ -50,6 +50,23 @@ impl ThreadRow {
         rows.map(|row| row.map_err(sqlite)?).collect()
     }
 
+    /// All but those that are damaged.
+    pub(crate) fn readable(connection: &Connection) -> Result<Vec<Self>, StoreError> {
+        let mut all = connection
+            .prepare_cached("SELECT id, name, graph, head, sum FROM thread ORDER BY name")
+            .map_err(sqlite)?;
+        let rows = all.query_map([], |row| Ok(Self::read(row, 0))).map_err(sqlite)?;
+        let mut readable = Vec::new();
+        for row in rows {
+            match row.map_err(sqlite)? {
+                Ok(row) => readable.push(row),
+                Err(StoreError::Corrupt { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(readable)
+    }
+
     /// The rows of a thread and of those below it, by name, and of no other.
     pub(crate) fn on_or_below(connection: &Connection, name: &ThreadId) -> Result<Vec<Self>, StoreError> {
         // What is below has the byte 1f behind the name.
@@ -207,8 +224,8 @@ impl CheckpointRow {
     pub(crate) fn heads(
         connection: &Connection,
         mut visit: impl FnMut(
-            ThreadRow,
-            &dyn Fn() -> Result<(Self, Outline), StoreError>,
+            Result<ThreadRow, StoreError>,
+            &dyn Fn(i64) -> Result<(Self, Outline), StoreError>,
         ) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let sql = "SELECT c.seq, c.id, c.parent, c.thread, c.run, c.step, c.source, c.schema, c.topology, c.sum, \
@@ -217,16 +234,14 @@ impl CheckpointRow {
         let mut heads = connection.prepare_cached(sql).map_err(sqlite)?;
         let mut rows = heads.query([]).map_err(sqlite)?;
         while let Some(row) = rows.next().map_err(sqlite)? {
-            let thread = ThreadRow::read(row, 11)?;
-            let seq = thread.head;
-            let head = || {
+            let head = |seq| {
                 if row.get::<_, Option<i64>>(0).map_err(sqlite)?.is_none() {
                     return Err(corrupt(format_args!("checkpoint row {seq}"), "the row is missing"));
                 }
                 let (head, manifest) = Self::read(connection, row, seq)?;
                 Ok((head, Outline::parse(&manifest)?))
             };
-            visit(thread, &head)?;
+            visit(ThreadRow::read(row, 11), &head)?;
         }
         Ok(())
     }

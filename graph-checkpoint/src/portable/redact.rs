@@ -8,13 +8,13 @@ use superstep_core::checkpoint::{
 };
 use superstep_core::error::ErrorReport;
 use superstep_core::id::Fingerprint;
-use superstep_core::state::{FieldId, Json, Logged, LoggedWrite, Op, Schema, SecretTexts};
+use superstep_core::state::{FieldId, Json, Logged, LoggedWrite, Op, Schema, SecretFields, SecretTexts};
 
 use super::document::{Document, WorkPart};
 
 /// Takes the values of secret fields out of a document, and their texts out of everything else.
 pub(super) fn redact(document: &mut Document) {
-    let fields = SecretFields::of(document);
+    let fields = Secret::of(document);
     let mut texts = SecretTexts::default();
     for part in &mut document.checkpoints {
         let schema = part.checkpoint.schema;
@@ -44,20 +44,18 @@ fn secret() -> Json {
 }
 
 /// Which fields are secret, in each schema: those that any of the schemas calls so.
-struct SecretFields(BTreeMap<Fingerprint, BTreeSet<FieldId>>);
+struct Secret(BTreeMap<Fingerprint, BTreeSet<FieldId>>);
 
-impl SecretFields {
+impl Secret {
     fn of(document: &Document) -> Self {
         let schemas: BTreeMap<Fingerprint, Schema> = document
             .schemas
             .iter()
             .filter_map(|(fingerprint, text)| Some((*fingerprint, text.decode().ok()?)))
             .collect();
-        let secret = schemas.values().flat_map(|schema| &schema.fields).filter(|field| field.secret);
-        let names: BTreeSet<&String> =
-            secret.flat_map(|field| field.aliases.iter().chain([&field.name])).collect();
+        let secret = SecretFields::of(schemas.values());
         let fields = schemas.iter().map(|(fingerprint, schema)| {
-            let is_secret = |field: &FieldId| names.contains(&schema.field(*field).name);
+            let is_secret = |field: &FieldId| secret.has(schema.field(*field));
             (*fingerprint, schema.ids().filter(is_secret).collect())
         });
         Self(fields.collect())

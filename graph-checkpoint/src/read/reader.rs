@@ -353,30 +353,78 @@ pub(crate) fn threads(
     let mut names = Names::new();
     let mut threads = Vec::new();
     CheckpointRow::heads(connection, |thread, head| {
+        let thread = thread?;
         names.insert(thread.id, thread.name.before_deletion());
-        if thread.name.is_below() || !of_graph(&thread.graph) {
-            return Ok(());
+        if !thread.name.is_below() && of_graph(&thread.graph) {
+            threads.extend(summary(connection, &mut names, thread, head, &wanted)?);
         }
-        let (row, outline) = head()?;
-        if !wanted(&outline) {
-            return Ok(());
-        }
-        let parent = match row.parent {
-            None => None,
-            Some(parent) => Some(CheckpointRow::visit(connection, parent, |row, _| Ok(row.id))?),
-        };
-        let writer = name(connection, &mut names, row.thread)?;
-        let place = Seen { seq: thread.head, worker: thread.id, head: true };
-        let asks = ask::on(connection, place)?.into_iter();
-        threads.push(ThreadSummary {
-            thread: thread.name,
-            graph: thread.graph,
-            head: row.summary(outline, parent, writer)?,
-            open_asks: asks.filter(AskRecord::is_open).collect(),
-        });
         Ok(())
     })?;
     Ok(threads)
+}
+
+/// The threads of a file, those that are damaged beside the others.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ThreadList {
+    /// Those whose latest checkpoints can be read, by name.
+    pub threads: Vec<ThreadSummary>,
+    /// What is damaged of the others, and what they are called; `None` where that cannot be trusted either. The row of a
+    /// subgraph's thread that is damaged itself is among them.
+    pub damaged: Vec<(Option<ThreadId>, StoreError)>,
+}
+
+/// All threads, those that are damaged beside the others.
+pub(crate) fn list(connection: &Connection) -> Result<ThreadList, StoreError> {
+    let mut names = Names::new();
+    let (mut threads, mut damaged) = (Vec::new(), Vec::new());
+    CheckpointRow::heads(connection, |thread, head| {
+        let (name, found) = match thread {
+            Ok(thread) if thread.name.is_below() => return Ok(()),
+            Ok(thread) => {
+                let name = thread.name.clone();
+                names.insert(thread.id, name.before_deletion());
+                (Some(name), summary(connection, &mut names, thread, head, &|_| true))
+            }
+            Err(error) => (None, Err(error)),
+        };
+        match found {
+            Ok(found) => threads.extend(found),
+            Err(error @ (StoreError::Corrupt { .. } | StoreError::TooLarge { .. })) => {
+                damaged.push((name, error));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    })?;
+    Ok(ThreadList { threads, damaged })
+}
+
+/// What is listed of a thread, if it is `wanted`.
+fn summary(
+    connection: &Connection,
+    names: &mut Names,
+    thread: ThreadRow,
+    head: &dyn Fn(i64) -> Result<(CheckpointRow, Outline), StoreError>,
+    wanted: &impl Fn(&Outline) -> bool,
+) -> Result<Option<ThreadSummary>, StoreError> {
+    let (row, outline) = head(thread.head)?;
+    if !wanted(&outline) {
+        return Ok(None);
+    }
+    let parent = match row.parent {
+        None => None,
+        Some(parent) => Some(CheckpointRow::visit(connection, parent, |row, _| Ok(row.id))?),
+    };
+    let writer = name(connection, names, row.thread)?;
+    let place = Seen { seq: thread.head, worker: thread.id, head: true };
+    let asks = ask::on(connection, place)?.into_iter();
+    Ok(Some(ThreadSummary {
+        thread: thread.name,
+        graph: thread.graph,
+        head: row.summary(outline, parent, writer)?,
+        open_asks: asks.filter(AskRecord::is_open).collect(),
+    }))
 }
 
 /// The open questions of a graph's threads.

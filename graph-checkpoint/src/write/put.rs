@@ -52,8 +52,8 @@ impl Live {
         })
     }
 
-    /// Writes the row of a checkpoint that builds on `base`, which has its schema; returns the versions there. The inner error is that of the
-    /// row alone: its place may be taken.
+    /// Writes the row of a checkpoint that builds on `base`, which has its schema; returns the versions there. The inner error
+    /// is that of the row alone: its place may be taken.
     pub(crate) fn put(
         &mut self,
         checkpoint: &Checkpoint,

@@ -348,7 +348,7 @@ impl Fold {
 
 /// A list with these items, to which others will be added.
 fn opened(items: &str, room: usize) -> String {
-    // Around them, brackets, and between two texts a comma.
+    // Brackets and commas, and a 16th more: a few items come one by one that nobody has counted.
     let mut list = String::with_capacity(items.len().max(room) + room / 16 + 2);
     list.push('[');
     list.push_str(items);

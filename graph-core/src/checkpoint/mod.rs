@@ -33,6 +33,7 @@ mod model;
 mod name;
 mod record;
 mod recorded;
+pub(crate) mod secret_past;
 mod size;
 mod step_record;
 mod time;
@@ -57,6 +58,7 @@ pub use model::{
 pub use name::{CheckpointName, InvalidName, NamedCheckpoint, Naming};
 pub use record::{Piece, Record};
 pub use recorded::Recorded;
+pub use secret_past::SecretPast;
 pub use size::StateSize;
 pub use step_record::StepRecord;
 pub use time::rfc3339;

@@ -15,6 +15,8 @@ mod description;
 mod policies;
 mod reader;
 mod registry;
+#[cfg(feature = "toml")]
+mod toml_size;
 mod unique;
 
 pub use cases::CaseError;

@@ -14,6 +14,7 @@ use core::time::Duration;
 use spin::Mutex;
 
 pub(crate) use self::replayed::{Note, Tape};
+use super::intent::LeftBehind;
 use super::own_name::{HANDLER, own_name};
 use super::policy::{OnMismatch, OnUnknown};
 use super::run_cell::RunCell;
@@ -82,6 +83,8 @@ struct Live {
     started: Vec<(String, String)>,
     /// Effects in flight.
     flying: Vec<EffectId>,
+    /// Intents of attempts that were given up.
+    left_behind: Vec<LeftBehind>,
     /// Why the task cannot go on, whatever its code makes of it.
     fault: Option<NodeError>,
     /// The failure of the node, while its error handler has the task.
@@ -366,6 +369,19 @@ impl TaskCell {
         if attempt == self.attempt() {
             self.live.lock().get_or_insert_default().flying.retain(|flying| flying != id);
         }
+    }
+
+    /// Leaves an intent to later attempts, of which this one does not know whether it is stored, or which it does not follow.
+    pub(crate) fn leave_behind(&self, left: LeftBehind) {
+        self.live.lock().get_or_insert_default().left_behind.push(left);
+    }
+
+    /// Takes the intent that an earlier attempt has left behind of an effect.
+    pub(crate) fn take_left_behind(&self, id: &EffectId) -> Option<LeftBehind> {
+        let mut live = self.live.lock();
+        let left = &mut live.as_mut()?.left_behind;
+        let at = left.iter().position(|left| left.effect() == id)?;
+        Some(left.swap_remove(at))
     }
 
     /// Keeps how an effect ended for later attempts, or that it began.

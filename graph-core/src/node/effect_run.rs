@@ -15,6 +15,7 @@ use super::cell::{Asked, Asking, TaskCell};
 use super::effect::{Effects, encode, journal};
 use super::effect_question::{EFFECT_ARGUMENT, EffectAnswer, EffectQuestion};
 use super::in_flight::{self, Taken};
+use super::intent::{LeftBehind, Storing};
 use super::policy::OnUnknown;
 use super::recorded_error;
 use crate::checkpoint::{At, EffectId, EffectOutcome, EffectRecord, StoreError};
@@ -393,18 +394,28 @@ impl Flight {
 
     /// Stores the intent, durably.
     async fn begin(&self, started: Option<&EffectRecord>) -> Result<Begun, NodeError> {
-        let intent = self.record(started);
+        let mut intended = None;
+        if let Some(left) = self.cell.take_left_behind(&self.id) {
+            let (intent, said) = Storing::go_on(&self.cell, left).await;
+            if let Some(held) = said.map_err(journal)? {
+                self.cell.keep_effect(held.clone());
+                return Ok(Begun::Before(held));
+            }
+            // It did not happen: the attempt was given up before it knew that it may.
+            intended = Some(intent);
+        }
+        let intent = self.record(intended.as_ref().or(started));
         let token = intent.token;
         if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.facts.base) {
-            let held =
-                saver.begin_effect(&self.cell.run.thread, base, intent.clone()).await.map_err(journal)?;
-            if let Some(held) = held {
+            let (_, said) = Storing::new(&self.cell, Arc::clone(saver), base, intent.clone()).await;
+            if let Some(held) = said.map_err(journal)? {
                 self.cell.keep_effect(held.clone());
                 return Ok(Begun::Before(held));
             }
         }
-        // The intent took a while to become durable; the run may have ended meanwhile.
+        // The intent took a while to become durable; the attempt, or the run, may have ended meanwhile.
         if !self.cell.is_current(self.attempt) {
+            self.cell.leave_behind(LeftBehind::stored(intent));
             return Ok(Begun::Over);
         }
         // Also here, so that a retry in this process finds what a resume in another would.

@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use core::fmt;
+use core::time::Duration;
 
 use serde::Serialize;
 
@@ -43,6 +44,13 @@ impl TaskInfo {
     #[must_use]
     pub fn remaining_steps(&self) -> u64 {
         self.cell.facts.remaining_steps
+    }
+
+    /// The time of the run's clock since the Unix epoch: for measuring how long something takes. It is not recorded, so
+    /// nothing that a node writes may depend on it, but for what an effect returns. See [`Effects::now`](super::Effects::now).
+    #[must_use]
+    pub fn clock(&self) -> Duration {
+        self.cell.run.ambient.now()
     }
 
     /// Whether the recursion limit lets no superstep follow this one.

@@ -24,6 +24,7 @@ mod function;
 mod in_flight;
 mod info;
 mod input;
+mod intent;
 mod json;
 mod outcome;
 mod own_name;

@@ -1,5 +1,7 @@
 //! How much a stored text may be: so that a small file cannot fill the memory of whoever reads it.
 
+use alloc::string::String;
+
 use memchr::memchr2;
 
 /// How large what is stored may be, when it is written and when it is read.
@@ -52,6 +54,17 @@ pub enum Excess {
     /// It is a row that the store does not hand over, because it is longer than any that it would write.
     #[error("more bytes than a row may have")]
     Row,
+}
+
+impl Excess {
+    /// What there is too much of, and what allows more.
+    pub(crate) fn allowed_by(self, raises: impl core::fmt::Display) -> String {
+        match self {
+            // No limit that anybody could raise.
+            Self::Depth(_) => alloc::format!("{self}, and nothing may have more"),
+            _ => alloc::format!("{self}; {raises} allows more"),
+        }
+    }
 }
 
 impl Default for SizeLimits {
@@ -278,8 +291,6 @@ fn after_string(mut left: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::String;
-
     use super::*;
 
     #[test]

@@ -26,6 +26,7 @@ mod migration;
 mod mismatch;
 mod op;
 mod schema;
+mod secret_fields;
 mod secret_texts;
 mod write;
 
@@ -44,6 +45,7 @@ pub use migration::{LoadError, Migrated, Migration};
 pub use mismatch::Mismatch;
 pub use op::{Change, FieldValue, Logged, LoggedWrite, Op};
 pub use schema::{FieldId, FieldSchema, Lifetime, Schema, Writers};
+pub use secret_fields::SecretFields;
 pub use secret_texts::SecretTexts;
 pub use write::{IntoWrite, Write, WriteKind};
 

@@ -18,7 +18,7 @@ use super::journal::Journal;
 use crate::checkpoint::At;
 use crate::node::{Deck, Recording};
 use crate::run::{Flow, Graph, Thread, ThreadError};
-use crate::state::State;
+use crate::state::{SizeLimits, State};
 
 /// Has missing cassettes recorded, and the others anew.
 const UPDATE: &str = "UPDATE_CASSETTES";
@@ -50,6 +50,8 @@ pub struct Cassette {
     pub(super) deck: Arc<Deck>,
     /// Where a recording is to be written.
     to: Option<PathBuf>,
+    /// How large the text may be that is written.
+    limits: SizeLimits,
 }
 
 /// What becomes of a cassette that a test names.
@@ -87,28 +89,46 @@ impl Cassette {
     }
 
     pub(super) fn new(recordings: Vec<Recording>) -> Self {
-        Self { deck: Arc::new(Deck::new(recordings)), to: None }
+        Self { deck: Arc::new(Deck::new(recordings)), to: None, limits: SizeLimits::default() }
     }
 
     /// Reads the text of a cassette.
     ///
     /// # Errors
-    /// When it is none, or a newer version wrote it.
+    /// When it is none, is larger than a document [may be](SizeLimits), or a newer version wrote it.
     pub fn parse(text: &str) -> Result<Self, CassetteError> {
-        file::read(text, "the text").map(Self::new)
+        Self::parse_within(text, SizeLimits::default())
+    }
+
+    /// As [`parse`](Self::parse), of a text that may be larger, or is to be smaller.
+    ///
+    /// # Errors
+    /// Those of [`parse`](Self::parse).
+    pub fn parse_within(text: &str, limits: SizeLimits) -> Result<Self, CassetteError> {
+        Ok(Self::new(file::read(text, "the text", limits)?).size_limits(limits))
     }
 
     /// Reads a cassette from a file. A missing one is an error here, always.
     ///
     /// # Errors
-    /// When the file cannot be read, is no cassette, or a newer version wrote it.
+    /// When the file cannot be read, is no cassette, is larger than a document [may be](SizeLimits), or a newer version wrote
+    /// it.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, CassetteError> {
+        Self::load_within(path, SizeLimits::default())
+    }
+
+    /// As [`load`](Self::load), of a file that may be larger, or is to be smaller.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load).
+    pub fn load_within(path: impl AsRef<Path>, limits: SizeLimits) -> Result<Self, CassetteError> {
         let path = path.as_ref();
         let text = fs::read_to_string(path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => CassetteError::Missing { path: path.into() },
             _ => CassetteError::File { path: path.into(), source },
         })?;
-        file::read(&text, &std::format!("{}", path.display())).map(Self::new)
+        let recordings = file::read(&text, &std::format!("{}", path.display()), limits)?;
+        Ok(Self::new(recordings).size_limits(limits))
     }
 
     /// Reads a cassette from a file, and where there is none, has the run recorded: it is live then, and
@@ -121,20 +141,38 @@ impl Cassette {
     /// # Errors
     /// Those of [`load`](Self::load), and [`CassetteError::NotHere`].
     pub fn record_or_replay(path: impl Into<PathBuf>) -> Result<Self, CassetteError> {
+        Self::record_or_replay_within(path, SizeLimits::default())
+    }
+
+    /// As [`record_or_replay`](Self::record_or_replay), of a file that may be larger, or is to be smaller.
+    ///
+    /// # Errors
+    /// Those of [`record_or_replay`](Self::record_or_replay).
+    pub fn record_or_replay_within(
+        path: impl Into<PathBuf>,
+        limits: SizeLimits,
+    ) -> Result<Self, CassetteError> {
         let path = path.into();
         let is_set = |name| {
             env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0" && value != "false")
         };
         match Use::of(path.exists(), is_set(UPDATE), is_set(CI)) {
-            Use::Replay => Self::load(path),
-            Use::Record => Ok(Self::record(path)),
+            Use::Replay => Self::load_within(path, limits),
+            Use::Record => Ok(Self::record(path).size_limits(limits)),
             Use::Refuse => Err(CassetteError::NotHere { path }),
         }
     }
 
     /// Has the run recorded, whatever is in the file: it is live, and [`finish`](Self::finish) writes the file.
     pub fn record(path: impl Into<PathBuf>) -> Self {
-        Self { deck: Arc::new(Deck::empty_tape()), to: Some(path.into()) }
+        Self { deck: Arc::new(Deck::empty_tape()), to: Some(path.into()), limits: SizeLimits::default() }
+    }
+
+    /// How large the file may be that [`save`](Self::save) and [`finish`](Self::finish) write, as one
+    /// [document](SizeLimits::of_document). Who reads it needs the same limits.
+    #[must_use]
+    pub fn size_limits(self, limits: SizeLimits) -> Self {
+        Self { limits, ..self }
     }
 
     /// Makes errors of type `E` from their recorded texts, for the effects that fail with one.
@@ -167,14 +205,18 @@ impl Cassette {
     /// Writes the cassette to a file, and makes the folders on the way.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When it is larger than it [may be](Self::size_limits), or the file cannot be written. A file that is there stays as it
+    /// is where it is too large.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), CassetteError> {
         let path = path.as_ref();
+        let text = self.to_json();
+        let what = std::format!("cassette {}", path.display());
+        file::keeps_to(self.limits, &text, &what, "Cassette::size_limits")?;
         let write = || {
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder)?;
             }
-            fs::write(path, self.to_json())
+            fs::write(path, text)
         };
         write().map_err(|source| CassetteError::File { path: path.into(), source })
     }
@@ -241,6 +283,30 @@ impl fmt::Debug for Cassette {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cassette_keeps_to_its_limits_when_it_is_written_and_when_it_is_read() {
+        let text = Cassette::new(Vec::new()).to_json();
+        let small = SizeLimits::default().bytes((text.len() - 1) / 4);
+        let error = Cassette::parse_within(&text, small).unwrap_err().to_string();
+        let said = std::format!(
+            "the text has more than {} bytes; Cassette::load_within or Cassette::parse_within allows more",
+            small.of_document().most_bytes()
+        );
+        assert_eq!(error, said);
+
+        let folder = std::env::temp_dir().join(std::format!("superstep-cassette-{}", std::process::id()));
+        let path = folder.join("cassette.json");
+        let cassette = Cassette::parse(&text).unwrap();
+        cassette.save(&path).unwrap();
+        let error = cassette.clone().size_limits(small).save(&path).unwrap_err();
+        assert!(matches!(&error, CassetteError::TooLarge { .. }), "{error}");
+        assert!(error.to_string().ends_with("bytes; Cassette::size_limits allows more"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text, "what was there stays");
+        assert!(matches!(Cassette::load_within(&path, small), Err(CassetteError::TooLarge { .. })));
+        assert_eq!(Cassette::load(&path).unwrap().to_json(), text);
+        fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn nothing_is_recorded_where_ci_is_set() {

@@ -10,6 +10,7 @@ use alloc::boxed::Box;
 
 use super::turn::EndedBy;
 use crate::run::{RunError, Status};
+use crate::state::Excess;
 
 /// Why a cassette cannot be used, or was not used up.
 ///
@@ -49,6 +50,18 @@ pub enum CassetteError {
         what: String,
         /// Why.
         reason: String,
+    },
+    /// It is larger than a cassette may be, or would be. Give larger limits: see
+    /// [`Cassette::load_within`](super::Cassette::load_within) and
+    /// [`Cassette::size_limits`](super::Cassette::size_limits).
+    #[error("{what} has {}", .excess.allowed_by(.raised_by))]
+    TooLarge {
+        /// The path, or what else it was.
+        what: String,
+        /// What it has too much of.
+        excess: Excess,
+        /// What takes larger limits.
+        raised_by: &'static str,
     },
     /// A newer version of the library wrote it.
     #[error("{what} is a cassette of version {found}, and this library reads version {known}")]

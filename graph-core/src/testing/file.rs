@@ -80,12 +80,9 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D
 }
 
 /// Reads the text of a cassette; `what` it is, for errors.
-pub(super) fn read(text: &str, what: &str) -> Result<Vec<Recording>, CassetteError> {
+pub(super) fn read(text: &str, what: &str, limits: SizeLimits) -> Result<Vec<Recording>, CassetteError> {
     let broken = |reason: String| CassetteError::NoCassette { what: what.into(), reason };
-    SizeLimits::default()
-        .of_document()
-        .check(text)
-        .map_err(|excess| broken(std::format!("it has {excess}")))?;
+    keeps_to(limits, text, what, "Cassette::load_within or Cassette::parse_within")?;
     let Version { version } = serde_json::from_str(text).map_err(|error| broken(error.to_string()))?;
     if version > VERSION {
         return Err(CassetteError::Version { what: what.into(), found: version, known: VERSION });
@@ -97,6 +94,17 @@ pub(super) fn read(text: &str, what: &str) -> Result<Vec<Recording>, CassetteErr
             entry.recording().map_err(|reason| broken(std::format!("recording {number}: {reason}")))
         })
         .collect()
+}
+
+/// Whether a text is no larger than a cassette may be.
+pub(super) fn keeps_to(
+    limits: SizeLimits,
+    text: &str,
+    what: &str,
+    raised_by: &'static str,
+) -> Result<(), CassetteError> {
+    let kept = limits.of_document().check(text);
+    kept.map_err(|excess| CassetteError::TooLarge { what: what.into(), excess, raised_by })
 }
 
 impl Entry {
@@ -240,7 +248,7 @@ mod tests {
 
     #[test]
     fn what_is_no_cassette_is_named() {
-        let read = |text: &str| read(text, "the text").unwrap_err().to_string();
+        let read = |text: &str| read(text, "the text", SizeLimits::default()).unwrap_err().to_string();
         assert_eq!(
             read(r#"{"version":2}"#),
             "the text is a cassette of version 2, and this library reads version 1"

@@ -6,11 +6,12 @@ use std::vec::Vec;
 
 use super::cassette::Cassette;
 use super::trace::Ran;
+use crate::checkpoint::secret_past;
 use crate::checkpoint::{AskRecord, At, EffectRecord, NextTask, Source, StepRecord};
 use crate::id::{CheckpointId, InterruptId, ThreadId};
 use crate::node::{EFFECT_ARGUMENT, INSIDE, Level, Recording, What};
 use crate::run::below;
-use crate::state::{Json, Logged, SecretTexts};
+use crate::state::{SecretFields, SecretTexts};
 
 /// Puts the recordings of a thread and its subgraphs together, wherever they are read from.
 ///
@@ -148,26 +149,11 @@ impl Journal {
     /// The texts that secret fields have had.
     #[must_use]
     pub fn secrets(&self) -> SecretTexts {
+        let steps = || self.held.values().flatten();
+        let fields = SecretFields::of(steps().map(|step| &*step.schema));
         let mut secrets = SecretTexts::default();
-        for StepRecord { checkpoint, schema, .. } in self.held.values().flatten() {
-            let changes = checkpoint
-                .changes
-                .iter()
-                .flat_map(|change| change.ops.iter().map(|op| (change.field, op.operand())));
-            let tasks = checkpoint.tasks.iter().flat_map(|task| &task.writes);
-            let writes = tasks.map(|write| (write.field, operand(&write.write)));
-            for (_, value) in changes.chain(writes).filter(|(field, _)| schema.field(*field).secret) {
-                secrets.learn(value);
-            }
-        }
+        steps().for_each(|step| secret_past::learn(step, &fields, &mut secrets));
         secrets
-    }
-}
-
-fn operand(write: &Logged) -> &Json {
-    match write {
-        Logged::Op(op) => op.operand(),
-        Logged::Reduce(argument) => argument,
     }
 }
 

@@ -192,11 +192,14 @@ impl Reader<'_> {
 
     /// The value of a field; `None` for a secret that the test does not give.
     fn value(&self, name: &str, field: FieldId, value: Json) -> Result<Option<Json>, TurnError> {
-        if !self.schema.field(field).secret || !is_hidden(&value) {
+        if !is_hidden(&value) {
             return Ok(Some(value));
         }
-        let secret = self.secrets.get(name);
-        secret.map(|secret| parse(&format!("the secret {name}"), secret)).transpose()
+        match self.secrets.get(name) {
+            Some(secret) => parse(&format!("the secret {name}"), secret).map(Some),
+            None if self.schema.field(field).secret => Ok(None),
+            None => Ok(Some(value)),
+        }
     }
 
     /// The texts in the secrets that the test gives.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use futures_util::future::{self, BoxFuture};
+use async_trait::async_trait;
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{DocIndex, Passage, SearchHits};
-use crate::tool::{Tool, ToolEffect, ToolError, ToolOutput};
+use crate::tool::{InvalidInput, Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult};
 
 /// The tool `search_docs`: finds passages of documents.
 ///
@@ -48,38 +48,53 @@ impl SearchDocs {
         Self { index }
     }
 
-    fn run(&self, input: Value) -> Result<ToolOutput, ToolError> {
-        let name = || Self::NAME.to_owned();
-        let input: SearchDocsInput = serde_json::from_value(input)
-            .map_err(|error| ToolError::InvalidInput { name: name(), reason: error.to_string() })?;
+    fn search(&self, input: SearchDocsInput) -> Result<ToolOutput, ToolFailure> {
         let limit = input.limit.clamp(1, Self::MAX_LIMIT) as usize;
-        let failed = |reason: String| ToolError::Failed { name: name(), reason };
-        let hits = self.index.lookup(&input.query, limit).map_err(|error| failed(error.to_string()))?;
-        let data = serde_json::to_value(&hits).map_err(|error| failed(error.to_string()))?;
+        let hits = self.index.lookup(&input.query, limit)?;
+        let data = serde_json::to_value(&hits)?;
         Ok(ToolOutput::text(listing(&hits)).with_data(data))
     }
 }
 
+#[async_trait]
 impl Tool for SearchDocs {
     fn name(&self) -> &str {
         Self::NAME
     }
 
-    fn description(&self) -> &str {
+    fn prompt(&self) -> String {
         "Searches the documents by words and returns the passages that fit best, each with its file, lines \
          and headings. Cite the file and lines of what you use."
+            .to_owned()
     }
 
     fn input_schema(&self) -> Value {
         schema_for!(SearchDocsInput).into()
     }
 
-    fn effect(&self) -> ToolEffect {
-        ToolEffect::ReadOnly
+    async fn validate_input(&self, input: &Value, _: &ToolContext) -> Result<(), InvalidInput> {
+        let fits = SearchDocsInput::deserialize(input).map(drop);
+        fits.map_err(|error| InvalidInput::new(error.to_string()))
     }
 
-    fn call(&self, input: Value) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
-        Box::pin(future::ready(self.run(input)))
+    async fn check_permissions(&self, _: &Value, _: &ToolContext) -> Permission {
+        Permission::Allow
+    }
+
+    async fn call(&self, input: Value, _: &ToolContext) -> Result<ToolOutput, ToolFailure> {
+        self.search(serde_json::from_value(input)?)
+    }
+
+    fn map_result(&self, result: Result<ToolOutput, ToolFailure>) -> ToolResult {
+        ToolResult::of(Self::NAME, result)
+    }
+
+    fn is_read_only(&self, _: &Value) -> bool {
+        true
+    }
+
+    fn is_concurrency_safe(&self, _: &Value) -> bool {
+        true
     }
 }
 
@@ -115,7 +130,9 @@ mod tests {
 
     #[tokio::test]
     async fn the_output_is_for_models_and_for_programs() {
-        let output = tool().call(json!({ "query": "fork", "limit": 1 })).await.unwrap();
+        let call = ToolCall::new("c", SearchDocs::NAME, json!({ "query": "fork", "limit": 1 }));
+        let output = ToolRegistry::new().with(tool()).unwrap().answer("m", &call).await;
+        assert_eq!(output.status, ToolStatus::Ok);
         let hits: SearchHits = serde_json::from_value(output.data.unwrap()).unwrap();
         assert_eq!(hits.passages.len(), 1);
         let text = output.content.to_text();
@@ -127,6 +144,6 @@ mod tests {
         let tools = ToolRegistry::new().with(tool()).unwrap();
         let message = tools.answer("m", &ToolCall::new("c", SearchDocs::NAME, json!({ "q": 1 }))).await;
         assert_eq!(message.status, ToolStatus::Error);
-        assert!(message.content.to_text().contains("missing field `query`"));
+        assert!(message.content.to_text().contains(r#""query" is missing"#));
     }
 }

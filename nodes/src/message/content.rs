@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::Part;
+
 /// What a message says: a list of parts, most often one text.
 ///
 /// In JSON, content that is exactly one text is a plain string; anything else is a list of parts. Both
@@ -22,32 +24,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content(Vec<Part>);
-
-/// One part of a message's content.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Part {
-    /// Plain or Markdown text.
-    Text {
-        /// The text.
-        text: String,
-    },
-}
-
-impl Part {
-    /// Makes a text part.
-    pub fn text(text: impl Into<String>) -> Self {
-        Self::Text { text: text.into() }
-    }
-
-    /// Returns the text of a text part.
-    pub fn as_text(&self) -> Option<&str> {
-        match self {
-            Self::Text { text } => Some(text),
-        }
-    }
-}
 
 impl Content {
     /// Makes content of no parts.
@@ -86,9 +62,15 @@ impl Content {
         }
     }
 
-    /// Tells whether there is nothing to read: no parts, or only empty texts.
+    /// Tells whether there is nothing in it: no parts, or only empty texts.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|part| part.as_text().is_some_and(str::is_empty))
+    }
+
+    /// Tells whether there is nothing to read or see: no parts, or only [blank](Part::is_blank) ones. Providers
+    /// refuse messages of that kind.
+    pub fn is_blank(&self) -> bool {
+        self.0.iter().all(Part::is_blank)
     }
 }
 
@@ -101,6 +83,12 @@ impl From<&str> for Content {
 impl From<String> for Content {
     fn from(text: String) -> Self {
         Self::text(text)
+    }
+}
+
+impl From<Part> for Content {
+    fn from(part: Part) -> Self {
+        Self(vec![part])
     }
 }
 

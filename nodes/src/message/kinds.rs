@@ -46,6 +46,34 @@ pub struct ToolMessage {
     pub data: Option<Value>,
 }
 
+impl ToolMessage {
+    /// Makes the answer to a call that failed or was not run; the content tells the model why.
+    pub fn failed(id: impl Into<MessageId>, call: &ToolCall, content: impl Into<Content>) -> Self {
+        Self::of(id, call, ToolStatus::Error, content)
+    }
+
+    /// Makes the answer to a call that went well.
+    pub fn done(id: impl Into<MessageId>, call: &ToolCall, content: impl Into<Content>) -> Self {
+        Self::of(id, call, ToolStatus::Ok, content)
+    }
+
+    fn of(
+        id: impl Into<MessageId>,
+        call: &ToolCall,
+        status: ToolStatus,
+        content: impl Into<Content>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            tool_call_id: call.id.clone(),
+            name: call.name.clone(),
+            status,
+            content: content.into(),
+            data: None,
+        }
+    }
+}
+
 /// Standing instructions to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SystemMessage {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep_core::reducer::Keyed;
 
-use super::{AiMessage, Content, HumanMessage, MessageId, SystemMessage, ToolCall, ToolMessage, ToolStatus};
+use super::{AiMessage, Content, HumanMessage, MessageId, SystemMessage, ToolCall, ToolMessage};
 
 /// One message of a conversation.
 ///
@@ -51,12 +51,12 @@ impl Message {
 
     /// Makes the answer to a call that went well.
     pub fn tool(id: impl Into<MessageId>, call: &ToolCall, content: impl Into<Content>) -> Self {
-        Self::answer(id, call, ToolStatus::Ok, content)
+        Self::Tool(ToolMessage::done(id, call, content))
     }
 
     /// Makes the answer to a call that failed or was not run; the content tells the model why.
     pub fn tool_error(id: impl Into<MessageId>, call: &ToolCall, content: impl Into<Content>) -> Self {
-        Self::answer(id, call, ToolStatus::Error, content)
+        Self::Tool(ToolMessage::failed(id, call, content))
     }
 
     /// Makes a message of standing instructions.
@@ -95,22 +95,6 @@ impl Message {
             Self::Ai(message) => &message.tool_calls,
             Self::Human(_) | Self::Tool(_) | Self::System(_) => &[],
         }
-    }
-
-    fn answer(
-        id: impl Into<MessageId>,
-        call: &ToolCall,
-        status: ToolStatus,
-        content: impl Into<Content>,
-    ) -> Self {
-        Self::Tool(ToolMessage {
-            id: id.into(),
-            tool_call_id: call.id.clone(),
-            name: call.name.clone(),
-            status,
-            content: content.into(),
-            data: None,
-        })
     }
 }
 

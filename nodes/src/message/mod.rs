@@ -1,6 +1,6 @@
 //! The messages an agent's conversation is made of.
 //!
-//! A conversation is a `Vec<Message>`. There are four kinds, told apart in JSON by their `type`:
+//! There are four kinds of message, told apart in JSON by their `type`:
 //!
 //! ```text
 //! system ──▶ human ──▶ ai ──(tool calls?)──▶ tool, tool, … ──▶ ai ──▶ human ──▶ …
@@ -8,32 +8,45 @@
 //!
 //! Every message has an id given by whoever makes it: nothing here draws a random number or reads a
 //! clock, so a run that is executed again makes the same messages. An AI message may ask for tools; each
-//! of its calls has to be answered by a tool message directly after it, or the next model request is not
-//! valid. [`unanswered_tool_calls`] finds the calls that are not.
+//! of its calls has to be answered by a tool message directly after it, or providers refuse the request.
+//!
+//! So there are two lists of messages. A [`MessageLog`] is what a state keeps: all that happened. A
+//! [`Conversation`] is what a model is shown: it cannot be made but with every call answered, whatever became
+//! of the work that was to answer it. [`unanswered_tool_calls`] finds the calls of a log that wait.
 //!
 //! ```
-//! use superstep_nodes::message::{Message, ToolCall, unanswered_tool_calls};
+//! use superstep_nodes::message::{Message, MessageLog, NO_RESULT, ToolCall, unanswered_tool_calls};
 //!
-//! let mut messages = vec![Message::human("m1", "What is a superstep?")];
 //! let call = ToolCall::new("c1", "search_docs", serde_json::json!({ "query": "superstep" }));
-//! messages.push(Message::ai_with_calls("m2", "", vec![call.clone()]));
-//! assert_eq!(unanswered_tool_calls(&messages), [&call]);
+//! let mut log = MessageLog::from([
+//!     Message::human("m1", "What is a superstep?"),
+//!     Message::ai_with_calls("m2", "", vec![call.clone()]),
+//! ]);
+//! assert_eq!(unanswered_tool_calls(&log), [&call]);
+//! assert_eq!(log.conversation()[2].text(), NO_RESULT);
 //!
-//! messages.push(Message::tool("m3", &call, "A superstep is one round of tasks."));
-//! assert!(unanswered_tool_calls(&messages).is_empty());
+//! log.put(Message::tool("m3", &call, "A superstep is one round of tasks."));
+//! assert!(unanswered_tool_calls(&log).is_empty());
+//! assert_eq!(log.conversation()[2].text(), "A superstep is one round of tasks.");
 //! ```
 
 mod content;
+mod conversation;
 mod id;
 mod kinds;
+mod log;
 #[expect(clippy::module_inception, reason = "one main type a file, and the file is named after it")]
 mod message;
 mod pairing;
+mod part;
 mod tool_call;
 
-pub use content::{Content, Part};
+pub use content::Content;
+pub use conversation::{Conversation, NO_RESULT};
 pub use id::MessageId;
 pub use kinds::{AiMessage, HumanMessage, SystemMessage, ToolMessage};
+pub use log::MessageLog;
 pub use message::Message;
 pub use pairing::unanswered_tool_calls;
+pub use part::{Detail, Image, ImageSource, Native, Origin, Part, Thinking};
 pub use tool_call::{ToolCall, ToolStatus};

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{ModelEvent, ModelReply, StopReason, StreamFault, Usage};
-use crate::message::{Content, ToolCall};
+use crate::message::{Part, ToolCall};
 
 /// Folds the events of one stream into a reply.
 ///
@@ -26,7 +26,8 @@ use crate::message::{Content, ToolCall};
 #[derive(Clone, Debug)]
 pub struct Accumulator {
     model: String,
-    text: String,
+    request_id: Option<String>,
+    parts: Vec<Part>,
     calls: Vec<Call>,
     usage: Usage,
     stop: Option<StopReason>,
@@ -42,6 +43,8 @@ struct Call {
     json: String,
     /// The input, once it is complete.
     input: Option<Value>,
+    /// The input is no JSON.
+    is_broken: bool,
 }
 
 impl Accumulator {
@@ -50,7 +53,8 @@ impl Accumulator {
     pub fn new(model: impl Into<String>) -> Self {
         Self {
             model: model.into(),
-            text: String::new(),
+            request_id: None,
+            parts: Vec::new(),
             calls: Vec::new(),
             usage: Usage::default(),
             stop: None,
@@ -58,32 +62,34 @@ impl Accumulator {
     }
 
     /// Returns the text so far.
-    pub fn text(&self) -> &str {
-        &self.text
+    pub fn text(&self) -> String {
+        self.parts.iter().filter_map(Part::as_text).collect()
     }
 
     /// Takes one event.
     ///
     /// # Errors
     ///
-    /// Fails if the event cannot come at this point of a stream, or completes a tool input that is not
-    /// JSON.
+    /// Fails if the event cannot come at this point of a stream.
     pub fn push(&mut self, event: ModelEvent) -> Result<(), StreamFault> {
         if let ModelEvent::Usage(usage) = event {
-            self.usage.input_tokens = self.usage.input_tokens.max(usage.input_tokens);
-            self.usage.output_tokens = self.usage.output_tokens.max(usage.output_tokens);
+            self.usage = self.usage.max(usage);
             return Ok(());
         }
         if self.stop.is_some() {
             return Err(StreamFault::AfterStop);
         }
         match event {
-            ModelEvent::Start { model } => self.model = model,
-            ModelEvent::TextDelta { text } => self.text.push_str(&text),
+            ModelEvent::Start { model, request_id } => {
+                self.model = model;
+                self.request_id = request_id;
+            }
+            ModelEvent::TextDelta { text } => self.say(text),
+            ModelEvent::ThinkingDelta { .. } | ModelEvent::Usage(_) => {}
+            ModelEvent::Part { part } => self.parts.push(part),
             ModelEvent::ToolCallStart { index, id, name } => self.start_call(index, id, name)?,
             ModelEvent::ToolCallInput { index, json } => self.open_call(index)?.json.push_str(&json),
             ModelEvent::ToolCallEnd { index } => self.end_call(index)?,
-            ModelEvent::Usage(_) => {}
             ModelEvent::Stop { reason } => self.stop = Some(reason),
         }
         Ok(())
@@ -91,7 +97,8 @@ impl Accumulator {
 
     /// Returns the reply.
     ///
-    /// A tool call that the output limit cut off is left out; [`StopReason::MaxTokens`] tells of it.
+    /// A tool call that a limit cut off is left out; the [`StopReason`] tells of it. An input that is no JSON for another
+    /// reason is kept as a text, for the tool to refuse and the model to correct.
     ///
     /// # Errors
     ///
@@ -99,22 +106,35 @@ impl Accumulator {
     pub fn finish(self) -> Result<ModelReply, StreamFault> {
         let stop = self.stop.ok_or(StreamFault::EndedEarly)?;
         let mut tool_calls = Vec::with_capacity(self.calls.len());
+        let mut complete = Vec::with_capacity(self.calls.len());
         for call in self.calls {
-            match call.input {
+            let input = call.input.filter(|_| !(call.is_broken && stop.is_cut_off()));
+            complete.push(input.is_some().then_some(tool_calls.len()));
+            match input {
                 Some(input) => tool_calls.push(ToolCall { id: call.id, name: call.name, input }),
-                None if stop == StopReason::MaxTokens => {}
+                None if stop.is_cut_off() => {}
                 None => return Err(StreamFault::UnendedToolCall { id: call.id }),
             }
         }
-        let content = if self.text.is_empty() { Content::empty() } else { Content::text(self.text) };
-        Ok(ModelReply { content, tool_calls, usage: self.usage, stop, model: self.model })
+        let content = placed(self.parts, &complete).into_iter().collect();
+        let (usage, model, request_id) = (self.usage, self.model, self.request_id);
+        Ok(ModelReply { content, tool_calls, usage, stop, model, request_id })
+    }
+
+    fn say(&mut self, more: String) {
+        match self.parts.last_mut() {
+            Some(Part::Text { text }) => text.push_str(&more),
+            _ if more.is_empty() => {}
+            _ => self.parts.push(Part::Text { text: more }),
+        }
     }
 
     fn start_call(&mut self, index: u32, id: String, name: String) -> Result<(), StreamFault> {
         if self.calls.iter().any(|call| call.index == index) {
             return Err(StreamFault::DuplicateToolCall { index });
         }
-        self.calls.push(Call { index, id, name, json: String::new(), input: None });
+        self.parts.push(Part::ToolCall { index: self.calls.len() });
+        self.calls.push(Call { index, id, name, json: String::new(), input: None, is_broken: false });
         Ok(())
     }
 
@@ -132,14 +152,26 @@ impl Accumulator {
         let input = if call.json.trim().is_empty() {
             Value::Object(Map::new())
         } else {
-            serde_json::from_str(&call.json).map_err(|error| StreamFault::InvalidToolInput {
-                id: call.id.clone(),
-                reason: error.to_string(),
-            })?
+            serde_json::from_str(&call.json).unwrap_or_else(|_| {
+                call.is_broken = true;
+                Value::String(call.json.clone())
+            })
         };
         call.input = Some(input);
         Ok(())
     }
+}
+
+/// The parts with the places of the calls that are complete; `complete` says which of those each call is. Calls come
+/// last by themselves, so where nothing follows there is no need to say it.
+fn placed(parts: Vec<Part>, complete: &[Option<usize>]) -> Vec<Part> {
+    let place = |part| match part {
+        Part::ToolCall { index } => complete[index].map(|index| Part::ToolCall { index }),
+        part => Some(part),
+    };
+    let mut parts: Vec<Part> = parts.into_iter().filter_map(place).collect();
+    while parts.pop_if(|last| matches!(last, Part::ToolCall { .. })).is_some() {}
+    parts
 }
 
 #[cfg(test)]

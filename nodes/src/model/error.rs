@@ -13,21 +13,39 @@ use super::Purpose;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ModelError {
-    /// The model could not be reached, or the connection broke. Try again.
+    /// The model could not be reached, the connection broke, or no answer came in time. Try again.
     #[error("the model could not be reached: {reason}")]
     Unreachable {
         /// What went wrong.
         reason: String,
     },
+    /// The provider failed. Try again.
+    #[error("the model's provider failed: {reason}")]
+    ServerFailed {
+        /// What the provider said.
+        reason: String,
+    },
     /// Too many calls. Try again after the given time, or with a growing delay if there is none.
-    #[error("the model takes no more calls for now")]
+    #[error("the model takes no more calls for now{}", because(reason))]
     RateLimited {
         /// How long to wait, if the provider said.
         retry_after: Option<Duration>,
+        /// What the provider said; may be empty.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reason: String,
     },
-    /// The provider is overloaded. Try again with a growing delay.
+    /// The provider is overloaded. Try again after the given time, or with a growing delay if there is none.
     #[error("the model is overloaded: {reason}")]
     Overloaded {
+        /// What the provider said.
+        reason: String,
+        /// How long to wait, if the provider said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after: Option<Duration>,
+    },
+    /// The money or the quota is used up. Another try does not help before the account has more.
+    #[error("the account with the model's provider is used up: {reason}")]
+    OutOfCredit {
         /// What the provider said.
         reason: String,
     },
@@ -42,6 +60,12 @@ pub enum ModelError {
     RequestTooLong {
         /// What the provider said.
         reason: String,
+        /// How many tokens the request has, if the provider said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens: Option<u64>,
+        /// How many tokens the model takes, if the provider said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<u64>,
     },
     /// The request was refused as wrong. Correct it; another try does not help.
     #[error("the model refused the request: {reason}")]
@@ -69,14 +93,30 @@ impl ModelError {
     /// Tells whether the very same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::RateLimited { .. } | Self::Overloaded { .. } => true,
+            Self::Unreachable { .. } | Self::ServerFailed { .. } => true,
+            Self::RateLimited { .. } | Self::Overloaded { .. } => true,
             Self::Stream { .. } => true,
             Self::Unauthorized { .. }
+            | Self::OutOfCredit { .. }
             | Self::RequestTooLong { .. }
             | Self::InvalidRequest { .. }
             | Self::ScriptExhausted { .. } => false,
         }
     }
+}
+
+impl ModelError {
+    /// Returns how long to wait before the next try, if the provider said.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { retry_after, .. } | Self::Overloaded { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+}
+
+fn because(reason: &str) -> String {
+    if reason.is_empty() { String::new() } else { format!(": {reason}") }
 }
 
 impl From<StreamFault> for ModelError {
@@ -113,13 +153,5 @@ pub enum StreamFault {
     UnendedToolCall {
         /// The id of the call.
         id: String,
-    },
-    /// The input of a tool call is not JSON.
-    #[error("the input of the tool call `{id}` is not JSON: {reason}")]
-    InvalidToolInput {
-        /// The id of the call.
-        id: String,
-        /// What is wrong with it.
-        reason: String,
     },
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{StopReason, Usage};
+use crate::message::Part;
 
 /// One piece of a streamed reply.
 ///
@@ -16,11 +17,25 @@ pub enum ModelEvent {
     Start {
         /// The name of the model that answers, which may differ from the one that was asked.
         model: String,
+        /// By what the provider knows the call, if it said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request_id: Option<String>,
     },
     /// More text.
     TextDelta {
         /// The text, to be put directly after what came before.
         text: String,
+    },
+    /// More of what the model thinks, for people who watch. The thought itself comes as a part, when it is
+    /// complete.
+    ThinkingDelta {
+        /// The text, to be put directly after what came before.
+        text: String,
+    },
+    /// A complete part that is no text: a thought, or something that only the provider understands.
+    Part {
+        /// The part.
+        part: Part,
     },
     /// The model begins to ask for a tool.
     ToolCallStart {

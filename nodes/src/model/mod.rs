@@ -24,10 +24,16 @@ mod chat_model;
 mod error;
 mod event;
 pub mod extractive;
+mod ledger;
+mod prices;
 mod purpose;
 mod reply;
 mod request;
 mod scripted;
+mod settings;
+mod stop_reason;
+mod tokens;
+mod usage;
 
 pub use accumulator::Accumulator;
 pub use chat_model::ChatModel;
@@ -35,7 +41,15 @@ pub use error::{ModelError, StreamFault};
 pub use event::ModelEvent;
 #[doc(inline)]
 pub use extractive::Extractive;
+pub use ledger::{Account, Cost, Ledger};
+pub use prices::{Price, Prices};
 pub use purpose::Purpose;
-pub use reply::{ModelReply, StopReason, Usage};
+pub use reply::ModelReply;
 pub use request::{ModelRequest, OutputFormat};
 pub use scripted::{Script, Scripted, Turn};
+pub use settings::{Effort, Settings, ToolChoice};
+pub use stop_reason::StopReason;
+pub use tokens::{RoughTokens, TokenCounter, image_tokens};
+#[cfg(feature = "tokens")]
+pub use tokens::{Tiktoken, UnknownEncoding};
+pub use usage::Usage;

@@ -1,12 +1,13 @@
 //! What a model answers.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ModelError, ModelEvent};
-use crate::message::{AiMessage, Content, MessageId, ToolCall};
+use super::{ModelEvent, StopReason, Usage};
+use crate::message::{AiMessage, Content, MessageId, Part, ToolCall};
 
 /// What a model answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +24,9 @@ pub struct ModelReply {
     pub stop: StopReason,
     /// The name of the model that answered.
     pub model: String,
+    /// By what the provider knows the call: what its support asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
 }
 
 impl ModelReply {
@@ -36,43 +40,60 @@ impl ModelReply {
         AiMessage { id: id.into(), content: self.content, tool_calls: self.tool_calls }
     }
 
-    /// Returns events that fold into this reply, with the text word by word.
-    pub(super) fn into_events(self) -> Vec<Result<ModelEvent, ModelError>> {
-        let text = self.content.to_text();
-        let words = text.split_inclusive(char::is_whitespace);
-        let mut events = vec![ModelEvent::Start { model: self.model }];
-        events.extend(words.map(|word| ModelEvent::TextDelta { text: word.to_owned() }));
-        for (index, call) in (0..).zip(self.tool_calls) {
-            events.push(ModelEvent::ToolCallStart { index, id: call.id, name: call.name });
-            events.push(ModelEvent::ToolCallInput { index, json: call.input.to_string() });
-            events.push(ModelEvent::ToolCallEnd { index });
+    /// Makes a reply of a text, or of anything else that content can be, from a model without tokens.
+    pub fn new(model: impl Into<String>, content: impl Into<Content>) -> Self {
+        Self {
+            content: content.into(),
+            tool_calls: Vec::new(),
+            usage: Usage::default(),
+            stop: StopReason::EndTurn,
+            model: model.into(),
+            request_id: None,
         }
+    }
+
+    /// Has the reply ask for tools.
+    #[must_use]
+    pub fn with_calls(mut self, tool_calls: Vec<ToolCall>) -> Self {
+        self.stop = if tool_calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
+        self.tool_calls = tool_calls;
+        self
+    }
+
+    /// Says what the call used.
+    #[must_use]
+    pub fn with_usage(mut self, usage: Usage) -> Self {
+        self.usage = usage;
+        self
+    }
+
+    /// Returns events that fold into this reply, with the text word by word.
+    pub fn to_events(&self) -> Vec<ModelEvent> {
+        let mut events =
+            vec![ModelEvent::Start { model: self.model.clone(), request_id: self.request_id.clone() }];
+        let mut calls: VecDeque<(u32, &ToolCall)> = (0..).zip(&self.tool_calls).collect();
+        for part in self.content.parts() {
+            match part {
+                Part::Text { text } => {
+                    let words = text.split_inclusive(char::is_whitespace);
+                    events.extend(words.map(|word| ModelEvent::TextDelta { text: word.to_owned() }));
+                }
+                Part::ToolCall { .. } => events.extend(calls.pop_front().into_iter().flat_map(asking)),
+                part => events.push(ModelEvent::Part { part: part.clone() }),
+            }
+        }
+        events.extend(calls.into_iter().flat_map(asking));
         events.push(ModelEvent::Usage(self.usage));
-        events.push(ModelEvent::Stop { reason: self.stop });
-        events.into_iter().map(Ok).collect()
+        events.push(ModelEvent::Stop { reason: self.stop.clone() });
+        events
     }
 }
 
-/// What a model call used, in tokens. A model that has no tokens says in its documentation what it counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Usage {
-    /// Tokens read.
-    pub input_tokens: u64,
-    /// Tokens written.
-    pub output_tokens: u64,
-}
-
-/// Why a model stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum StopReason {
-    /// It said all it had to say.
-    EndTurn,
-    /// It waits for the results of tools.
-    ToolUse,
-    /// It reached the limit of its output; what it said is cut off.
-    MaxTokens,
-    /// It, or its provider, declined to answer.
-    Refusal,
+/// The events of one tool call.
+fn asking((index, call): (u32, &ToolCall)) -> [ModelEvent; 3] {
+    [
+        ModelEvent::ToolCallStart { index, id: call.id.clone(), name: call.name.clone() },
+        ModelEvent::ToolCallInput { index, json: call.input.to_string() },
+        ModelEvent::ToolCallEnd { index },
+    ]
 }

@@ -4,8 +4,8 @@ use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Purpose;
-use crate::message::Message;
+use super::{Purpose, Settings, ToolChoice};
+use crate::message::Conversation;
 use crate::tool::ToolSpec;
 
 /// What a model is asked: one complete request, nothing is remembered between two.
@@ -18,13 +18,19 @@ pub struct ModelRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     /// The conversation.
-    pub messages: Vec<Message>,
+    pub messages: Conversation,
     /// The tools the model may ask for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolSpec>,
+    /// Which of them it may ask for.
+    #[serde(default, skip_serializing_if = "ToolChoice::is_default")]
+    pub tool_choice: ToolChoice,
     /// The form the reply's text is to have.
     #[serde(default)]
     pub output: OutputFormat,
+    /// How it is to answer.
+    #[serde(default, skip_serializing_if = "Settings::is_default")]
+    pub settings: Settings,
 }
 
 /// The form a reply's text is to have.
@@ -53,8 +59,17 @@ impl OutputFormat {
 
 impl ModelRequest {
     /// Makes a request without instructions and tools, for a reply in text.
-    pub fn new(purpose: Purpose, messages: Vec<Message>) -> Self {
-        Self { purpose, system: None, messages, tools: Vec::new(), output: OutputFormat::Text }
+    pub fn new(purpose: Purpose, messages: impl Into<Conversation>) -> Self {
+        let messages = messages.into();
+        Self {
+            purpose,
+            system: None,
+            messages,
+            tools: Vec::new(),
+            tool_choice: ToolChoice::Auto,
+            output: OutputFormat::Text,
+            settings: Settings::default(),
+        }
     }
 
     /// Sets the standing instructions.
@@ -66,6 +81,18 @@ impl ModelRequest {
     /// Sets the tools the model may ask for.
     pub fn with_tools(mut self, tools: Vec<ToolSpec>) -> Self {
         self.tools = tools;
+        self
+    }
+
+    /// Sets which of the tools it may ask for.
+    pub fn with_tool_choice(mut self, choice: ToolChoice) -> Self {
+        self.tool_choice = choice;
+        self
+    }
+
+    /// Sets how it is to answer.
+    pub fn with_settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
         self
     }
 

@@ -9,7 +9,7 @@ use futures_util::stream::{self, BoxStream};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, StopReason, Usage};
+use super::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose};
 use crate::message::{Content, ToolCall};
 
 /// A model that gives replies written down beforehand, for tests and demonstrations.
@@ -206,20 +206,13 @@ impl fmt::Debug for Scripted {
 
 impl Turn {
     fn events(self) -> Vec<Result<ModelEvent, ModelError>> {
-        let reply = |content: Content, tool_calls: Vec<ToolCall>, stop| ModelReply {
-            content,
-            tool_calls,
-            usage: Usage::default(),
-            stop,
-            model: Scripted::NAME.to_owned(),
-        };
+        let reply = |content: Content| ModelReply::new(Scripted::NAME, content);
+        let said = |reply: ModelReply| reply.to_events().into_iter().map(Ok).collect();
         match self {
-            Self::Say(text) => reply(text.into(), Vec::new(), StopReason::EndTurn).into_events(),
-            Self::Json(value) => {
-                reply(value.to_string().into(), Vec::new(), StopReason::EndTurn).into_events()
-            }
-            Self::Call(calls) => reply(Content::empty(), calls, StopReason::ToolUse).into_events(),
-            Self::Reply(reply) => reply.into_events(),
+            Self::Say(text) => said(reply(text.into())),
+            Self::Json(value) => said(reply(value.to_string().into())),
+            Self::Call(calls) => said(reply(Content::empty()).with_calls(calls)),
+            Self::Reply(reply) => said(reply),
             Self::BreakOff(text) => vec![Ok(ModelEvent::TextDelta { text })],
             Self::Fail(error) => vec![Err(error)],
         }
@@ -232,7 +225,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::StreamFault;
+    use super::super::{StreamFault, Usage};
     use super::*;
     use crate::message::Message;
 
@@ -257,20 +250,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_reply_arrives_as_it_was_written() {
-        let written = ModelReply {
-            content: "a  few\nwords ".into(),
-            tool_calls: vec![ToolCall::new("c", "add", json!({ "a": 1.5 }))],
-            usage: Usage { input_tokens: 3, output_tokens: 4 },
-            stop: StopReason::ToolUse,
-            model: "other".into(),
-        };
+        let written = ModelReply::new("other", "a  few\nwords ")
+            .with_calls(vec![ToolCall::new("c", "add", json!({ "a": 1.5 }))])
+            .with_usage(Usage::of(3, 4));
         let model: Arc<dyn ChatModel> = Arc::new(Scripted::new().then(Turn::Reply(written.clone())));
         assert_eq!(ask(&model, Purpose::Agent).await.unwrap(), written);
     }
 
     #[tokio::test]
     async fn failures_are_played_too() {
-        let overloaded = ModelError::Overloaded { reason: "busy".into() };
+        let overloaded = ModelError::Overloaded { reason: "busy".into(), retry_after: None };
         let model = Scripted::new().fail(overloaded.clone()).then(Turn::BreakOff("half an ans".into()));
         assert_eq!(ask(&model, Purpose::Agent).await.unwrap_err(), overloaded);
         let broken = ask(&model, Purpose::Agent).await.unwrap_err();
@@ -283,7 +272,7 @@ mod tests {
         let script = Script {
             turns: [
                 Turn::Json(json!({ "a": 1 })),
-                Turn::Fail(ModelError::RateLimited { retry_after: None }),
+                Turn::Fail(ModelError::RateLimited { retry_after: None, reason: "slow down".into() }),
                 Turn::Call(vec![ToolCall::new("c", "t", json!({}))]),
             ]
             .into(),

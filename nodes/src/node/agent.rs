@@ -10,8 +10,8 @@ use superstep_core::state::{Field, State};
 use super::agent_next::AgentNext;
 use super::conversation::shown;
 use super::fields::{MessagesField, all, appended};
-use super::llm_calls::LlmCalls;
 use super::model_calls::ModelCalls;
+use super::tally::{Tallies, Tally};
 use super::turn_evaluation::TurnEvaluation;
 use crate::message::{AiMessage, Message};
 use crate::model::{ChatModel, ModelRequest, Purpose};
@@ -30,7 +30,7 @@ pub struct Agent<S: State> {
     task: Option<Field<S, String>>,
     max_iterations: Option<Field<S, u32>>,
     evaluations: Option<Field<S, Vec<TurnEvaluation>>>,
-    llm_calls: Option<Field<S, LlmCalls>>,
+    tallies: Tallies<S>,
 }
 
 impl<S: State> Agent<S> {
@@ -45,7 +45,7 @@ impl<S: State> Agent<S> {
             task: None,
             max_iterations: None,
             evaluations: None,
-            llm_calls: None,
+            tallies: Tallies::none(),
         }
     }
 
@@ -87,10 +87,11 @@ impl<S: State> Agent<S> {
         self
     }
 
-    /// Counts the model calls.
+    /// Counts the model calls in a field: as [`LlmCalls`](super::LlmCalls), as a [`Ledger`](crate::model::Ledger), or
+    /// in both.
     #[must_use]
-    pub fn count(mut self, llm_calls: Field<S, LlmCalls>) -> Self {
-        self.llm_calls = Some(llm_calls);
+    pub fn count<T: Tally>(mut self, field: Field<S, T>) -> Self {
+        self.tallies.add(field);
         self
     }
 
@@ -103,7 +104,7 @@ impl<S: State> Agent<S> {
     }
 
     fn request(&self, state: &S, opening: Option<&Message>) -> ModelRequest {
-        let mut messages = self.messages.get(state).clone();
+        let mut messages = self.messages.get(state).to_vec();
         messages.extend(opening.cloned());
         let evaluations = self.evaluations.as_ref().map_or(&[][..], |evaluations| evaluations.get(state));
         let mut request =
@@ -117,28 +118,38 @@ impl<S: State> Agent<S> {
         let request = self.request(state, opening.as_ref());
         let reply = calls.ask(&self.model, request).await?;
         let visit = self.iteration.get(state).saturating_add(1);
+        let cut_off = reply.stop.is_cut_off();
         let said = reply.into_message(calls.message_id());
         let limit = self.max_iterations.as_ref().map(|limit| *limit.get(state));
         let (next, skipped) = match limit {
             _ if said.tool_calls.is_empty() => (AgentNext::Respond, Vec::new()),
-            Some(limit) if visit >= limit => (AgentNext::Respond, skipped(&said, limit, calls)),
+            Some(limit) if visit >= limit => (AgentNext::Respond, skipped(&said, &at_limit(limit), calls)),
+            _ if cut_off => (AgentNext::RunTools, skipped(&said, CUT_OFF, calls)),
             _ => (AgentNext::RunTools, Vec::new()),
         };
         let messages = opening.into_iter().chain([said.into()]).chain(skipped).collect();
-        let counted = self.llm_calls.as_ref().map(|count| count.write(LlmCalls::of(Purpose::Agent, 1)));
         let update = [self.messages.write(appended(messages)), self.iteration.write(visit)];
-        Ok(Output { update: Some(all(update.into_iter().chain(counted))), route: next })
+        Ok(Output {
+            update: Some(all(update.into_iter().chain(self.tallies.writes(&calls.made())))),
+            route: next,
+        })
     }
 }
 
-/// Answers the calls that are not run because the limit is reached.
-fn skipped(said: &AiMessage, limit: u32, calls: &ModelCalls) -> Vec<Message> {
-    let answers = said.tool_calls.iter().enumerate().map(|(position, call)| {
-        let iterations = if limit == 1 { "iteration" } else { "iterations" };
-        let reason = format!("Not run: the limit of {limit} {iterations} is reached.");
-        Message::tool_error(calls.message_id_of(position), call, reason)
-    });
-    answers.collect()
+/// Why no call of a reply is run that a limit cut off: what it says of the others may have been the reason for them.
+const CUT_OFF: &str = "Not run: the reply was cut off before its end. Ask again, for less at once.";
+
+fn at_limit(limit: u32) -> String {
+    format!(
+        "Not run: the limit of {limit} {} is reached.",
+        if limit == 1 { "iteration" } else { "iterations" }
+    )
+}
+
+/// Answers the calls that are not run, with the reason.
+fn skipped(said: &AiMessage, reason: &str, calls: &ModelCalls) -> Vec<Message> {
+    let answer = |(position, call)| Message::tool_error(calls.message_id_of(position), call, reason);
+    said.tool_calls.iter().enumerate().map(answer).collect()
 }
 
 impl<S: State, C: Send + Sync + 'static> Node<S, C> for Agent<S> {
@@ -154,9 +165,7 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Agent<S> {
         <Effects as FromTask<S, C>>::describe(node, 0);
         node.writes_field(self.messages.id());
         node.writes_field(self.iteration.id());
-        if let Some(count) = &self.llm_calls {
-            node.writes_field(count.id());
-        }
+        self.tallies.describe(node);
     }
 }
 

@@ -12,12 +12,12 @@ use super::complete::is_complete;
 use super::conversation::{last_response, shown};
 use super::decider_next::DeciderNext;
 use super::fields::{MessagesField, all, appended, turn_of};
-use super::llm_calls::LlmCalls;
 use super::model_calls::ModelCalls;
+use super::tally::{Tallies, Tally};
 use super::turn_evaluation::TurnEvaluation;
 use super::turn_ranking::TurnRanking;
 use crate::message::{AiMessage, Message};
-use crate::model::{ChatModel, ModelRequest, Purpose};
+use crate::model::{ChatModel, ModelRequest};
 use crate::prompt::DeciderPrompt;
 use crate::tool::{ToolRegistry, ToolSpec};
 
@@ -39,7 +39,7 @@ pub struct Decider<S: State> {
     last_word: Option<LastWord<S>>,
     tools: Vec<ToolSpec>,
     turn: Option<Field<S, u32>>,
-    llm_calls: Option<Field<S, LlmCalls>>,
+    tallies: Tallies<S>,
 }
 
 struct Limit<S: State> {
@@ -64,7 +64,7 @@ impl<S: State> Decider<S> {
             last_word: None,
             tools: Vec::new(),
             turn: None,
-            llm_calls: None,
+            tallies: Tallies::none(),
         }
     }
 
@@ -104,10 +104,11 @@ impl<S: State> Decider<S> {
         self
     }
 
-    /// Counts the model calls.
+    /// Counts the model calls in a field: as [`LlmCalls`](super::LlmCalls), as a [`Ledger`](crate::model::Ledger), or
+    /// in both.
     #[must_use]
-    pub fn count(mut self, llm_calls: Field<S, LlmCalls>) -> Self {
-        self.llm_calls = Some(llm_calls);
+    pub fn count<T: Tally>(mut self, field: Field<S, T>) -> Self {
+        self.tallies.add(field);
         self
     }
 
@@ -127,7 +128,8 @@ impl<S: State> Decider<S> {
         let said = AiMessage { id: calls.message_id(), content: reply.content, tool_calls: Vec::new() };
         let mut output = self.finish(said.content.to_text().into_owned());
         let message = self.messages.write(appended(vec![Message::from(said)]));
-        let counted = self.llm_calls.as_ref().map(|count| count.write(LlmCalls::of(Purpose::Decider, 1)));
+        let made = calls.made();
+        let counted = self.tallies.writes(&made);
         output.update = Some(all(output.update.into_iter().chain([message]).chain(counted)));
         Ok(output)
     }

@@ -9,11 +9,11 @@ use superstep_core::state::{Field, State};
 
 use super::conversation::last_response;
 use super::fields::{MessagesField, all, turn_of};
-use super::judge::{Judged, judge};
-use super::llm_calls::LlmCalls;
+use super::judge::judge;
 use super::model_calls::ModelCalls;
+use super::tally::{Tallies, Tally};
 use super::turn_evaluation::TurnEvaluation;
-use crate::model::{ChatModel, Purpose};
+use crate::model::ChatModel;
 use crate::prompt::{EvaluatorPrompt, Evidence};
 
 /// The node that has a model judge the latest response, and appends the evaluation.
@@ -27,7 +27,7 @@ pub struct Evaluator<S: State> {
     evaluations: Field<S, Vec<TurnEvaluation>>,
     iteration: Option<Field<S, u32>>,
     turn: Option<Field<S, u32>>,
-    llm_calls: Option<Field<S, LlmCalls>>,
+    tallies: Tallies<S>,
 }
 
 impl<S: State> Evaluator<S> {
@@ -38,7 +38,7 @@ impl<S: State> Evaluator<S> {
         messages: MessagesField<S>,
         evaluations: Field<S, Vec<TurnEvaluation>>,
     ) -> Self {
-        Self { model, task, messages, evaluations, iteration: None, turn: None, llm_calls: None }
+        Self { model, task, messages, evaluations, iteration: None, turn: None, tallies: Tallies::none() }
     }
 
     /// Names responses by this count. Without it they are numbered as they are evaluated, from 1 in each turn.
@@ -55,10 +55,11 @@ impl<S: State> Evaluator<S> {
         self
     }
 
-    /// Counts the model calls.
+    /// Counts the model calls in a field: as [`LlmCalls`](super::LlmCalls), as a [`Ledger`](crate::model::Ledger), or
+    /// in both.
     #[must_use]
-    pub fn count(mut self, llm_calls: Field<S, LlmCalls>) -> Self {
-        self.llm_calls = Some(llm_calls);
+    pub fn count<T: Tally>(mut self, field: Field<S, T>) -> Self {
+        self.tallies.add(field);
         self
     }
 
@@ -74,13 +75,10 @@ impl<S: State> Evaluator<S> {
             evidence: Evidence::of_turn(messages),
         };
         let request = prompt.to_request(calls.message_id());
-        let Judged { judgement, calls: made } =
-            judge(calls, &self.model, request, |reply| prompt.read(reply)).await?;
+        let judgement = judge(calls, &self.model, request, |reply| prompt.read(reply)).await?;
         let evaluation = TurnEvaluation { turn, message: said.id.clone(), evaluation: judgement };
-        let counted =
-            self.llm_calls.as_ref().map(|count| count.write(LlmCalls::of(Purpose::Evaluator, made)));
         let update = [self.evaluations.write(vec![evaluation])];
-        Ok(Output::updated(all(update.into_iter().chain(counted))))
+        Ok(Output::updated(all(update.into_iter().chain(self.tallies.writes(&calls.made())))))
     }
 
     fn iteration_of(&self, state: &S, turn: u32) -> u32 {
@@ -105,9 +103,7 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Evaluator<S> {
     fn describe(&self, node: &mut NodeDescription) {
         <Effects as FromTask<S, C>>::describe(node, 0);
         node.writes_field(self.evaluations.id());
-        if let Some(count) = &self.llm_calls {
-            node.writes_field(count.id());
-        }
+        self.tallies.describe(node);
     }
 }
 

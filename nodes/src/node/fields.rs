@@ -3,10 +3,10 @@
 use superstep_core::reducer::LogWrite;
 use superstep_core::state::{Field, IntoWrite, State, StateUpdate};
 
-use crate::message::Message;
+use crate::message::{Message, MessageLog};
 
-/// The handle of a conversation: a `Vec<Message>` with the reducer `KeyedLog`.
-pub type MessagesField<S> = Field<S, Vec<Message>, LogWrite<Message>>;
+/// The handle of a conversation: a [`MessageLog`] with the reducer `KeyedLog`.
+pub type MessagesField<S> = Field<S, MessageLog, LogWrite<Message>>;
 
 /// Makes one update of several.
 pub(super) fn all<U: StateUpdate>(updates: impl IntoIterator<Item = U>) -> U {

@@ -12,26 +12,18 @@ use crate::prompt::ReplyError;
 /// How often a model is asked for one judgement, at most.
 const ATTEMPTS: u32 = 2;
 
-/// A judgement, and how many calls it took.
-pub(super) struct Judged<T> {
-    pub(super) judgement: T,
-    pub(super) calls: u32,
-}
-
 /// Asks for a judgement. A reply that is none is shown to the model with what is wrong with it, once.
 pub(super) async fn judge<T>(
     calls: &ModelCalls,
     model: &Arc<dyn ChatModel>,
     mut request: ModelRequest,
     read: impl Fn(&ModelReply) -> Result<T, ReplyError>,
-) -> Result<Judged<T>, NodeError> {
+) -> Result<T, NodeError> {
     let mut attempt = 1;
     loop {
         let reply = calls.ask(model, request.clone()).await?;
         let error = match read(&reply) {
-            Ok(judgement) => {
-                return Ok(Judged { judgement, calls: attempt });
-            }
+            Ok(judgement) => return Ok(judgement),
             Err(error) if attempt >= ATTEMPTS => return Err(NodeError::terminal(error)),
             Err(error) => error,
         };

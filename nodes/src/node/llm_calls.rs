@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep_core::reducer::{Addend, Overflow};
 
-use crate::model::Purpose;
+use super::tally::Tally;
+use crate::model::{Ledger, Purpose};
 
 /// How many model calls were made, by purpose.
 ///
@@ -50,6 +51,18 @@ impl LlmCalls {
     /// Returns how many calls were made for all purposes together.
     pub const fn total(&self) -> u32 {
         self.agent + self.evaluator + self.ranker + self.decider
+    }
+}
+
+impl Tally for LlmCalls {
+    fn of_calls(calls: &Ledger) -> Self {
+        let of = |purpose| u32::try_from(calls.purpose(purpose).calls).unwrap_or(u32::MAX);
+        Self {
+            agent: of(Purpose::Agent),
+            evaluator: of(Purpose::Evaluator),
+            ranker: of(Purpose::Ranker),
+            decider: of(Purpose::Decider),
+        }
     }
 }
 

@@ -1,21 +1,35 @@
 //! The model calls of one task, as effects.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::StreamExt;
+use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, Emit, OnUnknown, Task, TaskInfo};
+use superstep_core::reducer::Addend;
 use superstep_core::state::State;
 
 use super::model_chunk::ModelChunk;
 use crate::message::MessageId;
-use crate::model::{Accumulator, ChatModel, ModelError, ModelReply, ModelRequest};
+use crate::model::{Accumulator, ChatModel, Ledger, ModelError, ModelReply, ModelRequest, Purpose};
 
 /// What a task needs to call a model and to name what it writes.
 pub(super) struct ModelCalls {
     effects: Effects,
     emit: Emit,
     info: TaskInfo,
+    made: Mutex<Ledger>,
+}
+
+/// What is recorded of a call.
+#[derive(Serialize, Deserialize)]
+struct Recorded {
+    #[serde(flatten)]
+    reply: ModelReply,
+    /// How long it took; 0 where that was not recorded.
+    #[serde(default)]
+    elapsed_ms: u64,
 }
 
 impl ModelCalls {
@@ -26,7 +40,13 @@ impl ModelCalls {
             effects: effects.on_unknown(OnUnknown::Retry),
             emit: task.extract(),
             info: task.extract(),
+            made: Mutex::default(),
         }
+    }
+
+    /// Returns the calls that this task has made so far.
+    pub(super) fn made(&self) -> Ledger {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the id of the message that this task writes.
@@ -46,9 +66,32 @@ impl ModelCalls {
         model: &Arc<dyn ChatModel>,
         request: ModelRequest,
     ) -> Result<ModelReply, NodeError> {
-        let name = format!("model.{}", request.purpose);
-        let reply = self.effects.run(&name, || self.converse(model, request)).await;
-        reply.map_err(failure)
+        let purpose = request.purpose;
+        let name = format!("model.{purpose}");
+        let is_live = AtomicBool::new(false);
+        let call = || async {
+            is_live.store(true, Ordering::Relaxed);
+            let begun = self.info.clock();
+            let reply = self.converse(model, request).await?;
+            let elapsed = self.info.clock().saturating_sub(begun);
+            Ok(Recorded { reply, elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX) })
+        };
+        let Recorded { reply, elapsed_ms } = self.effects.run(&name, call).await.map_err(failure)?;
+        if !is_live.load(Ordering::Relaxed) {
+            self.say_again(purpose, &reply);
+        }
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.try_add(Ledger::of(purpose, &reply, elapsed_ms)).map_err(NodeError::terminal)?;
+        Ok(reply)
+    }
+
+    /// Emits what a recorded reply says, for those who watch now.
+    fn say_again(&self, purpose: Purpose, reply: &ModelReply) {
+        if self.emit.is_observed() {
+            for event in reply.to_events() {
+                self.emit.message(&ModelChunk { purpose, event });
+            }
+        }
     }
 
     async fn converse(
@@ -73,9 +116,9 @@ impl ModelCalls {
 
 /// Says whether a failed call is worth another attempt of its node.
 fn failure(error: ModelError) -> NodeError {
-    match error {
-        ModelError::RateLimited { retry_after: Some(wait) } => NodeError::retryable(error).after(wait),
-        error if error.is_retryable() => NodeError::retryable(error),
-        error => NodeError::terminal(error),
+    match error.retry_after() {
+        _ if !error.is_retryable() => NodeError::terminal(error),
+        Some(wait) => NodeError::retryable(error).after(wait),
+        None => NodeError::retryable(error),
     }
 }

@@ -9,12 +9,12 @@ use superstep_core::state::{Field, State};
 
 use super::candidates::candidates;
 use super::fields::{MessagesField, all, turn_of};
-use super::judge::{Judged, judge};
-use super::llm_calls::LlmCalls;
+use super::judge::judge;
 use super::model_calls::ModelCalls;
+use super::tally::{Tallies, Tally};
 use super::turn_evaluation::TurnEvaluation;
 use super::turn_ranking::TurnRanking;
-use crate::model::{ChatModel, Purpose};
+use crate::model::ChatModel;
 use crate::prompt::RankerPrompt;
 
 /// The node that has a model compare all responses of the turn that were evaluated, and appends the ranking.
@@ -28,7 +28,7 @@ pub struct Ranker<S: State> {
     evaluations: Field<S, Vec<TurnEvaluation>>,
     rankings: Field<S, Vec<TurnRanking>>,
     turn: Option<Field<S, u32>>,
-    llm_calls: Option<Field<S, LlmCalls>>,
+    tallies: Tallies<S>,
 }
 
 impl<S: State> Ranker<S> {
@@ -41,7 +41,7 @@ impl<S: State> Ranker<S> {
         evaluations: Field<S, Vec<TurnEvaluation>>,
         rankings: Field<S, Vec<TurnRanking>>,
     ) -> Self {
-        Self { model, task, messages, evaluations, rankings, turn: None, llm_calls: None }
+        Self { model, task, messages, evaluations, rankings, turn: None, tallies: Tallies::none() }
     }
 
     /// Tells the turns of a conversation apart by this count. Without it there is one turn.
@@ -51,10 +51,11 @@ impl<S: State> Ranker<S> {
         self
     }
 
-    /// Counts the model calls.
+    /// Counts the model calls in a field: as [`LlmCalls`](super::LlmCalls), as a [`Ledger`](crate::model::Ledger), or
+    /// in both.
     #[must_use]
-    pub fn count(mut self, llm_calls: Field<S, LlmCalls>) -> Self {
-        self.llm_calls = Some(llm_calls);
+    pub fn count<T: Tally>(mut self, field: Field<S, T>) -> Self {
+        self.tallies.add(field);
         self
     }
 
@@ -67,12 +68,10 @@ impl<S: State> Ranker<S> {
         let prompt =
             RankerPrompt { task: self.task.get(state).clone(), iteration: latest.iteration, candidates };
         let request = prompt.to_request(calls.message_id());
-        let Judged { judgement, calls: made } =
-            judge(calls, &self.model, request, |reply| prompt.read(reply)).await?;
+        let judgement = judge(calls, &self.model, request, |reply| prompt.read(reply)).await?;
         let ranking = TurnRanking { turn, ranking: judgement };
-        let counted = self.llm_calls.as_ref().map(|count| count.write(LlmCalls::of(Purpose::Ranker, made)));
         let update = [self.rankings.write(vec![ranking])];
-        Ok(Output::updated(all(update.into_iter().chain(counted))))
+        Ok(Output::updated(all(update.into_iter().chain(self.tallies.writes(&calls.made())))))
     }
 }
 
@@ -88,9 +87,7 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Ranker<S> {
     fn describe(&self, node: &mut NodeDescription) {
         <Effects as FromTask<S, C>>::describe(node, 0);
         node.writes_field(self.rankings.id());
-        if let Some(count) = &self.llm_calls {
-            node.writes_field(count.id());
-        }
+        self.tallies.describe(node);
     }
 }
 

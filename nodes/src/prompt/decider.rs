@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Candidate, material};
-use crate::message::{Message, MessageId};
+use crate::message::{Conversation, MessageId};
 use crate::model::{ModelRequest, Purpose};
 
 /// Asks a model for the final response, when there are no iterations left and none gave a complete one.
@@ -24,10 +24,12 @@ const INSTRUCTIONS: &str = "There is no time left to work on the task: what you 
 
 impl DeciderPrompt {
     /// Makes the request: the conversation so far, then one message with the given id.
-    ///
-    /// Every tool call of the conversation has to be answered in it; see
-    /// [`unanswered_tool_calls`](crate::message::unanswered_tool_calls).
-    pub fn to_request(&self, id: impl Into<MessageId>, mut conversation: Vec<Message>) -> ModelRequest {
+    pub fn to_request(
+        &self,
+        id: impl Into<MessageId>,
+        conversation: impl Into<Conversation>,
+    ) -> ModelRequest {
+        let mut conversation = conversation.into();
         let introduction = "Please provide your final response to the task.";
         conversation.push(material::message(id.into(), introduction, self));
         ModelRequest::new(Purpose::Decider, conversation).with_system(INSTRUCTIONS)

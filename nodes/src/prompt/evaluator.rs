@@ -58,7 +58,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::{StopReason, Usage};
 
     fn prompt() -> EvaluatorPrompt {
         EvaluatorPrompt {
@@ -70,13 +69,7 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<Evaluation, ReplyError> {
-        prompt().read(&ModelReply {
-            content: text.into(),
-            tool_calls: Vec::new(),
-            usage: Usage::default(),
-            stop: StopReason::EndTurn,
-            model: "m".into(),
-        })
+        prompt().read(&ModelReply::new("m", text))
     }
 
     #[test]

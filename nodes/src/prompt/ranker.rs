@@ -61,19 +61,13 @@ impl RankerPrompt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{StopReason, Usage};
 
     fn read(order: &[u32], best: u32) -> Result<Ranking, ReplyError> {
         let candidates =
             [1, 2].map(|iteration| Candidate { iteration, response: "r".into(), evaluation: None }).into();
         let ranking = Ranking { iteration: 2, order: order.to_vec(), best, reason: "r".into() };
-        RankerPrompt { task: "t".into(), iteration: 2, candidates }.read(&ModelReply {
-            content: serde_json::to_string(&ranking).unwrap().into(),
-            tool_calls: Vec::new(),
-            usage: Usage::default(),
-            stop: StopReason::EndTurn,
-            model: "m".into(),
-        })
+        let said = serde_json::to_string(&ranking).unwrap();
+        RankerPrompt { task: "t".into(), iteration: 2, candidates }.read(&ModelReply::new("m", said))
     }
 
     #[test]

@@ -3,16 +3,17 @@
 /// What a tool call does to the world.
 ///
 /// A finished call is never repeated: its outcome is recorded. This is about calls that a crash cut short, of
-/// which nobody knows whether they happened, and about calls that a model asks for at the same time.
+/// which nobody knows whether they happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolEffect {
-    /// It looks and changes nothing: it may run again, and beside other such calls.
+    /// It looks and changes nothing: it may run again. A [`TypedTool`](super::TypedTool) of this kind also runs beside
+    /// other such calls.
     ReadOnly,
-    /// Twice is as good as once: it may run again, alone.
+    /// Twice is as good as once: it may run again.
     Idempotent,
-    /// It changes something each time: it runs alone, and is never run again without a person's word. The
-    /// default, as it is the safe guess.
+    /// It changes something each time: it is never run again without a person's word. The default, as it is the safe
+    /// guess.
     #[default]
     Changes,
 }

@@ -1,10 +1,12 @@
-//! Why a tool call has no output.
+//! Why a call has no result of its tool.
 
-use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
-/// Why a tool call has no output. The text is written for the model that made the call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[serde(rename_all = "snake_case")]
+use super::ToolOutcome;
+use crate::message::NO_RESULT;
+
+/// Why a call has no result of its tool. The text is written for the model that made the call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolError {
     /// No tool has this name. The model has to pick one that exists.
@@ -15,7 +17,7 @@ pub enum ToolError {
         /// The names of the tools there are.
         known: Vec<String>,
     },
-    /// The input does not fit the tool's schema. The model has to correct it.
+    /// The input does not fit the tool's schema, or the tool finds it wrong. The model has to correct it.
     #[error("the input does not fit the tool `{name}`: {reason}")]
     InvalidInput {
         /// The name of the tool.
@@ -23,14 +25,49 @@ pub enum ToolError {
         /// What does not fit.
         reason: String,
     },
-    /// The tool ran and failed. Whether another try helps is for the reason to say.
-    #[error("the tool `{name}` failed: {reason}")]
-    Failed {
+    /// The call is not permitted. Another try will not be, either.
+    #[error("the call of the tool `{name}` was not permitted: {reason}")]
+    Denied {
         /// The name of the tool.
         name: String,
-        /// What went wrong.
+        /// Why not.
         reason: String,
     },
+    /// The tool panicked: its code has a mistake.
+    #[error("the tool `{name}` broke: {reason}. Whether it did anything is not known.")]
+    Panicked {
+        /// The name of the tool.
+        name: String,
+        /// What it panicked with.
+        reason: String,
+    },
+    /// The tool took too long.
+    #[error("the tool `{name}` was stopped after {after:?}. Whether it did anything is not known.")]
+    TimedOut {
+        /// The name of the tool.
+        name: String,
+        /// How long it was waited for.
+        after: Duration,
+    },
+    /// The work was stopped before the tool began.
+    #[error("Not run: the work was stopped before the tool began.")]
+    NotRun,
+    /// The work was stopped while the tool ran.
+    #[error("{NO_RESULT}")]
+    Stopped,
+}
+
+impl ToolError {
+    /// Returns the kind of end that this is.
+    pub const fn outcome(&self) -> ToolOutcome {
+        match self {
+            Self::Unknown { .. } | Self::InvalidInput { .. } => ToolOutcome::Invalid,
+            Self::Denied { .. } => ToolOutcome::Denied,
+            Self::Panicked { .. } => ToolOutcome::Error,
+            Self::TimedOut { .. } => ToolOutcome::TimedOut,
+            Self::NotRun | Self::Stopped => ToolOutcome::Cancelled,
+        }
+    }
 }
 
 fn list(names: &[String]) -> String {

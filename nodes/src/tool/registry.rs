@@ -4,24 +4,56 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Tool, ToolError, ToolOutput, ToolSpec};
-use crate::message::{Content, MessageId, ToolCall, ToolMessage, ToolStatus};
+use super::input_schema::InputSchema;
+use super::permission_policy::AllowUnlessAsked;
+use super::{
+    PermissionPolicy, PreparedCall, Tool, ToolContext, ToolError, ToolResult, ToolSession, ToolSpec,
+};
+use crate::message::{MessageId, ToolCall, ToolMessage};
 
-/// The tools of an agent, by name.
+/// The tools of an agent, by name, and who decides on their calls.
 ///
-/// They are listed in order of their names, whatever the order they were added in, so two processes with
-/// the same tools send the same request.
-#[derive(Clone, Default)]
+/// They are listed in order of their names, whatever the order they were added in, and those of other programs after
+/// the agent's own: two processes with the same tools send the same request, and a server that adds a tool changes
+/// only the end of it. All that a model is told is asked of a tool once, when it is added.
+#[derive(Clone)]
 pub struct ToolRegistry {
-    tools: BTreeMap<String, Arc<dyn Tool>>,
+    own: BTreeMap<String, Arc<Registered>>,
+    external: BTreeMap<String, Arc<Registered>>,
+    policy: Arc<dyn PermissionPolicy>,
 }
 
-/// Two tools have the same name. Rename one of them.
+/// A tool with what was asked of it when it was added.
+pub(super) struct Registered {
+    pub(super) tool: Arc<dyn Tool>,
+    pub(super) schema: InputSchema,
+    spec: ToolSpec,
+}
+
+/// Why a tool cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is already a tool named `{name}`")]
-pub struct DuplicateTool {
-    /// The name both tools have.
-    pub name: String,
+#[non_exhaustive]
+pub enum RegistryError {
+    /// Two tools have the same name. Rename one of them.
+    #[error("there is already a tool named `{name}`")]
+    Duplicate {
+        /// The name both tools have.
+        name: String,
+    },
+    /// Model providers take no such name. Rename the tool.
+    #[error("`{name}` is no name of a tool: it has 1 to 64 letters of a-z, A-Z, 0-9, `_` and `-`")]
+    InvalidName {
+        /// The name.
+        name: String,
+    },
+    /// The schema of the tool's input is none, or is not of an object. Mend it.
+    #[error("the tool `{name}` has no usable input schema: {reason}")]
+    InvalidSchema {
+        /// The name of the tool.
+        name: String,
+        /// What is wrong with the schema.
+        reason: String,
+    },
 }
 
 impl ToolRegistry {
@@ -30,138 +62,140 @@ impl ToolRegistry {
         Self::default()
     }
 
-    /// Adds a tool.
+    /// Adds a tool. One that is not enabled is left out.
     ///
     /// # Errors
     ///
-    /// Fails if there is a tool of that name already.
-    pub fn with(mut self, tool: impl Tool) -> Result<Self, DuplicateTool> {
+    /// Fails if there is a tool of that name already, or its name or schema cannot be used.
+    pub fn with(mut self, tool: impl Tool) -> Result<Self, RegistryError> {
         self.add(Arc::new(tool))?;
         Ok(self)
     }
 
-    /// Adds a tool that is shared.
+    /// Adds a tool that is shared. One that is not enabled is left out.
     ///
     /// # Errors
     ///
-    /// Fails if there is a tool of that name already; the registry is then as it was.
-    pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), DuplicateTool> {
-        let name = tool.name().to_owned();
-        if self.tools.contains_key(&name) {
-            return Err(DuplicateTool { name });
-        }
-        self.tools.insert(name, tool);
-        Ok(())
+    /// Fails if there is a tool of that name already, or its name or schema cannot be used; the registry is then as it
+    /// was.
+    pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), RegistryError> {
+        add(&mut self.own, tool)
+    }
+
+    /// Adds a tool of another program, such as an MCP server. It is listed after the agent's own, and not at all if one
+    /// of those has its name: what a server is called does not replace what the agent is made of.
+    ///
+    /// # Errors
+    ///
+    /// Fails if another program's tool has that name already, or its name or schema cannot be used; the registry is
+    /// then as it was.
+    pub fn add_external(&mut self, tool: Arc<dyn Tool>) -> Result<(), RegistryError> {
+        add(&mut self.external, tool)
+    }
+
+    /// Has this policy decide on calls of which their tool does not. Without one it is
+    /// [`AllowUnlessAsked`].
+    #[must_use]
+    pub fn permissions(mut self, policy: impl PermissionPolicy) -> Self {
+        self.policy = Arc::new(policy);
+        self
     }
 
     /// Returns the tool of that name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.tools.get(name)
+        self.registered(name).map(|registered| &registered.tool)
     }
 
-    /// Returns what a model is told of the tools, in order of their names.
+    /// Returns what a model is told of the tools, in order.
     pub fn specs(&self) -> Vec<ToolSpec> {
-        self.tools.values().map(|tool| tool.spec()).collect()
+        self.listed().map(|registered| registered.spec.clone()).collect()
+    }
+
+    /// Returns the names of other programs' tools that are not listed because an own tool has their name.
+    pub fn shadowed(&self) -> Vec<&str> {
+        self.external.keys().filter(|name| self.own.contains_key(*name)).map(String::as_str).collect()
     }
 
     /// Tells whether there are no tools.
     pub fn is_empty(&self) -> bool {
-        self.tools.is_empty()
+        self.own.is_empty() && self.external.is_empty()
     }
 
-    /// Runs the tool a call asks for.
-    ///
-    /// # Errors
-    ///
-    /// Fails if there is no such tool, the input does not fit or the tool fails. Callers that want a
-    /// message for the model in every case use [`answer`](Self::answer).
-    pub async fn call(&self, call: &ToolCall) -> Result<ToolOutput, ToolError> {
-        match self.tools.get(&call.name) {
-            Some(tool) => tool.call(call.input.clone()).await,
-            None => Err(ToolError::Unknown {
-                name: call.name.clone(),
-                known: self.tools.keys().cloned().collect(),
-            }),
+    /// Returns a text that is the same as long as a model is told the same of the tools: a provider's cache of
+    /// requests with them is then of use.
+    pub fn fingerprint(&self) -> String {
+        let specs = serde_json::to_vec(&self.specs()).expect("a spec is texts and a JSON value");
+        blake3::hash(&specs).to_hex().to_string()
+    }
+
+    /// Looks a call's tool up and checks the input against its schema. Nothing is run yet.
+    pub fn prepare(&self, call: &ToolCall) -> PreparedCall {
+        let Some(registered) = self.registered(&call.name) else {
+            let known = self.listed().map(|registered| registered.spec.name.clone()).collect();
+            let error = ToolError::Unknown { name: call.name.clone(), known };
+            return PreparedCall::refused(call, error);
+        };
+        match registered.schema.check(&call.input) {
+            Ok(()) => PreparedCall::ready(call, Arc::clone(&registered.tool), Arc::clone(&self.policy)),
+            Err(invalid) => {
+                let (name, reason) = (call.name.clone(), invalid.reason);
+                PreparedCall::refused(call, ToolError::InvalidInput { name, reason })
+            }
         }
     }
 
-    /// Runs the tool a call asks for and returns the message that answers it, whatever happened: an error
-    /// becomes a message with status `error`, for the model to read.
+    /// Makes a call, whatever becomes of it: an error is a result for the model to read.
+    pub async fn call(&self, call: &ToolCall, context: &ToolContext) -> ToolResult {
+        self.prepare(call).run(context).await
+    }
+
+    /// Makes a call in a session of its own and returns the message that answers it.
     pub async fn answer(&self, id: impl Into<MessageId>, call: &ToolCall) -> ToolMessage {
         let id = id.into();
-        let (status, content, data) = match self.call(call).await {
-            Ok(output) => (ToolStatus::Ok, output.content, output.data),
-            Err(error) => (ToolStatus::Error, Content::text(error.to_string()), None),
-        };
-        ToolMessage { id, tool_call_id: call.id.clone(), name: call.name.clone(), status, content, data }
+        self.call(call, &ToolContext::new(call, ToolSession::new())).await.into_message(id, call)
+    }
+
+    fn registered(&self, name: &str) -> Option<&Arc<Registered>> {
+        self.own.get(name).or_else(|| self.external.get(name))
+    }
+
+    fn listed(&self) -> impl Iterator<Item = &Arc<Registered>> {
+        let external = self.external.iter().filter(|(name, _)| !self.own.contains_key(*name));
+        self.own.iter().chain(external).map(|(_, registered)| registered)
+    }
+}
+
+fn add(tools: &mut BTreeMap<String, Arc<Registered>>, tool: Arc<dyn Tool>) -> Result<(), RegistryError> {
+    let name = tool.name().to_owned();
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if !(1..=64).contains(&name.len()) || !name.bytes().all(letter) {
+        return Err(RegistryError::InvalidName { name });
+    }
+    if tools.contains_key(&name) {
+        return Err(RegistryError::Duplicate { name });
+    }
+    let input_schema = tool.input_schema();
+    let schema = InputSchema::compile(&input_schema)
+        .map_err(|reason| RegistryError::InvalidSchema { name: name.clone(), reason })?;
+    if tool.is_enabled() {
+        let spec = ToolSpec { name: name.clone(), description: tool.prompt(), input_schema };
+        tools.insert(name, Arc::new(Registered { tool, schema, spec }));
+    }
+    Ok(())
+}
+
+impl Default for ToolRegistry {
+    fn default() -> Self {
+        Self { own: BTreeMap::new(), external: BTreeMap::new(), policy: Arc::new(AllowUnlessAsked) }
     }
 }
 
 impl fmt::Debug for ToolRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.tools.keys()).finish()
+        f.debug_set().entries(self.listed().map(|registered| &registered.spec.name)).finish()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use schemars::JsonSchema;
-    use serde::Deserialize;
-    use serde_json::{Value, json};
-
-    use super::super::TypedTool;
-    use super::*;
-
-    #[derive(Deserialize, JsonSchema)]
-    struct Text {
-        text: String,
-    }
-
-    fn shout(name: &str) -> impl Tool {
-        TypedTool::new(name, "Says it louder.", |input: Text| async move {
-            if input.text.is_empty() { Err("nothing to shout") } else { Ok(input.text.to_uppercase()) }
-        })
-    }
-
-    async fn answer(input: Value, name: &str) -> (ToolStatus, String) {
-        let tools = ToolRegistry::new().with(shout("shout")).unwrap().with(shout("cry")).unwrap();
-        let message = tools.answer("m", &ToolCall::new("c", name, input)).await;
-        assert_eq!((message.tool_call_id.as_str(), message.name.as_str()), ("c", name));
-        (message.status, message.content.to_text().into_owned())
-    }
-
-    #[tokio::test]
-    async fn a_call_is_answered_with_the_output() {
-        assert_eq!(answer(json!({ "text": "hey" }), "shout").await, (ToolStatus::Ok, "HEY".into()));
-    }
-
-    #[tokio::test]
-    async fn what_goes_wrong_is_told_to_the_model() {
-        let (status, text) = answer(json!({}), "whisper").await;
-        assert_eq!(status, ToolStatus::Error);
-        assert_eq!(text, "there is no tool named `whisper`; the tools are: cry, shout");
-
-        let (status, text) = answer(json!({ "txet": "hey" }), "shout").await;
-        assert_eq!(status, ToolStatus::Error);
-        assert!(text.starts_with("the input does not fit the tool `shout`: missing field `text`"), "{text}");
-
-        let (status, text) = answer(json!({ "text": "" }), "shout").await;
-        assert_eq!(status, ToolStatus::Error);
-        assert_eq!(text, "the tool `shout` failed: nothing to shout");
-    }
-
-    #[test]
-    fn two_tools_of_one_name_are_refused() {
-        let mut tools = ToolRegistry::new().with(shout("a")).unwrap();
-        assert_eq!(tools.add(Arc::new(shout("a"))), Err(DuplicateTool { name: "a".into() }));
-        assert_eq!(tools.specs().len(), 1);
-    }
-
-    #[test]
-    fn specs_are_in_order_of_their_names() {
-        let tools = ToolRegistry::new().with(shout("b")).unwrap().with(shout("a")).unwrap();
-        let names: Vec<_> = tools.specs().into_iter().map(|spec| spec.name).collect();
-        assert_eq!(names, ["a", "b"]);
-        assert_eq!(tools.specs()[0].input_schema["required"], json!(["text"]));
-    }
-}
+#[path = "registry/tests.rs"]
+mod tests;

@@ -1,72 +1,171 @@
 //! The trait of all tools.
 
-use std::sync::Arc;
+use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 use serde_json::Value;
 
-use super::{ToolEffect, ToolError, ToolOutput, ToolSpec};
+use super::{
+    InvalidInput, Permission, PermissionMatcher, ToolContext, ToolEffect, ToolFailure, ToolOutput, ToolResult,
+};
 
 /// Something a model may ask to have done.
 ///
-/// The trait can be used as `dyn Tool`. A tool checks its own input: what arrives is whatever the model
-/// wrote, and one that does not fit is a [`ToolError::InvalidInput`]. [`TypedTool`](super::TypedTool) does
-/// so by deserialising it.
+/// Seven methods have to be written; all others have a default, and what a tool does not say is taken to be the
+/// dangerous case: it changes the world, may not run beside other calls, and is not repeated after a crash.
+/// [`TypedTool`](super::TypedTool) and the attribute [`tool`](macro@super::tool) write all seven for an async function.
+///
+/// A call goes through them in this order, and the first that refuses ends it:
+///
+/// ```text
+/// input_schema ──▶ validate_input ──▶ check_permissions ──▶ call ──▶ map_result
+/// ```
+///
+/// Methods that are told of an input are called only with one that fits the schema, unless this crate is built
+/// without its feature `schema-validation`.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use serde_json::{Value, json};
+/// use superstep_nodes::tool::*;
+///
+/// struct Dice;
+///
+/// #[async_trait]
+/// impl Tool for Dice {
+///     fn name(&self) -> &str {
+///         "roll"
+///     }
+///
+///     fn prompt(&self) -> String {
+///         "Rolls a die. Says how many it shows.".to_owned()
+///     }
+///
+///     fn input_schema(&self) -> Value {
+///         json!({ "type": "object", "properties": { "sides": { "type": "integer", "minimum": 2 } } })
+///     }
+///
+///     async fn validate_input(&self, input: &Value, _: &ToolContext) -> Result<(), InvalidInput> {
+///         match input["sides"].as_u64() {
+///             Some(sides) if sides > 20 => Err(InvalidInput::new("there is no die of more than 20 sides")),
+///             _ => Ok(()),
+///         }
+///     }
+///
+///     async fn check_permissions(&self, _: &Value, _: &ToolContext) -> Permission {
+///         Permission::Allow
+///     }
+///
+///     async fn call(&self, _: Value, _: &ToolContext) -> Result<ToolOutput, ToolFailure> {
+///         Ok("4".into())
+///     }
+///
+///     fn map_result(&self, result: Result<ToolOutput, ToolFailure>) -> ToolResult {
+///         ToolResult::of(self.name(), result)
+///     }
+/// }
+/// ```
+#[async_trait]
 pub trait Tool: Send + Sync + 'static {
-    /// Returns the name models call the tool by.
+    /// Returns the name that models call the tool by: letters, digits, `_` and `-`, at most 64 of them.
     fn name(&self) -> &str;
 
-    /// Returns what the tool does and when to use it, for the model.
-    fn description(&self) -> &str;
-
-    /// Returns the JSON Schema of the input.
+    /// Returns the JSON Schema of the input, which is an object. It is asked for once, when the tool is registered.
     fn input_schema(&self) -> Value;
 
-    /// Returns what a call does to the world: it decides whether a call that a crash cut short may run again,
-    /// and whether calls may run at the same time.
-    fn effect(&self) -> ToolEffect {
-        ToolEffect::default()
-    }
-
-    /// Runs the tool.
+    /// Runs the tool. The input fits the schema, was found valid, and the call is permitted.
+    ///
+    /// It may be dropped at any await: when the run is cancelled, and when [`timeout`](Self::timeout) is over. What it
+    /// has started beside itself stops by the context's [cancellation](ToolContext::cancellation).
     ///
     /// # Errors
     ///
-    /// Fails if the input does not fit or the work cannot be done; the model is shown the error's text.
-    fn call(&self, input: Value) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+    /// Fails if the work cannot be done; the model is shown what [`map_result`](Self::map_result) makes of it.
+    async fn call(&self, input: Value, context: &ToolContext) -> Result<ToolOutput, ToolFailure>;
 
-    /// Returns what a model is told of the tool.
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: self.name().to_owned(),
-            description: self.description().to_owned(),
-            input_schema: self.input_schema(),
-        }
+    /// Says whether the call may be made, as far as the tool knows. It is asked before every call.
+    async fn check_permissions(&self, input: &Value, context: &ToolContext) -> Permission;
+
+    /// Checks what the schema cannot say of an input, such as whether a file still is as it was read.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the call makes no sense; nobody is then asked to permit it, and the model reads why.
+    async fn validate_input(&self, input: &Value, context: &ToolContext) -> Result<(), InvalidInput>;
+
+    /// Returns what the tool does and when to use it, for the model. It is asked for once, when the tool is registered.
+    fn prompt(&self) -> String;
+
+    /// Makes what the model reads of how the call went: [`ToolResult::of`], if there is nothing special about it.
+    fn map_result(&self, result: Result<ToolOutput, ToolFailure>) -> ToolResult;
+
+    /// Tells whether models are told of the tool. It is asked once, when the tool is registered.
+    fn is_enabled(&self) -> bool {
+        true
+    }
+
+    /// Tells whether a call with this input changes nothing.
+    fn is_read_only(&self, input: &Value) -> bool {
+        let _ = input;
+        false
+    }
+
+    /// Tells whether a call with this input may run beside others that are safe, too.
+    fn is_concurrency_safe(&self, input: &Value) -> bool {
+        let _ = input;
+        false
+    }
+
+    /// Tells whether a call with this input does what cannot be undone. By default all do that are not read-only.
+    fn is_destructive(&self, input: &Value) -> bool {
+        !self.is_read_only(input)
+    }
+
+    /// Returns what a call with this input does to the world: it decides what becomes of a call that a crash cut
+    /// short.
+    fn effect(&self, input: &Value) -> ToolEffect {
+        if self.is_read_only(input) { ToolEffect::ReadOnly } else { ToolEffect::Changes }
+    }
+
+    /// Returns what compares the patterns of permission rules with this input, such as `git *` with a command.
+    /// Without one a rule is about all calls of the tool or about none.
+    fn permission_matcher(&self, input: &Value) -> Option<PermissionMatcher> {
+        let _ = input;
+        None
+    }
+
+    /// Returns the input as observers are shown it: completed, or with something left out. What is executed is the
+    /// input as it came.
+    fn observable_input(&self, input: &Value) -> Value {
+        input.clone()
+    }
+
+    /// Returns what a model that decides on permissions is shown of the call. Without it such a model cannot decide,
+    /// and a person is asked.
+    fn classifier_input(&self, input: &Value) -> Option<String> {
+        let _ = input;
+        None
+    }
+
+    /// Returns how many characters of text a result may have; what is longer is cut in the middle.
+    fn max_result_chars(&self) -> usize {
+        DEFAULT_MAX_RESULT_CHARS
+    }
+
+    /// Returns how long a call with this input may take, without the time in which its permission is decided on.
+    /// `None` is forever. By default it is ten minutes. The runtime's clock has to be on (`enable_time`).
+    fn timeout(&self, input: &Value) -> Option<Duration> {
+        let _ = input;
+        Some(DEFAULT_TIMEOUT)
     }
 }
 
-impl<T: Tool + ?Sized> Tool for Arc<T> {
-    fn name(&self) -> &str {
-        (**self).name()
-    }
+/// How many characters of text a result may have, unless its tool says otherwise.
+pub const DEFAULT_MAX_RESULT_CHARS: usize = 50_000;
 
-    fn description(&self) -> &str {
-        (**self).description()
-    }
+/// How long a call may take, unless its tool says otherwise.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
-    fn input_schema(&self) -> Value {
-        (**self).input_schema()
-    }
-
-    fn effect(&self) -> ToolEffect {
-        (**self).effect()
-    }
-
-    fn call(&self, input: Value) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
-        (**self).call(input)
-    }
-
-    fn spec(&self) -> ToolSpec {
-        (**self).spec()
-    }
-}
+#[cfg(test)]
+#[path = "tool/tests.rs"]
+mod tests;

@@ -2,23 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{At, Checkpointer, StoreError};
-use crate::cli::concealed::learn;
-use crate::id::{CheckpointId, ThreadId};
+use crate::checkpoint::{At, Checkpointer, SecretPast, StoreError};
+use crate::id::ThreadId;
 use crate::run::{EventKind, Interrupt, RunEvent, Status};
 use crate::state::{Json, SecretTexts};
 
-/// How many checkpoints are read at once to come to one that is known.
-const PAGE: usize = 16;
-
-/// The texts that a thread's secret fields ever held, as far as they are stored. What a node tells of a value before its
-/// result is stored, nobody can know to be secret.
+/// The texts that the secret fields of a thread and its subgraphs ever held, as far as they are stored.
 pub(super) struct KnownSecrets {
     saver: Option<Arc<dyn Checkpointer>>,
-    thread: ThreadId,
-    texts: SecretTexts,
-    /// The latest checkpoint that was read.
-    read: Option<CheckpointId>,
+    past: SecretPast,
     /// Whether something may have been stored since.
     is_behind: bool,
 }
@@ -26,8 +18,8 @@ pub(super) struct KnownSecrets {
 impl KnownSecrets {
     /// Reads nothing until there is something to hide them in.
     pub(super) fn of(saver: Option<&Arc<dyn Checkpointer>>, thread: &ThreadId) -> Self {
-        let (saver, thread) = (saver.cloned(), thread.clone());
-        Self { saver, thread, texts: SecretTexts::default(), read: None, is_behind: true }
+        let past = SecretPast::of(thread.clone(), [At::Head]);
+        Self { saver: saver.cloned(), past, is_behind: true }
     }
 
     /// Says that somebody else may have stored something.
@@ -80,35 +72,35 @@ impl KnownSecrets {
         *value = match self.is_behind {
             true => hidden(),
             // What is no JSON has no texts that are told.
-            false => self.texts.hide(value).unwrap_or_else(|_| hidden()),
+            false => self.past.texts().hide(value).unwrap_or_else(|_| hidden()),
         };
     }
 
     fn in_text(&self, text: &mut String) {
-        *text = self.texts.hide_text(text);
+        *text = self.past.texts().hide_text(text);
     }
 
     /// Learns what was stored since the last time.
     async fn learn(&mut self) {
         if self.is_behind {
             self.is_behind = self.read_on().await.is_err();
+            if self.is_behind {
+                self.past.begin_anew();
+            }
         }
     }
 
     async fn read_on(&mut self) -> Result<(), StoreError> {
         let Some(saver) = &self.saver else { return Ok(()) };
-        let head = saver.steps(&self.thread, At::Head, PAGE).await?;
-        let Some(newest) = head.first() else { return Ok(()) };
-        let (newest, schema) = (newest.checkpoint.id, &newest.schema);
-        if schema.fields.iter().any(|field| field.secret) {
-            let is_known = head.iter().any(|step| Some(step.checkpoint.id) == self.read);
-            let steps = match is_known || head.len() < PAGE {
-                true => head,
-                false => saver.steps(&self.thread, At::Head, usize::MAX).await?,
+        self.past.look_again();
+        while let Some((thread, from, limit)) = self.past.wanted() {
+            let steps = match saver.steps(&thread, from, limit).await {
+                // Deleted in the meantime.
+                Err(StoreError::NoCheckpoint { .. }) => Vec::new(),
+                steps => steps?,
             };
-            steps.iter().for_each(|step| learn(&mut self.texts, step));
+            self.past.add(&steps);
         }
-        self.read = Some(newest);
         Ok(())
     }
 }

@@ -182,7 +182,7 @@ impl Session {
 
 /// Whether a file has a thread.
 fn is_there(file: &FileArgument, thread: &ThreadId) -> Result<bool, Failure> {
-    Ok(Source::open(file)?.reader.threads()?.iter().any(|held| held.thread == *thread))
+    Ok(Source::open(file)?.reader.list_threads()?.threads.iter().any(|held| held.thread == *thread))
 }
 
 fn path_of(graph: &dyn Subject) -> Option<&Path> {

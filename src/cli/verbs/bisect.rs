@@ -9,9 +9,10 @@ use serde_json::Value;
 
 use crate::checkpoint::StepRecord;
 use crate::inspect::{Bisection, Found, Path, Search, Walk, bisect};
-use crate::state::Schema;
+use crate::state::SecretFields;
 
 use crate::cli::answer::Answer;
+use crate::cli::concealed::Concealed;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
 use crate::cli::lines::{Known, Short, nodes};
@@ -80,12 +81,13 @@ impl Bisect {
         let place = source.place(&self.thread)?;
         let mut line = source.reader.history(&place.thread, &place.at(), usize::MAX)?;
         line.reverse();
+        let secret = Concealed::fields_at(&source, &place)?;
         let bisection = match self.linear {
-            true => one_by_one(&test, &source, &place)?,
+            true => one_by_one(&test, &source, &place, &secret)?,
             false => bisect(line.len(), Search::Halves, |at| {
                 let place = Place { thread: place.thread.clone(), id: line[at].id };
                 let loaded = source.load(&place)?;
-                test.holds(&secrets::whole_state(&loaded)?, &loaded.schema)
+                test.holds(&secrets::whole_state(&loaded)?, &secret)
             })?,
         };
         let Bisection { found, flips_back, evaluated } = bisection;
@@ -126,7 +128,12 @@ impl Bisect {
 }
 
 /// Looks at every state, each made from the one before.
-fn one_by_one(test: &Test, source: &Source, place: &Place) -> Result<Bisection, Failure> {
+fn one_by_one(
+    test: &Test,
+    source: &Source,
+    place: &Place,
+    secret: &SecretFields,
+) -> Result<Bisection, Failure> {
     let steps = source.past(place)?;
     let Some(newest) = steps.first() else {
         return Err(Failure::nothing("the checkpoint has just been deleted"));
@@ -134,20 +141,20 @@ fn one_by_one(test: &Test, source: &Source, place: &Place) -> Result<Bisection, 
     let mut walk = Walk::under(Arc::clone(&newest.schema));
     bisect(steps.len(), Search::Linear, |at| {
         walk.step(&steps[steps.len() - 1 - at]).map_err(Failure::damaged)?;
-        test.holds(walk.state(), &newest.schema)
+        test.holds(walk.state(), secret)
     })
 }
 
 impl Test {
     /// Whether it holds of a state, of which it sees what may be shown.
-    fn holds(&self, state: &Value, schema: &Schema) -> Result<bool, Failure> {
+    fn holds(&self, state: &Value, secret: &SecretFields) -> Result<bool, Failure> {
         match self {
-            Self::At(path, predicate) if secrets::leads_to_none(path, schema) => {
+            Self::At(path, predicate) if secrets::leads_to_none(path, secret) => {
                 Ok(predicate.holds(path.get(state)))
             }
             _ => {
                 let mut shown = state.clone();
-                secrets::hide(&mut shown, schema);
+                secrets::hide(&mut shown, secret);
                 match self {
                     Self::At(path, predicate) => Ok(predicate.holds(path.get(&shown))),
                     Self::Command(command) => succeeds(command, &shown),

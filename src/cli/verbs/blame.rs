@@ -8,6 +8,7 @@ use crate::inspect::{Blame as Part, Path, blame};
 use super::log::source_name;
 use super::show::absent;
 use crate::cli::answer::Answer;
+use crate::cli::concealed::Concealed;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
 use crate::cli::lines::{Short, called};
@@ -39,14 +40,15 @@ impl Blame {
         let source = Source::open(&self.file)?;
         let place = source.place(&self.checkpoint)?;
         let loaded = source.load(&place)?;
-        let state = secrets::state(&loaded)?;
+        let secret = Concealed::fields_at(&source, &place)?;
+        let state = secrets::state(&loaded, &secret)?;
         // What is secret is blamed as a whole.
-        let path = secrets::field_of(&path, &loaded.schema).unwrap_or(path);
+        let path = secrets::field_of(&path, &secret).unwrap_or(path);
         if path.get(&state).is_none() {
             return Err(absent(&path, &state, &loaded));
         }
         let parts = blame(&source.past(&place)?, &path).map_err(Failure::damaged)?;
-        Ok(Parts { parts: secrets::blamed(parts, &loaded.schema) })
+        Ok(Parts { parts: secrets::blamed(parts, &secret) })
     }
 }
 

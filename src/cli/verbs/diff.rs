@@ -71,19 +71,15 @@ fn parent(source: &Source, of: &Place) -> Result<Option<Place>, Failure> {
 
 /// What differs between two states, as it may be shown.
 pub(super) fn states(source: &Source, from: Option<&Place>, to: &Place) -> Result<Vec<Difference>, Failure> {
-    let to = source.load(to)?;
-    let (old, schema) = match from {
-        Some(from) => {
-            let from = source.load(from)?;
-            (secrets::whole_state(&from)?, Some(from.schema))
-        }
-        None => (serde_json::json!({}), None),
+    let old = match from {
+        Some(from) => secrets::whole_state(&source.load(from)?)?,
+        None => serde_json::json!({}),
     };
-    let found = secrets::differences(diff(&old, &secrets::whole_state(&to)?), &to.schema);
-    Ok(match schema {
-        Some(schema) => secrets::differences(found, &schema),
-        None => found,
-    })
+    let mut found = diff(&old, &secrets::whole_state(&source.load(to)?)?);
+    for place in from.into_iter().chain([to]) {
+        found = secrets::differences(found, &Concealed::fields_at(source, place)?);
+    }
+    Ok(found)
 }
 
 fn effects(source: &Source, from: Option<&Place>, to: &Place) -> Result<Vec<Effect>, Failure> {
@@ -98,7 +94,7 @@ fn effects(source: &Source, from: Option<&Place>, to: &Place) -> Result<Vec<Effe
     };
     let steps = source.reader.steps(&to.thread, &At::Id(to.id), own + 1)?;
     let concealed = match steps.iter().any(|step| !step.work.effects.is_empty()) {
-        true => Concealed::of(source, &to.thread, Some(to))?,
+        true => Concealed::at(source, to)?,
         false => Concealed::default(),
     };
     let mut all = Vec::new();

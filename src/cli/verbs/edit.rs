@@ -11,11 +11,12 @@ use crate::checkpoint::{Carried, Carrier, Loaded, Recorded};
 use crate::engine::Play;
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
 use crate::inspect::{Difference, diff};
-use crate::state::{Change, FieldId, Json, Lifetime, Logged, LoggedWrite, Op};
+use crate::state::{Change, FieldId, Json, Lifetime, Logged, LoggedWrite, Op, SecretFields};
 
 use crate::cli::amend::{self, Destination};
 use crate::cli::answer::Answer;
 use crate::cli::assignment::Assignment;
+use crate::cli::concealed::Concealed;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
 use crate::cli::lines::Short;
@@ -101,6 +102,7 @@ impl Edit {
             Some(_) => as_node::last_ran(&source, &place)?,
             None => Vec::new(),
         };
+        let secret = Concealed::fields_at(&source, &place)?;
         drop(source);
 
         let on_head = to.head == Some(place.id);
@@ -111,7 +113,7 @@ impl Edit {
             loaded.asks.clear();
             loaded.effects.clear();
         }
-        let State { fields, whole } = self.edited(&loaded, &sets)?;
+        let State { fields, whole } = self.edited(&loaded, &sets, &secret)?;
         let set = |(field, value): &(FieldId, Json)| LoggedWrite {
             field: *field,
             write: Logged::Op(Op::Set(value.clone())),
@@ -142,7 +144,7 @@ impl Edit {
         let recorded = on_head.then(|| Recorded::of(&loaded.results, &loaded.effects));
         to.commit(&Target::open(&self.file)?, loaded.graph.clone(), checkpoint, carried, recorded)?;
 
-        let state = secrets::differences(diff(&secrets::whole_state(&loaded)?, &whole), &loaded.schema);
+        let state = secrets::differences(diff(&secrets::whole_state(&loaded)?, &whole), &secret);
         let new_thread = to.head.is_none();
         let branch = !on_head && !new_thread;
         let thread = to.thread;
@@ -150,7 +152,12 @@ impl Edit {
     }
 
     /// The fields that the assignments change, and the whole state with them.
-    fn edited(&self, loaded: &Loaded, sets: &[Assignment<'_>]) -> Result<State, Failure> {
+    fn edited(
+        &self,
+        loaded: &Loaded,
+        sets: &[Assignment<'_>],
+        secret: &SecretFields,
+    ) -> Result<State, Failure> {
         let schema = &loaded.schema;
         let held = |field: FieldId| loaded.values.iter().find(|held| held.field == field);
         let named = loaded.values.iter().map(|held| (schema.field(held.field).name.clone(), &held.value));
@@ -159,7 +166,7 @@ impl Edit {
         let mut touched: Vec<FieldId> = Vec::new();
         for set in sets {
             let field = self.field(loaded, set)?;
-            let value = set.value(schema.field(field).secret)?;
+            let value = set.value(secret.has(schema.field(field)))?;
             state = set.path.put(&state, &value).map_err(|error| Failure::nothing(error.to_string()))?;
             if !touched.contains(&field) {
                 touched.push(field);

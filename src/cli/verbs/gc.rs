@@ -10,6 +10,7 @@ use crate::id::ThreadId;
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
+use crate::cli::number::count;
 use crate::cli::page::{DIM, GOOD, Page, plain, span};
 use crate::cli::pattern::{is_pattern, matches};
 use crate::cli::source::Source;
@@ -32,17 +33,17 @@ pub(crate) struct Gc {
     #[arg(long)]
     dry_run: bool,
     /// Of older checkpoints keep so many of each branch
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<usize>, allow_hyphen_values = true)]
     keep_last: Option<usize>,
     /// Of older checkpoints keep those of so many days
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", value_parser = count::<u64>, allow_hyphen_values = true)]
     keep_days: Option<u64>,
     /// Let only this thread's checkpoints go, and those of its subgraphs; `*` stands for any letters, `?` for one, and it may
     /// be said several times
     #[arg(long, value_name = "THREAD", requires = "keep")]
     thread: Vec<String>,
     /// How many seconds to wait for somebody who is writing
-    #[arg(long, default_value_t = 30)]
+    #[arg(long, default_value_t = 30, value_parser = count::<u64>, allow_hyphen_values = true)]
     patience: u64,
 }
 

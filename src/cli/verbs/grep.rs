@@ -17,7 +17,7 @@ use crate::cli::lines::Short;
 use crate::cli::page::{DIM, NAME, NOTE, Page, plain, span};
 use crate::cli::screen::Exit;
 use crate::cli::secrets;
-use crate::cli::source::Source;
+use crate::cli::source::{Place, Source};
 use crate::cli::table::{Side, Table};
 
 /// Search all values of all states, effects, questions, answers and failures; each is told where it came in
@@ -58,7 +58,7 @@ impl Grep {
         let mut seen: HashSet<(CheckpointId, String, String)> = HashSet::new();
         for thread in &threads {
             for end in ends(&source, thread)? {
-                for (writer, found) in self.on_branch(&source, thread, &At::Id(end))? {
+                for (writer, found) in self.on_branch(&source, thread, end)? {
                     let place = serde_json::to_string(&found.place).map_err(Failure::damaged)?;
                     if seen.insert((found.checkpoint, place, found.text.clone())) {
                         matches.push(Found { thread: writer, found });
@@ -70,17 +70,22 @@ impl Grep {
     }
 
     /// What is found in a checkpoint and its past, with the threads that wrote it.
-    fn on_branch(&self, source: &Source, of: &ThreadId, end: &At) -> Result<Vec<(ThreadId, Match)>, Failure> {
-        let mut steps = match source.reader.steps(of, end, usize::MAX) {
+    fn on_branch(
+        &self,
+        source: &Source,
+        of: &ThreadId,
+        end: CheckpointId,
+    ) -> Result<Vec<(ThreadId, Match)>, Failure> {
+        let place = Place { thread: of.clone(), id: end };
+        let mut steps = match source.reader.steps(of, &place.at(), usize::MAX) {
             Err(StoreError::NoCheckpoint { .. }) => return Ok(Vec::new()),
             steps => steps?,
         };
-        let concealed = Concealed::of(source, of, None)?;
+        let concealed = Concealed::at(source, &place)?;
         steps.iter_mut().for_each(|step| concealed.in_step(step));
-        let Some(newest) = steps.first() else { return Ok(Vec::new()) };
         let found = grep(&steps, |text| self.pattern.is_match(text)).map_err(Failure::damaged)?;
         let shown = found.into_iter().filter(|found| match &found.place {
-            Where::State { path } => secrets::field_of(path, &newest.schema).is_none(),
+            Where::State { path } => secrets::field_of(path, concealed.fields()).is_none(),
             _ => true,
         });
         let writer = |found: &Match| {

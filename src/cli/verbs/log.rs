@@ -10,6 +10,7 @@ use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
 use crate::cli::lines::{Known, Short, changed, nodes};
+use crate::cli::number::count;
 use crate::cli::page::{DIM, GOOD, NAME, NOTE, Page, plain, span};
 use crate::cli::shapes::Line;
 use crate::cli::source::Source;
@@ -27,7 +28,7 @@ pub(crate) struct Log {
     #[arg(long)]
     graph: bool,
     /// At most so many; 0 for all
-    #[arg(short, value_name = "N", default_value_t = 50)]
+    #[arg(short, value_name = "N", default_value_t = 50, value_parser = count::<usize>, allow_hyphen_values = true)]
     n: usize,
 }
 

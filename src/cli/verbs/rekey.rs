@@ -9,6 +9,7 @@ use crate::checkpoint::care::{self, Form, Rekeyed};
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
+use crate::cli::number::count;
 use crate::cli::page::{DIM, ID, NOTE, Page, plain, span};
 
 /// Encrypt a file, give it other keys, or decrypt it
@@ -25,7 +26,7 @@ pub(crate) struct Rekey {
     #[arg(long)]
     plain: bool,
     /// How many seconds to wait for somebody who has the file open or is writing
-    #[arg(long, default_value_t = 30)]
+    #[arg(long, default_value_t = 30, value_parser = count::<u64>, allow_hyphen_values = true)]
     patience: u64,
 }
 

@@ -124,13 +124,17 @@ impl Show {
         let source = Source::open(&self.file)?;
         let place = source.place(&self.checkpoint)?;
         let mut loaded = source.load(&place)?;
-        let state = secrets::state(&loaded)?;
         if let Some(path) = path {
+            let state = secrets::state(&loaded, &Concealed::fields_at(&source, &place)?)?;
             let part = path.get(&state).cloned();
             return part.map(Shown::Part).ok_or_else(|| absent(&path, &state, &loaded));
         }
-        Concealed::of(&source, &place.thread, Some(&place))?.in_loaded(&mut loaded);
-        Ok(Shown::Whole(Box::new(whole(&source, &place, &loaded, state, self.all)?)))
+        let concealed = Concealed::at(&source, &place)?;
+        let state = secrets::state(&loaded, concealed.fields())?;
+        concealed.in_loaded(&mut loaded);
+        let tasks = loaded.checkpoint.tasks.iter().map(|task| ran(task, &loaded.schema, &concealed));
+        let tasks = tasks.collect::<Result<_, Failure>>()?;
+        Ok(Shown::Whole(Box::new(whole(&source, &place, &loaded, state, tasks, self.all)?)))
     }
 }
 
@@ -142,7 +146,14 @@ pub(super) fn absent(path: &Path, state: &Value, loaded: &Loaded) -> Failure {
     Failure::nothing(format!("there is nothing at {path} in checkpoint {id}; its fields are {fields}"))
 }
 
-fn whole(source: &Source, place: &Place, loaded: &Loaded, state: Value, all: bool) -> Result<Whole, Failure> {
+fn whole(
+    source: &Source,
+    place: &Place,
+    loaded: &Loaded,
+    state: Value,
+    tasks: Vec<Ran>,
+    all: bool,
+) -> Result<Whole, Failure> {
     let step = source.reader.steps(&place.thread, &place.at(), 1)?;
     let step = step.first().ok_or_else(|| Failure::nothing("the checkpoint has just been deleted"))?;
     let checkpoint = &loaded.checkpoint;
@@ -175,7 +186,7 @@ fn whole(source: &Source, place: &Place, loaded: &Loaded, state: Value, all: boo
         line: Line::of_step(step, &known),
         graph: loaded.graph.clone(),
         state,
-        tasks: checkpoint.tasks.iter().map(|task| ran(task, &loaded.schema)).collect::<Result<_, _>>()?,
+        tasks,
         questions: loaded.asks.iter().map(Question::of).collect::<Result<_, _>>()?,
         effects: loaded
             .effects
@@ -189,9 +200,9 @@ fn whole(source: &Source, place: &Place, loaded: &Loaded, state: Value, all: boo
     })
 }
 
-fn ran(task: &TaskRecord, schema: &Schema) -> Result<Ran, Failure> {
+fn ran(task: &TaskRecord, schema: &Schema, concealed: &Concealed) -> Result<Ran, Failure> {
     let writes = task.writes.iter().map(|write| {
-        let (op, value) = secrets::write(write, schema)?;
+        let (op, value) = secrets::write(write, schema, concealed.fields())?;
         Ok(Write { field: schema.field(write.field).name.clone(), op, value })
     });
     Ok(Ran {

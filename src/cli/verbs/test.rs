@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use crate::checkpoint::{Frontier, Loaded, Source as Cause, StepRecord};
 use crate::id::{CheckpointId, NodeName, ThreadId};
-use crate::state::LoggedWrite;
+use crate::state::{LoggedWrite, SecretFields};
 use crate::testing::{Cassette, journal_of_file};
 
 use crate::cli::answer::Answer;
+use crate::cli::concealed::Concealed;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
 use crate::cli::page::Page;
@@ -57,6 +58,15 @@ pub(crate) struct Written {
     code: String,
 }
 
+/// What the test is about.
+struct Turn<'t> {
+    begin: &'t Loaded,
+    end: &'t Loaded,
+    supersteps: usize,
+    /// The fields that are secret.
+    fields: &'t SecretFields,
+}
+
 impl Test {
     pub(crate) fn answer(&self) -> Result<Written, Failure> {
         let source = Source::open(&self.file)?;
@@ -71,11 +81,13 @@ impl Test {
         if let Some(path) = &self.cassette {
             cassette.save(path).map_err(|error| Failure::unusable(error.to_string()))?;
         }
+        let concealed = Concealed::at(&source, &place)?;
+        let fields = concealed.fields();
         let mut hidden = journal.secrets();
-        secrets::learn(&mut hidden, &begin);
-        secrets::learn(&mut hidden, &end);
-        let code = self.skeleton(&place.thread, &begin, &end, &cassette, supersteps)?.without(&hidden).code();
-        let fields = end.schema.fields.iter();
+        hidden.learn_all(concealed.texts());
+        [&begin, &end].into_iter().for_each(|held| secrets::learn(&mut hidden, held, fields));
+        let turn = Turn { begin: &begin, end: &end, supersteps, fields };
+        let code = self.skeleton(&place.thread, &turn, &cassette)?.without(&hidden).code();
         Ok(Written {
             thread: place.thread,
             checkpoint: place.id,
@@ -83,7 +95,7 @@ impl Test {
             from,
             supersteps,
             cassette: self.cassette.clone(),
-            secrets: fields.filter(|field| field.secret).map(|field| field.name.clone()).collect(),
+            secrets: secret_fields(&end, fields),
             code,
         })
     }
@@ -117,14 +129,8 @@ impl Test {
         Ok(before[begin].checkpoint.id)
     }
 
-    fn skeleton(
-        &self,
-        thread: &ThreadId,
-        begin: &Loaded,
-        end: &Loaded,
-        cassette: &Cassette,
-        supersteps: usize,
-    ) -> Result<Skeleton, Failure> {
+    fn skeleton(&self, thread: &ThreadId, turn: &Turn<'_>, cassette: &Cassette) -> Result<Skeleton, Failure> {
+        let Turn { begin, end, supersteps, fields } = *turn;
         let is_input = begin.checkpoint.source == Cause::Input;
         Ok(Skeleton {
             graph: end.graph.to_string(),
@@ -132,30 +138,30 @@ impl Test {
             address: self.checkpoint.clone(),
             step: end.checkpoint.step,
             after: begin.checkpoint.step,
-            state: secrets::state(begin)?,
-            input: if is_input { Some(input(begin)?) } else { None },
+            state: secrets::state(begin, fields)?,
+            input: if is_input { Some(input(begin, fields)?) } else { None },
             next: frontier(begin),
-            secrets: secret_fields(begin),
+            secrets: secret_fields(begin, fields),
             cassette: match &self.cassette {
                 Some(path) => Err(slashed(path)),
                 None => Ok(cassette.to_json()),
             },
             supersteps,
-            expected: secrets::state(end)?,
+            expected: secrets::state(end, fields)?,
             leads_to: end.checkpoint.frontier.nodes().map(ToString::to_string).collect(),
         })
     }
 }
 
 /// The writes of the input that waits at a checkpoint.
-fn input(begin: &Loaded) -> Result<Value, Failure> {
+fn input(begin: &Loaded, fields: &SecretFields) -> Result<Value, Failure> {
     let start = begin.checkpoint.frontier.tasks.iter().find(|task| task.node.is_start());
     let writes: Vec<LoggedWrite> = match start.and_then(|task| task.input.as_ref()) {
         Some(input) => input.decode().map_err(Failure::damaged)?,
         None => Vec::new(),
     };
     let named = writes.iter().map(|write| {
-        let (op, value) = secrets::write(write, &begin.schema)?;
+        let (op, value) = secrets::write(write, &begin.schema, fields)?;
         Ok(json!({ "field": begin.schema.field(write.field).name, "op": op, "value": value }))
     });
     named.collect()
@@ -166,8 +172,8 @@ fn frontier(begin: &Loaded) -> Frontier {
     Frontier { kept: Vec::new(), ..begin.checkpoint.frontier.clone() }
 }
 
-fn secret_fields(of: &Loaded) -> Vec<String> {
-    of.schema.fields.iter().filter(|field| field.secret).map(|field| field.name.clone()).collect()
+fn secret_fields(of: &Loaded, fields: &SecretFields) -> Vec<String> {
+    of.schema.fields.iter().filter(|field| fields.has(field)).map(|field| field.name.clone()).collect()
 }
 
 /// A path as it is written in a program for every system.

@@ -12,6 +12,7 @@ use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
 use crate::cli::lines::{Short, nodes};
 use crate::cli::page::{BAD, DIM, GOOD, NAME, NOTE, Page, plain, span};
+use crate::cli::screen::Exit;
 use crate::cli::shapes::Lease;
 use crate::cli::source::Source;
 use crate::cli::table::{Side, Table};
@@ -31,8 +32,20 @@ pub(crate) struct Threads {
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct ThreadList {
+pub(crate) struct Listed {
     threads: Vec<Thread>,
+    /// What cannot be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Damaged>,
+}
+
+/// A thread of which nothing else can be told.
+#[derive(Debug, Serialize)]
+struct Damaged {
+    /// What it is called, where that can be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread: Option<ThreadId>,
+    problem: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -73,13 +86,14 @@ enum Status {
 }
 
 impl Threads {
-    pub(crate) fn answer(&self) -> Result<ThreadList, Failure> {
+    pub(crate) fn answer(&self) -> Result<Listed, Failure> {
         let source = Source::open(&self.file)?;
         let sizes = source.reader.sizes()?;
         let mut leases: BTreeMap<ThreadId, Lease> =
             source.reader.leases()?.iter().map(|lease| (lease.thread.clone(), Lease::of(lease))).collect();
         let mut threads = Vec::new();
-        for ThreadSummary { thread, graph, head, open_asks } in source.reader.threads()? {
+        let list = source.reader.list_threads()?;
+        for ThreadSummary { thread, graph, head, open_asks } in list.threads {
             let status = match () {
                 () if head.next.is_empty() => Status::Finished,
                 () if !open_asks.is_empty() => Status::Waiting,
@@ -106,7 +120,9 @@ impl Threads {
                 created_ms: head.created_ms,
             });
         }
-        Ok(ThreadList { threads })
+        let damaged = list.damaged.into_iter();
+        let damaged = damaged.map(|(thread, why)| Damaged { thread, problem: why.to_string() }).collect();
+        Ok(Listed { threads, damaged })
     }
 }
 
@@ -115,11 +131,27 @@ fn has_failed(source: &Source, thread: &ThreadId) -> Result<bool, Failure> {
     Ok(head.iter().any(|step| !step.work.failures.is_empty()))
 }
 
-impl Answer for ThreadList {
+impl Answer for Listed {
     fn show(&self, page: &mut Page) {
-        if self.threads.is_empty() {
-            return page.line([span(DIM, "no threads")]);
+        match (self.threads.is_empty(), self.damaged.is_empty()) {
+            (true, true) => page.line([span(DIM, "no threads")]),
+            (true, false) => {}
+            (false, _) => self.show_threads(page),
         }
+        for Damaged { thread, problem } in &self.damaged {
+            let name = thread.as_ref().map_or("a thread", |thread| thread.as_str());
+            page.line([span(NAME, name), span(BAD, format!(" is damaged: {problem}"))]);
+        }
+    }
+
+    /// Not all could be told of.
+    fn exit(&self) -> Exit {
+        if self.damaged.is_empty() { Exit::Fine } else { Exit::No }
+    }
+}
+
+impl Listed {
+    fn show_threads(&self, page: &mut Page) {
         let mut table = Table::new([
             ("thread", Side::Left),
             ("status", Side::Left),

@@ -9,6 +9,7 @@ use crate::checkpoint::care::{self, Vacuumed};
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
+use crate::cli::number::count;
 use crate::cli::page::{DIM, NOTE, Page, plain, span};
 
 /// Give the free pages of a file back
@@ -21,7 +22,7 @@ pub(crate) struct Vacuum {
     #[command(flatten)]
     file: FileArgument,
     /// How many seconds to wait for somebody who is writing
-    #[arg(long, default_value_t = 30)]
+    #[arg(long, default_value_t = 30, value_parser = count::<u64>, allow_hyphen_values = true)]
     patience: u64,
 }
 

@@ -1,12 +1,13 @@
 //! A description as it is written.
 
-use alloc::string::{String, ToString};
+use alloc::format;
+use alloc::string::String;
 use core::fmt;
 
 use serde_json::Value;
 
 use super::unique::Unique;
-use crate::state::SizeLimits;
+use crate::state::{Excess, SizeLimits};
 
 /// A graph as data. It says nothing of the code: that is the [`Registry`](super::Registry)'s.
 ///
@@ -45,9 +46,20 @@ impl Description {
     /// Reads a description in JSON.
     ///
     /// # Errors
-    /// When the text is not JSON, or gives a member twice. What is wrong with the graph is reported by `compile()`.
+    /// When the text is not JSON, gives a member twice, or is larger than a value [may be](SizeLimits). What is wrong with
+    /// the graph is reported by `compile()`.
     pub fn from_json(text: &str) -> Result<Self, DescriptionError> {
-        SizeLimits::default().check(text).map_err(|excess| DescriptionError::of("JSON", &excess))?;
+        Self::from_json_within(text, SizeLimits::default())
+    }
+
+    /// As [`from_json`](Self::from_json), of a text that may be larger, or is to be smaller.
+    ///
+    /// # Errors
+    /// Those of [`from_json`](Self::from_json).
+    pub fn from_json_within(text: &str, limits: SizeLimits) -> Result<Self, DescriptionError> {
+        limits
+            .check(text)
+            .map_err(|excess| DescriptionError::too_large(excess, "Description::from_json_within"))?;
         let value = serde_json::from_str(text);
         let value = value.map(|Unique(value)| Self::from_value(value));
         value.map_err(|error| DescriptionError::of("JSON", &error))
@@ -56,9 +68,22 @@ impl Description {
     /// Reads a description in TOML.
     ///
     /// # Errors
-    /// When the text is not TOML. What is wrong with the graph is reported by `compile()`.
+    /// When the text is not TOML, or is larger than a value [may be](SizeLimits). What is wrong with the graph is reported by
+    /// `compile()`.
     #[cfg(feature = "toml")]
     pub fn from_toml(text: &str) -> Result<Self, DescriptionError> {
+        Self::from_toml_within(text, SizeLimits::default())
+    }
+
+    /// As [`from_toml`](Self::from_toml), of a text that may be larger, or is to be smaller. Of values and levels it is counted
+    /// how many there may be.
+    ///
+    /// # Errors
+    /// Those of [`from_toml`](Self::from_toml).
+    #[cfg(feature = "toml")]
+    pub fn from_toml_within(text: &str, limits: SizeLimits) -> Result<Self, DescriptionError> {
+        super::toml_size::check(text, limits)
+            .map_err(|excess| DescriptionError::too_large(excess, "Description::from_toml_within"))?;
         toml::from_str(text).map(Self::from_value).map_err(|error| DescriptionError::of("TOML", &error))
     }
 
@@ -77,14 +102,62 @@ impl Description {
 
 /// A text that is no description.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the description is not {language}: {reason}")]
+#[error("the description {reason}")]
 pub struct DescriptionError {
-    language: &'static str,
     reason: String,
+    excess: Option<Excess>,
 }
 
 impl DescriptionError {
     fn of(language: &'static str, error: &dyn fmt::Display) -> Self {
-        Self { language, reason: error.to_string() }
+        Self { reason: format!("is not {language}: {error}"), excess: None }
+    }
+
+    fn too_large(excess: Excess, within: &str) -> Self {
+        Self { reason: format!("has {}", excess.allowed_by(within)), excess: Some(excess) }
+    }
+
+    /// What the text has too much of, if that is what is wrong.
+    #[must_use]
+    pub fn excess(&self) -> Option<Excess> {
+        self.excess
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn what_is_too_large_is_named_with_what_allows_more() {
+        let text = r#"{"graph": "g", "start": ["a", "b"]}"#;
+        let small = SizeLimits::default().bytes(text.len() - 1);
+        let error = Description::from_json_within(text, small).unwrap_err();
+        let said = "the description has more than 34 bytes; Description::from_json_within allows more";
+        assert_eq!((error.to_string().as_str(), error.excess()), (said, Some(Excess::Bytes(34))));
+        assert!(Description::from_json_within(text, SizeLimits::default().bytes(text.len())).is_ok());
+        let nested = "[".repeat(300);
+        let error = Description::from_json(&nested).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the description has more than 128 levels of lists and objects, and nothing may have more"
+        );
+        let error = Description::from_json("{").unwrap_err();
+        assert!(error.to_string().starts_with("the description is not JSON: ") && error.excess().is_none());
+    }
+
+    #[cfg(feature = "toml")]
+    #[test]
+    fn a_description_in_toml_has_the_same_limits() {
+        let text = "graph = \"g\"\nstart = [\"a\", \"b\"]\n";
+        let error = Description::from_toml_within(text, SizeLimits::default().values(4)).unwrap_err();
+        let said = "the description has more than 4 values; Description::from_toml_within allows more";
+        assert_eq!((error.to_string().as_str(), error.excess()), (said, Some(Excess::Values(4))));
+        assert!(Description::from_toml(text).is_ok());
+        let nested = format!("graph{} = 1", ".a".repeat(100_000));
+        let error = Description::from_toml(&nested).unwrap_err();
+        assert_eq!(error.excess(), Some(Excess::Depth(128)));
     }
 }

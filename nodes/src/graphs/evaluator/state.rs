@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use superstep_core::reducer::{Append, KeyedLog, Sum};
 use superstep_core::state::State;
 
-use crate::message::Message;
+use crate::message::MessageLog;
 use crate::node::{LlmCalls, TurnEvaluation, TurnRanking};
 
 /// How often the agent is visited in a turn, at most, if nobody says otherwise.
@@ -22,7 +22,7 @@ pub struct AgentState {
     pub task: String,
     /// The conversation.
     #[reducer(KeyedLog)]
-    pub messages: Vec<Message>,
+    pub messages: MessageLog,
     /// What the evaluator said, one entry per visit.
     #[reducer(Append)]
     pub evaluations: Vec<TurnEvaluation>,
@@ -47,7 +47,7 @@ impl Default for AgentState {
     fn default() -> Self {
         Self {
             task: String::new(),
-            messages: Vec::new(),
+            messages: MessageLog::new(),
             evaluations: Vec::new(),
             rankings: Vec::new(),
             response: None,

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::message::{Content, Origin, Thinking};
 
 fn fold(events: impl IntoIterator<Item = ModelEvent>) -> Result<ModelReply, StreamFault> {
     let mut accumulator = Accumulator::new("asked");
@@ -96,15 +97,15 @@ proptest! {
 
 #[test]
 fn usage_keeps_the_largest_of_each_and_may_come_last() {
-    let usage = |input_tokens, output_tokens| ModelEvent::Usage(Usage { input_tokens, output_tokens });
+    let usage = |input_tokens, output_tokens| ModelEvent::Usage(Usage::of(input_tokens, output_tokens));
     let reply = fold([usage(10, 1), text("x"), usage(0, 7), stop(StopReason::EndTurn), usage(0, 8)]).unwrap();
-    assert_eq!(reply.usage, Usage { input_tokens: 10, output_tokens: 8 });
+    assert_eq!(reply.usage, Usage::of(10, 8));
 }
 
 #[test]
 fn a_start_event_names_the_model() {
     assert_eq!(fold([stop(StopReason::EndTurn)]).unwrap().model, "asked");
-    let answering = ModelEvent::Start { model: "answering".into() };
+    let answering = ModelEvent::Start { model: "answering".into(), request_id: None };
     assert_eq!(fold([answering, stop(StopReason::EndTurn)]).unwrap().model, "answering");
 }
 
@@ -141,6 +142,57 @@ fn events_out_of_place_are_faults() {
     for (events, fault) in cases {
         assert_eq!(fold(events), Err(fault));
     }
-    let fault = fold([start(0, "a"), input(0, "{"), end(0)]).unwrap_err();
-    assert!(matches!(fault, StreamFault::InvalidToolInput { id, .. } if id == "a"));
+}
+
+fn thought(text: &str) -> ModelEvent {
+    let origin = Origin::new("p", "m");
+    ModelEvent::Part {
+        part: Part::Thinking(Thinking { text: text.into(), origin, raw: json!({ "signed": text }) }),
+    }
+}
+
+#[test]
+fn parts_stand_where_they_came_and_calls_come_last_by_themselves() {
+    let reply = fold([
+        thought("first"),
+        text("Let me "),
+        text("look."),
+        start(0, "a"),
+        end(0),
+        thought("between"),
+        start(1, "b"),
+        end(1),
+        stop(StopReason::ToolUse),
+    ])
+    .unwrap();
+    let kinds: Vec<String> = reply
+        .content
+        .parts()
+        .iter()
+        .map(|part| match part {
+            Part::Text { text } => text.clone(),
+            Part::Thinking(thinking) => thinking.text.clone(),
+            Part::ToolCall { index } => format!("call {index}"),
+            other => format!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(kinds, ["first", "Let me look.", "call 0", "between"]);
+    let again = fold(reply.to_events()).unwrap();
+    assert_eq!(again, reply, "a reply is what its events fold into");
+}
+
+#[test]
+fn a_call_that_was_cut_off_leaves_no_place() {
+    let events =
+        [start(0, "a"), input(0, "{"), start(1, "b"), end(1), text("x"), stop(StopReason::MaxTokens)];
+    let reply = fold(events).unwrap();
+    assert_eq!(reply.tool_calls, [ToolCall::new("b", "t", json!({}))]);
+    assert_eq!(reply.content.parts(), [Part::ToolCall { index: 0 }, Part::text("x")]);
+}
+
+#[test]
+fn an_input_that_is_no_json_is_kept_as_text_unless_a_limit_cut_it() {
+    let events = |reason| [start(0, "a"), input(0, "{"), end(0), stop(reason)];
+    assert_eq!(fold(events(StopReason::ToolUse)).unwrap().tool_calls, [ToolCall::new("a", "t", json!("{"))]);
+    assert_eq!(fold(events(StopReason::MaxTokens)).unwrap().tool_calls, []);
 }

@@ -5,7 +5,7 @@ use futures_util::stream::{self, BoxStream};
 
 use super::{agent, judge};
 use crate::message::{Content, ToolCall};
-use crate::model::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, StopReason, Usage};
+use crate::model::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, Usage};
 use crate::text::words;
 
 /// A model that answers questions about documents by quoting them; see the [module](super) for how.
@@ -19,7 +19,7 @@ use crate::text::words;
 /// use superstep_nodes::model::{ChatModel, Extractive, ModelRequest, Purpose};
 /// use superstep_nodes::tool::ToolRegistry;
 ///
-/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 /// let folder = tempfile::tempdir().unwrap();
 /// std::fs::write(folder.path().join("fork.md"), "# Forks\n\nA fork shares the past and copies nothing.\n").unwrap();
 /// let index = DocIndex::build(folder.path(), &IndexOptions::default()).unwrap();
@@ -58,14 +58,14 @@ impl Extractive {
             Purpose::Ranker => Saying::Text(judge::rank(request)?),
             Purpose::Decider => Saying::Text(judge::decide(request)?),
         };
-        let (content, tool_calls, stop) = match saying {
-            Saying::Text(text) => (Content::text(text), Vec::new(), StopReason::EndTurn),
-            Saying::Call(call) => (Content::empty(), vec![call], StopReason::ToolUse),
+        let (content, calls) = match saying {
+            Saying::Text(text) => (Content::text(text), Vec::new()),
+            Saying::Call(call) => (Content::empty(), vec![call]),
         };
         let read: usize = request.messages.iter().map(|message| words(&message.text()).count()).sum();
         let written = words(&content.to_text()).count();
-        let usage = Usage { input_tokens: read as u64, output_tokens: written as u64 };
-        Ok(ModelReply { content, tool_calls, usage, stop, model: Self::NAME.to_owned() })
+        let usage = Usage::of(read as u64, written as u64);
+        Ok(ModelReply::new(Self::NAME, content).with_calls(calls).with_usage(usage))
     }
 }
 
@@ -76,7 +76,7 @@ impl ChatModel for Extractive {
 
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let events = match Self::reply(&request) {
-            Ok(reply) => reply.into_events(),
+            Ok(reply) => reply.to_events().into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error)],
         };
         stream::iter(events).boxed()

@@ -10,7 +10,7 @@ use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
 use crate::cli::page::{BAD, DIM, GOOD, NAME, Page, plain, span};
 use crate::cli::screen::Exit;
-use crate::cli::source::{Place, Source};
+use crate::cli::source::Source;
 use crate::id::{CheckpointId, ThreadId};
 use crate::run::{self, ThreadError, Unverified, WhyUnverified};
 
@@ -52,9 +52,7 @@ impl Replay {
             error => error.into(),
         })?;
         if let Some(first) = &mut replay.first {
-            let recorded = Place { thread: first.thread.clone(), id: first.checkpoint };
-            let source = Source::open(&self.file)?;
-            Concealed::of(&source, &first.thread, Some(&recorded))?.in_difference(&mut first.difference);
+            Concealed::at(&Source::open(&self.file)?, &place)?.in_difference(&mut first.difference);
         }
         Ok(Replayed { thread: place.thread, checkpoint: place.id, replay })
     }

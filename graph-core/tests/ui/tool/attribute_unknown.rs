@@ -1,0 +1,12 @@
+#[path = "../nodes.rs"]
+mod nodes;
+
+use superstep_macros::tool;
+
+/// Adds two numbers.
+#[tool(crate = crate::nodes, readonly)]
+async fn add(#[rename = "first"] a: i64, b: i64) -> String {
+    (a + b).to_string()
+}
+
+fn main() {}

@@ -1,0 +1,102 @@
+//! What no tool can be.
+
+use syn::Type;
+
+use super::ast::{Argument, Role, ToolFunction};
+use crate::errors::Errors;
+
+/// Adds an error for everything that cannot be expanded.
+pub(crate) fn check(tool: &ToolFunction, errors: &mut Errors) {
+    signature(tool, errors);
+    options(tool, errors);
+    for argument in &tool.arguments {
+        owned(argument, errors);
+    }
+    inputs(tool, errors);
+}
+
+fn signature(tool: &ToolFunction, errors: &mut Errors) {
+    let signature = &tool.signature;
+    if signature.asyncness.is_none() {
+        errors.at(signature.fn_token, "a tool is an `async fn`: write `async` before `fn`");
+    }
+    if !signature.generics.params.is_empty() {
+        errors.at(&signature.generics, "a tool has one input and so no type parameters");
+    }
+    if tool.output().is_none() {
+        errors.at(
+            &signature.ident,
+            "a tool returns what the model reads: write `-> String`, or a `Result` if it can fail",
+        );
+    }
+    if tool.description.is_empty() {
+        errors.at(
+            &signature.ident,
+            "a tool has a doc comment, which tells models what it does and when to use it",
+        );
+    }
+}
+
+fn options(tool: &ToolFunction, errors: &mut Errors) {
+    let (name, span) = tool.name();
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if !(1..=64).contains(&name.len()) || !name.bytes().all(letter) {
+        errors.push(syn::Error::new(
+            span,
+            "the name of a tool has 1 to 64 letters of a-z, A-Z, 0-9, `_` and `-`; give another with `name = \"..\"`",
+        ));
+    }
+    if let (Some(_), Some(idempotent)) = (&tool.options.read_only, &tool.options.idempotent) {
+        errors.at(idempotent, "what is read-only may be repeated anyway: write one of the two");
+    }
+}
+
+/// Refuses arguments that cannot be made of an input.
+fn owned(argument: &Argument, errors: &mut Errors) {
+    let (pattern, ty) = (&argument.pattern, &argument.ty);
+    if pattern.by_ref.is_some() || pattern.subpat.is_some() {
+        errors.at(pattern, "an argument of a tool has a plain name");
+    }
+    if let (Some(_), Some(dep)) = (&argument.attrs.input, &argument.attrs.dep) {
+        errors.at(dep, "what a tool is made with is no input: write one of the two");
+    }
+    if let Type::ImplTrait(_) = ty {
+        errors.at(ty, "the type of a tool's argument has to be named");
+    }
+    let shared = matches!(ty, Type::Reference(reference) if reference.mutability.is_none());
+    match argument.role {
+        Role::Dependency if !shared => errors.at(
+            ty,
+            "calls share what the tool is made with: take it as `&T`, and have locks inside for what changes",
+        ),
+        Role::Property | Role::Input if matches!(ty, Type::Reference(_)) => errors.at(
+            ty,
+            "a tool owns its input; what it is made with is an argument with `#[dep]`, \
+             and the circumstances of a call are a `&ToolContext`",
+        ),
+        _ => {}
+    }
+    if matches!(argument.role, Role::Dependency | Role::Context)
+        && let Some(attr) = argument.attrs.of_property.iter().find(|attr| !attr.path().is_ident("doc"))
+    {
+        errors.at(attr, "this belongs to a property of the input, and the argument is none");
+    }
+}
+
+/// Refuses inputs in pieces and as a whole at once.
+fn inputs(tool: &ToolFunction, errors: &mut Errors) {
+    let mut whole = tool.of_role(Role::Input);
+    let Some(input) = whole.next() else { return };
+    for second in whole {
+        errors.at(&second.ty, "a tool has one `#[input]`, and this is the second");
+    }
+    for property in tool.of_role(Role::Property) {
+        errors.at(
+            property.ident(),
+            "a tool with an `#[input]` has no other properties: put it into that struct",
+        );
+    }
+    for attr in &input.attrs.of_property {
+        errors.at(attr, "this belongs to a property: write it in the struct");
+    }
+}

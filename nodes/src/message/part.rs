@@ -1,0 +1,183 @@
+//! The parts of a message's content.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One part of a message's content.
+///
+/// Text and images are the same for all models. What only one provider understands is kept as it came, with
+/// its [`Origin`], and is sent back to nobody else.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Part {
+    /// Plain or Markdown text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// An image, for a model that sees.
+    Image(Image),
+    /// What a model thought before it spoke.
+    Thinking(Thinking),
+    /// Something that only one provider understands.
+    Native(Native),
+    /// The place of a tool call among the other parts. It is there only where something follows: calls without
+    /// such a part come after all content.
+    ToolCall {
+        /// Which of the message's tool calls it is, from 0.
+        index: usize,
+    },
+}
+
+impl Part {
+    /// Makes a text part.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+
+    /// Returns the text of a text part.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text { text } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns where a part comes from that only one provider understands.
+    pub fn origin(&self) -> Option<&Origin> {
+        match self {
+            Self::Thinking(thinking) => Some(&thinking.origin),
+            Self::Native(native) => Some(&native.origin),
+            Self::Text { .. } | Self::Image(_) | Self::ToolCall { .. } => None,
+        }
+    }
+
+    /// Tells whether there is nothing to read or see: a text of white space, or the place of a tool call.
+    pub fn is_blank(&self) -> bool {
+        match self {
+            Self::Text { text } => text.trim().is_empty(),
+            Self::ToolCall { .. } => true,
+            Self::Image(_) | Self::Thinking(_) | Self::Native(_) => false,
+        }
+    }
+}
+
+/// An image, for a model that sees.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Image {
+    /// Where its bytes are.
+    #[serde(flatten)]
+    pub source: ImageSource,
+    /// How closely the model is to look.
+    #[serde(default)]
+    pub detail: Detail,
+}
+
+impl Image {
+    /// Makes an image of its bytes in base64, of a media type such as `image/jpeg`.
+    pub fn base64(media_type: impl Into<String>, data: impl Into<String>) -> Self {
+        let source = ImageSource::Base64 { media_type: media_type.into(), data: data.into() };
+        Self { source, detail: Detail::default() }
+    }
+
+    /// Makes an image that the provider fetches.
+    pub fn url(url: impl Into<String>) -> Self {
+        Self { source: ImageSource::Url { url: url.into() }, detail: Detail::default() }
+    }
+
+    /// Says how closely the model is to look.
+    #[must_use]
+    pub fn with_detail(mut self, detail: Detail) -> Self {
+        self.detail = detail;
+        self
+    }
+
+    /// Returns the address of the image; of one in base64 a data URI.
+    pub fn to_url(&self) -> String {
+        match &self.source {
+            ImageSource::Base64 { media_type, data } => format!("data:{media_type};base64,{data}"),
+            ImageSource::Url { url } => url.clone(),
+        }
+    }
+}
+
+/// Where the bytes of an image are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum ImageSource {
+    /// In the message.
+    Base64 {
+        /// Their media type, such as `image/jpeg`.
+        media_type: String,
+        /// The bytes in base64, with padding.
+        data: String,
+    },
+    /// At an address that the provider can reach.
+    Url {
+        /// The address.
+        url: String,
+    },
+}
+
+/// How closely a model is to look at an image, where its provider lets one say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Detail {
+    /// As the provider thinks best.
+    #[default]
+    Auto,
+    /// At a small copy of it, for few tokens.
+    Low,
+    /// At all of it.
+    High,
+}
+
+/// What a model thought before it spoke.
+///
+/// Providers sign it, and refuse it when a byte is changed: so it is sent back as it came, to the model that
+/// thought it, and left out for every other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Thinking {
+    /// What of it can be read; empty where the provider hides it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// Whose thought it is.
+    #[serde(flatten)]
+    pub origin: Origin,
+    /// The part as it came.
+    pub raw: Value,
+}
+
+/// A part that only one provider understands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Native {
+    /// Whose part it is.
+    #[serde(flatten)]
+    pub origin: Origin,
+    /// The part as it came.
+    pub raw: Value,
+}
+
+/// Where a part comes from that only one provider understands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Origin {
+    /// The protocol, such as `anthropic`.
+    pub provider: String,
+    /// The model, as it was asked for.
+    pub model: String,
+}
+
+impl Origin {
+    /// Makes an origin.
+    pub fn new(provider: impl Into<String>, model: impl Into<String>) -> Self {
+        Self { provider: provider.into(), model: model.into() }
+    }
+
+    /// Tells whether this is the origin of what a model of a provider says.
+    pub fn is(&self, provider: &str, model: &str) -> bool {
+        self.provider == provider && self.model == model
+    }
+}

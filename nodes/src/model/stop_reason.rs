@@ -1,0 +1,34 @@
+//! Why a model stopped.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Why a model stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum StopReason {
+    /// It said all it had to say.
+    EndTurn,
+    /// It waits for the results of tools.
+    ToolUse,
+    /// It reached the limit of its output; what it said is cut off.
+    MaxTokens,
+    /// It came upon a text that it was told to stop at.
+    StopSequence,
+    /// It, or its provider, declined to answer.
+    Refusal,
+    /// It pauses: the same conversation, with what it said, lets it go on.
+    Pause,
+    /// Its window is full; what it said is cut off.
+    WindowFull,
+    /// Something that the provider has a new word for.
+    Other(String),
+}
+
+impl StopReason {
+    /// Tells whether a limit cut the reply off, so that its last tool call may lack its end.
+    pub const fn is_cut_off(&self) -> bool {
+        matches!(self, Self::MaxTokens | Self::WindowFull | Self::Refusal)
+    }
+}

@@ -1,0 +1,73 @@
+//! How many tokens a request has, before it is sent.
+//!
+//! | counter | counts | for |
+//! |---|---|---|
+//! | [`RoughTokens`] | four letters as a token | an estimate that costs nothing |
+//! | `Tiktoken`, with the feature `tokens` | as OpenAI's models read | OpenAI's models to the token, others nearly |
+//!
+//! A provider knows best: its client may have a method `count_tokens`, which asks it.
+
+mod image;
+mod rough;
+#[cfg(feature = "tokens")]
+mod tiktoken;
+
+pub use image::image_tokens;
+pub use rough::RoughTokens;
+#[cfg(feature = "tokens")]
+pub use tiktoken::{Tiktoken, UnknownEncoding};
+
+use super::{ModelRequest, OutputFormat};
+use crate::message::{Content, Message, Part};
+
+/// Counts tokens.
+pub trait TokenCounter: Send + Sync {
+    /// Returns how many tokens a text has.
+    fn text(&self, text: &str) -> u64;
+
+    /// Returns how many tokens a message has.
+    fn message(&self, message: &Message) -> u64 {
+        let calls = message
+            .tool_calls()
+            .iter()
+            .map(|call| self.text(&call.name) + self.text(&call.input.to_string()));
+        PER_MESSAGE + self.content(message.content()) + calls.sum::<u64>()
+    }
+
+    /// Returns how many tokens content has.
+    fn content(&self, content: &Content) -> u64 {
+        let part = |part: &Part| match part {
+            Part::Text { text } => self.text(text),
+            Part::Image(held) => image_tokens(held.detail, image::size(held)),
+            Part::Thinking(thinking) => self.text(&thinking.text),
+            Part::Native(native) => self.text(&native.raw.to_string()),
+            Part::ToolCall { .. } => 0,
+        };
+        content.parts().iter().map(part).sum()
+    }
+
+    /// Returns how many tokens a request has: instructions, conversation, tools and the form of the reply.
+    fn request(&self, request: &ModelRequest) -> u64 {
+        let system = request.system.as_deref().map_or(0, |text| PER_MESSAGE + self.text(text));
+        let messages: u64 = request.messages.iter().map(|message| self.message(message)).sum();
+        let tool = |tool: &crate::tool::ToolSpec| {
+            let texts = [tool.name.as_str(), tool.description.as_str(), &tool.input_schema.to_string()];
+            PER_TOOL + texts.iter().map(|text| self.text(text)).sum::<u64>()
+        };
+        let output = match &request.output {
+            OutputFormat::Text => 0,
+            OutputFormat::Json { name, schema } => self.text(name) + self.text(&schema.to_string()),
+        };
+        system + messages + request.tools.iter().map(tool).sum::<u64>() + output + PER_REPLY
+    }
+}
+
+/// What the frame of a message takes: its role, and the signs around it. The number is that of OpenAI's cookbook, "How
+/// to count tokens with tiktoken".
+const PER_MESSAGE: u64 = 3;
+
+/// What a tool takes beside its texts; from the same place.
+const PER_TOOL: u64 = 7;
+
+/// What begins the reply; from the same place.
+const PER_REPLY: u64 = 3;

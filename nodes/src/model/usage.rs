@@ -1,0 +1,67 @@
+//! What a model call used.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use superstep_core::reducer::{Addend, Overflow};
+
+/// What a model call used, in tokens. A model that has no tokens says in its documentation what it counts.
+///
+/// The first two are totals; the others say what of them is special, where the provider tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    /// Tokens read, with those that were found in a cache and those that were written to one.
+    pub input_tokens: u64,
+    /// Tokens written, with those of thinking.
+    pub output_tokens: u64,
+    /// What of the input was found in the provider's cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_read_tokens: u64,
+    /// What of the input was written to the provider's cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
+    /// What of the output is thinking.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reasoning_tokens: u64,
+}
+
+impl Usage {
+    /// Makes a usage of so many tokens read and written.
+    pub const fn of(input_tokens: u64, output_tokens: u64) -> Self {
+        Self { input_tokens, output_tokens, cache_read_tokens: 0, cache_write_tokens: 0, reasoning_tokens: 0 }
+    }
+
+    /// Returns all tokens, read and written.
+    pub const fn total(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    /// Returns the larger number of each: what two reports on one call come to.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.max(other.input_tokens),
+            output_tokens: self.output_tokens.max(other.output_tokens),
+            cache_read_tokens: self.cache_read_tokens.max(other.cache_read_tokens),
+            cache_write_tokens: self.cache_write_tokens.max(other.cache_write_tokens),
+            reasoning_tokens: self.reasoning_tokens.max(other.reasoning_tokens),
+        }
+    }
+}
+
+impl Addend for Usage {
+    fn try_add(&mut self, more: Self) -> Result<(), Overflow> {
+        let mut sum = *self;
+        sum.input_tokens.try_add(more.input_tokens)?;
+        sum.output_tokens.try_add(more.output_tokens)?;
+        sum.cache_read_tokens.try_add(more.cache_read_tokens)?;
+        sum.cache_write_tokens.try_add(more.cache_write_tokens)?;
+        sum.reasoning_tokens.try_add(more.reasoning_tokens)?;
+        *self = sum;
+        Ok(())
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}

@@ -1,0 +1,138 @@
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use superstep_core::checkpoint::MemorySaver;
+use superstep_core::graph::{END, START, StateGraph};
+use superstep_core::reducer::KeyedLog;
+use superstep_core::run::{EventKind, Graph, RunEvent};
+
+use super::*;
+use crate::message::{MessageLog, ToolStatus};
+use crate::tool::{Concurrency, ToolEvent, ToolEventKind, TypedTool};
+
+#[derive(State, Clone, Default)]
+struct Chat {
+    #[reducer(KeyedLog)]
+    messages: MessageLog,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+fn graph(node: Tools<Chat>) -> Graph<Chat> {
+    let mut g = StateGraph::<Chat>::new("tools");
+    let tools = g.node("tools", node);
+    g.edge(START, tools);
+    g.edge(tools, END);
+    g.compile().unwrap().checkpointer(MemorySaver::new())
+}
+
+/// The answers to calls of these tools, on this thread.
+async fn answers(graph: &Graph<Chat>, thread: &str, tools: &[&str]) -> Vec<ToolMessage> {
+    let calls = tools.iter().enumerate().map(|(id, tool)| ToolCall::new(format!("c{id}"), *tool, json!({})));
+    let asked = Message::ai_with_calls("asked", "", calls.collect());
+    let state = graph.thread(thread).run(Chat::update().messages([asked])).await.unwrap().finished().unwrap();
+    let answers = state.messages.iter().filter_map(|message| match message {
+        Message::Tool(answer) => Some(answer.clone()),
+        _ => None,
+    });
+    answers.collect()
+}
+
+/// A safe tool that notes when it begins and when it ends.
+fn noting(name: &'static str, notes: &Arc<Mutex<Vec<String>>>) -> TypedTool<Nothing> {
+    let notes = Arc::clone(notes);
+    let run = move |Nothing {}| {
+        let notes = Arc::clone(&notes);
+        async move {
+            notes.lock().unwrap().push(format!("{name} begins"));
+            tokio::task::yield_now().await;
+            notes.lock().unwrap().push(format!("{name} ends"));
+            Ok::<_, Infallible>("noted")
+        }
+    };
+    TypedTool::new(name, "Notes.", run).with_concurrency(Concurrency::Safe)
+}
+
+async fn noted(policy: ExecutionPolicy) -> Vec<String> {
+    let notes = Arc::default();
+    let tools = ToolRegistry::new().with(noting("a", &notes)).unwrap().with(noting("b", &notes)).unwrap();
+    let graph = graph(Tools::new(tools, Chat::MESSAGES).policy(policy));
+    assert_eq!(answers(&graph, "t", &["a", "b"]).await.len(), 2);
+    let notes = notes.lock().unwrap();
+    notes.clone()
+}
+
+#[tokio::test]
+async fn the_policy_says_which_calls_run_at_the_same_time() {
+    let sequential = noted(ExecutionPolicy::Sequential).await;
+    assert_eq!(sequential, ["a begins", "a ends", "b begins", "b ends"]);
+    let parallel = noted(ExecutionPolicy::PARALLEL_SAFE).await;
+    assert_eq!(parallel[..2], ["a begins", "b begins"]);
+}
+
+#[tokio::test]
+async fn every_call_is_answered_and_the_run_goes_on() {
+    let broken = TypedTool::new("broken", "Breaks.", |Nothing {}| async {
+        match std::hint::black_box(true) {
+            true => panic!("a mistake"),
+            false => "unreachable",
+        }
+    });
+    let fails = TypedTool::new("fails", "Fails.", |Nothing {}| async { Err::<String, _>("no disk") });
+    let tools = ToolRegistry::new().with(broken).unwrap().with(fails).unwrap();
+    let graph = graph(Tools::new(tools, Chat::MESSAGES));
+    let answers = answers(&graph, "t", &["broken", "unknown", "fails"]).await;
+    let texts: Vec<_> = answers.iter().map(|answer| answer.content.to_text()).collect();
+    assert!(texts[0].starts_with("the tool `broken` broke: a mistake"), "{}", texts[0]);
+    assert_eq!(texts[1], "there is no tool named `unknown`; the tools are: broken, fails");
+    assert_eq!(texts[2], "the tool `fails` failed: no disk");
+    assert!(answers.iter().all(|answer| answer.status == ToolStatus::Error));
+    let ids: Vec<_> = answers.iter().map(|answer| answer.tool_call_id.as_str()).collect();
+    assert_eq!(ids, ["c0", "c1", "c2"]);
+}
+
+#[tokio::test]
+async fn calls_of_a_thread_share_values_and_work_in_the_workspace() {
+    let count = TypedTool::with_context("count", "Counts.", |Nothing {}, context| async move {
+        let before = context.shared::<AtomicU32>().fetch_add(1, Ordering::Relaxed);
+        format!("{} in {}", before + 1, context.workspace().unwrap().display())
+    });
+    let tools = ToolRegistry::new().with(count).unwrap();
+    let graph = graph(Tools::new(tools, Chat::MESSAGES).workspace("/work"));
+    let texts = async |thread: &str| -> Vec<String> {
+        let answers = answers(&graph, thread, &["count", "count"]).await;
+        answers.iter().map(|answer| answer.content.to_text().into_owned()).collect()
+    };
+    assert_eq!(texts("one").await, ["1 in /work", "2 in /work"]);
+    assert_eq!(texts("two").await, ["1 in /work", "2 in /work"]);
+}
+
+#[tokio::test]
+async fn calls_are_told_of_while_the_run_is_observed() {
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&events);
+    let observer = move |event: &RunEvent| {
+        if let EventKind::Custom { name, data, .. } = &event.kind {
+            assert_eq!(&**name, Tools::<Chat>::EVENT);
+            sink.lock().unwrap().push(data.decode::<ToolEvent>().unwrap().kind);
+        }
+    };
+    let slow = TypedTool::with_context("slow", "Is slow.", |Nothing {}, context| async move {
+        context.progress(&json!({ "done": 0.5 }));
+        "done"
+    });
+    let tools = ToolRegistry::new().with(slow).unwrap();
+    let graph = graph(Tools::new(tools, Chat::MESSAGES)).observe(observer);
+    answers(&graph, "t", &["slow"]).await;
+    let expected = [
+        ToolEventKind::Started { input: json!({}) },
+        ToolEventKind::Progress { data: json!({ "done": 0.5 }) },
+        ToolEventKind::Ended { outcome: crate::tool::ToolOutcome::Ok },
+    ];
+    assert_eq!(*events.lock().unwrap(), expected);
+}

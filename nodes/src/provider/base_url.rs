@@ -1,0 +1,65 @@
+//! Where a provider is.
+
+use std::fmt;
+
+use reqwest::Url;
+
+use super::ProviderError;
+
+/// Where a provider is. It is shown without a name and a password.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct BaseUrl(Url);
+
+impl BaseUrl {
+    pub(super) fn parse(text: &str) -> Result<Self, ProviderError> {
+        let refused = |reason: String| ProviderError::BaseUrl { url: without_user(text), reason };
+        let url = Url::parse(text.trim()).map_err(|error| refused(error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(refused("it begins with neither http:// nor https://".into()));
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(refused("it has a query or a fragment".into()));
+        }
+        Ok(Self(url))
+    }
+
+    /// The address of `path` below it, whether or not it ends with a slash.
+    pub(super) fn join(&self, path: &str) -> String {
+        format!("{}/{path}", self.0.as_str().trim_end_matches('/'))
+    }
+}
+
+fn without_user(text: &str) -> String {
+    match (text.find("://"), text.rfind('@')) {
+        (Some(scheme), Some(at)) if scheme < at => format!("{}..{}", &text[..scheme + 3], &text[at..]),
+        _ => text.to_owned(),
+    }
+}
+
+impl fmt::Debug for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&without_user(self.0.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_goes_below_whatever_the_address_ends_with() {
+        for url in ["http://127.0.0.1:8080/v1", " http://127.0.0.1:8080/v1/ "] {
+            assert_eq!(BaseUrl::parse(url).unwrap().join("messages"), "http://127.0.0.1:8080/v1/messages");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_and_says_no_password() {
+        for url in ["localhost", "ftp://host", "http://host/?a=b", "http://"] {
+            assert!(matches!(BaseUrl::parse(url), Err(ProviderError::BaseUrl { .. })), "{url}");
+        }
+        let error = BaseUrl::parse("ftp://me:secret@host/v1").unwrap_err().to_string();
+        assert!(!error.contains("secret") && error.contains("ftp://..@host/v1"), "{error}");
+        assert_eq!(format!("{:?}", BaseUrl::parse("http://me:secret@host/").unwrap()), "http://..@host/");
+    }
+}

@@ -1,0 +1,39 @@
+//! What is asked of a model's thoughts.
+
+/// What is asked of a model's thoughts, which the provider shows to nobody as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reasoning {
+    /// Nothing: models that do not think refuse to be asked.
+    Off,
+    /// They come sealed, and go back to the model that thought them.
+    Sealed,
+    /// They come sealed, with a summary for people who watch.
+    Summarised,
+}
+
+impl Reasoning {
+    /// What models of this name take: those before GPT-5 do not think, but for the o series.
+    pub(super) fn of(model: &str) -> Self {
+        let name = model.rsplit('/').next().unwrap_or(model);
+        let name = name.strip_prefix("ft:").unwrap_or(name);
+        let thinks = !["gpt-3.5", "gpt-4", "chatgpt-"].iter().any(|before| name.starts_with(before));
+        if thinks { Self::Sealed } else { Self::Off }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_that_do_not_think_are_not_asked_for_thoughts() {
+        for model in ["gpt-5", "o4-mini", "gpt-oss-120b", "a-new-one"] {
+            assert_eq!(Reasoning::of(model), Reasoning::Sealed, "{model}");
+        }
+        for model in ["gpt-4.1", "gpt-4o-mini", "ft:gpt-4o:org", "openai/gpt-3.5-turbo", "chatgpt-4o-latest"]
+        {
+            assert_eq!(Reasoning::of(model), Reasoning::Off, "{model}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What a provider says when it refuses a call, and what is to be made of it.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::StatusCode;
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use super::ApiKey;
+use crate::model::ModelError;
+
+/// What a provider says when it refuses a call, or gives one up in the middle of its stream.
+///
+/// Providers and the servers that are compatible with them use one another's words, so one table serves all.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Refusal {
+    status: Option<u16>,
+    /// The type of the error, such as `rate_limit_error`.
+    kind: String,
+    /// Its code, such as `context_length_exceeded`.
+    code: String,
+    message: String,
+    retry_after: Option<Duration>,
+    /// What the provider itself says of another try.
+    should_retry: Option<bool>,
+    request_id: Option<String>,
+    /// The numbers of tokens that it names beside the message.
+    tokens: Option<(u64, u64)>,
+}
+
+/// The longest message that is shown: a page of HTML helps nobody.
+const MOST_CHARS: usize = 600;
+
+impl Refusal {
+    /// Reads an answer that is no success.
+    pub(super) fn of_answer(status: StatusCode, headers: &HeaderMap, body: &str) -> Self {
+        let mut refusal = match serde_json::from_str(body) {
+            Ok(json) => Self::of_json(&json),
+            Err(_) => Self { message: body.trim().chars().take(MOST_CHARS).collect(), ..Self::default() },
+        };
+        if refusal.message.is_empty() {
+            refusal.message = status.canonical_reason().unwrap_or("no reason given").to_owned();
+        }
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        refusal.status = Some(status.as_u16());
+        refusal.retry_after = wait(text("retry-after-ms"), text("retry-after"));
+        refusal.should_retry = text("x-should-retry").and_then(|said| said.parse().ok());
+        refusal.request_id = request_id(headers).or(refusal.request_id);
+        refusal
+    }
+
+    /// Reads an error of any of the forms that are in use: an object `error`, a text `error`, `message` or `detail`.
+    pub(super) fn of_json(json: &Value) -> Self {
+        let error = json.get("error").or_else(|| json.pointer("/response/error")).unwrap_or(json);
+        let word = |name: &str| match &error[name] {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            _ => String::new(),
+        };
+        let message = match error {
+            Value::String(text) => text.clone(),
+            _ => [word("message"), word("detail")]
+                .into_iter()
+                .find(|text| !text.is_empty())
+                .unwrap_or_default(),
+        };
+        let numbers = error["n_prompt_tokens"].as_u64().zip(error["n_ctx"].as_u64());
+        Self {
+            kind: word("type"),
+            code: word("code"),
+            message: message.chars().take(MOST_CHARS).collect(),
+            request_id: json["request_id"].as_str().map(str::to_owned),
+            tokens: numbers,
+            ..Self::default()
+        }
+    }
+
+    /// The error that this is. The key, should the provider have said it, is not in it.
+    pub(super) fn into_error(self, key: Option<&ApiKey>) -> ModelError {
+        let reason = self.reason();
+        let reason = key.map_or(reason.clone(), |key| key.redact(&reason));
+        let retry_after = self.retry_after;
+        let status = self.status.unwrap_or(0);
+        if self.is_too_long() {
+            let (tokens, limit) = self.tokens.or_else(|| numbers(&self.message)).unzip();
+            return ModelError::RequestTooLong { reason, tokens, limit };
+        }
+        if self.is_out_of_credit() {
+            return ModelError::OutOfCredit { reason };
+        }
+        // Servers put one another's words in either place.
+        let says =
+            |words: &[&str]| words.contains(&self.kind.as_str()) || words.contains(&self.code.as_str());
+        if says(&["authentication_error", "permission_error", "invalid_api_key"]) {
+            return ModelError::Unauthorized { reason };
+        }
+        if says(&["overloaded_error", "server_is_overloaded"]) {
+            return ModelError::Overloaded { reason, retry_after };
+        }
+        if says(&["rate_limit_error", "rate_limit_exceeded", "slow_down"]) {
+            return ModelError::RateLimited { reason, retry_after };
+        }
+        if says(&["api_error", "timeout_error", "conflict_error", "server_error"]) {
+            return ModelError::ServerFailed { reason };
+        }
+        let busy = self.message.to_lowercase().contains("overloaded");
+        match status {
+            401 | 403 => ModelError::Unauthorized { reason },
+            529 => ModelError::Overloaded { reason, retry_after },
+            503 if busy => ModelError::Overloaded { reason, retry_after },
+            429 => ModelError::RateLimited { reason, retry_after },
+            408 | 409 | 500.. => ModelError::ServerFailed { reason },
+            // In the middle of a stream there is no status, and what began well was no wrong request.
+            0 => ModelError::ServerFailed { reason },
+            _ if self.should_retry == Some(true) => ModelError::ServerFailed { reason },
+            _ => ModelError::InvalidRequest { reason },
+        }
+    }
+
+    fn is_too_long(&self) -> bool {
+        let message = self.message.to_lowercase();
+        let said = [
+            "prompt is too long",
+            "maximum context length",
+            "exceeds the available context size",
+            "exceed the configured limit",
+            "exceeds the context window",
+            "context window exceeded",
+        ];
+        self.status == Some(413)
+            || self.kind == "request_too_large"
+            || self.kind == "exceed_context_size_error"
+            || self.code == "context_length_exceeded"
+            || said.iter().any(|said| message.contains(said))
+    }
+
+    /// Whether waiting does not help, because money or a quota is used up.
+    fn is_out_of_credit(&self) -> bool {
+        let words = [self.kind.as_str(), self.code.as_str()];
+        let said = |word: &&str| {
+            matches!(*word, "billing_error" | "insufficient_quota" | "credit_balance_exhausted")
+                || word.ends_with("_spend_limit_exceeded")
+                || word.ends_with("_usage_limit_exceeded")
+        };
+        self.status == Some(402)
+            || words.iter().any(said)
+            || self.message.to_lowercase().contains("credit balance is too low")
+            || (self.status == Some(429) && self.should_retry == Some(false))
+    }
+
+    fn reason(&self) -> String {
+        let named = [&self.kind, &self.code].into_iter().filter(|word| !word.is_empty()).cloned();
+        let status = self.status.map(|status| format!("status {status}"));
+        let request = self.request_id.as_ref().map(|id| format!("request {id}"));
+        let about: Vec<String> = named.chain(status).chain(request).collect();
+        match (self.message.is_empty(), about.is_empty()) {
+            (true, true) => "no reason given".to_owned(),
+            (true, false) => about.join(", "),
+            (false, true) => self.message.clone(),
+            (false, false) => format!("{} ({})", self.message.trim_end(), about.join(", ")),
+        }
+    }
+}
+
+/// By what the provider knows a call.
+pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get("request-id").or_else(|| headers.get("x-request-id"))?;
+    id.to_str().ok().map(str::to_owned)
+}
+
+/// How long a provider asks to wait: in milliseconds, or in seconds or as a date.
+fn wait(millis: Option<&str>, seconds: Option<&str>) -> Option<Duration> {
+    let positive = |seconds: f64| Duration::try_from_secs_f64(seconds).ok().filter(|wait| !wait.is_zero());
+    if let Some(wait) =
+        millis.and_then(|text| text.parse::<f64>().ok()).and_then(|millis| positive(millis / 1_000.0))
+    {
+        return Some(wait);
+    }
+    let text = seconds?;
+    match text.parse::<f64>() {
+        Ok(seconds) => positive(seconds),
+        Err(_) => httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::now()).ok(),
+    }
+}
+
+/// The tokens of a request that is too long and how many there may be, in whichever order a message names them.
+fn numbers(message: &str) -> Option<(u64, u64)> {
+    let mut numbers = message
+        .split(|sign: char| !sign.is_ascii_digit())
+        .filter_map(|digits| digits.parse::<u64>().ok())
+        .filter(|number| *number >= 100);
+    let (one, other) = (numbers.next()?, numbers.next()?);
+    Some((one.max(other), one.min(other)))
+}
+
+#[cfg(test)]
+#[path = "refusal/tests.rs"]
+mod tests;

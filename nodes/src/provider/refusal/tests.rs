@@ -1,0 +1,120 @@
+use reqwest::header::{HeaderName, HeaderValue};
+use serde_json::json;
+
+use super::*;
+
+fn error_of(status: u16, headers: &[(&'static str, &'static str)], body: &Value) -> ModelError {
+    let pairs =
+        headers.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+    let status = StatusCode::from_u16(status).unwrap();
+    Refusal::of_answer(status, &pairs.collect(), &body.to_string()).into_error(Some(&"sk-secret".into()))
+}
+
+fn anthropic(kind: &str, message: &str) -> Value {
+    json!({ "type": "error", "error": { "type": kind, "message": message }, "request_id": "req_1" })
+}
+
+fn openai(code: &str, kind: &str, message: &str) -> Value {
+    json!({ "error": { "message": message, "type": kind, "param": null, "code": code } })
+}
+
+/// The name of an error's variant.
+fn name(error: &ModelError) -> String {
+    format!("{error:?}").split([' ', '{']).next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn each_answer_is_the_error_that_says_what_to_do() {
+    let cases = [
+        (400, anthropic("invalid_request_error", "messages: wrong"), "InvalidRequest"),
+        (400, anthropic("invalid_request_error", "Your credit balance is too low"), "OutOfCredit"),
+        (401, anthropic("authentication_error", "invalid x-api-key"), "Unauthorized"),
+        (402, anthropic("billing_error", "pay"), "OutOfCredit"),
+        (403, anthropic("permission_error", "no"), "Unauthorized"),
+        (404, anthropic("not_found_error", "model: nope"), "InvalidRequest"),
+        (409, anthropic("conflict_error", "again"), "ServerFailed"),
+        (413, anthropic("request_too_large", "big"), "RequestTooLong"),
+        (429, anthropic("rate_limit_error", "slow"), "RateLimited"),
+        (500, anthropic("api_error", "oops"), "ServerFailed"),
+        (504, anthropic("timeout_error", "late"), "ServerFailed"),
+        (529, anthropic("overloaded_error", "Overloaded"), "Overloaded"),
+        (401, openai("invalid_api_key", "invalid_request_error", "wrong key"), "Unauthorized"),
+        (400, openai("context_length_exceeded", "invalid_request_error", "long"), "RequestTooLong"),
+        (429, openai("rate_limit_exceeded", "requests", "slow"), "RateLimited"),
+        (429, openai("slow_down", "requests", "slow"), "RateLimited"),
+        (429, openai("insufficient_quota", "insufficient_quota", "pay"), "OutOfCredit"),
+        (429, openai("project_spend_limit_exceeded", "billing", "pay"), "OutOfCredit"),
+        (503, openai("server_is_overloaded", "service_unavailable_error", "busy"), "Overloaded"),
+        (503, json!({ "error": { "message": "The engine is currently overloaded" } }), "Overloaded"),
+        (503, json!({ "error": "loading" }), "ServerFailed"),
+        (422, json!({ "detail": "no such field" }), "InvalidRequest"),
+        (
+            400,
+            json!({ "object": "error", "message": "bad", "type": "BadRequestError", "code": 400 }),
+            "InvalidRequest",
+        ),
+    ];
+    for (status, body, expected) in cases {
+        assert_eq!(name(&error_of(status, &[], &body)), expected, "{status} {body}");
+    }
+}
+
+#[test]
+fn what_is_too_long_says_by_how_much() {
+    let said = [
+        anthropic("invalid_request_error", "prompt is too long: 200251 tokens > 200000 maximum"),
+        openai(
+            "context_length_exceeded",
+            "invalid_request_error",
+            "Input tokens exceed the configured limit of 200000 tokens. Your messages resulted in 200251 tokens.",
+        ),
+        json!({ "error": { "code": 400, "message": "request (200251 tokens) exceeds the available context size (200000 tokens)",
+            "type": "exceed_context_size_error", "n_prompt_tokens": 200_251, "n_ctx": 200_000 } }),
+    ];
+    for body in said {
+        let error = error_of(400, &[], &body);
+        let ModelError::RequestTooLong { tokens, limit, .. } = error else { panic!("{error:?}") };
+        assert_eq!((tokens, limit), (Some(200_251), Some(200_000)), "{body}");
+    }
+}
+
+#[test]
+fn the_reason_names_the_request_and_never_the_key() {
+    let error =
+        error_of(401, &[("request-id", "req_9")], &anthropic("authentication_error", "no: sk-secret"));
+    assert_eq!(
+        error.to_string(),
+        "the model refused the credentials: no: [api key] (authentication_error, status 401, request req_9)"
+    );
+}
+
+#[test]
+fn the_wait_that_a_provider_asks_for_is_kept() {
+    let wait = |headers| error_of(429, headers, &anthropic("rate_limit_error", "slow")).retry_after();
+    assert_eq!(wait(&[("retry-after", "7")]), Some(Duration::from_secs(7)));
+    assert_eq!(wait(&[("retry-after", "0.5")]), Some(Duration::from_millis(500)));
+    assert_eq!(wait(&[("retry-after", "7"), ("retry-after-ms", "250")]), Some(Duration::from_millis(250)));
+    assert_eq!(wait(&[("retry-after", "soon")]), None);
+    assert_eq!(wait(&[("retry-after", "-1")]), None);
+    assert_eq!(wait(&[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")]), None, "it is over");
+    let later = wait(&[("retry-after", "Fri, 01 Jan 2100 00:00:00 GMT")]).unwrap();
+    assert!(later > Duration::from_secs(1_000_000));
+}
+
+#[test]
+fn the_provider_has_the_last_word_on_another_try() {
+    let limited = anthropic("rate_limit_error", "slow");
+    assert_eq!(name(&error_of(429, &[("x-should-retry", "false")], &limited)), "OutOfCredit");
+    let wrong = anthropic("invalid_request_error", "wrong");
+    assert_eq!(name(&error_of(400, &[("x-should-retry", "true")], &wrong)), "ServerFailed");
+}
+
+#[test]
+fn an_answer_that_is_no_json_is_shown_in_part() {
+    let page = format!("<html>{}</html>", "x".repeat(5_000));
+    let error = Refusal::of_answer(StatusCode::BAD_GATEWAY, &HeaderMap::new(), &page).into_error(None);
+    let text = error.to_string();
+    assert!(text.len() < 800 && text.contains("<html>") && text.ends_with("(status 502)"), "{text}");
+    let empty = Refusal::of_answer(StatusCode::BAD_GATEWAY, &HeaderMap::new(), "").into_error(None);
+    assert_eq!(empty.to_string(), "the model's provider failed: Bad Gateway (status 502)");
+}

@@ -1,0 +1,28 @@
+//! Why a model stops.
+
+/// Why an answer ends, in the words of each vendor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stop {
+    /// The model has said what it had to say.
+    EndTurn,
+    /// It wants tools to run.
+    ToolUse,
+    /// It was cut off at the most tokens that the request allows.
+    MaxTokens,
+    /// It came to a text at which it was to stop. Only Anthropic tells which.
+    StopSequence(String),
+    /// It is to be asked to go on. OpenAI has no word for it and tells an end.
+    Pause,
+    /// It declines, or a filter does.
+    Refusal,
+    /// It was cut off at the end of its context window. OpenAI tells it as [`MaxTokens`](Self::MaxTokens).
+    ContextWindow,
+    /// It failed after the answer had begun: an error event, or `response.failed`.
+    Failed {
+        /// What OpenAI calls the code of the error, and the others its type.
+        code: String,
+        /// What went wrong.
+        message: String,
+    },
+}

@@ -1,0 +1,16 @@
+//! Why an input makes no sense.
+
+/// Why a tool takes no such input, in words for the model that made it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct InvalidInput {
+    /// What is wrong, and what would be right.
+    pub reason: String,
+}
+
+impl InvalidInput {
+    /// Makes one with this reason.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into() }
+    }
+}

@@ -1,0 +1,67 @@
+//! Who decides on calls of which a tool does not.
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use super::{Tool, ToolContext};
+
+/// Decides on calls that their tool neither allows nor denies.
+#[async_trait]
+pub trait PermissionPolicy: Send + Sync + 'static {
+    /// Says whether the call may be made. It may take its time: no timeout of the tool runs meanwhile.
+    async fn decide(&self, request: PermissionRequest<'_>) -> PermissionDecision;
+}
+
+/// A call that is to be decided on.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct PermissionRequest<'a> {
+    /// The tool.
+    pub tool: &'a dyn Tool,
+    /// The input, which the tool found valid.
+    pub input: &'a Value,
+    /// Why the tool wants somebody to be asked; `None` if it does not know whether that is needed.
+    pub ask: Option<&'a str>,
+    /// The circumstances of the call.
+    pub context: &'a ToolContext,
+}
+
+/// Whether a call may be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PermissionDecision {
+    /// It may.
+    Allow,
+    /// It may not; the model reads the reason.
+    Deny(String),
+}
+
+/// The policy of a registry that is given none: whoever registers a tool wants it to be used, so a call is allowed
+/// unless its tool wants somebody to be asked. There is nobody to ask, so that is denied.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AllowUnlessAsked;
+
+#[async_trait]
+impl PermissionPolicy for AllowUnlessAsked {
+    async fn decide(&self, request: PermissionRequest<'_>) -> PermissionDecision {
+        match request.ask {
+            None => PermissionDecision::Allow,
+            Some(reason) => PermissionDecision::Deny(format!(
+                "it needs somebody's consent, and nobody can be asked ({reason})"
+            )),
+        }
+    }
+}
+
+/// Allows what is read-only and nothing else, such as while a plan is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AllowReadOnly;
+
+#[async_trait]
+impl PermissionPolicy for AllowReadOnly {
+    async fn decide(&self, request: PermissionRequest<'_>) -> PermissionDecision {
+        match request.ask {
+            None if request.tool.is_read_only(request.input) => PermissionDecision::Allow,
+            _ => PermissionDecision::Deny("only calls that change nothing are allowed".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! A call that is known to make sense, or not to.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::FutureExt;
+
+use super::cut::cut_in_the_middle;
+use super::{
+    Concurrency, Permission, PermissionDecision, PermissionPolicy, PermissionRequest, Tool, ToolContext,
+    ToolEffect, ToolError, ToolEventKind, ToolResult,
+};
+use crate::message::ToolCall;
+
+/// A call whose tool was looked up, and whose input was checked against the tool's schema.
+///
+/// It can be [run](Self::run) whatever was found: what cannot be run is answered, too.
+pub struct PreparedCall {
+    call: ToolCall,
+    readiness: Result<Ready, ToolError>,
+}
+
+/// What it takes to run a call.
+struct Ready {
+    tool: Arc<dyn Tool>,
+    policy: Arc<dyn PermissionPolicy>,
+}
+
+impl PreparedCall {
+    pub(super) fn ready(call: &ToolCall, tool: Arc<dyn Tool>, policy: Arc<dyn PermissionPolicy>) -> Self {
+        Self { call: call.clone(), readiness: Ok(Ready { tool, policy }) }
+    }
+
+    pub(super) fn refused(call: &ToolCall, error: ToolError) -> Self {
+        Self { call: call.clone(), readiness: Err(error) }
+    }
+
+    /// Returns what the call does to the world. One that cannot be run does nothing, so it is as harmless as one that
+    /// only looks; a tool that panics when it is asked changes the world.
+    pub fn effect(&self) -> ToolEffect {
+        self.asked(ToolEffect::ReadOnly, ToolEffect::Changes, |tool| tool.effect(&self.call.input))
+    }
+
+    /// Returns whether the call may run beside others. One that cannot be run may; a tool that panics when it is asked
+    /// may not.
+    pub fn concurrency(&self) -> Concurrency {
+        self.asked(Concurrency::Safe, Concurrency::Alone, |tool| {
+            match tool.is_concurrency_safe(&self.call.input) {
+                true => Concurrency::Safe,
+                false => Concurrency::Alone,
+            }
+        })
+    }
+
+    fn asked<T>(&self, of_none: T, of_broken: T, ask: impl FnOnce(&dyn Tool) -> T) -> T {
+        match &self.readiness {
+            Ok(ready) => catch_unwind(AssertUnwindSafe(|| ask(&*ready.tool))).unwrap_or(of_broken),
+            Err(_) => of_none,
+        }
+    }
+
+    /// Makes the call, whatever becomes of it: validation by the tool, its permission, the call itself, and what is
+    /// made of the output. A tool that panics, takes too long or is cancelled is answered by an error, and a result
+    /// that is longer than the tool says is cut in the middle.
+    pub async fn run(&self, context: &ToolContext) -> ToolResult {
+        let ready = match &self.readiness {
+            Ok(ready) => ready,
+            Err(error) => return error.clone().into(),
+        };
+        if context.cancellation().is_cancelled() {
+            return ToolError::NotRun.into();
+        }
+        let context = context.alone();
+        // However this ends, also by being dropped, the tool has nobody to work for any more.
+        let _gone = context.cancellation().clone().drop_guard();
+        let (name, began) = (self.call.name.clone(), AtomicBool::new(false));
+        let work = AssertUnwindSafe(ready.work(&self.call, &context, &began)).catch_unwind();
+        let result = tokio::select! {
+            biased;
+            done = work => done.unwrap_or_else(|panic| {
+                Err(ToolError::Panicked { name, reason: text_of(&*panic) })
+            }),
+            () = context.cancellation().cancelled() => Err(match began.load(Ordering::Relaxed) {
+                true => ToolError::Stopped,
+                false => ToolError::NotRun,
+            }),
+        };
+        let result = result.unwrap_or_else(ToolResult::from);
+        if began.into_inner() {
+            context.tell(|| ToolEventKind::Ended { outcome: result.outcome() });
+        }
+        result
+    }
+}
+
+impl Ready {
+    /// The steps of a call, in their order.
+    async fn work(
+        &self,
+        call: &ToolCall,
+        context: &ToolContext,
+        began: &AtomicBool,
+    ) -> Result<ToolResult, ToolError> {
+        let (tool, name, input) = (&*self.tool, || call.name.clone(), &call.input);
+        if let Err(invalid) = tool.validate_input(input, context).await {
+            return Err(ToolError::InvalidInput { name: name(), reason: invalid.reason });
+        }
+        if let Err(reason) = self.permit(call, context).await {
+            return Err(ToolError::Denied { name: name(), reason });
+        }
+        began.store(true, Ordering::Relaxed);
+        context.tell(|| ToolEventKind::Started { input: tool.observable_input(input) });
+        let running = tool.call(input.clone(), context);
+        let output = match tool.timeout(input) {
+            None => running.await,
+            Some(after) => match tokio::time::timeout(after, running).await {
+                Ok(output) => output,
+                Err(_) => return Err(ToolError::TimedOut { name: name(), after }),
+            },
+        };
+        let mut result = tool.map_result(output);
+        cut_in_the_middle(&mut result.content, tool.max_result_chars());
+        Ok(result)
+    }
+
+    /// Asks the tool, and then the policy if the tool does not know.
+    async fn permit(&self, call: &ToolCall, context: &ToolContext) -> Result<(), String> {
+        let asked = match self.tool.check_permissions(&call.input, context).await {
+            Permission::Allow => return Ok(()),
+            Permission::Deny(reason) => return Err(reason),
+            Permission::Ask(reason) => Some(reason),
+            Permission::Passthrough => None,
+        };
+        let request =
+            PermissionRequest { tool: &*self.tool, input: &call.input, ask: asked.as_deref(), context };
+        match self.policy.decide(request).await {
+            PermissionDecision::Allow => Ok(()),
+            PermissionDecision::Deny(reason) => Err(reason),
+        }
+    }
+}
+
+/// What a panic says.
+fn text_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("it did not say why").to_owned()
+}
+
+impl fmt::Debug for PreparedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut call = f.debug_struct("PreparedCall");
+        call.field("call", &self.call)
+            .field("refused", &self.readiness.as_ref().err())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "prepared_call/tests.rs"]
+mod tests;

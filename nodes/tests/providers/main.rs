@@ -1,0 +1,8 @@
+//! The clients of all protocols against a server that is as strict as the providers are.
+
+mod clients;
+mod conversations;
+mod delivery;
+mod failures;
+mod handover;
+mod secrets;

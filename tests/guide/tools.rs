@@ -1,0 +1,146 @@
+//! Snippets of `docs/tools.md`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use superstep::nodes::message::{Message, MessageLog, ToolCall, ToolStatus};
+use superstep::nodes::node::Tools;
+use superstep::nodes::tool::{
+    AllowReadOnly, ExecutionPolicy, InvalidInput, Permission, Tool, ToolContext, ToolFailure, ToolOutput,
+    ToolRegistry, ToolResult, TypedTool, tool,
+};
+use superstep::prelude::*;
+
+type Prices = BTreeMap<String, u32>;
+
+/// Adds two numbers.
+#[tool(read_only)]
+async fn add(a: i64, b: i64) -> Result<String, &'static str> {
+    a.checked_add(b).map(|sum| sum.to_string()).ok_or("the sum is too large")
+}
+
+/// Finds the price of a product.
+#[tool(read_only, timeout = Duration::from_secs(5))]
+async fn price(
+    #[dep] prices: &Prices,
+    /// The product, in the singular.
+    product: String,
+    /// How many of it; one if it is left out.
+    #[schemars(range(min = 1))]
+    count: Option<u32>,
+) -> Result<String, String> {
+    let price = prices.get(&product).ok_or_else(|| format!("there is no {product}"))?;
+    Ok(format!("{} cents", price * count.unwrap_or(1)))
+}
+
+/// Removes a file of the workspace.
+struct RemoveFile;
+
+#[async_trait]
+impl Tool for RemoveFile {
+    fn name(&self) -> &str {
+        "remove_file"
+    }
+
+    fn prompt(&self) -> String {
+        "Removes a file.".to_owned()
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({ "type": "object", "properties": { "file": { "type": "string" } }, "required": ["file"] })
+    }
+
+    async fn validate_input(&self, input: &Value, context: &ToolContext) -> Result<(), InvalidInput> {
+        match (context.workspace(), input["file"].as_str()) {
+            (Some(_), Some(file)) if !file.contains("..") => Ok(()),
+            _ => Err(InvalidInput::new("name a file of the workspace")),
+        }
+    }
+
+    async fn check_permissions(&self, _: &Value, _: &ToolContext) -> Permission {
+        Permission::Ask("it cannot be undone".to_owned())
+    }
+
+    async fn call(&self, input: Value, context: &ToolContext) -> Result<ToolOutput, ToolFailure> {
+        let folder = context.workspace().ok_or_else(|| ToolFailure::new("there is no workspace"))?;
+        std::fs::remove_file(folder.join(input["file"].as_str().unwrap_or_default()))?;
+        Ok("Removed.".into())
+    }
+
+    fn map_result(&self, result: Result<ToolOutput, ToolFailure>) -> ToolResult {
+        ToolResult::of(self.name(), result)
+    }
+}
+
+#[derive(State, Clone, Default)]
+struct Chat {
+    #[reducer(KeyedLog)]
+    messages: MessageLog,
+}
+
+fn prices() -> Prices {
+    BTreeMap::from([("apple".to_owned(), 25)])
+}
+
+#[tokio::test]
+async fn functions_are_tools() -> super::Result {
+    let tools = ToolRegistry::new().with(add())?.with(price(prices()))?;
+
+    let call = ToolCall::new("c1", "price", json!({ "product": "apple", "count": 2 }));
+    assert_eq!(tools.answer("m1", &call).await.content.to_text(), "50 cents");
+
+    let call = ToolCall::new("c2", "price", json!({ "product": "apple", "count": "two" }));
+    let answer = tools.answer("m2", &call).await;
+    assert_eq!(answer.status, ToolStatus::Error);
+    assert!(
+        answer
+            .content
+            .to_text()
+            .starts_with("the input does not fit the tool `price`: at /count: \"two\" is not of type")
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_closure_is_a_tool() -> super::Result {
+    let count = TypedTool::with_context("count", "Counts its calls.", |_: Value, context| async move {
+        let calls = context.shared::<std::sync::Mutex<u32>>();
+        let mut calls = calls.lock().expect("nothing panics while it counts");
+        *calls += 1;
+        calls.to_string()
+    });
+    let tools = ToolRegistry::new().with(count)?;
+    assert_eq!(tools.specs()[0].input_schema["type"], "object");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_policy_decides_what_no_tool_does() -> super::Result {
+    let planning = ToolRegistry::new().with(add())?.with(RemoveFile)?.permissions(AllowReadOnly);
+    let answer = planning.answer("m1", &ToolCall::new("c1", "add", json!({ "a": 2, "b": 3 }))).await;
+    assert_eq!(answer.content.to_text(), "5");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_node_runs_what_a_message_asks_for() -> super::Result {
+    let tools = ToolRegistry::new().with(add())?.with(RemoveFile)?;
+    let mut g = StateGraph::<Chat>::new("chat");
+    let node = Tools::new(tools, Chat::MESSAGES).policy(ExecutionPolicy::Sequential).workspace("/srv/files");
+    let tools = g.node("tools", node);
+    g.edge(START, tools);
+    g.edge(tools, END);
+
+    let calls = vec![
+        ToolCall::new("c1", "add", json!({ "a": 2, "b": 3 })),
+        ToolCall::new("c2", "remove_file", json!({ "file": "a.txt" })),
+    ];
+    let asked = Message::ai_with_calls("m1", "", calls);
+    let graph = g.compile()?.checkpointer(MemorySaver::new());
+    let state = graph.run(Chat::update().messages([asked])).await?.finished()?;
+    assert_eq!(state.messages[1].text(), "5");
+    assert!(state.messages[2].text().contains("was not permitted: it needs somebody's consent"));
+    Ok(())
+}
