@@ -16,8 +16,9 @@ use super::source::{Place, Source};
 /// Knows what is secret on a thread, above it and in its subgraphs, and hides the texts.
 #[derive(Debug, Default)]
 pub(super) struct Concealed {
-    fields: SecretFields,
-    texts: SecretTexts,
+    past: SecretPast,
+    /// Whether anything in the file is secret.
+    is_needed: bool,
 }
 
 impl Concealed {
@@ -42,7 +43,7 @@ impl Concealed {
             };
             past.add(&steps);
         }
-        Ok(Self { fields: past.fields().clone(), texts: past.texts().clone() })
+        Ok(Self { past, is_needed: true })
     }
 
     /// The fields that are secret on the thread of a place, and those that ever were. Where its past is damaged, those of all
@@ -50,7 +51,7 @@ impl Concealed {
     pub(super) fn fields_at(source: &Source, place: &Place) -> Result<SecretFields, Failure> {
         match Self::learned(source, &place.thread, Some(place)) {
             Err(StoreError::Corrupt { .. }) => Ok(SecretFields::of(&source.reader.schemas()?)),
-            learned => Ok(learned?.fields),
+            learned => Ok(learned?.fields().clone()),
         }
     }
 
@@ -61,11 +62,11 @@ impl Concealed {
 
     /// The fields that are secret, and those that ever were.
     pub(super) fn fields(&self) -> &SecretFields {
-        &self.fields
+        self.past.fields()
     }
 
     pub(super) fn texts(&self) -> &SecretTexts {
-        &self.texts
+        self.past.texts()
     }
 
     pub(super) fn in_loaded(&self, loaded: &mut Loaded) {
@@ -87,7 +88,10 @@ impl Concealed {
     pub(super) fn in_ask(&self, ask: &mut AskRecord) {
         let default = ask.deadline.as_mut().map(|deadline| &mut deadline.default);
         let values = [&mut ask.question].into_iter().chain(default).chain(&mut ask.answer);
-        values.for_each(|value| self.in_value(value));
+        match self.is_needed && !self.past.knows_who_asked(ask.id, &ask.path) {
+            true => values.for_each(|value| *value = hidden()),
+            false => values.for_each(|value| self.in_value(value)),
+        }
     }
 
     pub(super) fn in_effect(&self, effect: &mut EffectRecord) {
@@ -108,7 +112,10 @@ impl Concealed {
             Difference::EffectNotReached { key, .. } | Difference::NotRunnable { reason: key } => {
                 self.in_text(key);
             }
-            Difference::Question { question, .. } => self.in_value(question),
+            Difference::Question { key, question } => {
+                self.in_text(key);
+                self.in_value(question);
+            }
             Difference::Failed { error } => self.in_error(error),
             Difference::Value { recorded, replayed, .. } => {
                 recorded.iter_mut().chain(replayed).for_each(|value| self.in_value(value));
@@ -145,12 +152,16 @@ impl Concealed {
 
     /// What is no JSON is shown by nobody.
     fn in_value(&self, value: &mut Json) {
-        if let Ok(hidden) = self.texts.hide(value) {
+        if let Ok(hidden) = self.texts().hide(value) {
             *value = hidden;
         }
     }
 
     fn in_text(&self, text: &mut String) {
-        *text = self.texts.hide_text(text);
+        *text = self.texts().hide_text(text);
     }
+}
+
+fn hidden() -> Json {
+    Json::encode(SecretTexts::HIDDEN).expect("a text has a JSON form")
 }

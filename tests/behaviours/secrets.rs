@@ -7,7 +7,7 @@ use serde_json::json;
 use superstep::checkpoint::{At, Checkpointer, SecretPast};
 use superstep::graph::{Description, Registry};
 use superstep::prelude::*;
-use superstep::run::{Received, RunEvent, TraceLog, View};
+use superstep::run::{Interrupt, Received, RunEvent, TraceLog, View};
 
 use crate::support::on_both_savers;
 
@@ -352,6 +352,43 @@ async fn what_was_ever_secret_is_learned_page_by_page_and_then_only_what_is_new(
         assert_eq!(past.texts().hide_text("password 200"), "<secret>");
         past.begin_anew();
         assert_eq!(learn(&mut past, &saver).await, 603);
+    })
+    .await;
+}
+
+/// What in it was secret was known on the subgraph's thread alone.
+#[tokio::test]
+async fn a_question_whose_subgraph_is_gone_is_one_of_which_nobody_knows_what_is_secret() {
+    on_both_savers(async |saver| {
+        let mut inner = StateGraph::<Login>::new("inner");
+        let ask = inner.node("ask", async |ask: Ask<String, String>| {
+            Login::update().name(ask.ask("is hunter2 right?".into()).await)
+        });
+        inner.edge(START, ask);
+        inner.edge(ask, END);
+        let mut g = StateGraph::<Login>::new("g");
+        let sub = g.subgraph("sub", inner.compile().expect("sound"), Lens::new());
+        let own = g.node("own", async |ask: Ask<String, String>| {
+            Login::update().name(ask.ask("and now?".into()).await)
+        });
+        g.edge(START, sub);
+        g.edge(START, own);
+        g.edge(sub, END);
+        g.edge(own, END);
+        let graph = g.compile().expect("sound").shared_checkpointer(Arc::clone(&saver));
+        let thread = graph.thread("t");
+        let asked = thread.run(Login::update()).await.expect("it runs").interrupted().expect("it asks");
+        let known = async || {
+            let mut past = SecretPast::of("t".into(), [At::Head]);
+            learn(&mut past, &saver).await;
+            let known = |asked: &Interrupt| past.knows_who_asked(asked.id, &asked.path);
+            asked.iter().map(|asked| (asked.node.to_string(), known(asked))).collect::<Vec<_>>()
+        };
+        assert_eq!(known().await, [("own".into(), true), ("ask".into(), true)]);
+        let head = thread.head().await.expect("the thread is there");
+        let below = &head.subgraphs().await.expect("they are whole")[0].thread;
+        saver.delete(&"inner".into(), below).await.expect("it may be deleted");
+        assert_eq!(known().await, [("own".into(), true), ("ask".into(), false)]);
     })
     .await;
 }

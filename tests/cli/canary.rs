@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use superstep::cli::Look;
+use superstep::cli::{Exit, Look};
 use superstep::prelude::*;
 
 use crate::debugger::debug;
@@ -157,10 +157,15 @@ const VERBS: [&str; 22] = [
 
 /// How often something that is said has the canary in it; and what that was.
 fn hits(path: &Path) -> Vec<String> {
+    hits_of(path, &["fails", "asks", "ends"])
+}
+
+/// As [`hits`], of these threads.
+fn hits_of(path: &Path, threads: &[&str]) -> Vec<String> {
     let mut hits = Vec::new();
     let mut words = 0;
     for verb in VERBS {
-        for thread in ["fails", "asks", "ends"] {
+        for thread in threads {
             let line = verb.replace(" T", &format!(" {thread}"));
             for (look, line) in crate::ways(&line) {
                 let said = said(path, look, &line);
@@ -171,7 +176,7 @@ fn hits(path: &Path) -> Vec<String> {
             }
         }
     }
-    assert!(words > 15_000, "it says too little to find anything in: {words}");
+    assert!(words > 3_000 * threads.len(), "it says too little to find anything in: {words}");
     hits
 }
 
@@ -215,9 +220,43 @@ async fn what_was_secret_once_is_in_nothing_that_is_said() {
     assert_eq!(head.out.trim(), "\"<secret>\"", "{}", head.err);
 }
 
+/// Questions stay with the thread above when the checkpoints of the subgraph that asked them are gone, and with the copies of
+/// a thread, which have no subgraphs.
+#[tokio::test]
+async fn a_secret_is_in_nothing_that_is_said_of_threads_without_their_subgraphs() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let (own, own_open) = (file("own.db"), file("own-open.db"));
+    let (below, below_open) = (file("below.db"), file("below-open.db"));
+    secret::write(&own).await;
+    open::write(&own_open).await;
+    around_secret::write(&below).await;
+    around_open::write(&below_open).await;
+    for (secret, open) in [(own, own_open), (below, below_open)] {
+        let both = |line: &str| {
+            for file in [&secret, &open] {
+                let said = said(file, Look::PIPED, line);
+                assert_eq!(said.exit, Exit::Fine, "{line}: {}", said.err);
+            }
+        };
+        let look = |threads: &[&str]| {
+            let found = hits_of(&secret, threads);
+            assert!(found.is_empty(), "{} hits: {}", found.len(), found.join("\n"));
+            let found = hits_of(&open, threads);
+            assert!(found.len() > 8, "the same field, not secret, is seen only {} times", found.len());
+        };
+        both("fork FILE ends --name copy");
+        look(&["copy"]);
+        both("gc FILE --keep-last 1");
+        look(&["fails", "asks", "ends", "copy"]);
+        both("delete FILE ends");
+        look(&["fails", "asks", "copy"]);
+    }
+}
+
 /// What the debugger of the program is asked, one line after the other. `CHANGED` stands before what is asked of a program
 /// whose code has changed.
-const DEBUGGED: [&str; 38] = [
+const DEBUGGED: [&str; 47] = [
     "run new '{}'",
     "tail new --from start",
     "answer new '\"use canary-7d2e\"'",
@@ -251,6 +290,15 @@ const DEBUGGED: [&str; 38] = [
     "release ends",
     "delete copy",
     "gc --keep-last 1 --dry-run",
+    "gc --keep-last 1",
+    "show ends --all",
+    "show ends~1 --all",
+    "interrupts",
+    "tail ends --from start",
+    "tail asks",
+    "grep canary",
+    "compare ends asks",
+    "export ends --redact",
     "du",
     "verify",
     "vacuum",

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use superstep_core::checkpoint::{
-    Checkpoint, EffectOutcome, Emitted, EmittedEvent, NextTask, RouteRecord, TaskResult,
+    AskRecord, Checkpoint, EffectOutcome, Emitted, EmittedEvent, NextTask, RouteRecord, TaskResult,
 };
 use superstep_core::error::ErrorReport;
-use superstep_core::id::Fingerprint;
+use superstep_core::id::{Fingerprint, InterruptId};
 use superstep_core::state::{FieldId, Json, Logged, LoggedWrite, Op, Schema, SecretFields, SecretTexts};
 
 use super::document::{Document, WorkPart};
@@ -30,13 +30,20 @@ pub(super) fn redact(document: &mut Document) {
             fields.hide(schema, &mut result.writes, &mut texts);
         }
     }
-    let everywhere = Everywhere(&texts);
+    let everywhere = Everywhere { texts: &texts, asked: asked(document) };
     for part in &mut document.checkpoints {
         everywhere.in_checkpoint(&mut part.checkpoint);
         part.work.iter_mut().for_each(|work| everywhere.in_work(work));
         part.emitted.iter_mut().for_each(|(_, emitted)| everywhere.in_emitted(emitted));
     }
     document.redacted = true;
+}
+
+/// The questions that stand on the threads whose nodes asked them. Of others the subgraph that asked is not there, and
+/// nobody knows what was secret in it.
+fn asked(document: &Document) -> BTreeSet<InterruptId> {
+    let work = document.checkpoints.iter().flat_map(|part| &part.work);
+    work.flat_map(|work| &work.asks).filter(|ask| ask.path.is_empty()).map(|ask| ask.id).collect()
 }
 
 fn secret() -> Json {
@@ -98,7 +105,11 @@ impl Secret {
 }
 
 /// Takes texts of secrets out of records. Names of threads, nodes, fields, effects and cases stay.
-struct Everywhere<'t>(&'t SecretTexts);
+struct Everywhere<'t> {
+    texts: &'t SecretTexts,
+    /// The questions of which it is known what was secret to those who asked.
+    asked: BTreeSet<InterruptId>,
+}
 
 impl Everywhere<'_> {
     fn in_checkpoint(&self, checkpoint: &mut Checkpoint) {
@@ -122,7 +133,7 @@ impl Everywhere<'_> {
         }
         let metadata = std::mem::take(&mut checkpoint.metadata).into_iter().map(|(name, mut value)| {
             self.in_value(&mut value);
-            (self.0.hide_text(&name), value)
+            (self.texts.hide_text(&name), value)
         });
         checkpoint.metadata = metadata.collect();
     }
@@ -137,12 +148,7 @@ impl Everywhere<'_> {
             emitted.iter_mut().for_each(|emitted| self.in_emitted(emitted));
         }
         work.failures.iter_mut().for_each(|failure| self.in_error(&mut failure.error));
-        for ask in &mut work.asks {
-            self.in_text(&mut ask.key);
-            self.in_value(&mut ask.question);
-            let default = ask.deadline.as_mut().map(|deadline| &mut deadline.default);
-            default.into_iter().chain(&mut ask.answer).for_each(|answer| self.in_value(answer));
-        }
+        work.asks.iter_mut().for_each(|ask| self.in_ask(ask));
         // What leads to a subgraph's thread is no text of the user's.
         for effect in work.effects.iter_mut().filter(|effect| effect.subgraph().is_none()) {
             self.in_text(&mut effect.id.key);
@@ -151,6 +157,18 @@ impl Everywhere<'_> {
                 Some(EffectOutcome::Err(text)) => self.in_text(text),
                 None => {}
             }
+        }
+    }
+
+    fn in_ask(&self, ask: &mut AskRecord) {
+        let default = ask.deadline.as_mut().map(|deadline| &mut deadline.default);
+        let values = [&mut ask.question].into_iter().chain(default).chain(&mut ask.answer);
+        if self.asked.contains(&ask.id) {
+            values.for_each(|value| self.in_value(value));
+            self.in_text(&mut ask.key);
+        } else {
+            values.for_each(|value| *value = secret());
+            ask.key = SecretTexts::HIDDEN.into();
         }
     }
 
@@ -185,7 +203,7 @@ impl Everywhere<'_> {
     /// The rows of a keyed list: the names of a row's members are not the user's.
     fn rows(&self, rows: &Json) -> Json {
         let Ok(mut decoded) = rows.decode::<Vec<BTreeMap<String, Value>>>() else { return rows.clone() };
-        decoded.iter_mut().flat_map(BTreeMap::values_mut).for_each(|member| self.0.hide_value(member));
+        decoded.iter_mut().flat_map(BTreeMap::values_mut).for_each(|member| self.texts.hide_value(member));
         Json::encode(&decoded).expect("rows have a JSON form")
     }
 
@@ -209,10 +227,10 @@ impl Everywhere<'_> {
     }
 
     fn in_value(&self, value: &mut Json) {
-        *value = self.0.hide(value).expect("what is in a document is JSON");
+        *value = self.texts.hide(value).expect("what is in a document is JSON");
     }
 
     fn in_text(&self, text: &mut String) {
-        *text = self.0.hide_text(text);
+        *text = self.texts.hide_text(text);
     }
 }

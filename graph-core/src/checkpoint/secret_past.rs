@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{At, StepRecord, below};
-use crate::id::{CheckpointId, Fingerprint, ThreadId};
+use crate::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
 use crate::state::{Logged, LoggedWrite, Schema, SecretFields, SecretTexts};
 
 /// How many checkpoints are read at once where most of them are known, and where none is.
@@ -31,12 +31,12 @@ const PAGES: [usize; 2] = [16, 512];
 /// ```
 ///
 /// What a task tells of a value before its result is stored, nobody can know to be secret.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SecretPast {
     /// Where looking begins.
     ends: Vec<(ThreadId, At)>,
     wanted: Vec<Wanted>,
-    asked: Option<Wanted>,
+    reading: Option<Wanted>,
     /// The threads that are looked at in this round.
     met: BTreeSet<ThreadId>,
     /// The checkpoints that were learned from, with all that they continue.
@@ -44,6 +44,8 @@ pub struct SecretPast {
     schemas: BTreeMap<Fingerprint, Arc<Schema>>,
     fields: SecretFields,
     texts: SecretTexts,
+    /// The questions that were met on the threads whose nodes asked them.
+    asked: BTreeSet<InterruptId>,
 }
 
 #[derive(Clone, Debug)]
@@ -62,23 +64,14 @@ impl SecretPast {
         let above = core::iter::successors(thread.above(), ThreadId::above);
         let above = above.map(|above| (above, At::Head));
         let ends = to.into_iter().map(|at| (thread.clone(), at)).chain(above).collect();
-        let mut past = Self {
-            ends,
-            wanted: Vec::new(),
-            asked: None,
-            met: BTreeSet::new(),
-            known: BTreeSet::new(),
-            schemas: BTreeMap::new(),
-            fields: SecretFields::default(),
-            texts: SecretTexts::default(),
-        };
+        let mut past = Self { ends, ..Self::default() };
         past.look_again();
         past
     }
 
     /// Wants what may have been stored since it was complete.
     pub fn look_again(&mut self) {
-        self.asked = None;
+        self.reading = None;
         self.met.clear();
         let first = usize::from(self.known.is_empty());
         let all = self.ends.iter().map(|(thread, from)| Wanted {
@@ -99,7 +92,7 @@ impl SecretPast {
     /// The thread whose steps it needs next, from which checkpoint on, and how many; `None` when it is complete.
     pub fn wanted(&mut self) -> Option<(ThreadId, At, usize)> {
         let wanted = self.wanted.pop()?;
-        self.asked = Some(wanted.clone());
+        self.reading = Some(wanted.clone());
         Some((wanted.thread, wanted.from, wanted.limit))
     }
 
@@ -109,7 +102,7 @@ impl SecretPast {
     /// When it wanted none.
     pub fn add(&mut self, steps: &[StepRecord]) {
         let Wanted { thread, limit, mut by, .. } =
-            self.asked.take().expect("steps are given when they are wanted");
+            self.reading.take().expect("steps are given when they are wanted");
         if self.meet_schemas(steps) && !self.known.is_empty() {
             // What was read before has values of fields of which nobody knew then that they are secret.
             return self.begin_anew();
@@ -118,6 +111,8 @@ impl SecretPast {
         // Of a known one, what is on top of it may be new.
         for step in &steps[..known.map_or(steps.len(), |known| known + 1)] {
             learn(step, &self.fields, &mut self.texts);
+            let own = step.work.asks.iter().filter(|ask| ask.path.is_empty());
+            self.asked.extend(own.map(|ask| ask.id));
             self.want_below(step, &by);
             self.known.insert(step.checkpoint.id);
             by = step.thread.clone();
@@ -140,6 +135,14 @@ impl SecretPast {
         &self.texts
     }
 
+    /// Whether the thread is there whose node asked a question; `path` leads to it, as the question says. A question of a
+    /// subgraph stays on the threads above when that of the subgraph is gone: what in it was secret nobody knows then, and
+    /// nothing of it is to be shown.
+    #[must_use]
+    pub fn knows_who_asked(&self, question: InterruptId, path: &[NodeName]) -> bool {
+        path.is_empty() || self.asked.contains(&question)
+    }
+
     /// Whether more fields are secret by the schemas of these steps.
     fn meet_schemas(&mut self, steps: &[StepRecord]) -> bool {
         let known = self.schemas.len();
@@ -156,13 +159,17 @@ impl SecretPast {
     }
 
     /// Wants the threads of the subgraphs that the tasks on top of a checkpoint run, on the thread `by` that continues it or
-    /// on the one that wrote it, and of those that keep their state there. Most tasks run none.
+    /// on the one that wrote it, and of those that keep their state there. Most tasks run none. Of a pruned checkpoint, the
+    /// tasks are known that have questions from below.
     fn want_below(&mut self, step: &StepRecord, by: &ThreadId) {
         let StepRecord { checkpoint, work, thread, .. } = step;
         let kept = checkpoint.frontier.kept.iter().map(|kept| kept.thread.clone());
         let tasks = checkpoint.frontier.tasks.iter().filter(|task| !task.node.is_start());
         let tasks = tasks.map(|task| task.id(checkpoint.id, checkpoint.step));
-        let run = tasks.flat_map(|task| [by, thread].map(|on| below::thread(&work.effects, on, task)));
+        let asked = work.asks.iter().filter(|ask| !ask.path.is_empty()).map(|ask| ask.task);
+        let tasks: BTreeSet<_> = tasks.chain(asked).collect();
+        let run =
+            tasks.into_iter().flat_map(|task| [by, thread].map(|on| below::thread(&work.effects, on, task)));
         for thread in run.chain(kept).collect::<BTreeSet<_>>() {
             if self.met.insert(thread.clone()) {
                 let by = thread.clone();

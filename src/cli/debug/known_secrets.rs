@@ -63,12 +63,18 @@ impl KnownSecrets {
         self.learn().await;
         for asked in questions {
             let default = asked.deadline.as_mut().map(|deadline| &mut deadline.default);
-            [&mut asked.question].into_iter().chain(default).for_each(|value| self.in_value(value));
+            let values = [&mut asked.question].into_iter().chain(default);
+            if self.is_behind || !self.past.knows_who_asked(asked.id, &asked.path) {
+                values.for_each(|value| *value = hidden());
+                asked.key = SecretTexts::HIDDEN.into();
+            } else {
+                values.for_each(|value| self.in_value(value));
+                self.in_text(&mut asked.key);
+            }
         }
     }
 
     fn in_value(&self, value: &mut Json) {
-        let hidden = || Json::encode(SecretTexts::HIDDEN).expect("a text has a JSON form");
         *value = match self.is_behind {
             true => hidden(),
             // What is no JSON has no texts that are told.
@@ -103,4 +109,8 @@ impl KnownSecrets {
         }
         Ok(())
     }
+}
+
+fn hidden() -> Json {
+    Json::encode(SecretTexts::HIDDEN).expect("a text has a JSON form")
 }
