@@ -5,6 +5,7 @@
 //! | [`message`] | what a conversation is made of |
 //! | [`model`] | the trait of chat models, and two that need no network |
 //! | [`tool`] | what a model may ask to have done |
+//! | `tools` | tools for files, tables and databases, with the feature `tools`, and for HTTP, with `tools-http` |
 //! | [`docs`] | a folder of documents that can be searched, also as a tool |
 //! | [`prompt`] | what the evaluator, the ranker and the decider ask their model |
 //! | [`node`] | the nodes themselves, over any state: agent, tools, evaluator, ranker, decider |
@@ -12,9 +13,9 @@
 //! | `provider` | models behind a network, with the feature `providers` |
 //! | `testkit` | a strict mock server of model vendors, for tests, with the feature `testkit` |
 //!
-//! But for those models, that server and the timeouts of tools, nothing here reads a clock, draws a random number or opens a
-//! connection: the same input gives the same output. What a model or a tool answers is recorded, which is what lets a run be
-//! replayed.
+//! But for those models and tools, that server and the timeouts of tools, nothing here reads a clock, draws a random
+//! number or opens a connection: the same input gives the same output. What a model or a tool answers is recorded, which is
+//! what lets a run be replayed.
 
 #![forbid(unsafe_code)]
 
@@ -35,7 +36,11 @@ mod ranking;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 mod text;
+#[cfg(any(feature = "providers", feature = "tools-http"))]
+mod tls;
 pub mod tool;
+#[cfg(feature = "tools")]
+pub mod tools;
 
 pub use evaluation::Evaluation;
 pub use model_name::{ModelName, OpenModelError, UnknownModel};

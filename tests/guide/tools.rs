@@ -11,6 +11,7 @@ use superstep::nodes::tool::{
     AllowReadOnly, ExecutionPolicy, InvalidInput, Permission, Tool, ToolContext, ToolFailure, ToolOutput,
     ToolRegistry, ToolResult, TypedTool, tool,
 };
+use superstep::nodes::tools::{self, SqlQuery, Workspace};
 use superstep::prelude::*;
 
 type Prices = BTreeMap<String, u32>;
@@ -142,5 +143,21 @@ async fn the_node_runs_what_a_message_asks_for() -> super::Result {
     let state = graph.run(Chat::update().messages([asked])).await?.finished()?;
     assert_eq!(state.messages[1].text(), "5");
     assert!(state.messages[2].text().contains("was not permitted: it needs somebody's consent"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn built_in_tools_come_in_sets_and_one_by_one() -> super::Result {
+    let folder = tempfile::tempdir()?;
+    let database = folder.path().join("prices.db");
+    rusqlite::Connection::open(&database)?.execute_batch("CREATE TABLE prices (cents INTEGER)")?;
+    let folder = folder.path().to_owned();
+
+    let reading = tools::read_only(Workspace::at(&folder)?).with(SqlQuery::new(&database))?;
+    let writing = tools::workspace(Workspace::of_session());
+
+    let call = ToolCall::new("c1", "sql_query", json!({ "sql": "SELECT count(*) AS n FROM prices" }));
+    assert_eq!(reading.answer("m1", &call).await.content.to_text(), "[\"n\"]\n[0]\n[1 row]\n");
+    assert!(reading.get("write_file").is_none() && writing.get("write_file").is_some());
     Ok(())
 }

@@ -1,20 +1,15 @@
 //! Calls over HTTP.
 
 use std::error::Error;
-use std::sync::Arc;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
-use rustls::ClientConfig;
-use rustls::crypto::CryptoProvider;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls_platform_verifier::Verifier;
 use serde_json::Value;
 
 use super::refusal::Refusal;
 use super::{ApiKey, ProviderError, TransportOptions};
 use crate::model::ModelError;
+use crate::tls::{TlsError, tls};
 
 /// The largest answer, and the largest event of a stream, that is taken in.
 pub(super) const MOST_BYTES: usize = 32 << 20;
@@ -43,7 +38,7 @@ impl Transport {
             .read_timeout(options.idle_timeout)
             // A key is for the server that it was given for.
             .redirect(Policy::none())
-            .tls_backend_preconfigured(tls(&options.certificates)?);
+            .tls_backend_preconfigured(tls(&options.certificates).map_err(no_tls)?);
         if let Some(proxy) = &options.proxy {
             let refused = |_| ProviderError::Proxy;
             client = client.proxy(reqwest::Proxy::all(proxy.as_str()).map_err(refused)?);
@@ -107,6 +102,13 @@ pub(super) fn unreachable(error: reqwest::Error) -> ModelError {
     ModelError::Unreachable { reason: reason(&error.without_url()) }
 }
 
+fn no_tls(error: TlsError) -> ProviderError {
+    match error {
+        TlsError::Certificates(reason) => ProviderError::Certificates { reason },
+        TlsError::SetUp(reason) => ProviderError::Tls { reason },
+    }
+}
+
 /// The error with what caused it.
 fn reason(error: &dyn Error) -> String {
     let mut reason = error.to_string();
@@ -117,22 +119,4 @@ fn reason(error: &dyn Error) -> String {
         next = cause.source();
     }
     reason
-}
-
-fn tls(certificates: &[Vec<u8>]) -> Result<ClientConfig, ProviderError> {
-    let crypto: Arc<CryptoProvider> = Arc::new(rustls::crypto::ring::default_provider());
-    let mut extra = Vec::new();
-    for file in certificates {
-        let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(file).collect();
-        match read {
-            Ok(found) if !found.is_empty() => extra.extend(found),
-            Ok(_) => return Err(ProviderError::Certificates { reason: "there is none in it".into() }),
-            Err(error) => return Err(ProviderError::Certificates { reason: error.to_string() }),
-        }
-    }
-    let failed = |error: rustls::Error| ProviderError::Tls { reason: error.to_string() };
-    let verifier = Verifier::new_with_extra_roots(extra, Arc::clone(&crypto)).map_err(failed)?;
-    let config =
-        ClientConfig::builder_with_provider(crypto).with_safe_default_protocol_versions().map_err(failed)?;
-    Ok(config.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
 }

@@ -79,6 +79,8 @@ pub use session::ToolSession;
 pub use spec::ToolSpec;
 pub use tool::{DEFAULT_MAX_RESULT_CHARS, DEFAULT_TIMEOUT, Tool};
 pub use typed::TypedTool;
+#[cfg(feature = "tools")]
+pub(crate) use typed::schema_of;
 
 /// ```
 /// use superstep_nodes::tool::{Tool, ToolContext, tool};

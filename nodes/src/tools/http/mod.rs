@@ -1,0 +1,16 @@
+//! The tool that asks servers.
+//!
+//! ```text
+//! input ──Hosts: scheme, name, address──▶ client ──PublicResolver: addresses──▶ connection
+//!            ▲                                                                     │
+//!            └───────────────────────────── redirect ◀─────────────────────────────┘
+//! ```
+
+mod exchange;
+mod hosts;
+mod public;
+mod request;
+mod resolver;
+
+pub use hosts::HostError;
+pub use request::{HttpMethod, HttpRequest, HttpRequestInput};
