@@ -5,7 +5,7 @@
 //! | [`message`] | what a conversation is made of |
 //! | [`model`] | the trait of chat models, and two that need no network |
 //! | [`tool`] | what a model may ask to have done |
-//! | `tools` | tools for files, tables and databases, with the feature `tools`, and for HTTP, with `tools-http` |
+//! | `tools` | tools for files, tables and databases, with the feature `tools`; for HTTP, with `tools-http`; for commands, with `tools-shell` |
 //! | [`docs`] | a folder of documents that can be searched, also as a tool |
 //! | [`prompt`] | what the evaluator, the ranker and the decider ask their model |
 //! | [`node`] | the nodes themselves, over any state: agent, tools, evaluator, ranker, decider |

@@ -11,7 +11,7 @@ use superstep::nodes::tool::{
     AllowReadOnly, ExecutionPolicy, InvalidInput, Permission, Tool, ToolContext, ToolFailure, ToolOutput,
     ToolRegistry, ToolResult, TypedTool, tool,
 };
-use superstep::nodes::tools::{self, SqlQuery, Workspace};
+use superstep::nodes::tools::{self, Bash, HttpRequest, SqlQuery, Workspace};
 use superstep::prelude::*;
 
 type Prices = BTreeMap<String, u32>;
@@ -156,8 +156,14 @@ async fn built_in_tools_come_in_sets_and_one_by_one() -> super::Result {
     let reading = tools::read_only(Workspace::at(&folder)?).with(SqlQuery::new(&database))?;
     let writing = tools::workspace(Workspace::of_session());
 
+    let working = tools::workspace(Workspace::at(&folder)?)
+        .with(Bash::new(Workspace::at(&folder)?).readable("/opt/toolchain"))?
+        .with(HttpRequest::new().only_host("docs.rs")?)?;
+
     let call = ToolCall::new("c1", "sql_query", json!({ "sql": "SELECT count(*) AS n FROM prices" }));
     assert_eq!(reading.answer("m1", &call).await.content.to_text(), "[\"n\"]\n[0]\n[1 row]\n");
+    let call = ToolCall::new("c2", "bash", json!({ "command": "echo hello" }));
+    assert_eq!(working.answer("m2", &call).await.content.to_text(), "hello\n");
     assert!(reading.get("write_file").is_none() && writing.get("write_file").is_some());
     Ok(())
 }

@@ -11,6 +11,7 @@
 //! | [`EditFile`] | replaces a text in a file | yes |
 //! | [`SqlQuery`] | asks a SQLite database | if the program says so |
 //! | `HttpRequest` | asks a server of the public internet, with the feature `tools-http` | with some methods |
+//! | `Bash` | runs a command in a sandbox, with the feature `tools-shell`, on Unix | yes |
 //! | [`SearchDocs`] | finds passages of documents | no |
 //!
 //! The tools for files stay in a [`Workspace`], the session's own or one that is named. [`read_only()`] and [`workspace()`]
@@ -50,12 +51,14 @@ mod replace;
 #[cfg(test)]
 mod session;
 mod sets;
+#[cfg(all(feature = "tools-shell", unix))]
+mod shell;
 mod sql_query;
 mod sql_rules;
 mod sql_run;
 mod text_file;
 mod walk;
-#[cfg(feature = "tools-http")]
+#[cfg(any(feature = "tools-http", feature = "tools-shell"))]
 mod wildcard;
 mod workspace;
 mod write_file;
@@ -69,6 +72,8 @@ pub use read_csv::{ReadCsv, ReadCsvInput};
 pub use read_file::{ReadFile, ReadFileInput};
 pub use read_json::{ReadJson, ReadJsonInput};
 pub use sets::{read_only, workspace};
+#[cfg(all(feature = "tools-shell", unix))]
+pub use shell::{Bash, BashInput, Network, ProcessLimits, Sandbox};
 pub use sql_query::{SqlQuery, SqlQueryInput};
 pub use workspace::{Workspace, WorkspaceError};
 pub use write_file::{WriteFile, WriteFileInput};

@@ -1,0 +1,105 @@
+//! Processes that have left their group.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
+
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, pidfd_open, pidfd_send_signal, prlimit,
+};
+
+/// How long processes are looked for that are always others.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A mark that a process hands on to all that it starts, and that in the sandbox none can take off: a number as its limit
+/// of real time, which is far beyond what any process of a model comes to.
+///
+/// A process may leave its group, and its parent may end; the mark tells whose it is.
+pub(super) struct Mark(u64);
+
+impl Mark {
+    /// Draws a mark.
+    pub(super) fn draw() -> std::io::Result<Self> {
+        let drawn = getrandom::u64().map_err(std::io::Error::other)?;
+        Ok(Self(match getrlimit(Resource::Rttime).maximum {
+            None => (1 << 61) | (drawn >> 3),
+            // It can only be lowered.
+            Some(now) => now / 2 + drawn % (now / 2).max(1),
+        }))
+    }
+
+    pub(super) fn put_on(&self, process: Pid) -> std::io::Result<()> {
+        let limit = Rlimit { current: Some(self.0), maximum: Some(self.0) };
+        Ok(prlimit(Some(process), Resource::Rttime, limit).map(drop)?)
+    }
+
+    /// Kills all processes that have it. Where `/proc` does not tell of them it does nothing.
+    ///
+    /// A process that starts another and ends may do so between the list of processes and the look at it. So the list is made
+    /// anew until a look at all of it meets none that has the mark, and none that has just ended.
+    pub(super) fn kill_all(&self) {
+        let (until, mut dead) = (Instant::now() + PATIENCE, HashSet::new());
+        loop {
+            let Ok(processes) = fs::read_dir("/proc") else { return };
+            let numbers = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+            let mut processes: Vec<i32> = numbers.collect();
+            // What was started last is the most likely to start something else.
+            processes.sort_unstable_by(|a, b| b.cmp(a));
+            let mut again = false;
+            for process in processes.into_iter().filter_map(Pid::from_raw) {
+                again |= match self.look_at(process) {
+                    Found::Other => false,
+                    Found::Gone => true,
+                    Found::Dead => dead.insert(process),
+                    Found::Alive => {
+                        self.kill(process);
+                        true
+                    }
+                };
+            }
+            if !again || Instant::now() > until {
+                return;
+            }
+        }
+    }
+
+    /// Kills a process if it is still the one that has the mark: its number may be another's by now.
+    fn kill(&self, process: Pid) {
+        if let Ok(handle) = pidfd_open(process, PidfdFlags::empty())
+            && self.look_at(process) == Found::Alive
+        {
+            // It may have ended by itself; whether it has is looked at again.
+            let _ = pidfd_send_signal(handle, Signal::KILL);
+        }
+    }
+
+    fn look_at(&self, process: Pid) -> Found {
+        let read = |file: &str| fs::read_to_string(format!("/proc/{}/{file}", process.as_raw_pid()));
+        let limits = match read("limits") {
+            Ok(limits) => limits,
+            // Where the system hides processes of others.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Found::Other,
+            Err(_) => return Found::Gone,
+        };
+        let limit = limits.lines().find(|line| line.starts_with("Max realtime timeout"));
+        if limit.and_then(|line| line.split_whitespace().nth(4)?.parse().ok()) != Some(self.0) {
+            return Found::Other;
+        }
+        let Ok(stat) = read("stat") else { return Found::Gone };
+        match stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X'])) {
+            true => Found::Dead,
+            false => Found::Alive,
+        }
+    }
+}
+
+/// What a process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Alive,
+    /// It has ended, and nobody has asked how.
+    Dead,
+    Other,
+    Gone,
+}

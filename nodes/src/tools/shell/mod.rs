@@ -1,0 +1,26 @@
+//! The tool that runs commands.
+//!
+//! ```text
+//! worker ──starts──▶ keeper: leads the process group, and kills it when the program is gone
+//!    │
+//!    └──▶ thread, which confines itself ──starts──▶ bash, which waits ──limits, a mark, "go"──▶ the command
+//! ```
+//!
+//! A thread that confines itself hands that on to what it starts, so nothing has to be done between `fork` and `exec`.
+
+mod bash;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod confine;
+mod confinement;
+mod limits;
+#[cfg(target_os = "linux")]
+mod mark;
+mod output;
+mod process;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod syscalls;
+mod worker;
+
+pub use bash::{Bash, BashInput};
+pub use confinement::{Network, Sandbox};
+pub use limits::ProcessLimits;

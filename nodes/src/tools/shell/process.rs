@@ -1,0 +1,193 @@
+//! The processes of a command.
+
+use std::io::{self, PipeReader, PipeWriter, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::confinement::{Confinement, NoSandbox, Sandbox};
+use super::limits::ProcessLimits;
+#[cfg(target_os = "linux")]
+use super::mark::Mark;
+
+/// What bash does before it becomes the command: it waits until it has its limits.
+const PRELUDE: &str = r#"IFS= read -r _ || exit 125; exec "$BASH" --noprofile --norc -c "$1" </dev/null"#;
+
+/// What leads the process group: when the program is gone its input ends, and it kills the group, itself among it.
+const KEEPER: &str = "read -r _; kill -KILL 0";
+
+/// A command that is to be run.
+pub(super) struct Order {
+    pub(super) command: String,
+    pub(super) folder: PathBuf,
+    pub(super) environment: Vec<(String, String)>,
+    pub(super) confinement: Confinement,
+    pub(super) sandbox: Sandbox,
+    pub(super) limits: ProcessLimits,
+}
+
+/// Why a command was not started.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StartError {
+    #[error("{0}, and without one commands are refused")]
+    NoSandbox(NoSandbox),
+    #[error("there is no bash")]
+    NoBash,
+    #[error("the command cannot be started: {0}")]
+    Start(#[from] io::Error),
+}
+
+/// A command that runs, with all that it has started. Dropped, it is killed.
+pub(super) struct Processes {
+    keeper: Child,
+    shell: Child,
+    #[cfg(target_os = "linux")]
+    mark: Option<Mark>,
+    status: Option<ExitStatus>,
+}
+
+impl Order {
+    /// Starts the command; what it prints comes out of the pipe.
+    pub(super) fn start(&self) -> Result<(Processes, PipeReader), StartError> {
+        let bash = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash"];
+        let bash = bash.map(Path::new).into_iter().find(|path| path.is_file()).ok_or(StartError::NoBash)?;
+        let keeper = Command::new("/bin/sh")
+            .args(["-c", KEEPER])
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        let mut guard = Keeper(Some(keeper));
+        let group = guard.0.as_ref().expect("it is there until it is taken").id();
+        let (reader, writer) = io::pipe()?;
+        let mut shell = self.shell(bash, group, writer)?;
+        let input = shell.stdin.take();
+        let keeper = guard.0.take().expect("it was not taken before");
+        let mut processes = Processes {
+            keeper,
+            shell,
+            #[cfg(target_os = "linux")]
+            mark: None,
+            status: None,
+        };
+        self.limits.set(pid(&processes.shell))?;
+        self.mark(&mut processes)?;
+        input.expect("it is a pipe").write_all(b"\n")?;
+        Ok((processes, reader))
+    }
+
+    /// Puts a mark on what the command starts. A program that is in a sandbox of this kind itself may not do so: then
+    /// what leaves the process group is not found.
+    #[cfg(target_os = "linux")]
+    fn mark(&self, processes: &mut Processes) -> io::Result<()> {
+        let mark = Mark::draw()?;
+        match mark.put_on(pid(&processes.shell)) {
+            Ok(()) => processes.mark = Some(mark),
+            Err(_) if self.sandbox != Sandbox::Required => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn mark(&self, _: &mut Processes) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Starts bash, which waits, on a thread that confines itself and then ends.
+    fn shell(&self, bash: &Path, group: u32, output: PipeWriter) -> Result<Child, StartError> {
+        let group = i32::try_from(group).map_err(io::Error::other)?;
+        let spawn = |output: PipeWriter| -> io::Result<Child> {
+            Command::new(bash)
+                .args(["--noprofile", "--norc", "-c", PRELUDE, "bash", &self.command])
+                .env_clear()
+                .envs(self.environment.iter().map(|(name, value)| (name, value)))
+                .current_dir(&self.folder)
+                .stdin(Stdio::piped())
+                .stderr(output.try_clone()?)
+                .stdout(output)
+                .process_group(group)
+                .spawn()
+        };
+        if self.sandbox == Sandbox::None {
+            return Ok(spawn(output)?);
+        }
+        let copy = output.try_clone()?;
+        let confined = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| match self.confinement.confine_this_thread() {
+                Ok(()) => Ok(spawn(copy)),
+                Err(none) => Err(none),
+            });
+            thread.join().expect("confining a thread does not panic")
+        });
+        match (confined, self.sandbox) {
+            (Ok(child), _) => Ok(child?),
+            (Err(_), Sandbox::WhereThereIsOne) => Ok(spawn(output)?),
+            (Err(none), _) => Err(StartError::NoSandbox(none)),
+        }
+    }
+}
+
+impl Processes {
+    /// Whether the command itself has ended. What it has started may still run.
+    pub(super) fn has_ended(&self) -> io::Result<bool> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        Ok(waitid(WaitId::Pid(pid(&self.shell)), options)?.is_some())
+    }
+
+    /// Kills all that still runs, and returns how the command ended.
+    pub(super) fn end(&mut self) -> io::Result<ExitStatus> {
+        if let Some(status) = self.status {
+            return Ok(status);
+        }
+        // Until the keeper is waited for, no other group has its number. That nothing is left to kill is no error.
+        let _ = kill_process_group(pid(&self.keeper), Signal::KILL);
+        // Who has just been started may not be in the group yet, and who runs as the command may have left it.
+        drop(self.shell.kill());
+        let status = self.shell.wait()?;
+        self.status = Some(status);
+        #[cfg(target_os = "linux")]
+        if let Some(mark) = &self.mark {
+            mark.kill_all();
+        }
+        self.keeper.wait()?;
+        Ok(status)
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        // Nobody is there to be told.
+        drop(self.end());
+    }
+}
+
+/// A keeper without a command, which ends when it is dropped.
+struct Keeper(Option<Child>);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(keeper) = &mut self.0 {
+            // Nobody is there to be told.
+            drop(keeper.kill().and_then(|()| keeper.wait()));
+        }
+    }
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_child(child)
+}
+
+/// How a process ended, in words, unless it ended well.
+pub(super) fn in_words(status: ExitStatus) -> Option<String> {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => None,
+        (Some(code), _) => Some(format!("[exit code {code}]")),
+        (None, Some(signal)) => Some(format!("[ended by signal {signal}]")),
+        (None, None) => Some("[ended in an unknown way]".to_owned()),
+    }
+}

@@ -1,0 +1,77 @@
+//! The thread that looks after a command.
+
+use std::io::{PipeReader, Read};
+use std::process::ExitStatus;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use superstep_core::run::CancellationToken;
+
+use super::output::Output;
+use super::process::{Order, StartError};
+
+/// How often a command is looked after: soon at first, as most are short.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
+
+/// How long output is waited for when all that could print is dead.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How a command went.
+pub(super) struct Report {
+    pub(super) end: End,
+    pub(super) output: Output,
+    /// Whether something that could not be killed may still print.
+    pub(super) goes_on: bool,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum End {
+    ByItself(ExitStatus),
+    TooLate,
+    /// Nobody waits for it any more.
+    Stopped,
+}
+
+/// Runs a command to its end, which comes after this time at the latest.
+pub(super) fn run(order: &Order, time: Duration, stop: &CancellationToken) -> Result<Report, StartError> {
+    let until = Instant::now() + time;
+    let (mut processes, pipe) = order.start()?;
+    let (output, is_read) = listen(pipe)?;
+    let mut pause = LOOKS.0;
+    let reason = loop {
+        if processes.has_ended()? {
+            break None;
+        }
+        if stop.is_cancelled() {
+            break Some(End::Stopped);
+        }
+        if Instant::now() >= until {
+            break Some(End::TooLate);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(LOOKS.1);
+    };
+    let status = processes.end()?;
+    // Whatever could still print is dead, and the pipe is at its end, but for one that no mark was found on.
+    let goes_on = is_read.recv_timeout(LAST_WORDS) == Err(RecvTimeoutError::Timeout);
+    let output = std::mem::take(&mut *output.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Report { end: reason.unwrap_or(End::ByItself(status)), output, goes_on })
+}
+
+/// Reads a pipe on a thread of its own, and says when it is at its end.
+fn listen(mut pipe: PipeReader) -> std::io::Result<(Arc<Mutex<Output>>, mpsc::Receiver<()>)> {
+    let output = Arc::<Mutex<Output>>::default();
+    let (read, is_read) = mpsc::channel();
+    let kept = Arc::clone(&output);
+    std::thread::Builder::new().name("superstep-bash-output".into()).spawn(move || {
+        let mut buffer = [0; 16 << 10];
+        while let Ok(length @ 1..) = pipe.read(&mut buffer) {
+            kept.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..length]);
+        }
+        // Nobody may wait any more.
+        let _ = read.send(());
+    })?;
+    Ok((output, is_read))
+}
