@@ -67,7 +67,7 @@ pub use edit_file::{EditFile, EditFileInput};
 pub use glob::{Glob, GlobInput};
 pub use grep::{Grep, GrepInput, GrepOutput};
 #[cfg(feature = "tools-http")]
-pub use http::{HostError, HttpMethod, HttpRequest, HttpRequestInput};
+pub use http::{HttpMethod, HttpRequest, HttpRequestInput, HttpRuleError};
 pub use read_csv::{ReadCsv, ReadCsvInput};
 pub use read_file::{ReadFile, ReadFileInput};
 pub use read_json::{ReadJson, ReadJsonInput};

@@ -17,20 +17,31 @@ pub(super) struct Hosts {
     internal: BTreeSet<(String, Option<u16>)>,
 }
 
-/// Why a text names no server.
+/// Why a rule of [`HttpRequest`](super::HttpRequest) is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{host}` is no host: write a name or an address, and a port behind it if it is only that one")]
-pub struct HostError {
-    host: String,
+#[non_exhaustive]
+pub enum HttpRuleError {
+    /// It names no host. Write a name or an address, without `http://`.
+    #[error("`{host}` is no host: write a name or an address, and a port behind it if it is only that one")]
+    Host {
+        /// What was written.
+        host: String,
+    },
+    /// It names no header, or the value is none that a header may have.
+    #[error("`{name}` is no header, or its value is none")]
+    Header {
+        /// The name that was written.
+        name: String,
+    },
 }
 
 impl Hosts {
-    pub(super) fn allow_only(&mut self, host: &str) -> Result<(), HostError> {
+    pub(super) fn allow_only(&mut self, host: &str) -> Result<(), HttpRuleError> {
         self.only.get_or_insert_default().insert(self::host(host)?);
         Ok(())
     }
 
-    pub(super) fn allow_internal(&mut self, host: &str) -> Result<(), HostError> {
+    pub(super) fn allow_internal(&mut self, host: &str) -> Result<(), HttpRuleError> {
         let named = host_and_port(host)?;
         self.internal.insert(named);
         Ok(())
@@ -90,13 +101,13 @@ fn plain(host: &str) -> String {
 }
 
 /// The host that a text names, as it is compared.
-pub(super) fn host(text: &str) -> Result<String, HostError> {
+pub(super) fn host(text: &str) -> Result<String, HttpRuleError> {
     host_and_port(text).map(|(host, _)| host)
 }
 
 /// Takes a host and its port apart, in the same way as addresses are.
-fn host_and_port(text: &str) -> Result<(String, Option<u16>), HostError> {
-    let wrong = || HostError { host: text.to_owned() };
+fn host_and_port(text: &str) -> Result<(String, Option<u16>), HttpRuleError> {
+    let wrong = || HttpRuleError::Host { host: text.to_owned() };
     let bare_v6 = text.parse::<std::net::Ipv6Addr>().is_ok();
     let whole = if bare_v6 { format!("http://[{text}]/") } else { format!("http://{text}/") };
     let url = Url::parse(&whole).map_err(|_| wrong())?;

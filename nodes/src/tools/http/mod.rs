@@ -12,5 +12,5 @@ mod public;
 mod request;
 mod resolver;
 
-pub use hosts::HostError;
+pub use hosts::HttpRuleError;
 pub use request::{HttpMethod, HttpRequest, HttpRequestInput};

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::exchange::Exchange;
-use super::hosts::{HostError, Hosts, host as host_of};
+use super::hosts::{Hosts, HttpRuleError, host as host_of};
 use super::resolver::PublicResolver;
 use crate::tls::tls;
 use crate::tool::{
@@ -122,7 +122,7 @@ impl HttpRequest {
     /// # Errors
     ///
     /// Fails if it is no host.
-    pub fn only_host(mut self, host: &str) -> Result<Self, HostError> {
+    pub fn only_host(mut self, host: &str) -> Result<Self, HttpRuleError> {
         self.hosts.allow_only(host)?;
         Ok(self)
     }
@@ -133,7 +133,7 @@ impl HttpRequest {
     /// # Errors
     ///
     /// Fails if it is no host.
-    pub fn allow_internal(mut self, host: &str) -> Result<Self, HostError> {
+    pub fn allow_internal(mut self, host: &str) -> Result<Self, HttpRuleError> {
         self.hosts.allow_internal(host)?;
         Ok(self)
     }
@@ -151,9 +151,12 @@ impl HttpRequest {
     /// # Errors
     ///
     /// Fails if it is no host, or the header is none.
-    pub fn with_header(mut self, host: &str, name: &str, value: &str) -> Result<Self, ToolFailure> {
+    pub fn with_header(mut self, host: &str, name: &str, value: &str) -> Result<Self, HttpRuleError> {
         let host = host_of(host)?;
-        let (name, mut value) = (HeaderName::from_bytes(name.as_bytes())?, HeaderValue::from_str(value)?);
+        let parsed = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value));
+        let (Ok(name), Ok(mut value)) = parsed else {
+            return Err(HttpRuleError::Header { name: name.to_owned() });
+        };
         value.set_sensitive(true);
         self.secret.push((host, HeaderMap::from_iter([(name, value)])));
         Ok(self)

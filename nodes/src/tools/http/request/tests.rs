@@ -212,7 +212,8 @@ async fn a_key_goes_to_its_host_and_the_model_does_not_see_it() {
     let other = server.tool().with_header("example.com", "x-key", "top-secret").unwrap();
     call(other, json!({ "url": server.url("/") })).await;
     assert!(!server.asked()[1].contains("top-secret"));
-    assert!(HttpRequest::new().with_header("example.com", "a b", "c").is_err());
+    let wrong = HttpRequest::new().with_header("example.com", "a b", "top-secret").unwrap_err();
+    assert_eq!(wrong.to_string(), "`a b` is no header, or its value is none");
 }
 
 #[tokio::test]

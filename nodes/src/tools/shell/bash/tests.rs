@@ -227,6 +227,31 @@ mod in_the_sandbox {
         assert!(held > 3 && links() == held, "it went on from {held} to {}", links());
     }
 
+    /// Whether a process works in a folder.
+    fn is_worked_in(folder: &std::path::Path) -> bool {
+        let folder = folder.canonicalize().unwrap();
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        processes
+            .map(|entry| entry.path().join("cwd"))
+            .any(|link| std::fs::read_link(link).is_ok_and(|at| at == folder))
+    }
+
+    #[tokio::test]
+    async fn many_processes_in_sessions_of_their_own_are_killed_when_time_is_over() {
+        let session = session_of(Bash::new(Workspace::of_session()).with_time(Duration::from_secs(1)));
+        let line = "echo $$ > pid; for i in {1..100}; do setsid sleep 1000 & done; sleep 1000";
+        let call = session.refused("bash", command(line));
+        let seen = async {
+            while !std::fs::read_to_string(session.path("pid")).is_ok_and(|pid| pid.ends_with('\n')) {
+                tokio::task::yield_now().await;
+            }
+            is_worked_in(&session.path("."))
+        };
+        let ((_, said), seen) = tokio::join!(call, seen);
+        assert!(seen && said.contains("it was stopped after 1s"), "{said}");
+        assert!(!is_worked_in(&session.path(".")));
+    }
+
     #[tokio::test]
     async fn the_mark_of_processes_stays() {
         let session = session();
