@@ -6,7 +6,8 @@ use std::ops::{Deref, DerefMut};
 use superstep_core::checkpoint::{KeyProblem, StoreError};
 use superstep_core::state::SizeLimits;
 
-use crate::fault::keys;
+use crate::column::LongText;
+use crate::fault::{corrupt, keys};
 use crate::limited::too_large;
 use crate::seal::{Cell, Seal};
 
@@ -77,6 +78,45 @@ impl Connection {
             Sealing::Sealed(seal) => {
                 let cell = cell();
                 let text = seal.unseal(&self.sqlite, stored, &cell)?;
+                limits.check(&text).map_err(|excess| too_large(cell.place(), excess))?;
+                Ok(Cow::Owned(text))
+            }
+            Sealing::Unopened { place, problem } => Err(keys(place, problem.clone())),
+        }
+    }
+
+    /// As [`seal`](Self::seal), of a long text.
+    pub(crate) fn seal_long<'t>(
+        &self,
+        text: &'t str,
+        cell: impl FnOnce() -> Cell,
+    ) -> Result<LongText<'t>, StoreError> {
+        match &self.sealing {
+            Sealing::Plain => Ok(LongText::Text(Cow::Borrowed(text))),
+            Sealing::Sealed(seal) => {
+                let sealed = seal.seal_long(&self.sqlite, text, &cell())?;
+                Ok(LongText::Sealed(Cow::Owned(sealed)))
+            }
+            Sealing::Unopened { place, problem } => Err(keys(place, problem.clone())),
+        }
+    }
+
+    /// As [`unseal`](Self::unseal), of a long text.
+    pub(crate) fn unseal_long<'t>(
+        &self,
+        stored: &'t LongText<'_>,
+        cell: impl FnOnce() -> Cell,
+    ) -> Result<Cow<'t, str>, StoreError> {
+        let stored = match stored {
+            LongText::Text(text) => return self.unseal(text, cell),
+            LongText::Sealed(stored) => stored,
+        };
+        let cell = cell();
+        match &self.sealing {
+            Sealing::Plain => Err(corrupt(cell.place(), "it is sealed in a file that is not encrypted")),
+            Sealing::Sealed(seal) => {
+                let text = seal.unseal_long(&self.sqlite, stored, &cell)?;
+                let limits = self.limits.of_record();
                 limits.check(&text).map_err(|excess| too_large(cell.place(), excess))?;
                 Ok(Cow::Owned(text))
             }

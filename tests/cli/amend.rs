@@ -244,7 +244,7 @@ async fn old_and_damaged_files_are_not_written_to() {
     fs::copy(&file.path, &old).unwrap();
     Connection::open(&old)
         .unwrap()
-        .execute_batch("DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE branch; PRAGMA user_version = 2")
+        .execute_batch("ALTER TABLE body DROP COLUMN sealed; DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE branch; PRAGMA user_version = 2")
         .unwrap();
     let damage = "UPDATE checkpoint SET manifest = manifest || ' ' WHERE seq = 3";
     Connection::open(&file.path).unwrap().execute_batch(damage).unwrap();
@@ -253,7 +253,7 @@ async fn old_and_damaged_files_are_not_written_to() {
         let told = said(&old, Look::PIPED, line);
         assert_eq!(told.exit, Exit::Unusable);
         assert!(
-            told.err.ends_with("which is only read; `superstep migrate` upgrades it to 4\n"),
+            told.err.ends_with("which is only read; `superstep migrate` upgrades it to 5\n"),
             "{}",
             told.err
         );

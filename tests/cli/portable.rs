@@ -382,7 +382,7 @@ async fn what_cannot_be_imported_is_told_and_nothing_is_written() {
     fs::copy(&file.path, &old).unwrap();
     Connection::open(&old)
         .unwrap()
-        .execute_batch("DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE branch; PRAGMA user_version = 2")
+        .execute_batch("ALTER TABLE body DROP COLUMN sealed; DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE branch; PRAGMA user_version = 2")
         .unwrap();
     let told = said(&old, Look::PIPED, &format!("import FILE {}", folder.join("export.json").display()));
     assert!(told.err.contains("`superstep migrate` upgrades it"), "{}", told.err);

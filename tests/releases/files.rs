@@ -7,7 +7,7 @@ use superstep::checkpoint::portable::export;
 use tempfile::TempDir;
 
 /// The formats that are not today's.
-pub(crate) const FORMATS: [u32; 3] = [1, 2, 3];
+pub(crate) const FORMATS: [u32; 4] = [1, 2, 3, 4];
 
 /// A copy of the file of a format, in a folder of its own.
 pub(crate) struct Copy {

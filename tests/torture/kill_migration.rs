@@ -17,7 +17,7 @@ use crate::side_by_side::side_by_side;
 use crate::strace::{self, Disturbance, When};
 
 /// The formats that were released before today's; `graph-checkpoint/tests/fixtures` has a file of each.
-const FORMATS: [u32; 3] = [1, 2, 3];
+const FORMATS: [u32; 4] = [1, 2, 3, 4];
 
 fn fixture(format: u32) -> PathBuf {
     let name = format!("graph-checkpoint/tests/fixtures/format-{format}.db");

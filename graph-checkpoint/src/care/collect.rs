@@ -13,6 +13,7 @@ use super::writing::{Keyless, open, refuse_malformed, write};
 use crate::connection::Connection;
 use crate::fault::sqlite;
 use crate::file::checkpoint_file::CheckpointFile;
+use crate::history::bodies::BODY_BYTES;
 use crate::history::rows::CheckpointRow;
 use crate::history::segment::{SEGMENT, Segment};
 use crate::history::texts::REFERRING;
@@ -241,7 +242,7 @@ impl Unused {
                 segments_there.remove(&used);
             }
         }
-        let bodies = all("SELECT id, octet_length(text) FROM body")?;
+        let bodies = all(BODY_BYTES)?;
         let mut unused = Self { bodies, segments: segments_there, seen: -1, seen_segment: -1 };
         unused.spare_newly_used(connection)?;
         Ok(unused)

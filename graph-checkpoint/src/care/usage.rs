@@ -12,6 +12,7 @@ use crate::column::text;
 use crate::connection::Connection;
 use crate::fault::{corrupt, sqlite};
 use crate::file::checkpoint_file::CheckpointFile;
+use crate::history::bodies::BODY_BYTES;
 use crate::history::described::{Key, schema};
 use crate::history::rows::CheckpointRow;
 use crate::history::segment::{SEGMENT, Segment};
@@ -325,7 +326,7 @@ impl Counting {
 
     /// Gives the long texts to who refers to them; returns what several refer to, and nobody.
     fn bodies(&mut self, connection: &Connection) -> Result<(u64, u64), StoreError> {
-        let mut all = connection.prepare("SELECT id, octet_length(text) FROM body").map_err(sqlite)?;
+        let mut all = connection.prepare(BODY_BYTES).map_err(sqlite)?;
         let mut rows = all.query([]).map_err(sqlite)?;
         let (mut shared, mut unused) = (0, 0);
         while let Some(row) = rows.next().map_err(sqlite)? {

@@ -25,13 +25,14 @@ use crate::seal::{Phase, Seal};
 
 /// One step of the format each; the file's `user_version` counts those that were taken. A released step is
 /// never changed.
-const MIGRATIONS: &[&str; FORMATS] = &[FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4];
+const MIGRATIONS: &[&str; FORMATS] = &[FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4, FORMAT_5];
 
 /// What each step brought, for reading an older file that may not be written: views that stand, for one connection,
 /// in the place of what the file lacks.
-const LACKED: &[&str; FORMATS] = &["", WITHOUT_FORMAT_2, WITHOUT_FORMAT_3, WITHOUT_FORMAT_4];
+const LACKED: &[&str; FORMATS] =
+    &["", WITHOUT_FORMAT_2, WITHOUT_FORMAT_3, WITHOUT_FORMAT_4, WITHOUT_FORMAT_5];
 
-pub(crate) const FORMATS: usize = 4;
+pub(crate) const FORMATS: usize = 5;
 
 /// The columns that history and chains read come before those that may be long. No column repeats what
 /// another says: when a checkpoint was made is in its id.
@@ -120,6 +121,11 @@ CREATE TABLE branch(
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// Long texts that are sealed, as bytes. Those that were there before stay in `text` until they are sealed anew.
+const FORMAT_5: &str = "
+ALTER TABLE body ADD COLUMN sealed BLOB;
+";
+
 const WITHOUT_FORMAT_2: &str = "
 CREATE TEMP VIEW ask AS SELECT *, NULL AS deadline, NULL AS fallback, 0 AS by_deadline FROM main.ask;
 CREATE TEMP VIEW effect AS SELECT *, 0 AS starts, x'00000000000000000000000000000000' AS token FROM main.effect;
@@ -138,6 +144,10 @@ CREATE TEMP VIEW segment AS SELECT 0 AS id, 0 AS thread, NULL AS prev, 0 AS prev
 CREATE TEMP VIEW branch AS SELECT c.thread AS thread, c.seq AS checkpoint, NULL AS sum
     FROM main.checkpoint AS c JOIN main.thread AS t ON t.id = c.thread WHERE c.seq <> t.head
     AND (c.thread, c.seq) NOT IN (SELECT thread, parent FROM main.checkpoint WHERE parent NOT NULL);
+";
+
+const WITHOUT_FORMAT_5: &str = "
+CREATE TEMP VIEW body AS SELECT *, NULL AS sealed FROM main.body;
 ";
 
 /// Where the checkpoints are.

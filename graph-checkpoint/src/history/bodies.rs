@@ -8,7 +8,7 @@ use superstep_core::checkpoint::StoreError;
 use superstep_core::state::{Excess, Json};
 
 use crate::checksum::Checksum;
-use crate::column::text;
+use crate::column::LongText;
 use crate::connection::Connection;
 use crate::fault::{corrupt, sqlite};
 use crate::history::manifest::Bodies;
@@ -20,12 +20,18 @@ pub(crate) struct BodyTable<'c>(pub(crate) &'c Connection);
 
 /// The checksum of a row. A plain text is checked by its hash; the hash of a sealed one is another secret's. In a file that is
 /// encrypted in part only there are both.
-pub(crate) fn sum(id: i64, hash: &[u8], stored: &str) -> i64 {
-    match is_sealed(stored) {
-        true => Checksum::of("sealed body").int(id).bytes(hash).text(stored).finish(),
-        false => Checksum::of("body").int(id).bytes(hash).finish(),
+pub(crate) fn sum(id: i64, hash: &[u8], stored: &LongText<'_>) -> i64 {
+    let sealed = |bytes| Checksum::of("sealed body").int(id).bytes(hash).bytes(bytes).finish();
+    match stored {
+        LongText::Sealed(bytes) => sealed(bytes),
+        LongText::Text(text) if is_sealed(text) => sealed(text.as_bytes()),
+        LongText::Text(_) => Checksum::of("body").int(id).bytes(hash).finish(),
     }
 }
+
+/// The long texts, with the bytes that each takes.
+pub(crate) const BODY_BYTES: &str =
+    "SELECT id, octet_length(text) + coalesce(octet_length(sealed), 0) FROM body";
 
 /// Where a long text belongs.
 pub(crate) fn cell(id: i64) -> Cell {
@@ -43,11 +49,12 @@ impl Bodies for BodyTable<'_> {
         let mut last = self.0.prepare_cached("SELECT max(id) FROM body").map_err(sqlite)?;
         let last: Option<i64> = last.query_row([], |row| row.get(0)).map_err(sqlite)?;
         let id = last.unwrap_or(0) + 1;
-        let stored = self.0.seal(text, || cell(id))?;
+        let stored = self.0.seal_long(text, || cell(id))?;
         let sum = sum(id, hash.as_bytes(), &stored);
+        let (text, sealed) = stored.columns();
         self.0
-            .prepare_cached("INSERT INTO body(id, hash, text, sum) VALUES(?, ?, ?, ?)")
-            .and_then(|mut insert| insert.execute(params![id, hash.as_bytes(), stored, sum]))
+            .prepare_cached("INSERT INTO body(id, hash, text, sum, sealed) VALUES(?, ?, ?, ?, ?)")
+            .and_then(|mut insert| insert.execute(params![id, hash.as_bytes(), text, sum, sealed]))
             .map_err(sqlite)?;
         Ok(id)
     }
@@ -55,16 +62,16 @@ impl Bodies for BodyTable<'_> {
     fn find(&self, id: i64) -> Result<Json, StoreError> {
         let damaged = |reason: &str| corrupt(format_args!("body {id}"), reason);
         let mut find =
-            self.0.prepare_cached("SELECT hash, text, sum FROM body WHERE id = ?").map_err(sqlite)?;
+            self.0.prepare_cached("SELECT hash, text, sum, sealed FROM body WHERE id = ?").map_err(sqlite)?;
         let mut rows = find.query([id]).map_err(sqlite)?;
         let row = rows.next().map_err(sqlite)?.ok_or_else(|| damaged("the row is missing"))?;
         let hash: [u8; 32] = row.get(0).map_err(sqlite)?;
-        let stored = text(row, 1)?;
+        let stored = LongText::read(row, 1, 3)?;
         let found: i64 = row.get(2).map_err(sqlite)?;
-        if found != sum(id, &hash, stored) {
+        if found != sum(id, &hash, &stored) {
             return Err(damaged("its checksum does not match"));
         }
-        let text = self.0.unseal(stored, || cell(id))?;
+        let text = self.0.unseal_long(&stored, || cell(id))?;
         if *self.0.digest(&text).as_bytes() != hash {
             return Err(damaged("its checksum does not match"));
         }

@@ -404,8 +404,11 @@ fn body(op: &str) -> Option<i64> {
 }
 
 fn body_bytes(connection: &Connection, body: i64) -> Result<i64, StoreError> {
-    let mut find =
-        connection.prepare_cached("SELECT octet_length(text) FROM body WHERE id = ?").map_err(sqlite)?;
+    let mut find = connection
+        .prepare_cached(
+            "SELECT octet_length(text) + coalesce(octet_length(sealed), 0) FROM body WHERE id = ?",
+        )
+        .map_err(sqlite)?;
     let found = find.query_row([body], |row| row.get(0)).optional().map_err(sqlite)?;
     Ok(found.unwrap_or(0))
 }

@@ -47,6 +47,14 @@ impl Seal {
         match *self {}
     }
 
+    pub(crate) fn seal_long(&self, _: &Connection, _: &str, _: &Cell) -> Result<Vec<u8>, StoreError> {
+        match *self {}
+    }
+
+    pub(crate) fn unseal_long(&self, _: &Connection, _: &[u8], _: &Cell) -> Result<String, StoreError> {
+        match *self {}
+    }
+
     pub(crate) fn unseal(&self, _: &Connection, _: &str, _: &Cell) -> Result<String, StoreError> {
         match *self {}
     }

@@ -1,7 +1,7 @@
 //! Encryption: texts are sealed on their way into the file, and opened on their way out.
 //!
 //! A sealed text is `~`, the number of its key in the table `seal`, a full stop, and in base64 a random nonce of 24 bytes,
-//! the ciphertext of XChaCha20-Poly1305 and its tag. What is authenticated with it is the file's own id and the [`Cell`]
+//! the ciphertext of XChaCha20-Poly1305 and its tag. A long one is the same bytes without base64. What is authenticated with it is the file's own id and the [`Cell`]
 //! that it belongs to. No JSON text begins with `~`.
 //!
 //! A file has an id and a secret, both random. The cipher's key is derived from a key of the program and the file's id.
@@ -165,6 +165,19 @@ impl Seal {
         text::seal(self.cipher(held)?, number, text, &self.authenticated(cell))
     }
 
+    /// The same, as bytes.
+    pub(crate) fn seal_long(
+        &self,
+        connection: &Connection,
+        text: &str,
+        cell: &Cell,
+    ) -> Result<Vec<u8>, StoreError> {
+        let mut ring = self.ring.borrow_mut();
+        let held = self.current(connection, &mut ring)?;
+        let number = held.number;
+        text::seal_as_bytes(self.cipher(held)?, number, text, &self.authenticated(cell))
+    }
+
     /// Opens what was sealed for a cell.
     pub(crate) fn unseal(
         &self,
@@ -172,8 +185,30 @@ impl Seal {
         stored: &str,
         cell: &Cell,
     ) -> Result<String, StoreError> {
+        self.open(connection, cell, text::parts(stored), text::open)
+    }
+
+    /// Opens what was sealed for a cell as bytes.
+    pub(crate) fn unseal_long(
+        &self,
+        connection: &Connection,
+        stored: &[u8],
+        cell: &Cell,
+    ) -> Result<String, StoreError> {
+        let parts = text::parts_of_bytes(stored).map(|(number, sealed)| (number, sealed.to_vec()));
+        self.open(connection, cell, parts, text::open_bytes)
+    }
+
+    /// Opens the second of the `parts`, with the key whose number is the first.
+    fn open<T>(
+        &self,
+        connection: &Connection,
+        cell: &Cell,
+        parts: Option<(i64, T)>,
+        open: impl FnOnce(&XChaCha20Poly1305, T, &[u8]) -> Option<String>,
+    ) -> Result<String, StoreError> {
         let place = cell.place();
-        let (number, sealed) = text::parts(stored).ok_or_else(|| corrupt(&place, "it is not sealed"))?;
+        let (number, sealed) = parts.ok_or_else(|| corrupt(&place, "it is not sealed"))?;
         let mut ring = self.ring.borrow_mut();
         if ring.iter().all(|held| held.number != number) {
             self.reload(connection, &mut ring)?;
@@ -181,7 +216,7 @@ impl Seal {
         let held = ring.iter_mut().find(|held| held.number == number);
         let held = held.ok_or_else(|| corrupt(&place, "the file does not name the key it is sealed with"))?;
         let cipher = self.cipher(held)?;
-        text::open(cipher, sealed, &self.authenticated(cell))
+        open(cipher, sealed, &self.authenticated(cell))
             .ok_or_else(|| corrupt(place, "it was changed, or was not sealed for this place in this file"))
     }
 

@@ -1,4 +1,4 @@
-//! Sealed texts: what they look like.
+//! Sealed texts: what they look like, as texts and, where they are long, as bytes.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -23,28 +23,66 @@ pub(super) fn parts(stored: &str) -> Option<(i64, &str)> {
     Some((number.parse().ok()?, sealed))
 }
 
+/// The same of one that is sealed as bytes.
+pub(super) fn parts_of_bytes(stored: &[u8]) -> Option<(i64, &[u8])> {
+    let end = stored.iter().position(|byte| *byte == b'.')?;
+    let (prefix, sealed) = (std::str::from_utf8(&stored[..=end]).ok()?, &stored[end + 1..]);
+    Some((parts(prefix)?.0, sealed))
+}
+
 pub(super) fn seal(
     cipher: &XChaCha20Poly1305,
     number: i64,
     text: &str,
     authenticated: &[u8],
 ) -> Result<String, StoreError> {
-    let nonce: [u8; NONCE] = random()?;
-    let mut sealed = Vec::with_capacity(NONCE + text.len() + TAG);
-    sealed.extend_from_slice(&nonce);
-    sealed.extend_from_slice(text.as_bytes());
-    let tag = cipher
-        .encrypt_inout_detached(&XNonce::from(nonce), authenticated, (&mut sealed[NONCE..]).into())
-        .map_err(|_| corrupt("a text", "it is too long to be sealed"))?;
-    sealed.extend_from_slice(&tag);
+    let sealed = sealed_behind(String::new(), cipher, text, authenticated)?;
     let mut stored = prefix(number);
     STANDARD_NO_PAD.encode_string(&sealed, &mut stored);
     Ok(stored)
 }
 
+/// The same as bytes.
+pub(super) fn seal_as_bytes(
+    cipher: &XChaCha20Poly1305,
+    number: i64,
+    text: &str,
+    authenticated: &[u8],
+) -> Result<Vec<u8>, StoreError> {
+    sealed_behind(prefix(number), cipher, text, authenticated)
+}
+
+/// The nonce, the ciphertext and the tag, behind a prefix.
+fn sealed_behind(
+    prefix: String,
+    cipher: &XChaCha20Poly1305,
+    text: &str,
+    authenticated: &[u8],
+) -> Result<Vec<u8>, StoreError> {
+    let nonce: [u8; NONCE] = random()?;
+    let mut sealed = prefix.into_bytes();
+    sealed.reserve_exact(NONCE + text.len() + TAG);
+    sealed.extend_from_slice(&nonce);
+    let begin = sealed.len();
+    sealed.extend_from_slice(text.as_bytes());
+    let tag = cipher
+        .encrypt_inout_detached(&XNonce::from(nonce), authenticated, (&mut sealed[begin..]).into())
+        .map_err(|_| corrupt("a text", "it is too long to be sealed"))?;
+    sealed.extend_from_slice(&tag);
+    Ok(sealed)
+}
+
 /// The text, unless it was sealed with another key or for something else, or was changed since.
 pub(super) fn open(cipher: &XChaCha20Poly1305, sealed: &str, authenticated: &[u8]) -> Option<String> {
-    let mut sealed = STANDARD_NO_PAD.decode(sealed).ok()?;
+    open_bytes(cipher, STANDARD_NO_PAD.decode(sealed).ok()?, authenticated)
+}
+
+/// The same of one that is sealed as bytes.
+pub(super) fn open_bytes(
+    cipher: &XChaCha20Poly1305,
+    mut sealed: Vec<u8>,
+    authenticated: &[u8],
+) -> Option<String> {
     let end = sealed.len().checked_sub(TAG).filter(|end| *end >= NONCE)?;
     let nonce: [u8; NONCE] = sealed[..NONCE].try_into().ok()?;
     let tag = Tag::try_from(&sealed[end..]).ok()?;

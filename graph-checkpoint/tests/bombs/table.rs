@@ -50,7 +50,7 @@ const FILES: &[Bomb] = &[
     ("a blob where a text is due", "Corrupt", |file| {
         file.run(
             "CREATE TABLE copy AS SELECT * FROM body; DROP TABLE body; ALTER TABLE copy RENAME TO body;
-             INSERT INTO body VALUES(1, zeroblob(32), zeroblob(4000000), 1)",
+             INSERT INTO body VALUES(1, zeroblob(32), zeroblob(4000000), 1, NULL)",
         );
         file.changes(1, "[{\"field\":0,\"ops\":[{\"set_body\":1}]}]");
     }),

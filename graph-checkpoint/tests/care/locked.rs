@@ -209,7 +209,7 @@ fn readers_wait_for_nobody() {
 #[test]
 fn an_older_file_is_migrated_when_its_writer_is_done() {
     let file = tokio::runtime::Runtime::new().unwrap().block_on(written_of(15));
-    let older = "DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE named; DROP TABLE branch; PRAGMA user_version = 2";
+    let older = "ALTER TABLE body DROP COLUMN sealed; DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE named; DROP TABLE branch; PRAGMA user_version = 2";
     let open: Work = |path, patience| saver(path, patience, async |saver| saver.threads().await.map(drop));
     Connection::open(&file.path).unwrap().execute_batch(older).unwrap();
     for (patience, is_busy) in [(SHORT, true), (LONG, false)] {

@@ -14,7 +14,7 @@ fn what_would_be_done_is_told_and_then_done() {
         let file = written_of(15).await;
         let set = |sql: &str| Connection::open(&file.path).unwrap().execute_batch(sql).unwrap();
         set(
-            "DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE named; DROP TABLE branch; PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE)",
+            "ALTER TABLE body DROP COLUMN sealed; DROP TABLE emitted; DROP TABLE lease; DROP TABLE segment; DROP TABLE seal; DROP TABLE named; DROP TABLE branch; PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE)",
         );
         let bytes = std::fs::read(&file.path).unwrap();
         let to = SqliteReader::FORMAT;

@@ -118,7 +118,7 @@ fn altered(value: &Value) -> Vec<Value> {
             };
             (0..bytes.len()).step_by(3).map(flip).collect()
         }
-        Value::Null => vec![Value::Integer(1), Value::Text("[]".into())],
+        Value::Null => vec![Value::Integer(1), Value::Text("[]".into()), Value::Blob(b"~1.".into())],
         Value::Real(_) => Vec::new(),
     }
 }

@@ -25,7 +25,7 @@ use crate::file::File;
 use crate::file::checkpoint_file::CheckpointFile;
 use crate::options::SqliteOptions;
 use crate::seal::{KeyId, Phase, Seal};
-use tables::{Done, TABLES};
+use tables::{Done, TABLES, beginning};
 
 /// What the texts of a file are to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,11 +137,8 @@ fn exchange(connection: &Connection, patience: Duration, told: &mut Rekeyed) -> 
 /// Whether a text is sealed with the key of this prefix.
 fn is_used(connection: &Connection, prefix: &str) -> Result<bool, StoreError> {
     for table in &TABLES {
-        let any: Vec<String> = table
-            .columns
-            .iter()
-            .map(|column| format!("substr({column}, 1, {}) = ?1", prefix.len()))
-            .collect();
+        let any: Vec<String> =
+            table.columns.iter().map(|column| format!("{} = ?1", beginning(column, prefix.len()))).collect();
         let sql = format!("SELECT 1 FROM {} WHERE {} LIMIT 1", table.name, any.join(" OR "));
         let found = connection.query_row(&sql, [prefix], |_| Ok(())).optional().map_err(sqlite)?;
         if found.is_some() {

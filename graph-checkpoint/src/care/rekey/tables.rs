@@ -5,6 +5,7 @@ use superstep_core::checkpoint::StoreError;
 use superstep_core::id::TaskId;
 
 use super::Form;
+use crate::column::LongText;
 use crate::connection::Connection;
 use crate::fault::{corrupt, mismatch, sqlite};
 use crate::history::bodies;
@@ -59,7 +60,7 @@ pub(super) const TABLES: [Table; 7] = [
         rewrite: checkpoint,
     },
     Table { name: "segment", columns: &["text", "whole"], but: "0", rewrite: segment },
-    Table { name: "body", columns: &["text"], but: "0", rewrite: body },
+    Table { name: "body", columns: &["coalesce(sealed, text)"], but: "0", rewrite: body },
     Table { name: "pending", columns: &["text"], but: "0", rewrite: pending },
     Table { name: "ask", columns: &["text", "fallback", "answer"], but: "0", rewrite: ask },
     Table { name: "effect", columns: &["key", "outcome"], but: "0", rewrite: effect },
@@ -80,7 +81,7 @@ impl Table {
             Form::Plain => ("~", "="),
         };
         let differs =
-            self.columns.iter().map(|column| format!("substr({column}, 1, {}) {other} ?2", mark.len()));
+            self.columns.iter().map(|column| format!("{} {other} ?2", beginning(column, mark.len())));
         let differs = differs.collect::<Vec<_>>().join(" OR ");
         let sql = format!(
             "SELECT rowid FROM {} WHERE rowid > ?1 AND ({differs}) AND NOT ({}) ORDER BY rowid LIMIT 1",
@@ -89,6 +90,11 @@ impl Table {
         let mut next = connection.prepare_cached(&sql).map_err(sqlite)?;
         next.query_row(params![after, mark], |row| row.get(0)).optional().map_err(sqlite)
     }
+}
+
+/// How the texts of a column begin, also of one with bytes.
+pub(super) fn beginning(column: &str, letters: usize) -> String {
+    format!("CAST(substr({column}, 1, {letters}) AS TEXT)")
 }
 
 /// A text in its form.
@@ -147,17 +153,25 @@ fn segment(connection: &Connection, id: i64, form: Form, done: &mut Done) -> Res
 }
 
 fn body(connection: &Connection, id: i64, form: Form, done: &mut Done) -> Result<(), StoreError> {
-    let (hash, stored, sum): ([u8; 32], String, i64) = connection
-        .query_row("SELECT hash, text, sum FROM body WHERE id = ?", [id], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-        })
-        .map_err(sqlite)?;
+    let sql = "SELECT hash, text, sum, sealed FROM body WHERE id = ?";
+    let mut find = connection.prepare_cached(sql).map_err(sqlite)?;
     let damaged = || corrupt(format_args!("body {id}"), "its checksum does not match");
-    let was_sealed = is_sealed(&stored);
-    if sum != bodies::sum(id, &hash, &stored) {
-        return Err(damaged());
-    }
-    let text = formed(connection, &stored, Form::Plain, || bodies::cell(id))?;
+    let found = find.query_row([id], |row| {
+        let (hash, sum): ([u8; 32], i64) = (row.get(0)?, row.get(2)?);
+        Ok(LongText::read(row, 1, 3).and_then(|stored| {
+            if sum != bodies::sum(id, &hash, &stored) {
+                return Err(damaged());
+            }
+            match &stored {
+                LongText::Text(text) if !is_sealed(text) => Ok((hash, false, text.to_string())),
+                sealed => {
+                    let text = connection.unseal_long(sealed, || bodies::cell(id))?;
+                    Ok((hash, true, text.into_owned()))
+                }
+            }
+        }))
+    });
+    let (hash, was_sealed, text) = found.map_err(sqlite)??;
     let digest = |sealed| match sealed {
         true => connection.digest(&text),
         false => blake3::hash(text.as_bytes()),
@@ -165,14 +179,18 @@ fn body(connection: &Connection, id: i64, form: Form, done: &mut Done) -> Result
     if digest(was_sealed) != hash {
         return Err(damaged());
     }
-    let stored = formed(connection, &text, form, || bodies::cell(id))?;
+    let stored = match form {
+        Form::Encrypted => connection.seal_long(&text, || bodies::cell(id))?,
+        Form::Plain => LongText::Text(text.as_str().into()),
+    };
     let hash = digest(form == Form::Encrypted);
     let sum = bodies::sum(id, hash.as_bytes(), &stored);
-    done.row(id, stored.len());
+    let (text, sealed) = stored.columns();
+    done.row(id, text.len() + sealed.map_or(0, <[u8]>::len));
     update(
         connection,
-        "UPDATE body SET hash = ?, text = ?, sum = ? WHERE id = ?",
-        params![hash.as_bytes(), stored, sum, id],
+        "UPDATE body SET hash = ?, text = ?, sum = ?, sealed = ? WHERE id = ?",
+        params![hash.as_bytes(), text, sum, sealed, id],
     )
 }
 

@@ -12,7 +12,7 @@ use super::checkpoints::Referred;
 use super::known::{SegmentState, read};
 use super::{Check, Finding, Unused, problem};
 use crate::fault::corrupt;
-use crate::history::bodies::BodyTable;
+use crate::history::bodies::{BODY_BYTES, BodyTable};
 use crate::history::described::{Key, schema, topology_text};
 use crate::history::locator::LOCATE_EVERY;
 use crate::history::manifest::Bodies;
@@ -274,7 +274,7 @@ impl Check<'_> {
         let sizes: BTreeMap<i64, u64> = self
             .findings
             .guard("body", || {
-                read(self.connection, "SELECT id, octet_length(text) FROM body", |row| {
+                read(self.connection, BODY_BYTES, |row| {
                     Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs()))
                 })
             })

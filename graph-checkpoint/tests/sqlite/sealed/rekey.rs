@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use superstep_checkpoint::care::{self, CareError, Form, rekey};
+use superstep_checkpoint::portable::export;
 use superstep_core::checkpoint::{KeyProblem, StoreError};
 
 use super::*;
@@ -79,6 +80,41 @@ fn a_plain_file_is_encrypted_and_decrypted_and_nothing_of_what_was_is_left() {
     });
 }
 
+/// All threads of a file as documents.
+fn exports(file: CheckpointFile) -> Vec<String> {
+    let reader = SqliteReader::open(file).unwrap();
+    let threads = reader.threads().unwrap().into_iter();
+    threads.map(|thread| export(&reader, &thread.thread).unwrap().unwrap().to_text()).collect()
+}
+
+/// Format 4 had long texts that are sealed in the column for texts.
+#[test]
+fn long_texts_that_format_4_has_sealed_are_read_and_become_bytes_when_they_are_sealed_anew() {
+    let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-4-sealed.db");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.db");
+    std::fs::copy(original, &path).unwrap();
+    let old = || KeyRing::new("2026", Key::new([7; 32]));
+    let new = || KeyRing::new("2027", Key::new([8; 32]));
+    let as_bytes = || -> (i64, i64) {
+        let sql = "SELECT count(*), count(sealed) FROM body WHERE (sealed IS NULL) = (text <> '')";
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+    };
+    let before = exports(file(&path, old()));
+    assert_eq!(before.len(), 11);
+    assert!(care::verify(file(&path, old())).unwrap().is_sound());
+    care::migrate(file(&path, old())).unwrap();
+    assert_eq!(exports(file(&path, old())), before);
+    let (bodies, bytes) = as_bytes();
+    assert_eq!((bodies, bytes), (2, 0));
+    let told = rekey(file(&path, new().and("2026", Key::new([7; 32]))), Form::Encrypted, PATIENCE).unwrap();
+    assert_eq!((told.retired, told.in_use), (vec!["2026".to_owned()], Vec::<String>::new()));
+    assert_eq!(as_bytes(), (bodies, bodies));
+    assert_eq!(exports(file(&path, new())), before);
+    assert!(care::verify(file(&path, new())).unwrap().is_sound());
+}
+
 #[test]
 fn a_file_that_a_program_has_open_is_not_encrypted_as_a_whole() {
     run(async {
@@ -117,7 +153,7 @@ fn places(path: &Path) -> Vec<(&'static str, &'static str, i64)> {
     let mut places = Vec::new();
     for (table, column) in [
         ("checkpoint", "manifest"),
-        ("body", "text"),
+        ("body", "coalesce(sealed, text)"),
         ("pending", "text"),
         ("ask", "text"),
         ("effect", "key"),
@@ -188,7 +224,7 @@ fn interrupted(change: &Change, whole: &All, table: &str, column: &str, row: i64
     let sql = |sql: &str| rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
     sql(&format!(
         "ALTER TABLE {table} ADD COLUMN stop INTEGER \
-         CHECK({column} IS NULL OR {id} <> {row} OR substr({column}, 1, {}) {differs} '{mark}')",
+         CHECK({column} IS NULL OR {id} <> {row} OR CAST(substr({column}, 1, {}) AS TEXT) {differs} '{mark}')",
         mark.len()
     ));
     let stopped = rekey(file(&path, change.keys.clone()), change.form, PATIENCE);
