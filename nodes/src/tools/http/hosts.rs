@@ -155,6 +155,18 @@ mod tests {
     }
 
     #[test]
+    fn of_the_addresses_of_a_name_only_public_ones_are_asked() {
+        let found = || {
+            ["10.0.0.1", "8.8.8.8", "::1", "127.0.0.1"].map(|address| address.parse().unwrap()).into_iter()
+        };
+        let mut hosts = Hosts::default();
+        assert_eq!(hosts.choose("rebound.example", found()), ["8.8.8.8".parse::<IpAddr>().unwrap()]);
+        hosts.allow_internal("inside.example:8080").unwrap();
+        assert_eq!(hosts.choose("Inside.Example.", found()).len(), 4);
+        assert_eq!(hosts.choose("other.example", found()).len(), 1);
+    }
+
+    #[test]
     fn only_http_is_asked_for_and_without_a_password() {
         let hosts = Hosts::default();
         for url in ["ftp://example.com/", "file:///etc/passwd", "gopher://example.com/"] {

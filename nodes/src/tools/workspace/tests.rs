@@ -61,6 +61,66 @@ async fn no_link_leads_out_of_the_workspace() {
     assert_eq!(found, "No line fits.\n");
 }
 
+/// A folder that is, again and again, exchanged for a link that leads out, while files below it are read and written.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_that_is_put_in_the_way_meanwhile_leads_nowhere() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("key"), "a secret").unwrap();
+    let session = Session::with(&[("real/key", "inside")]);
+    link(outside.path(), &session.path("link"));
+    let (real, away, link_path) = (session.path("folder"), session.path("real"), session.path("link"));
+    std::fs::rename(&away, &real).unwrap();
+    // While there is no folder of that name a write makes one, which is taken away.
+    let place = |from: &Path, to: &Path| {
+        while std::fs::rename(from, to).is_err() {
+            drop(std::fs::remove_dir_all(to));
+        }
+    };
+    let over = AtomicBool::new(false);
+    let texts = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                place(&real, &away);
+                place(&link_path, &real);
+                place(&real, &link_path);
+                place(&away, &real);
+            }
+        });
+        let read = scope.spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+            let texts = runtime.block_on(async {
+                let mut texts = Vec::new();
+                for number in 0..600 {
+                    let (read, search) =
+                        (json!({ "path": "folder/key" }), json!({ "path": "folder", "pattern": "." }));
+                    let mut calls = vec![("read_file", read), ("grep", search)];
+                    if number % 6 == 0 {
+                        let path = format!("folder/{number}");
+                        calls.push(("write_file", json!({ "path": path, "content": number.to_string() })));
+                    }
+                    for (tool, input) in calls {
+                        texts.push(session.call(tool, input).await.content.to_text().into_owned());
+                    }
+                }
+                texts
+            });
+            over.store(true, Ordering::Relaxed);
+            texts
+        });
+        read.join().unwrap()
+    });
+    assert!(texts.iter().any(|text| text.contains("inside")), "the folder was never there");
+    assert!(
+        texts.iter().any(|text| !text.contains("inside") && !text.contains("written")),
+        "the link was never there"
+    );
+    assert!(!texts.iter().any(|text| text.contains("a secret")));
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn links_and_steps_up_within_the_workspace_are_followed() {

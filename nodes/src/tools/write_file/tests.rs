@@ -74,6 +74,30 @@ async fn a_file_keeps_its_permissions_and_one_that_is_read_only_its_content() {
     assert_eq!((session.get("run.sh").as_str(), session.list(".")), ("new", vec!["run.sh".to_owned()]));
 }
 
+#[tokio::test]
+async fn whoever_reads_a_file_sees_the_old_content_or_the_new() {
+    let session = Session::with(&[]);
+    let content = |letter: &str| letter.repeat(200_000);
+    session.done("write_file", json!({ "path": "a.txt", "content": content("a") })).await;
+    let path = session.path("a.txt");
+    let reader = std::thread::spawn(move || {
+        let mut seen = std::collections::BTreeSet::new();
+        while !seen.contains(&b'z') {
+            let bytes = std::fs::read(&path).unwrap();
+            assert!(
+                bytes.len() == 200_000 && bytes.iter().all(|byte| *byte == bytes[0]),
+                "half of a file was seen"
+            );
+            seen.insert(bytes[0]);
+        }
+        seen.len()
+    });
+    for letter in 'b'..='z' {
+        session.done("write_file", json!({ "path": "a.txt", "content": content(&letter.to_string()) })).await;
+    }
+    assert!(reader.join().unwrap() > 1);
+}
+
 /// What was left of a write that a crash cut short is in nobody's way, and never taken for the file.
 #[tokio::test]
 async fn a_name_that_is_taken_is_not_used_for_what_is_temporary() {
