@@ -1,12 +1,14 @@
 //! Snippets of `docs/tools.md`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use superstep::nodes::message::{Message, MessageLog, ToolCall, ToolStatus};
-use superstep::nodes::node::Tools;
+use superstep::nodes::model::{ChatModel, Scripted};
+use superstep::nodes::node::{Agent, AgentNext, Tools};
 use superstep::nodes::tool::{
     AllowReadOnly, ExecutionPolicy, InvalidInput, Permission, Tool, ToolContext, ToolFailure, ToolOutput,
     ToolRegistry, ToolResult, TypedTool, tool,
@@ -79,6 +81,7 @@ impl Tool for RemoveFile {
 struct Chat {
     #[reducer(KeyedLog)]
     messages: MessageLog,
+    visits: u32,
 }
 
 fn prices() -> Prices {
@@ -165,5 +168,30 @@ async fn built_in_tools_come_in_sets_and_one_by_one() -> super::Result {
     let call = ToolCall::new("c2", "bash", json!({ "command": "echo hello" }));
     assert_eq!(working.answer("m2", &call).await.content.to_text(), "hello\n");
     assert!(reading.get("write_file").is_none() && writing.get("write_file").is_some());
+    Ok(())
+}
+
+#[tokio::test]
+async fn tools_run_while_the_model_speaks() -> super::Result {
+    let tools = ToolRegistry::new().with(add())?;
+    let script = Scripted::new().call("c1", "add", json!({ "a": 2, "b": 3 })).say("It is 5.");
+    let model: Arc<dyn ChatModel> = Arc::new(script);
+
+    let node = Tools::new(tools, Chat::MESSAGES);
+    let agent = Agent::new(model, Chat::MESSAGES, Chat::VISITS).stream_tools(&node);
+
+    let mut g = StateGraph::<Chat>::new("chat");
+    let (agent, tools) = (g.node("agent", agent), g.node("tools", node));
+    g.edge(START, agent);
+    g.route(agent, move |next| match next {
+        AgentNext::RunTools => to(tools),
+        AgentNext::Respond => END,
+    });
+    g.edge(tools, agent);
+    let graph = g.compile()?.checkpointer(MemorySaver::new());
+    let question = Message::human("m1", "What is 2 + 3?");
+    let state = graph.run(Chat::update().messages([question])).await?.finished()?;
+    let texts: Vec<_> = state.messages.iter().map(|message| message.text().into_owned()).collect();
+    assert_eq!(texts, ["What is 2 + 3?", "", "5", "It is 5."]);
     Ok(())
 }

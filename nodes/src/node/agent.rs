@@ -11,7 +11,10 @@ use super::agent_next::AgentNext;
 use super::conversation::shown;
 use super::fields::{MessagesField, all, appended};
 use super::model_calls::ModelCalls;
+use super::streaming;
 use super::tally::{Tallies, Tally};
+use super::tool_runner::{ToolRunner, ToolTask};
+use super::tools::Tools;
 use super::turn_evaluation::TurnEvaluation;
 use crate::message::{AiMessage, Message};
 use crate::model::{ChatModel, ModelRequest, Purpose};
@@ -26,6 +29,7 @@ pub struct Agent<S: State> {
     messages: MessagesField<S>,
     iteration: Field<S, u32>,
     tools: Vec<ToolSpec>,
+    early: Option<ToolRunner>,
     system: Option<String>,
     task: Option<Field<S, String>>,
     max_iterations: Option<Field<S, u32>>,
@@ -41,6 +45,7 @@ impl<S: State> Agent<S> {
             messages,
             iteration,
             tools: Vec::new(),
+            early: None,
             system: None,
             task: None,
             max_iterations: None,
@@ -53,6 +58,21 @@ impl<S: State> Agent<S> {
     #[must_use]
     pub fn tools(mut self, tools: &ToolRegistry) -> Self {
         self.tools = tools.specs();
+        self
+    }
+
+    /// Tells the model of the tools of this node, and has calls begin while the model still speaks: each as soon as its
+    /// input is complete. Their answers are appended behind the AI message, in the order of the calls; those calls that are
+    /// left the [`Tools`] node makes.
+    ///
+    /// Only calls that [may run twice](crate::tool::ToolEffect::may_repeat) begin early, up to the first that may not:
+    /// a reply that breaks off is asked for again, and the other one may not ask for the same. The calls begin and wait for
+    /// each other as the node's [policy](Tools::policy) says.
+    #[must_use]
+    pub fn stream_tools(mut self, node: &Tools<S>) -> Self {
+        let runner = node.runner().clone();
+        self.tools = runner.specs();
+        self.early = Some(runner);
         self
     }
 
@@ -113,21 +133,32 @@ impl<S: State> Agent<S> {
         request
     }
 
-    async fn visit(&self, state: &S, calls: &ModelCalls) -> Result<Output<S, AgentNext>, NodeError> {
+    async fn visit(
+        &self,
+        state: &S,
+        calls: &ModelCalls,
+        tools: &ToolTask,
+    ) -> Result<Output<S, AgentNext>, NodeError> {
         let opening = self.opening(state, calls);
         let request = self.request(state, opening.as_ref());
-        let reply = calls.ask(&self.model, request).await?;
         let visit = self.iteration.get(state).saturating_add(1);
+        let limit =
+            self.max_iterations.as_ref().map(|limit| *limit.get(state)).filter(|limit| visit >= *limit);
+        let (reply, answers) = match &self.early {
+            Some(early) if limit.is_none() => {
+                streaming::ask(calls, &self.model, request, early, tools).await?
+            }
+            _ => (calls.ask(&self.model, request).await?, Vec::new()),
+        };
         let cut_off = reply.stop.is_cut_off();
         let said = reply.into_message(calls.message_id());
-        let limit = self.max_iterations.as_ref().map(|limit| *limit.get(state));
-        let (next, skipped) = match limit {
+        let (next, answers) = match limit {
             _ if said.tool_calls.is_empty() => (AgentNext::Respond, Vec::new()),
-            Some(limit) if visit >= limit => (AgentNext::Respond, skipped(&said, &at_limit(limit), calls)),
-            _ if cut_off => (AgentNext::RunTools, skipped(&said, CUT_OFF, calls)),
-            _ => (AgentNext::RunTools, Vec::new()),
+            Some(limit) => (AgentNext::Respond, skipped(&said, &at_limit(limit), calls)),
+            None if cut_off => (AgentNext::RunTools, skipped(&said, CUT_OFF, calls)),
+            None => (AgentNext::RunTools, answers.into_iter().map(Message::from).collect()),
         };
-        let messages = opening.into_iter().chain([said.into()]).chain(skipped).collect();
+        let messages = opening.into_iter().chain([said.into()]).chain(answers).collect();
         let update = [self.messages.write(appended(messages)), self.iteration.write(visit)];
         Ok(Output {
             update: Some(all(update.into_iter().chain(self.tallies.writes(&calls.made())))),
@@ -156,9 +187,9 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Agent<S> {
     type Output = Result<Output<S, AgentNext>, NodeError>;
 
     async fn call(&self, task: Task<S, C>) -> Self::Output {
-        let (state, calls) = (Arc::clone(task.state()), ModelCalls::of(&task));
+        let (state, calls, tools) = (Arc::clone(task.state()), ModelCalls::of(&task), ToolTask::of(&task));
         drop(task);
-        self.visit(&state, &calls).await
+        self.visit(&state, &calls, &tools).await
     }
 
     fn describe(&self, node: &mut NodeDescription) {

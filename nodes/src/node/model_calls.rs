@@ -11,7 +11,7 @@ use superstep_core::reducer::Addend;
 use superstep_core::state::State;
 
 use super::model_chunk::ModelChunk;
-use crate::message::MessageId;
+use crate::message::{MessageId, ToolCall};
 use crate::model::{Accumulator, ChatModel, Ledger, ModelError, ModelReply, ModelRequest, Purpose};
 
 /// What a task needs to call a model and to name what it writes.
@@ -31,6 +31,9 @@ struct Recorded {
     #[serde(default)]
     elapsed_ms: u64,
 }
+
+/// Who is told of the tool calls of a reply that is on its way.
+pub(super) type Tell<'t> = &'t mut (dyn FnMut(ToolCall) + Send);
 
 impl ModelCalls {
     pub(super) fn of<S: State, C>(task: &Task<S, C>) -> Self {
@@ -66,13 +69,24 @@ impl ModelCalls {
         model: &Arc<dyn ChatModel>,
         request: ModelRequest,
     ) -> Result<ModelReply, NodeError> {
+        self.ask_and_tell(model, request, None).await
+    }
+
+    /// As [`ask`](Self::ask), and tells of each tool call as soon as its input is complete, in the order of the calls:
+    /// not of one behind a call whose input does not end, and of none of a recorded reply.
+    pub(super) async fn ask_and_tell(
+        &self,
+        model: &Arc<dyn ChatModel>,
+        request: ModelRequest,
+        tell: Option<Tell<'_>>,
+    ) -> Result<ModelReply, NodeError> {
         let purpose = request.purpose;
         let name = format!("model.{purpose}");
         let is_live = AtomicBool::new(false);
         let call = || async {
             is_live.store(true, Ordering::Relaxed);
             let begun = self.info.clock();
-            let reply = self.converse(model, request).await?;
+            let reply = self.converse(model, request, tell).await?;
             let elapsed = self.info.clock().saturating_sub(begun);
             Ok(Recorded { reply, elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX) })
         };
@@ -98,17 +112,27 @@ impl ModelCalls {
         &self,
         model: &Arc<dyn ChatModel>,
         request: ModelRequest,
+        mut tell: Option<Tell<'_>>,
     ) -> Result<ModelReply, ModelError> {
-        if !self.emit.is_observed() {
+        if !self.emit.is_observed() && tell.is_none() {
             return model.complete(request).await;
         }
         let purpose = request.purpose;
         let mut events = model.stream(request);
         let mut reply = Accumulator::new(model.name());
+        let mut told = 0;
         while let Some(event) = events.next().await {
             let event = event?;
-            self.emit.message(&ModelChunk { purpose, event: event.clone() });
+            if self.emit.is_observed() {
+                self.emit.message(&ModelChunk { purpose, event: event.clone() });
+            }
             reply.push(event)?;
+            if let Some(tell) = &mut tell {
+                while let Some(call) = reply.complete_call(told) {
+                    tell(call);
+                    told += 1;
+                }
+            }
         }
         Ok(reply.finish()?)
     }

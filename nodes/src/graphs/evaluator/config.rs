@@ -15,6 +15,7 @@ pub struct EvaluatorConfig {
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) judge: Arc<dyn ChatModel>,
     pub(super) tools: ToolRegistry,
+    pub(super) stream_tools: bool,
     pub(super) system: String,
     pub(super) max_iterations: u32,
     pub(super) retry: Retry,
@@ -33,6 +34,7 @@ impl EvaluatorConfig {
             judge: Arc::clone(&model),
             model,
             tools: ToolRegistry::new(),
+            stream_tools: false,
             system: INSTRUCTIONS.to_owned(),
             max_iterations: DEFAULT_MAX_ITERATIONS,
             retry: Retry::exponential(3),
@@ -50,6 +52,13 @@ impl EvaluatorConfig {
     #[must_use]
     pub fn tools(mut self, tools: ToolRegistry) -> Self {
         self.tools = tools;
+        self
+    }
+
+    /// Has calls that may run twice begin while the model still speaks: see [`Agent::stream_tools`](crate::node::Agent::stream_tools).
+    #[must_use]
+    pub fn stream_tools(mut self) -> Self {
+        self.stream_tools = true;
         self
     }
 

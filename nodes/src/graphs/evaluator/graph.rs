@@ -80,8 +80,9 @@ impl<C: Send + Sync + 'static> EvaluatorGraph<C> {
     pub fn new(config: EvaluatorConfig) -> Self {
         let initial = AgentState { max_iterations: config.max_iterations, ..AgentState::default() };
         let mut graph = StateGraph::with_schema(Self::NAME, AgentState::schema(), initial);
-        let agent = graph.node("agent", agent(&config));
-        let tools = graph.node("tools", Tools::new(config.tools.clone(), AgentState::MESSAGES));
+        let tools = Tools::new(config.tools.clone(), AgentState::MESSAGES);
+        let agent = graph.node("agent", agent(&config, &tools));
+        let tools = graph.node("tools", tools);
         let evaluator = graph.node("evaluator", evaluator_node(&config));
         let ranker = graph.node("ranker", ranker(&config));
         let decider = graph.node("decider", decider(&config));
@@ -107,9 +108,10 @@ impl<C: Send + Sync + 'static> EvaluatorGraph<C> {
     }
 }
 
-fn agent(config: &EvaluatorConfig) -> Agent<AgentState> {
-    Agent::new(Arc::clone(&config.model), AgentState::MESSAGES, AgentState::ITERATION)
-        .tools(&config.tools)
+fn agent(config: &EvaluatorConfig, tools: &Tools<AgentState>) -> Agent<AgentState> {
+    let agent = Agent::new(Arc::clone(&config.model), AgentState::MESSAGES, AgentState::ITERATION);
+    let agent = if config.stream_tools { agent.stream_tools(tools) } else { agent.tools(&config.tools) };
+    agent
         .system(config.system.clone())
         .task(AgentState::TASK)
         .limit(AgentState::MAX_ITERATIONS)

@@ -11,7 +11,7 @@ use superstep_core::reducer::KeyedLog;
 use superstep_core::run::{EventKind, Graph, RunEvent};
 
 use super::*;
-use crate::message::{MessageLog, ToolStatus};
+use crate::message::{MessageLog, ToolMessage, ToolStatus};
 use crate::tool::{Concurrency, ToolEvent, ToolEventKind, TypedTool};
 
 #[derive(State, Clone, Default)]

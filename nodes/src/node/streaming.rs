@@ -1,0 +1,87 @@
+//! Tool calls that begin while the model still speaks.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use superstep_core::error::NodeError;
+use tokio::sync::mpsc;
+
+use super::model_calls::ModelCalls;
+use super::tool_runner::{RunningTools, ToolRunner, ToolTask};
+use crate::message::{ToolCall, ToolMessage};
+use crate::model::{ChatModel, ModelReply, ModelRequest};
+
+/// Asks a model, and runs the first calls of its reply as soon as their inputs are complete. Returns the reply, and the
+/// answers to those calls.
+///
+/// Only calls that may run twice are run, up to the first that may not. Nobody knows of a reply that is still on its way
+/// whether it will be kept: it may break off and be asked for again, and then say something else.
+pub(super) async fn ask(
+    calls: &ModelCalls,
+    model: &Arc<dyn ChatModel>,
+    request: ModelRequest,
+    tools: &ToolRunner,
+    task: &ToolTask,
+) -> Result<(ModelReply, Vec<ToolMessage>), NodeError> {
+    let mut early = EarlyCalls { tools, running: tools.begin(task), seen: 0, is_over: false };
+    let mut answers = Vec::new();
+    let (tell, mut told) = mpsc::unbounded_channel();
+    // Whoever polls the one also hears the other.
+    let mut tell = |call| drop(tell.send(call));
+    let reply = {
+        let mut asking = pin!(calls.ask_and_tell(model, request, Some(&mut tell)));
+        loop {
+            tokio::select! {
+                biased;
+                Some(call) = told.recv() => early.take(call),
+                reply = &mut asking => break reply?,
+                Some(answer) = early.running.next(), if !early.running.is_done() => answers.push(answer),
+            }
+        }
+    };
+    if reply.stop.is_cut_off() {
+        return Ok((reply, Vec::new()));
+    }
+    // Those of a recorded reply, and those that were told of last.
+    for call in reply.tool_calls.iter().skip(early.seen) {
+        early.take(call.clone());
+    }
+    while let Some(answer) = early.running.next().await {
+        answers.push(answer);
+    }
+    Ok((reply, answers))
+}
+
+/// The calls of a reply that need not wait for its end.
+struct EarlyCalls<'t> {
+    tools: &'t ToolRunner,
+    running: RunningTools<'t>,
+    /// How many calls there have been.
+    seen: usize,
+    /// A call has come that has to wait, and so have all after it.
+    is_over: bool,
+}
+
+impl EarlyCalls<'_> {
+    /// Runs the next call of the reply, if it may run before the reply is kept.
+    fn take(&mut self, call: ToolCall) {
+        let position = self.seen;
+        self.seen += 1;
+        let prepared = self.tools.prepare(&call);
+        self.is_over |= !prepared.effect().may_repeat();
+        if !self.is_over {
+            // A reply that is asked for again may give the same id to another call.
+            let key = format!("{position}:{}:{}", call.id, digest(&call));
+            self.running.hand_in(position, call, prepared, key);
+        }
+    }
+}
+
+/// What tells calls of one tool apart by what they ask for.
+fn digest(call: &ToolCall) -> String {
+    blake3::hash(call.input.to_string().as_bytes()).to_hex()[..16].to_owned()
+}
+
+#[cfg(test)]
+#[path = "streaming/tests.rs"]
+mod tests;

@@ -1,0 +1,147 @@
+//! Tool calls of a task, as effects.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use superstep_core::node::{Effects, Emit, OnUnknown, Task, TaskInfo};
+use superstep_core::run::CancellationToken;
+use superstep_core::state::State;
+
+use super::tool_sessions::ToolSessions;
+use crate::message::{MessageId, ToolCall, ToolMessage};
+use crate::tool::{
+    Execution, ExecutionPolicy, PreparedCall, ToolContext, ToolRegistry, ToolSession, ToolSpec,
+};
+
+/// The name of the custom events that calls emit.
+pub(super) const EVENT: &str = "tool";
+
+/// Tools, and how their calls are run. Clones share what the tools of a thread share.
+#[derive(Clone)]
+pub(super) struct ToolRunner {
+    tools: ToolRegistry,
+    policy: ExecutionPolicy,
+    sessions: Arc<ToolSessions>,
+}
+
+/// A task that runs tools.
+pub(super) struct ToolTask {
+    effects: Effects,
+    emit: Emit,
+    info: TaskInfo,
+}
+
+/// The calls of one task that run, or wait for others. When this is dropped they stop, and so does what their tools have
+/// started beside themselves.
+pub(super) struct RunningTools<'t> {
+    task: &'t ToolTask,
+    session: ToolSession,
+    turn: CancellationToken,
+    execution: Execution<'t, ToolMessage>,
+}
+
+impl ToolRunner {
+    pub(super) fn new(tools: ToolRegistry) -> Self {
+        Self { tools, policy: ExecutionPolicy::default(), sessions: Arc::default() }
+    }
+
+    /// Runs calls as this policy allows.
+    pub(super) fn set_policy(&mut self, policy: ExecutionPolicy) {
+        self.policy = policy;
+    }
+
+    /// Has the tools of all threads work in this folder, from now on in other sessions than before.
+    pub(super) fn set_workspace(&mut self, folder: PathBuf) {
+        self.sessions = Arc::new(ToolSessions::in_workspace(folder));
+    }
+
+    /// What a model is told of the tools.
+    pub(super) fn specs(&self) -> Vec<ToolSpec> {
+        self.tools.specs()
+    }
+
+    /// Looks a call up.
+    pub(super) fn prepare(&self, call: &ToolCall) -> PreparedCall {
+        self.tools.prepare(call)
+    }
+
+    /// Begins with no call yet.
+    pub(super) fn begin<'t>(&'t self, task: &'t ToolTask) -> RunningTools<'t> {
+        RunningTools {
+            task,
+            session: self.sessions.of(task.info.thread()),
+            turn: CancellationToken::new(),
+            execution: Execution::new(self.policy),
+        }
+    }
+}
+
+impl ToolTask {
+    pub(super) fn of<S: State, C>(task: &Task<S, C>) -> Self {
+        Self { effects: task.extract(), emit: task.extract(), info: task.extract() }
+    }
+
+    /// Makes a call, or returns its recorded answer.
+    async fn answer(
+        &self,
+        call: ToolCall,
+        prepared: PreparedCall,
+        key: String,
+        position: usize,
+        context: ToolContext,
+    ) -> ToolMessage {
+        let unknown = if prepared.effect().may_repeat() { OnUnknown::Retry } else { OnUnknown::Fail };
+        let id = MessageId::new(format!("{}.{}.{position}", self.info.node(), self.info.step()));
+        let name = format!("tool.{}", call.name);
+        let effects = self.effects.on_unknown(unknown);
+        let run = || async { Ok::<_, Infallible>(prepared.run(&context).await.into_message(id, &call)) };
+        match effects.run_keyed(&name, key, run).await {
+            Ok(message) => message,
+            Err(never) => match never {},
+        }
+    }
+
+    /// Has the events of a call emitted, if somebody observes the run.
+    fn observed(&self, context: ToolContext) -> ToolContext {
+        if !self.emit.is_observed() {
+            return context;
+        }
+        let emit = self.emit.clone();
+        context.observe(move |event| emit.emit(EVENT, &event))
+    }
+}
+
+impl RunningTools<'_> {
+    /// Runs a call as soon as the policy allows; the position is its own among the calls of its message, and the key
+    /// tells its effect apart from those of other calls.
+    pub(super) fn hand_in(&mut self, position: usize, call: ToolCall, prepared: PreparedCall, key: String) {
+        let context = ToolContext::new(&call, self.session.clone()).cancel_on(&self.turn);
+        let context = self.task.observed(context);
+        let concurrency = prepared.concurrency();
+        self.execution.hand_in(concurrency, self.task.answer(call, prepared, key, position, context));
+    }
+
+    /// Whether the answer of every call that was handed in has been given.
+    pub(super) fn is_done(&self) -> bool {
+        self.execution.is_done()
+    }
+
+    /// Waits for the answer of the next call in order.
+    pub(super) async fn next(&mut self) -> Option<ToolMessage> {
+        self.execution.next().await
+    }
+}
+
+impl Drop for RunningTools<'_> {
+    fn drop(&mut self) {
+        self.turn.cancel();
+    }
+}
+
+impl fmt::Debug for ToolRunner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tools.fmt(f)
+    }
+}
