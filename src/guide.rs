@@ -77,6 +77,7 @@ pages! {
     agent_loop "agent-loop.md"
     models "models.md"
     tools "tools.md"
+    knowledge "knowledge.md"
     coming_from_langgraph "coming-from-langgraph.md"
     reliability "reliability.md"
     writing_a_saver "writing-a-saver.md"

@@ -7,6 +7,7 @@
 //! | [`tool`] | what a model may ask to have done |
 //! | `tools` | tools for files, tables and databases, with the feature `tools`; for HTTP, with `tools-http`; for commands, with `tools-shell` |
 //! | [`docs`] | a folder of documents that can be searched, also as a tool |
+//! | [`rag`] | knowledge for a model to look up, by words and by meaning |
 //! | [`prompt`] | what the evaluator, the ranker and the decider ask their model |
 //! | [`node`] | the nodes themselves, over any state: agent, tools, evaluator, ranker, decider |
 //! | [`graphs`] | graphs made of them, ready to run |
@@ -32,6 +33,7 @@ pub mod node;
 pub mod prompt;
 #[cfg(feature = "providers")]
 pub mod provider;
+pub mod rag;
 mod ranking;
 #[cfg(feature = "testkit")]
 pub mod testkit;

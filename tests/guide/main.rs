@@ -18,6 +18,7 @@ mod execution;
 mod flows;
 mod graphs;
 mod interrupts;
+mod knowledge;
 mod models;
 #[path = "../../examples/opening_hours/graph.rs"]
 mod museum;

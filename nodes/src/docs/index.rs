@@ -108,11 +108,9 @@ impl DocIndex {
 
     /// Finds the passages worth a closer look; their scores are from 0 to `FOR_BM25`.
     fn find(&self, db: &Connection, query: &Query) -> Result<Vec<Passage>, SearchError> {
-        if query.terms().is_empty() {
-            return Ok(Vec::new());
-        }
+        let Some(expression) = query.full_text() else { return Ok(Vec::new()) };
         let mut statement = db.prepare_cached(SEARCH)?;
-        let mut rows = statement.query(params![expression(query), CANDIDATES])?;
+        let mut rows = statement.query(params![expression, CANDIDATES])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             let (number, score): (i64, f64) = (row.get(0)?, row.get(1)?);
@@ -154,24 +152,10 @@ fn count(db: &Connection, query: &Query) -> Result<Vec<WordCount>, SearchError> 
     let mut statement = db.prepare_cached(COUNT)?;
     let mut words = Vec::with_capacity(query.terms().len());
     for term in query.terms() {
-        let passages: i64 = statement.query_row([forms(term)], |row| row.get(0))?;
+        let passages: i64 = statement.query_row([term.full_text()], |row| row.get(0))?;
         words.push(WordCount { word: term.word.clone(), passages: passages.unsigned_abs() });
     }
     Ok(words)
-}
-
-/// Writes a query in the language of FTS5: any of the words, better if neighbours are neighbours.
-fn expression(query: &Query) -> String {
-    let words = query.terms().iter().map(forms);
-    let pairs = query.pairs().map(|(first, second)| format!("\"{} {}\"", first.word, second.word));
-    words.chain(pairs).collect::<Vec<_>>().join(" OR ")
-}
-
-/// Writes a word or its synonyms, each quoted, so that none is taken for an operator; words have no quotes
-/// in them.
-fn forms(term: &Term) -> String {
-    let all = std::iter::once(&term.word).chain(&term.synonyms);
-    all.map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" OR ")
 }
 
 impl fmt::Debug for DocIndex {

@@ -37,7 +37,7 @@ mod prose;
 mod report;
 mod search_docs;
 mod source;
-mod walk;
+pub(crate) mod walk;
 
 pub use error::{IndexError, SearchError};
 pub use hits::{SearchHits, WordCount};

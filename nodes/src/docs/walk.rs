@@ -8,21 +8,21 @@ use ignore::{DirEntry, WalkBuilder};
 use super::{FileKinds, IndexError, IndexOptions, SkipReason, Skipped};
 
 /// The files of a folder, in order of their paths.
-pub(super) struct Walk {
-    pub(super) files: Vec<TextFile>,
-    pub(super) skipped: Vec<Skipped>,
+pub(crate) struct Walk {
+    pub(crate) files: Vec<TextFile>,
+    pub(crate) skipped: Vec<Skipped>,
 }
 
 /// A file that was read.
-pub(super) struct TextFile {
-    pub(super) path: String,
-    pub(super) language: Language,
-    pub(super) text: String,
+pub(crate) struct TextFile {
+    pub(crate) path: String,
+    pub(crate) language: Language,
+    pub(crate) text: String,
 }
 
 /// How a file is cut into passages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Language {
+pub(crate) enum Language {
     Markdown,
     Prose,
     /// Source code whose line comments begin with this.
@@ -34,7 +34,7 @@ const GENERATED_FOLDERS: &[&str] = &["target", "node_modules"];
 
 impl Walk {
     /// Reads the files below a folder that the options ask for.
-    pub(super) fn read(root: &Path, options: &IndexOptions) -> Result<Self, IndexError> {
+    pub(crate) fn read(root: &Path, options: &IndexOptions) -> Result<Self, IndexError> {
         if !root.is_dir() {
             return Err(IndexError::NotAFolder { path: root.to_owned() });
         }

@@ -9,6 +9,8 @@
 //! Each is a [`ChatModel`](crate::model::ChatModel). A reply is streamed, and one whose stream breaks off is an error,
 //! never a short answer. Events, fields and words that a provider adds are kept or passed over, and fail nothing.
 //!
+//! [`OpenAiEmbedder`] asks a model for embeddings, for [`rag`](crate::rag).
+//!
 //! A client does not try again by itself: its errors say whether that may help and how long to wait, and the retry
 //! policy of a node does it, where it can be seen, bounded and resumed.
 //!
@@ -27,6 +29,7 @@ mod error;
 mod names;
 mod openai;
 mod openai_chat;
+mod openai_embedder;
 mod openai_responses;
 mod output_schema;
 mod refusal;
@@ -43,5 +46,6 @@ pub use anthropic::{Anthropic, Caching, Thinking};
 pub use api_key::ApiKey;
 pub use error::ProviderError;
 pub use openai_chat::{InstructionRole, OpenAiChat, OutputLimit};
+pub use openai_embedder::OpenAiEmbedder;
 pub use openai_responses::{OpenAiResponses, Reasoning};
 pub use transport_options::TransportOptions;

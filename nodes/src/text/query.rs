@@ -50,6 +50,13 @@ impl Term {
         }
     }
 
+    /// Writes the word or its synonyms in the language of FTS5, each quoted, so that none is taken for an operator; words
+    /// have no quotes in them.
+    pub(crate) fn full_text(&self) -> String {
+        let all = std::iter::once(&self.word).chain(&self.synonyms);
+        all.map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" OR ")
+    }
+
     /// Tells whether a stem is the word's or a synonym's.
     pub(crate) fn is_meant_by(&self, stem: &str) -> bool {
         self.stem == stem || self.synonym_stems.iter().any(|synonym| synonym == stem)
@@ -135,6 +142,15 @@ impl Query {
     /// Returns the pairs of words that stand next to each other.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&Term, &Term)> {
         self.pairs.iter().map(|(first, second)| (&self.terms[*first], &self.terms[*second]))
+    }
+
+    /// Writes the question in the language of FTS5: any of the words, better if neighbours are neighbours. `None` if it
+    /// has no words.
+    pub(crate) fn full_text(&self) -> Option<String> {
+        let words = self.terms.iter().map(Term::full_text);
+        let pairs = self.pairs().map(|(first, second)| format!("\"{} {}\"", first.word, second.word));
+        let all: Vec<_> = words.chain(pairs).collect();
+        (!all.is_empty()).then(|| all.join(" OR "))
     }
 
     /// Returns how much of the question's weight is credited, from 0 to 1. The credit of a word is from 0

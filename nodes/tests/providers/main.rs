@@ -3,6 +3,7 @@
 mod clients;
 mod conversations;
 mod delivery;
+mod embeddings;
 mod failures;
 mod handover;
 mod secrets;
