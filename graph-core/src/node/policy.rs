@@ -1,5 +1,6 @@
 //! Policies of a node: retries, timeouts, effects of unknown outcome.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::error::Error;
 use core::fmt;
@@ -66,10 +67,13 @@ pub struct Retry {
     factor: f64,
     max: Duration,
     jitter: bool,
-    on: Vec<fn(&NodeError) -> bool>,
+    on: Vec<Covers>,
     /// Whether only errors of the named types are covered.
     only: bool,
 }
+
+/// Tells whether an error is one that a policy names.
+type Covers = Arc<dyn Fn(&NodeError) -> bool + Send + Sync>;
 
 impl Retry {
     /// At most `attempts` attempts in all, the first one included, waiting 0.5 s, 1 s, 2 s, … between them, at
@@ -114,7 +118,7 @@ impl Retry {
     /// Also retries errors of this type.
     #[must_use]
     pub fn on<E: Error + 'static>(mut self) -> Self {
-        self.on.push(|error| error.downcast_ref::<E>().is_some());
+        self.on.push(Arc::new(|error| error.downcast_ref::<E>().is_some()));
         self
     }
 
@@ -145,6 +149,20 @@ impl Retry {
     #[must_use]
     pub fn only_on<E: Error + 'static>(self) -> Self {
         Self { only: true, ..self.on::<E>() }
+    }
+
+    /// Retries errors of this type of which this holds, and of the others that are named, and nothing else.
+    ///
+    /// ```
+    /// # extern crate superstep_core as superstep;
+    /// # use std::io::{Error, ErrorKind};
+    /// # use superstep::node::Retry;
+    /// let retry = Retry::exponential(3).only_if(|error: &Error| error.kind() == ErrorKind::ConnectionReset);
+    /// ```
+    #[must_use]
+    pub fn only_if<E: Error + 'static>(mut self, holds: impl Fn(&E) -> bool + Send + Sync + 'static) -> Self {
+        self.on.push(Arc::new(move |error| error.downcast_ref::<E>().is_some_and(&holds)));
+        Self { only: true, ..self }
     }
 
     /// The wait before the attempt after `attempt`, which failed with an error that this policy covers; `None`
@@ -234,6 +252,9 @@ mod tests {
         assert!(only.covers(&NodeError::from(Odd)) && only.covers(&NodeError::retryable(Odd)));
         assert!(!only.covers(&NodeError::retryable("busy")));
         assert!(!only.covers(&NodeError::new(NodeErrorKind::TimedOut, "late")));
+        let never = retry.clone().only_if(|_: &Odd| false);
+        assert!(!never.covers(&NodeError::from(Odd)) && !never.covers(&NodeError::retryable("busy")));
+        assert!(never.only_if(|_: &Odd| true).covers(&NodeError::retryable(Odd)));
         #[cfg(feature = "std")]
         {
             let io = || NodeError::from(std::io::Error::other("disk"));

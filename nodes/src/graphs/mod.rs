@@ -3,9 +3,15 @@
 //! | graph | what it does |
 //! |---|---|
 //! | [`evaluator`](evaluator()) | an agent with tools whose responses are evaluated, ranked and decided on |
+//! | [`callback`](callback()) | an agent that calls tools one after the other, and tells what it does |
 
+mod callback;
 mod evaluator;
 
+pub use callback::{
+    AnsweredCall, CallbackConfig, CallbackEvent, CallbackExit, CallbackGraph, CallbackState,
+    CallbackStateUpdate, Callbacks, DEFAULT_CALLBACK_ITERATIONS, callback,
+};
 pub use evaluator::{
     AgentState, AgentStateUpdate, DEFAULT_MAX_ITERATIONS, EvaluatorConfig, EvaluatorGraph, evaluator,
 };

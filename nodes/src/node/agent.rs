@@ -11,13 +11,14 @@ use super::agent_next::AgentNext;
 use super::conversation::shown;
 use super::fields::{MessagesField, all, appended};
 use super::model_calls::ModelCalls;
+use super::reasoning::Reasoning;
 use super::streaming;
 use super::tally::{Tallies, Tally};
 use super::tool_runner::{ToolRunner, ToolTask};
 use super::tools::Tools;
 use super::turn_evaluation::TurnEvaluation;
 use crate::message::{AiMessage, Message};
-use crate::model::{ChatModel, ModelRequest, Purpose};
+use crate::model::{ChatModel, ModelRequest, Purpose, Settings};
 use crate::tool::{ToolRegistry, ToolSpec};
 
 /// The node that works on the task: it shows the conversation to a model and appends what the model says.
@@ -31,13 +32,18 @@ pub struct Agent<S: State> {
     tools: Vec<ToolSpec>,
     early: Option<ToolRunner>,
     system: Option<String>,
+    settings: Settings,
     task: Option<Field<S, String>>,
     max_iterations: Option<Field<S, u32>>,
     evaluations: Option<Field<S, Vec<TurnEvaluation>>>,
     tallies: Tallies<S>,
+    name: Option<String>,
 }
 
 impl<S: State> Agent<S> {
+    /// The name of the events that tell what the model has said.
+    pub const REASONING: &'static str = "agent_reasoning";
+
     /// Makes an agent that continues `messages` and counts its visits in `iteration`.
     pub fn new(model: Arc<dyn ChatModel>, messages: MessagesField<S>, iteration: Field<S, u32>) -> Self {
         Self {
@@ -47,10 +53,12 @@ impl<S: State> Agent<S> {
             tools: Vec::new(),
             early: None,
             system: None,
+            settings: Settings::default(),
             task: None,
             max_iterations: None,
             evaluations: None,
             tallies: Tallies::none(),
+            name: None,
         }
     }
 
@@ -80,6 +88,22 @@ impl<S: State> Agent<S> {
     #[must_use]
     pub fn system(mut self, instructions: impl Into<String>) -> Self {
         self.system = Some(instructions.into());
+        self
+    }
+
+    /// Says how the model is to answer.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Emits what the model has said, as a whole, in a custom event of the name [`REASONING`](Self::REASONING) with the data
+    /// [`Reasoning`]: on each visit on which it has said something, before any tool is called. The name is the agent's, for
+    /// those who watch several.
+    #[must_use]
+    pub fn tell_reasoning(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
         self
     }
 
@@ -130,6 +154,7 @@ impl<S: State> Agent<S> {
         let mut request =
             ModelRequest::new(Purpose::Agent, shown(&messages, evaluations)).with_tools(self.tools.clone());
         request.system.clone_from(&self.system);
+        request.settings.clone_from(&self.settings);
         request
     }
 
@@ -152,6 +177,13 @@ impl<S: State> Agent<S> {
         };
         let cut_off = reply.stop.is_cut_off();
         let said = reply.into_message(calls.message_id());
+        if let Some(agent) = &self.name {
+            let text = said.content.to_text();
+            if !text.trim().is_empty() {
+                let (agent, text) = (agent.clone(), text.into_owned());
+                calls.emit(Self::REASONING, &Reasoning { agent, text });
+            }
+        }
         let (next, answers) = match limit {
             _ if said.tool_calls.is_empty() => (AgentNext::Respond, Vec::new()),
             Some(limit) => (AgentNext::Respond, skipped(&said, &at_limit(limit), calls)),

@@ -52,6 +52,13 @@ impl ModelCalls {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Emits a custom event, if somebody observes the run.
+    pub(super) fn emit(&self, name: &str, data: &impl Serialize) {
+        if self.emit.is_observed() {
+            self.emit.emit(name, data);
+        }
+    }
+
     /// Returns the id of the message that this task writes.
     pub(super) fn message_id(&self) -> MessageId {
         MessageId::new(format!("{}.{}", self.info.node(), self.info.step()))

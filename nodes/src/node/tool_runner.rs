@@ -4,15 +4,17 @@ use std::convert::Infallible;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use serde::{Deserialize, Serialize};
 use superstep_core::node::{Effects, Emit, OnUnknown, Task, TaskInfo};
 use superstep_core::run::CancellationToken;
 use superstep_core::state::State;
 
 use super::tool_sessions::ToolSessions;
-use crate::message::{MessageId, ToolCall, ToolMessage};
+use crate::message::{MessageId, ToolCall, ToolMessage, ToolStatus};
 use crate::tool::{
-    Execution, ExecutionPolicy, PreparedCall, ToolContext, ToolRegistry, ToolSession, ToolSpec,
+    Execution, ExecutionPolicy, PreparedCall, ToolContext, ToolOutcome, ToolRegistry, ToolSession, ToolSpec,
 };
 
 /// The name of the custom events that calls emit.
@@ -40,6 +42,16 @@ pub(super) struct RunningTools<'t> {
     session: ToolSession,
     turn: CancellationToken,
     execution: Execution<'t, ToolMessage>,
+}
+
+/// What is recorded of a call.
+#[derive(Serialize, Deserialize)]
+struct Recorded {
+    #[serde(flatten)]
+    message: ToolMessage,
+    /// How it ended; nothing where that was not recorded.
+    #[serde(default)]
+    outcome: Option<ToolOutcome>,
 }
 
 impl ToolRunner {
@@ -96,11 +108,25 @@ impl ToolTask {
         let id = MessageId::new(format!("{}.{}.{position}", self.info.node(), self.info.step()));
         let name = format!("tool.{}", call.name);
         let effects = self.effects.on_unknown(unknown);
-        let run = || async { Ok::<_, Infallible>(prepared.run(&context).await.into_message(id, &call)) };
-        match effects.run_keyed(&name, key, run).await {
-            Ok(message) => message,
+        let is_live = AtomicBool::new(false);
+        let run = || async {
+            is_live.store(true, Ordering::Relaxed);
+            let result = prepared.run(&context).await;
+            let outcome = result.outcome();
+            Ok::<_, Infallible>(Recorded { message: result.into_message(id, &call), outcome: Some(outcome) })
+        };
+        let Recorded { message, outcome } = match effects.run_keyed(&name, key, run).await {
+            Ok(recorded) => recorded,
             Err(never) => match never {},
+        };
+        if !is_live.into_inner() {
+            let outcome = outcome.unwrap_or(match message.status {
+                ToolStatus::Ok => ToolOutcome::Ok,
+                ToolStatus::Error => ToolOutcome::Error,
+            });
+            prepared.tell_again(&context, outcome, &message.content.to_text());
         }
+        message
     }
 
     /// Has the events of a call emitted, if somebody observes the run.

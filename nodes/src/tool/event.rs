@@ -13,9 +13,9 @@ use super::ToolOutcome;
 /// let event = ToolEvent {
 ///     call: "c1".into(),
 ///     tool: "add".into(),
-///     kind: ToolEventKind::Ended { outcome: ToolOutcome::Ok },
+///     kind: ToolEventKind::Ended { outcome: ToolOutcome::Ok, text: "5".into() },
 /// };
-/// let json = r#"{"call":"c1","tool":"add","type":"ended","outcome":"ok"}"#;
+/// let json = r#"{"call":"c1","tool":"add","type":"ended","outcome":"ok","text":"5"}"#;
 /// assert_eq!(serde_json::to_string(&event).unwrap(), json);
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,7 +29,8 @@ pub struct ToolEvent {
     pub kind: ToolEventKind,
 }
 
-/// What is told of a call.
+/// What is told of a call: that it has started, how far it is, and that it has ended, or else that it was refused. A call
+/// that was recorded before is told of again, but for how far it was.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -48,5 +49,16 @@ pub enum ToolEventKind {
     Ended {
         /// In this way.
         outcome: ToolOutcome,
+        /// What the model reads of it.
+        text: String,
+    },
+    /// It was not made: it makes no sense, is not permitted, or comes too late.
+    Refused {
+        /// The input, as for [`Started`](Self::Started).
+        input: Value,
+        /// The way in which it ended.
+        outcome: ToolOutcome,
+        /// What the model reads of it.
+        text: String,
     },
 }

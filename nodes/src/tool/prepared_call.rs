@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::FutureExt;
+use serde_json::Value;
 
 use super::cut::cut_in_the_middle;
 use super::{
     Concurrency, Permission, PermissionDecision, PermissionPolicy, PermissionRequest, Tool, ToolContext,
-    ToolEffect, ToolError, ToolEventKind, ToolResult,
+    ToolEffect, ToolError, ToolEventKind, ToolOutcome, ToolResult,
 };
 use crate::message::ToolCall;
 
@@ -20,6 +21,8 @@ use crate::message::ToolCall;
 /// It can be [run](Self::run) whatever was found: what cannot be run is answered, too.
 pub struct PreparedCall {
     call: ToolCall,
+    /// None if there is no such tool.
+    tool: Option<Arc<dyn Tool>>,
     readiness: Result<Ready, ToolError>,
 }
 
@@ -31,11 +34,11 @@ struct Ready {
 
 impl PreparedCall {
     pub(super) fn ready(call: &ToolCall, tool: Arc<dyn Tool>, policy: Arc<dyn PermissionPolicy>) -> Self {
-        Self { call: call.clone(), readiness: Ok(Ready { tool, policy }) }
+        Self { call: call.clone(), tool: Some(Arc::clone(&tool)), readiness: Ok(Ready { tool, policy }) }
     }
 
-    pub(super) fn refused(call: &ToolCall, error: ToolError) -> Self {
-        Self { call: call.clone(), readiness: Err(error) }
+    pub(super) fn refused(call: &ToolCall, tool: Option<Arc<dyn Tool>>, error: ToolError) -> Self {
+        Self { call: call.clone(), tool, readiness: Err(error) }
     }
 
     /// Returns what the call does to the world. One that cannot be run does nothing, so it is as harmless as one that
@@ -66,12 +69,50 @@ impl PreparedCall {
     /// made of the output. A tool that panics, takes too long or is cancelled is answered by an error, and a result
     /// that is longer than the tool says is cut in the middle.
     pub async fn run(&self, context: &ToolContext) -> ToolResult {
+        let (result, began) = self.attempt(context).await;
+        self.tell_end(context, began, result.outcome(), || result.content.to_text().into_owned());
+        result
+    }
+
+    /// Tells of a call that was made before.
+    pub(crate) fn tell_again(&self, context: &ToolContext, outcome: ToolOutcome, text: &str) {
+        let began = !matches!(outcome, ToolOutcome::Invalid | ToolOutcome::Denied);
+        if began {
+            context.tell(|| ToolEventKind::Started { input: self.observable_input() });
+        }
+        self.tell_end(context, began, outcome, || text.to_owned());
+    }
+
+    fn tell_end(
+        &self,
+        context: &ToolContext,
+        began: bool,
+        outcome: ToolOutcome,
+        text: impl FnOnce() -> String,
+    ) {
+        context.tell(|| match began {
+            true => ToolEventKind::Ended { outcome, text: text() },
+            false => ToolEventKind::Refused { input: self.observable_input(), outcome, text: text() },
+        });
+    }
+
+    /// The input, as its tool lets observers see it; that of a tool that panics over it nobody sees.
+    fn observable_input(&self) -> Value {
+        let input = &self.call.input;
+        let observable = |tool: &Arc<dyn Tool>| {
+            catch_unwind(AssertUnwindSafe(|| tool.observable_input(input))).unwrap_or_default()
+        };
+        self.tool.as_ref().map_or_else(|| input.clone(), observable)
+    }
+
+    /// Makes the call; returns whether the tool itself was called, too.
+    async fn attempt(&self, context: &ToolContext) -> (ToolResult, bool) {
         let ready = match &self.readiness {
             Ok(ready) => ready,
-            Err(error) => return error.clone().into(),
+            Err(error) => return (error.clone().into(), false),
         };
         if context.cancellation().is_cancelled() {
-            return ToolError::NotRun.into();
+            return (ToolError::NotRun.into(), false);
         }
         let context = context.alone();
         // However this ends, also by being dropped, the tool has nobody to work for any more.
@@ -88,11 +129,7 @@ impl PreparedCall {
                 false => ToolError::NotRun,
             }),
         };
-        let result = result.unwrap_or_else(ToolResult::from);
-        if began.into_inner() {
-            context.tell(|| ToolEventKind::Ended { outcome: result.outcome() });
-        }
-        result
+        (result.unwrap_or_else(ToolResult::from), began.into_inner())
     }
 }
 

@@ -133,13 +133,14 @@ impl ToolRegistry {
         let Some(registered) = self.registered(&call.name) else {
             let known = self.listed().map(|registered| registered.spec.name.clone()).collect();
             let error = ToolError::Unknown { name: call.name.clone(), known };
-            return PreparedCall::refused(call, error);
+            return PreparedCall::refused(call, None, error);
         };
         match registered.schema.check(&call.input) {
             Ok(()) => PreparedCall::ready(call, Arc::clone(&registered.tool), Arc::clone(&self.policy)),
             Err(invalid) => {
                 let (name, reason) = (call.name.clone(), invalid.reason);
-                PreparedCall::refused(call, ToolError::InvalidInput { name, reason })
+                let tool = Some(Arc::clone(&registered.tool));
+                PreparedCall::refused(call, tool, ToolError::InvalidInput { name, reason })
             }
         }
     }

@@ -10,7 +10,7 @@ fn embedder(server: &MockServer) -> OpenAiEmbedder {
 }
 
 fn texts(count: usize) -> Vec<String> {
-    (0..count).map(|n| format!("text {n}")).collect()
+    (0..count).map(|n| format!("{n} text")).collect()
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use superstep_core::run::{EventKind, Graph, RunEvent};
 
 use super::*;
 use crate::message::{MessageLog, ToolMessage, ToolStatus};
-use crate::tool::{Concurrency, ToolEvent, ToolEventKind, TypedTool};
+use crate::tool::{Concurrency, ToolEffect, ToolEvent, ToolEventKind, TypedTool};
 
 #[derive(State, Clone, Default)]
 struct Chat {
@@ -132,7 +132,49 @@ async fn calls_are_told_of_while_the_run_is_observed() {
     let expected = [
         ToolEventKind::Started { input: json!({}) },
         ToolEventKind::Progress { data: json!({ "done": 0.5 }) },
-        ToolEventKind::Ended { outcome: crate::tool::ToolOutcome::Ok },
+        ToolEventKind::Ended { outcome: crate::tool::ToolOutcome::Ok, text: "done".into() },
     ];
     assert_eq!(*events.lock().unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_recorded_call_is_told_of_again_when_the_run_is_resumed() {
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&events);
+    let observer = move |event: &RunEvent| {
+        if let EventKind::Custom { data, .. } = &event.kind {
+            let ToolEvent { tool, kind, .. } = data.decode().unwrap();
+            sink.lock().unwrap().push((tool, kind));
+        }
+    };
+    let runs = Arc::new(AtomicU32::new(0));
+    let made = Arc::clone(&runs);
+    let quick = TypedTool::new("quick", "Is quick.", move |Nothing {}| {
+        made.fetch_add(1, Ordering::Relaxed);
+        async { "done" }
+    });
+    let hangs = Arc::new(AtomicU32::new(1));
+    let slow = TypedTool::new("slow", "Hangs once.", move |Nothing {}| {
+        let hangs = hangs.swap(0, Ordering::Relaxed) == 1;
+        async move {
+            if hangs {
+                std::future::pending::<()>().await;
+            }
+            "done"
+        }
+    });
+    let tools =
+        ToolRegistry::new().with(quick).unwrap().with(slow.with_effect(ToolEffect::ReadOnly)).unwrap();
+    let graph =
+        graph(Tools::new(tools, Chat::MESSAGES).policy(ExecutionPolicy::Sequential)).observe(observer);
+    let run = answers(&graph, "t", &["quick", "slow"]);
+    assert!(tokio::time::timeout(std::time::Duration::from_millis(100), run).await.is_err());
+
+    events.lock().unwrap().clear();
+    graph.thread("t").resume().await.unwrap().finished().unwrap();
+    let started = || ToolEventKind::Started { input: json!({}) };
+    let ended = || ToolEventKind::Ended { outcome: crate::tool::ToolOutcome::Ok, text: "done".into() };
+    let expected = [("quick", started()), ("quick", ended()), ("slow", started()), ("slow", ended())];
+    assert_eq!(*events.lock().unwrap(), expected.map(|(tool, kind)| (tool.to_owned(), kind)));
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
 }

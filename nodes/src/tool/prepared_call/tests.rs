@@ -9,7 +9,8 @@ use super::*;
 use crate::message::ToolStatus;
 use crate::tool::probe::{Deed, Probe};
 use crate::tool::{
-    AllowReadOnly, InvalidInput, ToolEvent, ToolFailure, ToolOutcome, ToolOutput, ToolRegistry, ToolSession,
+    AllowReadOnly, InvalidInput, ToolEvent, ToolEventKind, ToolFailure, ToolOutcome, ToolOutput,
+    ToolRegistry, ToolSession,
 };
 
 fn call(input: Value) -> ToolCall {
@@ -194,17 +195,29 @@ async fn s2_110_observers_see_another_input_than_is_executed() {
     let expected = [
         json!({ "call": "c", "tool": "probe", "type": "started", "input": { "seen": 1 } }),
         json!({ "call": "c", "tool": "probe", "type": "progress", "data": "half done" }),
-        json!({ "call": "c", "tool": "probe", "type": "ended", "outcome": "ok" }),
+        json!({ "call": "c", "tool": "probe", "type": "ended", "outcome": "ok", "text": "done" }),
     ];
     assert_eq!(told, expected);
 }
 
 #[tokio::test]
-async fn a_call_that_is_not_made_is_not_told_of() {
-    let context = context().observe(|event: ToolEvent| panic!("{event:?}"));
+async fn a_call_that_is_not_made_is_told_of_as_refused_with_what_observers_may_see_of_it() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&told);
+    let context = context().observe(move |event: ToolEvent| sink.lock().unwrap().push(event));
     let probe = Probe { valid: Err("no"), ..Probe::new(Deed::Say("done")) };
-    let result = ToolRegistry::new().with(probe).unwrap().call(&good(), &context).await;
-    assert_eq!(result.outcome(), ToolOutcome::Invalid);
+    let tools = ToolRegistry::new().with(probe).unwrap();
+    for call in [good(), call(json!({ "n": "?" })), ToolCall::new("c", "unknown", json!({}))] {
+        assert_eq!(tools.call(&call, &context).await.outcome(), ToolOutcome::Invalid);
+    }
+    let told = told.lock().unwrap();
+    let refused = told.iter().map(|event| match &event.kind {
+        ToolEventKind::Refused { input, outcome: ToolOutcome::Invalid, text } if !text.is_empty() => {
+            input.clone()
+        }
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(refused.collect::<Vec<_>>(), [json!({ "seen": 1 }), json!({ "seen": "?" }), json!({})]);
 }
 
 #[test]

@@ -1,0 +1,120 @@
+//! Functions that are told what an agent does.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use serde_json::Value;
+use superstep_core::run::{EventKind, Observer, RunEvent};
+
+use super::CallbackState;
+use crate::node::{Agent, Reasoning, Tools};
+use crate::tool::{ToolEvent, ToolEventKind};
+
+/// Functions that are told what an agent does, when it does it: an [`Observer`] of a graph. Each of them may be left out.
+///
+/// A function is called on the thread that works, so it should return soon. One that panics is called again at the next
+/// event, and changes nothing for the run.
+///
+/// ```
+/// use superstep_nodes::graphs::{Callbacks, CallbackConfig, CallbackState, callback};
+/// use superstep_nodes::model::Scripted;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let callbacks = Callbacks::new()
+///     .on_thinking(|text| println!("{text}"))
+///     .on_tool_call(|tool, input| println!("{tool} {input}"));
+/// let config = CallbackConfig::new(Scripted::new().say("Hello."), "You are a tutor.");
+/// let graph = callback(config)?.observe(callbacks);
+/// let state = graph.run(CallbackState::ask("Hi!")).await?.finished()?;
+/// assert_eq!(state.final_text(), "Hello.");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone, Default)]
+pub struct Callbacks {
+    thinking: Option<OnThinking>,
+    tool_call: Option<OnToolCall>,
+    tool_result: Option<OnToolResult>,
+}
+
+type OnThinking = Arc<dyn Fn(&str) + Send + Sync>;
+type OnToolCall = Arc<dyn Fn(&str, &Value) + Send + Sync>;
+type OnToolResult = Arc<dyn Fn(&str, &str) + Send + Sync>;
+
+impl Callbacks {
+    /// No functions yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Is called with what the model says, before the tools that it asks for are called.
+    #[must_use]
+    pub fn on_thinking(mut self, call: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.thinking = Some(Arc::new(call));
+        self
+    }
+
+    /// Is called with a tool's name and input before it is called, and before a call is refused.
+    #[must_use]
+    pub fn on_tool_call(mut self, call: impl Fn(&str, &Value) + Send + Sync + 'static) -> Self {
+        self.tool_call = Some(Arc::new(call));
+        self
+    }
+
+    /// Is called with a tool's name and what the model reads of its result, after it was called or refused.
+    #[must_use]
+    pub fn on_tool_result(mut self, call: impl Fn(&str, &str) + Send + Sync + 'static) -> Self {
+        self.tool_result = Some(Arc::new(call));
+        self
+    }
+
+    fn tell(&self, name: &str, data: &superstep_core::state::Json) {
+        if name == Agent::<CallbackState>::REASONING {
+            if let (Some(call), Ok(Reasoning { text, .. })) = (&self.thinking, data.decode()) {
+                guarded(|| call(&text));
+            }
+        } else if name == Tools::<CallbackState>::EVENT
+            && let Ok(ToolEvent { tool, kind, .. }) = data.decode()
+        {
+            self.tell_of_call(&tool, &kind);
+        }
+    }
+
+    fn tell_of_call(&self, tool: &str, kind: &ToolEventKind) {
+        let (input, text) = match kind {
+            ToolEventKind::Started { input } => (Some(input), None),
+            ToolEventKind::Refused { input, text, .. } => (Some(input), Some(text)),
+            ToolEventKind::Ended { text, .. } => (None, Some(text)),
+            ToolEventKind::Progress { .. } => (None, None),
+        };
+        if let (Some(call), Some(input)) = (&self.tool_call, input) {
+            guarded(|| call(tool, input));
+        }
+        if let (Some(call), Some(text)) = (&self.tool_result, text) {
+            guarded(|| call(tool, text));
+        }
+    }
+}
+
+/// Calls a function of the user's; the panic hook says what it panics with.
+fn guarded(call: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(call));
+}
+
+impl Observer for Callbacks {
+    fn on_event(&self, event: &RunEvent) {
+        if let EventKind::Custom { name, data, .. } = &event.kind {
+            self.tell(name, data);
+        }
+    }
+}
+
+impl fmt::Debug for Callbacks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut callbacks = f.debug_struct("Callbacks");
+        callbacks.field("on_thinking", &self.thinking.is_some());
+        callbacks.field("on_tool_call", &self.tool_call.is_some());
+        callbacks.field("on_tool_result", &self.tool_result.is_some()).finish()
+    }
+}

@@ -1,0 +1,137 @@
+//! What an agent tells while it works.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use superstep_core::run::{EventKind, RunEvent};
+
+use super::CallbackState;
+use crate::node::{Agent, Reasoning, Tools};
+use crate::tool::{ToolEvent, ToolEventKind};
+
+/// What an agent tells while it works, for those who watch: callbacks, a terminal, or a browser by server-sent events.
+///
+/// ```
+/// use superstep_nodes::graphs::CallbackEvent;
+///
+/// let event = CallbackEvent::AgentReasoning { agent: "tutor".into(), text: "First\nthings first.".into() };
+/// let frame = "event: agent_reasoning\ndata: {\"agent\":\"tutor\",\"text\":\"First\\nthings first.\"}\n\n";
+/// assert_eq!(event.to_sse(), frame);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", content = "data", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CallbackEvent {
+    /// The agent has said something, before the tools that it asks for are called.
+    AgentReasoning {
+        /// The agent.
+        agent: String,
+        /// What it says.
+        text: String,
+    },
+    /// A tool is about to be called, or to be refused.
+    ToolCall {
+        /// The tool.
+        tool: String,
+        /// Its input.
+        input: Value,
+    },
+    /// A tool says how far it is, or what it has made.
+    ToolProgress {
+        /// The tool.
+        tool: String,
+        /// What it says.
+        data: Value,
+    },
+    /// A call has ended, in whatever way.
+    ToolResult {
+        /// The tool.
+        tool: String,
+        /// The beginning of what the model reads of it.
+        summary: String,
+    },
+}
+
+/// How many characters of a result are shown.
+const SUMMARY: usize = 200;
+
+impl CallbackEvent {
+    /// Reads the event of a run: nothing if it is about something else. A call that was refused is two events.
+    pub fn of(event: &RunEvent) -> Vec<Self> {
+        let EventKind::Custom { name, data, .. } = &event.kind else { return Vec::new() };
+        match name.as_str() {
+            Agent::<CallbackState>::REASONING => {
+                let told = data.decode::<Reasoning>().ok();
+                told.map(|Reasoning { agent, text }| Self::AgentReasoning { agent, text })
+                    .into_iter()
+                    .collect()
+            }
+            Tools::<CallbackState>::EVENT => data.decode().map(Self::of_call).unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn of_call(ToolEvent { tool, kind, .. }: ToolEvent) -> Vec<Self> {
+        match kind {
+            ToolEventKind::Started { input } => vec![Self::ToolCall { tool, input }],
+            ToolEventKind::Progress { data } => vec![Self::ToolProgress { tool, data }],
+            ToolEventKind::Refused { input, text, .. } => vec![
+                Self::ToolCall { tool: tool.clone(), input },
+                Self::ToolResult { tool, summary: summary(&text) },
+            ],
+            ToolEventKind::Ended { text, .. } => vec![Self::ToolResult { tool, summary: summary(&text) }],
+        }
+    }
+
+    /// Returns the name of the event.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::AgentReasoning { .. } => "agent_reasoning",
+            Self::ToolCall { .. } => "tool_call",
+            Self::ToolProgress { .. } => "tool_progress",
+            Self::ToolResult { .. } => "tool_result",
+        }
+    }
+
+    /// Writes the event as one frame of a stream of server-sent events. Line ends in its texts are escaped, as they are in
+    /// JSON.
+    pub fn to_sse(&self) -> String {
+        let data = match serde_json::to_value(self) {
+            Ok(mut event) => event["data"].take(),
+            // Texts and values always have a form in JSON.
+            Err(error) => Value::String(error.to_string()),
+        };
+        format!("event: {}\ndata: {data}\n\n", self.name())
+    }
+}
+
+/// The beginning of a text, with a mark if there is more.
+fn summary(text: &str) -> String {
+    match text.char_indices().nth(SUMMARY) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s4_013_a_summary_is_two_hundred_characters_and_a_mark() {
+        assert_eq!(summary(&"ä".repeat(200)), "ä".repeat(200));
+        assert_eq!(summary(&"ä".repeat(201)), format!("{}...", "ä".repeat(200)));
+    }
+
+    #[test]
+    fn s4_014_a_frame_has_a_name_a_line_of_json_and_an_empty_line() {
+        let event =
+            CallbackEvent::ToolResult { tool: "a\"b".into(), summary: "one\r\ntwo\u{2028}three".into() };
+        let frame = event.to_sse();
+        let lines: Vec<_> = frame.split('\n').collect();
+        let [name, data, "", ""] = lines[..] else { panic!("{frame:?}") };
+        assert_eq!(name, "event: tool_result");
+        let data: Value = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
+        assert_eq!(data, serde_json::json!({ "tool": "a\"b", "summary": "one\r\ntwo\u{2028}three" }));
+        assert!(!frame.contains('\r'));
+    }
+}

@@ -1,0 +1,84 @@
+//! The wiring of a callback graph.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use superstep_core::graph::{BuildError, END, NodeRef, START, StateGraph, to};
+use superstep_core::node::{NoInput, Retry};
+use superstep_core::run::Graph;
+use superstep_core::state::State;
+
+use super::config::CallbackConfig;
+use super::state::CallbackState;
+use crate::model::ModelError;
+use crate::node::{Agent, AgentNext, Tools};
+use crate::tool::ExecutionPolicy;
+
+/// Makes the graph of an agent that calls tools one after the other until it needs no more, and tells what it does.
+///
+/// ```text
+///            ┌──────── tools ◀──┐ (tool calls, and iterations left)
+///            ▼                  │
+/// START ──▶ agent ──────────────┴──▶ END
+/// ```
+///
+/// What it says before it calls tools, each call and each result are events: [`CallbackEvent`](super::CallbackEvent)s, or
+/// [`Callbacks`](super::Callbacks). At the limit the last calls are not made, and the run ends with what there is:
+/// [`CallbackState::exit`] tells.
+///
+/// A model that limits the rate of calls is asked again after 2, 4 and 8 seconds, or after as long as it says if that is
+/// longer; then its error is that of the run. Other errors are so at once.
+///
+/// # Errors
+/// None with the wiring as it is; the type is that of every graph's compilation.
+pub fn callback(config: CallbackConfig) -> Result<Graph<CallbackState>, BuildError> {
+    CallbackGraph::<()>::new(config).graph.compile()
+}
+
+/// A [`callback`] graph before it is compiled, to be extended.
+#[derive(Debug)]
+pub struct CallbackGraph<C = ()> {
+    /// The graph, completely wired.
+    pub graph: StateGraph<CallbackState, C>,
+    /// The node `agent`.
+    pub agent: NodeRef<NoInput, AgentNext>,
+    /// The node `tools`.
+    pub tools: NodeRef<NoInput, ()>,
+}
+
+impl<C: Send + Sync + 'static> CallbackGraph<C> {
+    /// The name of the graph: what threads remember.
+    pub const NAME: &'static str = "callback";
+
+    /// Makes the nodes and wires them.
+    pub fn new(config: CallbackConfig) -> Self {
+        let CallbackConfig { model, name, system, tools, max_iterations, settings } = config;
+        let initial = CallbackState { system: system.clone(), max_iterations, ..CallbackState::default() };
+        let agent = Agent::new(Arc::clone(&model), CallbackState::MESSAGES, CallbackState::ITERATION)
+            .tools(&tools)
+            .system(system)
+            .settings(settings)
+            .task(CallbackState::MESSAGE)
+            .limit(CallbackState::MAX_ITERATIONS)
+            .count(CallbackState::LEDGER)
+            .tell_reasoning(name);
+        let tools = Tools::new(tools, CallbackState::MESSAGES).policy(ExecutionPolicy::Sequential);
+
+        let mut graph = StateGraph::with_schema(Self::NAME, CallbackState::schema(), initial);
+        let (agent, tools) = (graph.node("agent", agent), graph.node("tools", tools));
+        graph.policy(agent).retry(patience());
+        graph.edge(START, agent);
+        graph.route(agent, move |next| match next {
+            AgentNext::RunTools => to(tools),
+            AgentNext::Respond => END,
+        });
+        graph.edge(tools, agent);
+        Self { graph, agent, tools }
+    }
+}
+
+/// When a model that limits the rate of calls is asked again.
+fn patience() -> Retry {
+    let limits_rate = |error: &ModelError| matches!(error, ModelError::RateLimited { .. });
+    Retry::exponential(4).initial(Duration::from_secs(2)).without_jitter().only_if(limits_rate)
+}

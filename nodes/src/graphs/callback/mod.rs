@@ -1,0 +1,18 @@
+//! An agent that tells what it does.
+
+mod callbacks;
+mod config;
+mod event;
+mod graph;
+mod state;
+
+pub use callbacks::Callbacks;
+pub use config::CallbackConfig;
+pub use event::CallbackEvent;
+pub use graph::{CallbackGraph, callback};
+pub use state::{
+    AnsweredCall, CallbackExit, CallbackState, CallbackStateUpdate, DEFAULT_CALLBACK_ITERATIONS,
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,258 @@
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::stream::{self, BoxStream, StreamExt};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use superstep_core::checkpoint::MemorySaver;
+use superstep_core::run::RunEvent;
+use tokio::time::Instant;
+
+use super::*;
+use crate::message::{ToolCall, ToolStatus};
+use crate::model::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Scripted, Turn};
+use crate::tool::{ToolRegistry, TypedTool};
+
+#[derive(Deserialize, JsonSchema)]
+struct Topic {
+    topic: String,
+}
+
+fn tools() -> ToolRegistry {
+    let look_up =
+        TypedTool::with_context("look_up", "Looks a topic up.", |Topic { topic }, context| async move {
+            context.progress(&json!({ "node_created": topic }));
+            match topic.as_str() {
+                "nothing" => Err(format!("there is nothing about {topic}")),
+                _ => Ok(format!("{topic} is easy")),
+            }
+        });
+    ToolRegistry::new().with(look_up).unwrap()
+}
+
+fn call(id: &str, topic: &str) -> ToolCall {
+    ToolCall::new(id, "look_up", json!({ "topic": topic }))
+}
+
+/// Says something and asks for these.
+fn saying(text: &str, calls: &[ToolCall]) -> Turn {
+    Turn::Reply(ModelReply::new(Scripted::NAME, text).with_calls(calls.to_vec()))
+}
+
+fn two_calls() -> Scripted {
+    let asks = saying("I look both up.", &[call("c1", "graphs"), call("c2", "nothing")]);
+    Scripted::new().then(asks).say("Graphs are easy.")
+}
+
+fn config(model: impl ChatModel) -> CallbackConfig {
+    CallbackConfig::new(model, "You are a tutor.").name("tutor").tools(tools())
+}
+
+/// What callbacks are told.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<String>>>);
+
+impl Told {
+    fn callbacks(&self) -> Callbacks {
+        let [thinking, calls, results] = [(); 3].map(|()| Arc::clone(&self.0));
+        Callbacks::new()
+            .on_thinking(move |text| thinking.lock().unwrap().push(format!("thinks: {text}")))
+            .on_tool_call(move |tool, input| calls.lock().unwrap().push(format!("calls {tool} {input}")))
+            .on_tool_result(move |tool, result| results.lock().unwrap().push(format!("{tool}: {result}")))
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+async fn run(config: CallbackConfig, callbacks: Callbacks) -> CallbackState {
+    let graph = callback(config).unwrap().observe(callbacks);
+    graph.run(CallbackState::ask("Teach me graphs.")).await.unwrap().finished().unwrap()
+}
+
+#[tokio::test]
+async fn s4_004_to_007_it_thinks_calls_and_gets_results_in_this_order_one_call_after_the_other() {
+    let told = Told::default();
+    run(config(two_calls()), told.callbacks()).await;
+    let expected = [
+        "thinks: I look both up.",
+        r#"calls look_up {"topic":"graphs"}"#,
+        "look_up: graphs is easy",
+        r#"calls look_up {"topic":"nothing"}"#,
+        "look_up: the tool `look_up` failed: there is nothing about nothing",
+        "thinks: Graphs are easy.",
+    ];
+    assert_eq!(told.all(), expected);
+}
+
+#[tokio::test]
+async fn s4_036_to_038_a_run_ends_with_the_text_the_calls_and_the_whole_conversation() {
+    let state = run(config(two_calls()), Callbacks::new()).await;
+    assert_eq!(state.final_text(), "Graphs are easy.");
+    assert_eq!(state.exit(), Some(CallbackExit::EndTurn));
+    let calls: Vec<_> =
+        state.tool_calls().iter().map(|made| (made.call.id.clone(), made.result.status)).collect();
+    assert_eq!(calls, [("c1".to_owned(), ToolStatus::Ok), ("c2".to_owned(), ToolStatus::Error)]);
+    let history = state.history();
+    let kinds: Vec<_> =
+        history.iter().map(|message| serde_json::to_value(message).unwrap()["type"].clone()).collect();
+    assert_eq!(kinds, ["system", "human", "ai", "tool", "tool", "ai"]);
+    assert_eq!(
+        (history[0].text(), history[1].text()),
+        ("You are a tutor.".into(), "Teach me graphs.".into())
+    );
+}
+
+#[tokio::test]
+async fn a_second_run_of_a_thread_has_a_text_and_calls_of_its_own() {
+    let model = Scripted::new()
+        .then(saying("", &[call("c1", "graphs")]))
+        .say("Easy.")
+        .then(saying("", &[call("c1", "trees")]))
+        .say("Easier.");
+    let graph = callback(config(model)).unwrap().checkpointer(MemorySaver::new());
+    let thread = graph.thread("t");
+    thread.run(CallbackState::ask("Teach me graphs.")).await.unwrap().finished().unwrap();
+    let state = thread.run(CallbackState::ask("And trees.")).await.unwrap().finished().unwrap();
+    assert_eq!((state.final_text(), state.iteration), ("Easier.".to_owned(), 2));
+    assert_eq!(state.tool_calls().len(), 1);
+    assert_eq!(state.tool_calls()[0].call.input, json!({ "topic": "trees" }));
+    assert_eq!(state.history().len(), 9);
+}
+
+#[tokio::test]
+async fn s4_035_the_request_has_the_limit_the_system_prompt_the_messages_and_the_tools() {
+    let model = Arc::new(two_calls());
+    run(config(Shared(Arc::clone(&model))), Callbacks::new()).await;
+    let requests = model.requests();
+    assert_eq!(requests.len(), 2);
+    for request in &requests {
+        assert_eq!(request.settings.max_output_tokens, Some(8_000));
+        assert_eq!(request.system.as_deref(), Some("You are a tutor."));
+        assert_eq!(request.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["look_up"]);
+    }
+    assert_eq!((requests[0].messages.len(), requests[1].messages.len()), (1, 4));
+}
+
+#[tokio::test]
+async fn s4_028_at_the_limit_it_ends_with_what_there_is() {
+    let forever = (0..20).fold(Scripted::new(), |model, n| {
+        model.then(saying(&format!("Step {n}."), &[call(&format!("c{n}"), "graphs")]))
+    });
+    let state = run(config(forever), Callbacks::new()).await;
+    assert_eq!((state.iteration, state.exit()), (15, Some(CallbackExit::MaxTurns)));
+    assert_eq!(state.final_text(), "Step 14.");
+    let calls = state.tool_calls();
+    assert_eq!(calls.len(), 15);
+    assert!(calls[14].result.content.to_text().starts_with("Not run: the limit of 15 iterations"));
+
+    let asks = saying("Step 1.", &[call("c1", "graphs")]);
+    let state = run(config(Scripted::new().then(asks)).max_iterations(1), Callbacks::new()).await;
+    assert_eq!((state.iteration, state.exit()), (1, Some(CallbackExit::MaxTurns)));
+}
+
+#[tokio::test]
+async fn s4_052_a_tool_that_is_not_there_is_told_of_and_the_loop_goes_on() {
+    let told = Told::default();
+    let unknown = ToolCall::new("c1", "google", json!({ "q": "graphs" }));
+    let model = Scripted::new().then(saying("", &[unknown])).say("I know it anyway.");
+    let state = run(config(model), told.callbacks()).await;
+    assert_eq!(state.final_text(), "I know it anyway.");
+    let told = told.all();
+    assert_eq!(told[0], r#"calls google {"q":"graphs"}"#);
+    assert!(told[1].starts_with("google: there is no tool named `google`"), "{told:?}");
+}
+
+#[tokio::test]
+async fn s4_034_a_callback_that_panics_breaks_nothing_and_is_called_again() {
+    let calls = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&calls);
+    let callbacks = Callbacks::new().on_tool_result(move |_, _| {
+        *count.lock().unwrap() += 1;
+        panic!("a mistake of the user's");
+    });
+    // The count's lock is free again when the callback panics.
+    let state = run(config(two_calls()), callbacks).await;
+    assert_eq!((state.final_text().as_str(), *calls.lock().unwrap()), ("Graphs are easy.", 2));
+}
+
+#[tokio::test]
+async fn s4_010_to_012_watchers_get_frames_when_things_happen() {
+    let frames = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&frames);
+    let observer = move |event: &RunEvent| {
+        let told = CallbackEvent::of(event);
+        sink.lock().unwrap().extend(told.iter().map(CallbackEvent::to_sse));
+    };
+    let asks = saying("I look it up.", &[call("c1", "graphs")]);
+    let graph = callback(config(Scripted::new().then(asks).say("Easy."))).unwrap().observe(observer);
+    graph.run(CallbackState::ask("Teach me.")).await.unwrap().finished().unwrap();
+    let expected = [
+        "event: agent_reasoning\ndata: {\"agent\":\"tutor\",\"text\":\"I look it up.\"}\n\n",
+        "event: tool_call\ndata: {\"input\":{\"topic\":\"graphs\"},\"tool\":\"look_up\"}\n\n",
+        "event: tool_progress\ndata: {\"data\":{\"node_created\":\"graphs\"},\"tool\":\"look_up\"}\n\n",
+        "event: tool_result\ndata: {\"summary\":\"graphs is easy\",\"tool\":\"look_up\"}\n\n",
+        "event: agent_reasoning\ndata: {\"agent\":\"tutor\",\"text\":\"Easy.\"}\n\n",
+    ];
+    assert_eq!(*frames.lock().unwrap(), expected);
+}
+
+/// A model that tests keep.
+struct Shared(Arc<Scripted>);
+
+impl ChatModel for Shared {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        self.0.stream(request)
+    }
+}
+
+/// A model that fails, and notes when it was asked.
+struct Failing(ModelError, Arc<Mutex<Vec<Instant>>>);
+
+impl ChatModel for Failing {
+    fn name(&self) -> &str {
+        "failing"
+    }
+
+    fn stream(&self, _: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        self.1.lock().unwrap().push(Instant::now());
+        stream::iter([Err(self.0.clone())]).boxed()
+    }
+}
+
+/// After how many seconds a model that fails like this is asked.
+async fn asked_at(error: ModelError) -> Vec<u64> {
+    let asked = Arc::default();
+    let graph = callback(config(Failing(error.clone(), Arc::clone(&asked)))).unwrap();
+    let begun = Instant::now();
+    let failed = graph.run(CallbackState::ask("Teach me.")).await.unwrap_err();
+    assert!(format!("{failed:?}").contains(&format!("{error:?}")), "{failed:?}");
+    let asked = asked.lock().unwrap();
+    asked.iter().map(|at| at.duration_since(begun).as_secs()).collect()
+}
+
+fn limited(retry_after: Option<Duration>) -> ModelError {
+    ModelError::RateLimited { retry_after, reason: "slow down".into() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_015_to_019_a_limited_rate_is_waited_for_three_times_and_then_the_error_of_the_run() {
+    assert_eq!(asked_at(limited(None)).await, [0, 2, 6, 14]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_020_other_errors_are_not_waited_for() {
+    assert_eq!(asked_at(ModelError::Overloaded { reason: "busy".into(), retry_after: None }).await, [0]);
+    assert_eq!(asked_at(ModelError::Unreachable { reason: "no route".into() }).await, [0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_021_a_longer_wait_that_the_model_asks_for_is_kept() {
+    assert_eq!(asked_at(limited(Some(Duration::from_secs(5)))).await, [0, 5, 10, 18]);
+}
