@@ -1,0 +1,133 @@
+//! A tutor that looks things up, takes notes, and tells what it does while it does it: on the terminal, or in a browser.
+//!
+//! ```text
+//! cargo run --example tutor -- "What does a fork copy?"
+//! cargo run --example tutor -- --sse 8080
+//! ```
+//!
+//! The lesson is written down beforehand, and the tools are real. `--model` takes a model that teaches by itself, such as
+//! `anthropic:claude-sonnet-4-5`, with its key in the environment.
+
+mod lesson;
+mod server;
+#[path = "../terminal/mod.rs"]
+mod terminal;
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+use superstep::nodes::ModelName;
+use superstep::nodes::docs::{DocIndex, IndexOptions, SearchDocs};
+use superstep::nodes::graphs::{self, CallbackConfig, CallbackEvent, CallbackState};
+use superstep::nodes::tool::{ToolContext, ToolRegistry, tool};
+use superstep::prelude::*;
+
+use crate::terminal::print;
+
+/// Teaches something from a folder of documents, and tells what it does while it does it.
+#[derive(Debug, Parser)]
+#[command(name = "tutor")]
+struct Arguments {
+    /// What is to be taught.
+    #[arg(default_value = lesson::QUESTION)]
+    question: String,
+
+    /// Serve a page on this port of 127.0.0.1, and tell its browser by server-sent events; 0 for any port.
+    #[arg(long, value_name = "PORT", conflicts_with = "question")]
+    sse: Option<u16>,
+
+    /// The folder of documents [default: this repository's own].
+    #[arg(long, value_name = "DIR")]
+    docs: Option<PathBuf>,
+
+    /// The model, such as anthropic:claude-sonnet-4-5, with its key in the environment [default: SUPERSTEP_MODEL, or a
+    /// lesson that is written down beforehand].
+    #[arg(long, value_name = "NAME")]
+    model: Option<ModelName>,
+}
+
+/// Makes a graph for each lesson.
+#[derive(Clone)]
+struct Tutor {
+    model: Option<ModelName>,
+    tools: ToolRegistry,
+}
+
+const INSTRUCTIONS: &str = "You are a patient tutor. Say in a sentence what you are about to do before you use a tool. Look up \
+    what the documents say, note each thing that is worth keeping, and then teach it in a few sentences.";
+
+/// Notes something that is worth keeping.
+#[tool(idempotent)]
+async fn note(
+    context: &ToolContext,
+    /// What it is about, in a few words.
+    title: String,
+    /// What there is to know.
+    text: String,
+) -> Result<String, &'static str> {
+    if title.trim().is_empty() {
+        return Err("a note needs a title");
+    }
+    context.progress(&serde_json::json!({ "event": "note_created", "title": title, "text": text }));
+    Ok(format!("noted: {title}"))
+}
+
+impl Tutor {
+    fn new(arguments: &Arguments) -> Result<Self, Box<dyn Error>> {
+        let own = concat!(env!("CARGO_MANIFEST_DIR"), "/docs");
+        let folder = arguments.docs.clone().unwrap_or_else(|| own.into());
+        let index = DocIndex::build(folder, &IndexOptions::default())?;
+        let tools = ToolRegistry::new().with(SearchDocs::new(Arc::new(index)))?.with(note())?;
+        let named = std::env::var("SUPERSTEP_MODEL").ok().filter(|name| !name.trim().is_empty());
+        let model = match (&arguments.model, named) {
+            (Some(model), _) => Some(model.clone()),
+            (None, named) => named.map(|name| name.trim().parse()).transpose()?,
+        };
+        Ok(Self { model, tools })
+    }
+
+    fn graph(&self) -> Result<Graph<CallbackState>, Box<dyn Error + Send + Sync>> {
+        let config = match &self.model {
+            Some(model) => CallbackConfig::new(model.open()?, INSTRUCTIONS),
+            None => CallbackConfig::new(lesson::model(), INSTRUCTIONS),
+        };
+        // A lesson is short: five times the model may be asked.
+        Ok(graphs::callback(config.name("tutor").tools(self.tools.clone()).max_iterations(5))?)
+    }
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    terminal::ended(run(Arguments::parse()).await)
+}
+
+async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
+    let tutor = Tutor::new(&arguments)?;
+    if let Some(port) = arguments.sse {
+        server::serve(port, tutor).await?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let graph = tutor.graph().map_err(|error| error as Box<dyn Error>)?;
+    let mut lesson = graph.run(CallbackState::ask(arguments.question)).stream();
+    while let Some(event) = lesson.next().await {
+        for told in CallbackEvent::of(&event) {
+            print(line(&told))?;
+        }
+    }
+    lesson.finish().await?.finished()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the terminal shows of an event. What the tutor says last is its answer.
+fn line(event: &CallbackEvent) -> String {
+    match event {
+        CallbackEvent::AgentReasoning { text, .. } => text.clone(),
+        CallbackEvent::ToolCall { tool, input } => format!("  ▶ {tool} {input}"),
+        CallbackEvent::ToolProgress { data, .. } => format!("  · {data}"),
+        CallbackEvent::ToolResult { summary, .. } => format!("  ◀ {}", summary.replace('\n', " ")),
+        other => format!("  {}", other.name()),
+    }
+}

@@ -1,0 +1,117 @@
+//! The tutor in a browser: a page, and what the tutor does as server-sent events.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::Ipv4Addr;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use http_body_util::StreamBody;
+use hyper::body::{Frame, Incoming};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HOST};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use superstep::nodes::graphs::{CallbackEvent, CallbackState};
+use superstep::run::RunStream;
+use tokio::net::TcpListener;
+
+use crate::Tutor;
+use crate::terminal::print;
+
+const PAGE: &str = include_str!("page.html");
+
+type Body = StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
+
+/// Serves the page on this machine, until the process ends.
+pub(crate) async fn serve(port: u16, tutor: Tutor) -> io::Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    print(format_args!("http://{}", listener.local_addr()?))?;
+    loop {
+        let (connection, _) = listener.accept().await?;
+        let tutor = tutor.clone();
+        tokio::spawn(async move {
+            let service = service_fn(async |request| Ok::<_, Infallible>(answer(&request, &tutor)));
+            // A browser that goes away ends its connection, and with it the lesson.
+            let _ = http1::Builder::new().serve_connection(TokioIo::new(connection), service).await;
+        });
+    }
+}
+
+fn answer(request: &Request<Incoming>, tutor: &Tutor) -> Response<Body> {
+    if !is_of_this_page(request) {
+        return response(StatusCode::FORBIDDEN, "text/plain", once("open the page of this server itself"));
+    }
+    match (request.method(), request.uri().path()) {
+        (&Method::GET, "/") => response(StatusCode::OK, "text/html; charset=utf-8", once(PAGE)),
+        (&Method::GET, "/events") => {
+            let query = request.uri().query().unwrap_or_default();
+            let question = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "question");
+            let question = question.map(|(_, value)| value.into_owned()).unwrap_or_default();
+            response(StatusCode::OK, "text/event-stream", lesson(tutor, question))
+        }
+        _ => response(StatusCode::NOT_FOUND, "text/plain", once("there is / and /events")),
+    }
+}
+
+/// Whether a request comes from the page, or from no page at all: others could spend the user's money.
+fn is_of_this_page(request: &Request<Incoming>) -> bool {
+    let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let host = header(HOST.as_str()).and_then(|host| host.rsplit_once(':')).map(|(host, _)| host);
+    let is_own = matches!(header("sec-fetch-site"), None | Some("same-origin" | "none"));
+    matches!(host, Some("127.0.0.1" | "localhost")) && is_own
+}
+
+fn response(status: StatusCode, kind: &'static str, frames: BoxStream<'static, String>) -> Response<Body> {
+    let frames = frames.map(|frame| Ok(Frame::data(Bytes::from(frame))));
+    let mut response = Response::new(StreamBody::new(frames.boxed()));
+    *response.status_mut() = status;
+    for (name, value) in [(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store")] {
+        response.headers_mut().insert(name, value.parse().expect("a constant is a header's value"));
+    }
+    response
+}
+
+fn once(text: &'static str) -> BoxStream<'static, String> {
+    stream::once(async { text.to_owned() }).boxed()
+}
+
+/// What the tutor does, frame by frame as it does it.
+fn lesson(tutor: &Tutor, question: String) -> BoxStream<'static, String> {
+    match tutor.graph() {
+        Ok(graph) => {
+            let run = graph.run(CallbackState::ask(question)).stream();
+            stream::unfold(Some(run), async |run| next(run?).await).boxed()
+        }
+        Err(error) => {
+            let failed = frame("failed", &json!({ "text": error.to_string() }));
+            stream::once(async { failed }).boxed()
+        }
+    }
+}
+
+/// The next frames, and the run if it goes on.
+async fn next(mut run: RunStream<CallbackState>) -> Option<(String, Option<RunStream<CallbackState>>)> {
+    while let Some(event) = run.next().await {
+        let frames: String = CallbackEvent::of(&event).iter().map(CallbackEvent::to_sse).collect();
+        if !frames.is_empty() {
+            return Some((frames, Some(run)));
+        }
+    }
+    let ended = match run.finish().await {
+        Ok(run) => run.finished().map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    let last = match ended {
+        Ok(state) => frame("answer", &json!({ "text": state.final_text(), "exit": state.exit() })),
+        Err(error) => frame("failed", &json!({ "text": error })),
+    };
+    Some((last, None))
+}
+
+fn frame(name: &str, data: &Value) -> String {
+    format!("event: {name}\ndata: {data}\n\n")
+}
