@@ -9,6 +9,7 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+mod agent;
 mod engine;
 mod growth;
 #[cfg(feature = "cli")]
@@ -44,6 +45,8 @@ const WORKLOADS: &[Workload] = &[
     ("W11", inspection::verbs),
     #[cfg(feature = "encryption")]
     ("W12", sealed::encrypted),
+    ("W13", agent::streaming),
+    ("W14", agent::search),
 ];
 
 /// Those that run only where they are named.
