@@ -31,7 +31,8 @@ pub(crate) async fn serve(port: u16, tutor: Tutor) -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     print(format_args!("http://{}", listener.local_addr()?))?;
     loop {
-        let (connection, _) = listener.accept().await?;
+        // A connection that is gone before it is taken is no reason to end.
+        let Ok((connection, _)) = listener.accept().await else { continue };
         let tutor = tutor.clone();
         tokio::spawn(async move {
             let service = service_fn(async |request| Ok::<_, Infallible>(answer(&request, &tutor)));
@@ -60,7 +61,7 @@ fn answer(request: &Request<Incoming>, tutor: &Tutor) -> Response<Body> {
 /// Whether a request comes from the page, or from no page at all: others could spend the user's money.
 fn is_of_this_page(request: &Request<Incoming>) -> bool {
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
-    let host = header(HOST.as_str()).and_then(|host| host.rsplit_once(':')).map(|(host, _)| host);
+    let host = header(HOST.as_str()).map(|host| host.rsplit_once(':').map_or(host, |(host, _)| host));
     let is_own = matches!(header("sec-fetch-site"), None | Some("same-origin" | "none"));
     matches!(host, Some("127.0.0.1" | "localhost")) && is_own
 }

@@ -103,7 +103,7 @@ impl Retry {
         Self { initial, ..self }
     }
 
-    /// The longest wait.
+    /// The longest wait. An error that [asks for](NodeError::after) a longer one gets that.
     #[must_use]
     pub fn max(self, max: Duration) -> Self {
         Self { max, ..self }

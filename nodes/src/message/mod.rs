@@ -47,6 +47,7 @@ pub use id::MessageId;
 pub use kinds::{AiMessage, HumanMessage, SystemMessage, ToolMessage};
 pub use log::MessageLog;
 pub use message::Message;
+pub(crate) use pairing::open_positions;
 pub use pairing::unanswered_tool_calls;
 pub use part::{Detail, Image, ImageSource, Native, Origin, Part, Thinking};
 pub use tool_call::{ToolCall, ToolStatus};

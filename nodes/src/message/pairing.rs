@@ -6,24 +6,39 @@ use super::{Message, ToolCall};
 ///
 /// The answers to an AI message's calls are the tool messages between it and the next human or AI
 /// message. Later ones do not count: model providers refuse a conversation in which something else comes
-/// first. So a request may be sent only when this returns nothing.
+/// first. So a request may be sent only when this returns nothing. Of calls with one id each needs an answer of its own, and
+/// the first ones have the answers that there are.
 pub fn unanswered_tool_calls(messages: &[Message]) -> Vec<&ToolCall> {
     let mut unanswered = Vec::new();
     for (position, message) in messages.iter().enumerate() {
         if message.tool_calls().is_empty() {
             continue;
         }
-        let answers = messages[position + 1..]
-            .iter()
-            .take_while(|later| !matches!(later, Message::Human(_) | Message::Ai(_)))
-            .filter_map(|later| match later {
-                Message::Tool(answer) => Some(answer.tool_call_id.as_str()),
-                _ => None,
-            })
-            .collect::<Vec<_>>();
-        unanswered.extend(message.tool_calls().iter().filter(|call| !answers.contains(&call.id.as_str())));
+        let calls = message.tool_calls();
+        let open = open_positions(calls, &messages[position + 1..]);
+        unanswered.extend(open.into_iter().map(|position| &calls[position]));
     }
     unanswered
+}
+
+/// Returns the positions of those calls of one message that none of the messages behind it answers.
+pub(crate) fn open_positions(calls: &[ToolCall], later: &[Message]) -> Vec<usize> {
+    let mut answers: Vec<&str> = later
+        .iter()
+        .take_while(|later| !matches!(later, Message::Human(_) | Message::Ai(_)))
+        .filter_map(|later| match later {
+            Message::Tool(answer) => Some(answer.tool_call_id.as_str()),
+            _ => None,
+        })
+        .collect();
+    let mut is_open = |call: &ToolCall| match answers.iter().position(|answer| *answer == call.id) {
+        Some(answer) => {
+            answers.remove(answer);
+            false
+        }
+        None => true,
+    };
+    (0..calls.len()).filter(|position| is_open(&calls[*position])).collect()
 }
 
 #[cfg(test)]
@@ -56,6 +71,15 @@ mod tests {
             Message::tool("3", &a, "late"),
         ];
         assert_eq!(unanswered_tool_calls(&messages), [&a]);
+    }
+
+    #[test]
+    fn of_calls_with_one_id_each_needs_an_answer() {
+        let (a, again) = (call("a"), ToolCall::new("a", "other", Value::Null));
+        let asked = Message::ai_with_calls("1", "", vec![a.clone(), again.clone()]);
+        assert_eq!(unanswered_tool_calls(&[asked.clone(), Message::tool("2", &a, "x")]), [&again]);
+        let both = [asked, Message::tool("2", &a, "x"), Message::tool("3", &again, "y")];
+        assert!(unanswered_tool_calls(&both).is_empty());
     }
 
     #[test]

@@ -66,10 +66,10 @@ impl Accumulator {
         self.parts.iter().filter_map(Part::as_text).collect()
     }
 
-    /// Returns the tool call that started at this position, from 0, once its input is complete. The reply has it at the
-    /// same place if all calls before it are complete, too.
+    /// Returns the tool call that started at this position, from 0, once its input is complete, if that is JSON. The reply
+    /// has it at the same place if all calls before it are so, too.
     pub fn complete_call(&self, position: usize) -> Option<ToolCall> {
-        let call = self.calls.get(position)?;
+        let call = self.calls.get(position).filter(|call| !call.is_broken)?;
         let input = call.input.clone()?;
         Some(ToolCall { id: call.id.clone(), name: call.name.clone(), input })
     }

@@ -18,7 +18,7 @@ use super::tool_runner::{ToolRunner, ToolTask};
 use super::tools::Tools;
 use super::turn_evaluation::TurnEvaluation;
 use crate::message::{AiMessage, Message};
-use crate::model::{ChatModel, ModelRequest, Purpose, Settings};
+use crate::model::{ChatModel, ModelRequest, Purpose, Settings, StopReason};
 use crate::tool::{ToolRegistry, ToolSpec};
 
 /// The node that works on the task: it shows the conversation to a model and appends what the model says.
@@ -38,6 +38,7 @@ pub struct Agent<S: State> {
     evaluations: Option<Field<S, Vec<TurnEvaluation>>>,
     tallies: Tallies<S>,
     name: Option<String>,
+    stop: Option<Field<S, Option<StopReason>>>,
 }
 
 impl<S: State> Agent<S> {
@@ -59,6 +60,7 @@ impl<S: State> Agent<S> {
             evaluations: None,
             tallies: Tallies::none(),
             name: None,
+            stop: None,
         }
     }
 
@@ -73,8 +75,8 @@ impl<S: State> Agent<S> {
     /// input is complete. Their answers are appended behind the AI message, in the order of the calls; those calls that are
     /// left the [`Tools`] node makes.
     ///
-    /// Only calls that [may run twice](crate::tool::ToolEffect::may_repeat) begin early, up to the first that may not:
-    /// a reply that breaks off is asked for again, and the other one may not ask for the same. The calls begin and wait for
+    /// Only calls that [change nothing](crate::tool::ToolEffect::ReadOnly) begin early, up to the first that does: a
+    /// reply that breaks off is asked for again, and the other one may not ask for the same. The calls begin and wait for
     /// each other as the node's [policy](Tools::policy) says.
     #[must_use]
     pub fn stream_tools(mut self, node: &Tools<S>) -> Self {
@@ -99,8 +101,8 @@ impl<S: State> Agent<S> {
     }
 
     /// Emits what the model has said, as a whole, in a custom event of the name [`REASONING`](Self::REASONING) with the data
-    /// [`Reasoning`]: on each visit on which it has said something, before any tool is called. The name is the agent's, for
-    /// those who watch several.
+    /// [`Reasoning`]: on each visit on which it has said something, before the [`Tools`] node calls any tool. The name is
+    /// the agent's, for those who watch several.
     #[must_use]
     pub fn tell_reasoning(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -136,6 +138,13 @@ impl<S: State> Agent<S> {
     #[must_use]
     pub fn count<T: Tally>(mut self, field: Field<S, T>) -> Self {
         self.tallies.add(field);
+        self
+    }
+
+    /// Writes why the model ended its reply: a reply that was cut off looks like one that is short.
+    #[must_use]
+    pub fn stop(mut self, field: Field<S, Option<StopReason>>) -> Self {
+        self.stop = Some(field);
         self
     }
 
@@ -176,6 +185,7 @@ impl<S: State> Agent<S> {
             _ => (calls.ask(&self.model, request).await?, Vec::new()),
         };
         let cut_off = reply.stop.is_cut_off();
+        let stop = self.stop.as_ref().map(|field| field.write(Some(reply.stop.clone())));
         let said = reply.into_message(calls.message_id());
         if let Some(agent) = &self.name {
             let text = said.content.to_text();
@@ -186,14 +196,16 @@ impl<S: State> Agent<S> {
         }
         let (next, answers) = match limit {
             _ if said.tool_calls.is_empty() => (AgentNext::Respond, Vec::new()),
-            Some(limit) => (AgentNext::Respond, skipped(&said, &at_limit(limit), calls)),
-            None if cut_off => (AgentNext::RunTools, skipped(&said, CUT_OFF, calls)),
-            None => (AgentNext::RunTools, answers.into_iter().map(Message::from).collect()),
+            Some(limit) => (AgentNext::Respond, skipped(&said, 0, &at_limit(limit), calls)),
+            None => {
+                let rest = if cut_off { skipped(&said, answers.len(), CUT_OFF, calls) } else { Vec::new() };
+                (AgentNext::RunTools, answers.into_iter().map(Message::from).chain(rest).collect())
+            }
         };
         let messages = opening.into_iter().chain([said.into()]).chain(answers).collect();
         let update = [self.messages.write(appended(messages)), self.iteration.write(visit)];
         Ok(Output {
-            update: Some(all(update.into_iter().chain(self.tallies.writes(&calls.made())))),
+            update: Some(all(update.into_iter().chain(stop).chain(self.tallies.writes(&calls.made())))),
             route: next,
         })
     }
@@ -209,10 +221,10 @@ fn at_limit(limit: u32) -> String {
     )
 }
 
-/// Answers the calls that are not run, with the reason.
-fn skipped(said: &AiMessage, reason: &str, calls: &ModelCalls) -> Vec<Message> {
+/// Answers the calls that are not run, which are those from this position on, with the reason.
+fn skipped(said: &AiMessage, from: usize, reason: &str, calls: &ModelCalls) -> Vec<Message> {
     let answer = |(position, call)| Message::tool_error(calls.message_id_of(position), call, reason);
-    said.tool_calls.iter().enumerate().map(answer).collect()
+    said.tool_calls.iter().enumerate().skip(from).map(answer).collect()
 }
 
 impl<S: State, C: Send + Sync + 'static> Node<S, C> for Agent<S> {
@@ -228,6 +240,9 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Agent<S> {
         <Effects as FromTask<S, C>>::describe(node, 0);
         node.writes_field(self.messages.id());
         node.writes_field(self.iteration.id());
+        if let Some(field) = &self.stop {
+            node.writes_field(field.id());
+        }
         self.tallies.describe(node);
     }
 }

@@ -10,12 +10,14 @@ use super::model_calls::ModelCalls;
 use super::tool_runner::{RunningTools, ToolRunner, ToolTask};
 use crate::message::{ToolCall, ToolMessage};
 use crate::model::{ChatModel, ModelReply, ModelRequest};
+use crate::tool::ToolEffect;
 
 /// Asks a model, and runs the first calls of its reply as soon as their inputs are complete. Returns the reply, and the
 /// answers to those calls.
 ///
-/// Only calls that may run twice are run, up to the first that may not. Nobody knows of a reply that is still on its way
-/// whether it will be kept: it may break off and be asked for again, and then say something else.
+/// Only calls that change nothing are run, up to the first that does. Nobody knows of a reply that is still on its way whether
+/// it will be kept: it may break off and be asked for again, and then say something else. Which those are follows from the
+/// reply alone, so that a recorded one has the same.
 pub(super) async fn ask(
     calls: &ModelCalls,
     model: &Arc<dyn ChatModel>,
@@ -39,10 +41,7 @@ pub(super) async fn ask(
             }
         }
     };
-    if reply.stop.is_cut_off() {
-        return Ok((reply, Vec::new()));
-    }
-    // Those of a recorded reply, and those that were told of last.
+    // Those of a recorded reply, and those that were told of last. Also of a reply that was cut off: what has run is said.
     for call in reply.tool_calls.iter().skip(early.seen) {
         early.take(call.clone());
     }
@@ -68,7 +67,7 @@ impl EarlyCalls<'_> {
         let position = self.seen;
         self.seen += 1;
         let prepared = self.tools.prepare(&call);
-        self.is_over |= !prepared.effect().may_repeat();
+        self.is_over |= prepared.effect() != ToolEffect::ReadOnly;
         if !self.is_over {
             // A reply that is asked for again may give the same id to another call.
             let key = format!("{position}:{}:{}", call.id, digest(&call));

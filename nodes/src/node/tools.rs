@@ -9,7 +9,7 @@ use superstep_core::state::State;
 
 use super::fields::{MessagesField, appended};
 use super::tool_runner::{self, ToolRunner, ToolTask};
-use crate::message::{Message, ToolCall, unanswered_tool_calls};
+use crate::message::{Message, ToolCall, open_positions};
 use crate::tool::{ExecutionPolicy, ToolRegistry};
 
 /// The node that runs the tools that the latest AI message asks for and that nothing has answered yet, and appends one
@@ -91,9 +91,9 @@ fn waiting(messages: &[Message]) -> Vec<(usize, ToolCall)> {
     let Some(asked) = messages.iter().rposition(|message| matches!(message, Message::Ai(_))) else {
         return Vec::new();
     };
-    let calls = messages[asked].tool_calls().iter().enumerate();
-    let open = unanswered_tool_calls(&messages[asked..]);
-    calls.filter(|(_, call)| open.contains(call)).map(|(position, call)| (position, call.clone())).collect()
+    let calls = messages[asked].tool_calls();
+    let open = open_positions(calls, &messages[asked + 1..]);
+    open.into_iter().map(|position| (position, calls[position].clone())).collect()
 }
 
 impl<S: State> fmt::Debug for Tools<S> {

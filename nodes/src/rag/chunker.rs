@@ -64,11 +64,18 @@ impl Chunker {
         let newlines: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
         let line =
             |at| u32::try_from(newlines.partition_point(|newline| *newline < at) + 1).unwrap_or(u32::MAX);
-        let chunk = |Range { start, end }| Chunk {
-            text: text[start..end].to_owned(),
-            heading: headings.above(start),
-            line_start: line(start),
-            line_end: line(end - 1),
+        let mut last = 0;
+        let chunk = |Range { start, end }: Range<usize>| {
+            // What it repeats may stand below another heading.
+            let new = &text[start.max(last)..end];
+            let heading = headings.above(end - new.trim_start().len());
+            last = end;
+            Chunk {
+                text: text[start..end].to_owned(),
+                heading,
+                line_start: line(start),
+                line_end: line(end - 1),
+            }
         };
         self.ranges(text).into_iter().map(chunk).collect()
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Chunk, Chunker, KnowledgeBase, KnowledgeError};
 use crate::docs::walk::{Language, TextFile, Walk};
-use crate::docs::{FileKinds, IndexOptions, Skipped};
+use crate::docs::{FileKinds, IndexOptions, SkipReason, Skipped};
 
 /// Brings the documents of a folder into a knowledge base: see [`KnowledgeBase::ingest`].
 ///
@@ -101,7 +101,8 @@ impl<'b> Ingestion<'b> {
         self
     }
 
-    /// Removes the documents of the collection that are not in the folder: all that do not come from it, too.
+    /// Removes the documents of the collection that are not in the folder: all that do not come from it, too. A file that
+    /// cannot be read keeps its document, and while a folder cannot be read, nothing is removed.
     pub fn remove_missing(mut self) -> Self {
         self.remove_missing = true;
         self
@@ -129,8 +130,7 @@ impl<'b> Ingestion<'b> {
             self.take(file, &mut report).await?;
         }
         if self.remove_missing {
-            let there: BTreeSet<&str> = walk.files.iter().map(|file| file.path.as_str()).collect();
-            for source in self.base.sources().await?.into_iter().filter(|source| !there.contains(&**source)) {
+            for source in gone(self.base.sources().await?, &walk.files, &report.skipped) {
                 self.base.remove(&source).await?;
                 report.removed.push(source);
             }
@@ -167,6 +167,19 @@ impl<'b> Ingestion<'b> {
         let cut = format!("{} {} ", self.chunker.size(), self.chunker.overlap());
         *blake3::Hasher::new().update(cut.as_bytes()).update(file.text.as_bytes()).finalize().as_bytes()
     }
+}
+
+/// The documents that are not in the folder any more. Of what cannot be read nobody knows that; below a folder that cannot
+/// be read, which has no path here, may be anything.
+fn gone(mut sources: Vec<String>, files: &[TextFile], skipped: &[Skipped]) -> Vec<String> {
+    let unreadable = |skipped: &&Skipped| matches!(skipped.reason, SkipReason::Unreadable { .. });
+    let unknown: BTreeSet<&str> = skipped.iter().filter(unreadable).map(|skipped| &*skipped.path).collect();
+    if unknown.contains("") {
+        return Vec::new();
+    }
+    let there: BTreeSet<&str> = files.iter().map(|file| &*file.path).chain(unknown).collect();
+    sources.retain(|source| !there.contains(&**source));
+    sources
 }
 
 impl fmt::Display for IngestProgress<'_> {

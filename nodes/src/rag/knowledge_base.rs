@@ -196,6 +196,7 @@ fn look_up(
     meaning: Option<&Embedding>,
     limit: usize,
 ) -> Result<Vec<Found>, KnowledgeError> {
+    let _moment = store.moment()?;
     let (each, least) = CANDIDATES;
     let candidates = limit.saturating_mul(each).max(least);
     let by_words = words.map_or(Ok(Vec::new()), |words| store.with_words(words, candidates))?;
@@ -204,7 +205,6 @@ fn look_up(
         by_meaning.iter().map(|Candidate { chunk, score }| (*chunk, *score)).collect();
     let mut found = Vec::new();
     for Candidate { chunk, score } in fuse([&by_words[..], &by_meaning]).into_iter().take(limit) {
-        // Another process may have removed it meanwhile.
         let chunk = store.found(chunk)?.map(|found| (found, similar.get(&chunk).copied()));
         found.extend(chunk.map(|(found, similarity)| Found { similarity, score, ..found }));
     }

@@ -61,6 +61,7 @@ impl<C: Send + Sync + 'static> CallbackGraph<C> {
             .task(CallbackState::MESSAGE)
             .limit(CallbackState::MAX_ITERATIONS)
             .count(CallbackState::LEDGER)
+            .stop(CallbackState::STOP)
             .tell_reasoning(name);
         let tools = Tools::new(tools, CallbackState::MESSAGES).policy(ExecutionPolicy::Sequential);
 

@@ -6,7 +6,7 @@ use superstep_core::reducer::{KeyedLog, Sum};
 use superstep_core::state::State;
 
 use crate::message::{AiMessage, Message, MessageLog, ToolCall, ToolMessage};
-use crate::model::Ledger;
+use crate::model::{Ledger, StopReason};
 
 /// How often the agent asks its model in a run, at most, if nobody says otherwise.
 pub const DEFAULT_CALLBACK_ITERATIONS: u32 = 15;
@@ -27,6 +27,8 @@ pub struct CallbackState {
     pub iteration: u32,
     /// How often it may be asked.
     pub max_iterations: u32,
+    /// Why the model ended its last reply.
+    pub stop: Option<StopReason>,
     /// The model calls of all runs.
     #[reducer(Sum)]
     pub ledger: Ledger,
@@ -40,6 +42,8 @@ pub enum CallbackExit {
     EndTurn,
     /// The limit was reached while it asked for more; its last calls were not made.
     MaxTurns,
+    /// The model did not come to an end: its last reply was cut off, or refused; [`CallbackState::stop`] says which.
+    CutShort,
 }
 
 /// A call that the model asked for, and what came of it.
@@ -59,6 +63,7 @@ impl Default for CallbackState {
             messages: MessageLog::new(),
             iteration: 0,
             max_iterations: DEFAULT_CALLBACK_ITERATIONS,
+            stop: None,
             ledger: Ledger::default(),
         }
     }
@@ -70,8 +75,11 @@ impl CallbackState {
         Self::update().message(message.into()).iteration(0)
     }
 
-    /// The messages of the last run, from what the user said.
+    /// The messages of the last run, from what the user said; none until the model has answered.
     fn last_run(&self) -> &[Message] {
+        if self.iteration == 0 {
+            return &[];
+        }
         let begin = self.messages.iter().rposition(|message| matches!(message, Message::Human(_)));
         &self.messages[begin.unwrap_or_default()..]
     }
@@ -91,9 +99,12 @@ impl CallbackState {
     /// Why the last run ended; nothing if it has not.
     pub fn exit(&self) -> Option<CallbackExit> {
         let asks = !self.last_reply()?.tool_calls.is_empty();
-        match asks {
-            false => Some(CallbackExit::EndTurn),
-            true => (self.iteration >= self.max_iterations).then_some(CallbackExit::MaxTurns),
+        match (asks, &self.stop) {
+            (true, _) => (self.iteration >= self.max_iterations).then_some(CallbackExit::MaxTurns),
+            (false, None | Some(StopReason::EndTurn | StopReason::StopSequence)) => {
+                Some(CallbackExit::EndTurn)
+            }
+            (false, Some(_)) => Some(CallbackExit::CutShort),
         }
     }
 

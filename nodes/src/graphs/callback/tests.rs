@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::message::{ToolCall, ToolStatus};
-use crate::model::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Scripted, Turn};
+use crate::model::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Scripted, StopReason, Turn};
 use crate::tool::{ToolRegistry, TypedTool};
 
 #[derive(Deserialize, JsonSchema)]
@@ -151,6 +151,26 @@ async fn s4_028_at_the_limit_it_ends_with_what_there_is() {
     let asks = saying("Step 1.", &[call("c1", "graphs")]);
     let state = run(config(Scripted::new().then(asks)).max_iterations(1), Callbacks::new()).await;
     assert_eq!((state.iteration, state.exit()), (1, Some(CallbackExit::MaxTurns)));
+}
+
+#[tokio::test]
+async fn an_answer_that_was_cut_off_does_not_pass_for_a_whole_one() {
+    let mut reply = ModelReply::new(Scripted::NAME, "I write the");
+    reply.stop = StopReason::MaxTokens;
+    let state = run(config(Scripted::new().then(Turn::Reply(reply))), Callbacks::new()).await;
+    assert_eq!((state.final_text().as_str(), state.exit()), ("I write the", Some(CallbackExit::CutShort)));
+    assert_eq!(state.stop, Some(StopReason::MaxTokens));
+}
+
+#[tokio::test]
+async fn a_run_that_failed_before_its_first_answer_has_none_of_the_run_before() {
+    let graph = callback(config(Scripted::new().say("Easy."))).unwrap().checkpointer(MemorySaver::new());
+    let thread = graph.thread("t");
+    thread.run(CallbackState::ask("Teach me graphs.")).await.unwrap().finished().unwrap();
+    thread.run(CallbackState::ask("And trees.")).await.unwrap_err();
+    let head = thread.head().await.unwrap();
+    let state = head.state();
+    assert_eq!((state.exit(), state.final_text()), (None, String::new()));
 }
 
 #[tokio::test]

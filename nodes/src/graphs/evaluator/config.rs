@@ -55,7 +55,7 @@ impl EvaluatorConfig {
         self
     }
 
-    /// Has calls that may run twice begin while the model still speaks: see [`Agent::stream_tools`](crate::node::Agent::stream_tools).
+    /// Has calls that change nothing begin while the model still speaks: see [`Agent::stream_tools`](crate::node::Agent::stream_tools).
     #[must_use]
     pub fn stream_tools(mut self) -> Self {
         self.stream_tools = true;

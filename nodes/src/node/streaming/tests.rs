@@ -97,7 +97,7 @@ impl Notes {
     }
 }
 
-/// `weather` looks, `book` changes something; both take three pieces' time.
+/// `weather` looks, `book` changes something and may run twice; both take three pieces' time.
 fn tools(notes: &Notes) -> ToolRegistry {
     let run = |name: &'static str| {
         let notes = notes.clone();
@@ -112,7 +112,8 @@ fn tools(notes: &Notes) -> ToolRegistry {
     };
     let weather =
         TypedTool::new("weather", "Tells the weather.", run("weather")).with_effect(ToolEffect::ReadOnly);
-    let book = TypedTool::new("book", "Books a journey.", run("book")).with_concurrency(Concurrency::Safe);
+    let book = TypedTool::new("book", "Books a journey.", run("book"));
+    let book = book.with_effect(ToolEffect::Idempotent).with_concurrency(Concurrency::Safe);
     ToolRegistry::new().with(weather).unwrap().with(book).unwrap()
 }
 
@@ -210,14 +211,28 @@ async fn a_call_that_changes_something_waits_for_the_reply_and_so_do_those_after
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reply_that_a_limit_cut_off_has_none_of_its_calls_answered_by_a_tool() {
-    let said = [call(0, "weather", "Rome"), stop(StopReason::MaxTokens)].concat();
+async fn of_a_reply_that_a_limit_cut_off_is_answered_what_has_run() {
+    let broken = vec![
+        ModelEvent::ToolCallStart { index: 2, id: "c2".into(), name: "weather".into() },
+        ModelEvent::ToolCallInput { index: 2, json: "{ \"city\": \"Be".into() },
+        ModelEvent::ToolCallEnd { index: 2 },
+    ];
+    let said = [call(0, "weather", "Rome"), call(1, "book", "Rome"), broken, stop(StopReason::MaxTokens)];
+    let played = play(true, 5, [(said.concat(), None), answer()]).await;
+    assert_eq!(played.notes, [(240, "weather Rome".to_owned())]);
+    let texts = texts(&played.messages);
+    assert_eq!(texts[2], "weather of Rome");
+    assert!(texts[3].starts_with("Not run: the reply was cut off"), "{texts:?}");
+    assert_eq!(texts.len(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_calls_with_one_id_none_is_taken_for_the_other() {
+    let mut book = call(1, "book", "Rome");
+    book[0] = ModelEvent::ToolCallStart { index: 1, id: "c0".into(), name: "book".into() };
+    let said = [call(0, "weather", "Rome"), book, stop(StopReason::ToolUse)].concat();
     let played = play(true, 5, [(said, None), answer()]).await;
-    assert!(
-        texts(&played.messages)[2].starts_with("Not run: the reply was cut off"),
-        "{:?}",
-        played.messages
-    );
+    assert_eq!(texts(&played.messages)[2..4], ["weather of Rome", "book of Rome"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -41,6 +41,16 @@ fn chunks_know_their_lines_and_headings() {
     assert_eq!(chunks[1].text, "## Cost\n\nA fork is\ncheap.");
 }
 
+#[test]
+fn the_heading_is_that_of_what_is_new() {
+    let text = "# A\n\nOne two three four.\n\n# B\n\nFive six seven eight.\n";
+    let chunks = Chunker::new(30, 15).split_markdown(text);
+    let found: Vec<_> = chunks.iter().map(|chunk| (chunk.heading.as_str(), chunk.text.as_str())).collect();
+    let last = found.last().unwrap();
+    assert_eq!(last.0, "B", "{found:?}");
+    assert!(last.1.contains("eight."), "{found:?}");
+}
+
 proptest! {
     #[test]
     fn no_chunk_is_too_long_nothing_is_left_out_and_lines_are_right(

@@ -74,3 +74,14 @@ async fn a_folder_that_is_not_there_is_an_error() {
     let error = base(&file).ingest(file.path().join("none")).run().await.unwrap_err();
     assert!(error.to_string().ends_with("is not a folder that can be read"), "{error}");
 }
+
+#[test]
+fn what_cannot_be_read_is_not_taken_for_gone() {
+    let file = |path: &str| TextFile { path: path.into(), language: Language::Prose, text: String::new() };
+    let skipped = |path: &str, reason: SkipReason| Skipped { path: path.into(), reason };
+    let unreadable = || SkipReason::Unreadable { reason: "permission denied".into() };
+    let sources = || ["a", "b", "c", "d"].map(String::from).to_vec();
+    let (files, large) = ([file("a")], skipped("b", SkipReason::Binary));
+    assert_eq!(gone(sources(), &files, &[large.clone(), skipped("c", unreadable())]), ["b", "d"]);
+    assert!(gone(sources(), &files, &[large, skipped("", unreadable())]).is_empty());
+}

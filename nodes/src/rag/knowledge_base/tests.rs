@@ -109,6 +109,11 @@ async fn s3_045_nothing_is_found_where_nothing_was_ingested_and_the_error_says_w
     assert!(error.to_string().ends_with("ingest documents into it first"), "{error}");
     assert!(matches!(open("k.db", "none").unwrap_err(), KnowledgeError::NotIngested { .. }));
     assert!(!folder.path().join("none.db").exists());
+
+    // A collection that was only opened has nothing either, and holds nobody to its embedder.
+    KnowledgeBase::open(folder.path().join("k.db"), "empty", HashEmbedder::new(8)).unwrap();
+    assert!(matches!(open("k.db", "empty").unwrap_err(), KnowledgeError::NotIngested { .. }));
+    KnowledgeBase::open(folder.path().join("k.db"), "empty", HashEmbedder::default()).unwrap();
 }
 
 #[tokio::test]
@@ -182,6 +187,8 @@ async fn a_document_that_cannot_be_embedded_stays_as_it_was() {
     assert!(matches!(error, KnowledgeError::Embed(EmbedError::NoEmbedding)));
     let error = broken(false, |_| Vec::new()).add("light.md", &text).await.unwrap_err();
     assert!(matches!(error, KnowledgeError::Embed(EmbedError::Count { asked: 1, given: 0 })));
+    let error = broken(false, one).add("new.md", &text).await.unwrap_err();
+    assert!(matches!(error, KnowledgeError::Embed(EmbedError::Dimensions { expected: 512, given: 1 })));
     let error = broken(false, one).search("light", 1).await.unwrap_err();
     let expected = EmbedError::Dimensions { expected: 512, given: 1 };
     assert!(matches!(error, KnowledgeError::Embed(found) if found == expected));

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::{Chunk, Embedding, Found, KnowledgeError};
+use super::{Chunk, EmbedError, Embedding, Found, KnowledgeError};
 use crate::text::Query;
 
 /// One collection of a file.
@@ -40,6 +40,12 @@ impl Store {
             "insert into collection (name, embedder) values (?1, ?2) on conflict (name) do nothing",
             [name, embedder],
         )?;
+        // An embedder that no document was embedded by holds nobody to it.
+        db.execute(
+            "update collection set embedder = ?2 where name = ?1
+             and not exists (select 1 from document where document.collection = collection.id)",
+            [name, embedder],
+        )?;
         let there = Self::of(db, name, embedder)?;
         Ok(there.expect("a collection is there that was just made, as nothing removes one"))
     }
@@ -49,7 +55,12 @@ impl Store {
         let not_ingested =
             || KnowledgeError::NotIngested { path: path.to_owned(), collection: name.to_owned() };
         let db = schema::open_existing(path)?.ok_or_else(not_ingested)?;
-        Self::of(db, name, embedder)?.ok_or_else(not_ingested)
+        let select = "select exists (
+            select 1 from document join collection on collection.id = document.collection where collection.name = ?1
+        )";
+        let has_documents: bool = db.query_row(select, [name], |row| row.get(0))?;
+        let store = if has_documents { Self::of(db, name, embedder)? } else { None };
+        store.ok_or_else(not_ingested)
     }
 
     fn of(db: Connection, name: &str, embedder: &str) -> Result<Option<Self>, KnowledgeError> {
@@ -96,6 +107,15 @@ impl Store {
         let collection = self.collection;
         let change = self.change()?;
         remove(&change, collection, document.source)?;
+        if let Some((_, embedding)) = document.chunks.first() {
+            let others = "select length(numbers) from embedding where collection = ?1 limit 1";
+            let others: Option<i64> =
+                change.prepare_cached(others)?.query_row([collection], |row| row.get(0)).optional()?;
+            let (expected, given) = (others.map(dimensions), embedding.dimensions());
+            if let Some(expected) = expected.filter(|expected| *expected != given) {
+                return Err(EmbedError::Dimensions { expected, given }.into());
+            }
+        }
         change
             .prepare_cached("insert into document (collection, source, digest) values (?1, ?2, ?3)")?
             .execute(params![collection, document.source, document.digest])?;
@@ -121,6 +141,11 @@ impl Store {
         let removed = remove(&change, collection, source)?;
         change.commit()?;
         Ok(removed)
+    }
+
+    /// What is read while this is there is of one moment.
+    pub(super) fn moment(&self) -> Result<Transaction<'_>, KnowledgeError> {
+        Ok(self.db.unchecked_transaction()?)
     }
 
     fn change(&mut self) -> Result<Transaction<'_>, KnowledgeError> {
@@ -154,7 +179,7 @@ impl Store {
         while let Some(row) = rows.next()? {
             let numbers = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
             let score = meaning.similarity_of_bytes(numbers).map(f64::from);
-            let score = score.ok_or_else(|| super::EmbedError::Dimensions {
+            let score = score.ok_or_else(|| EmbedError::Dimensions {
                 expected: numbers.len() / size_of::<f32>(),
                 given: meaning.dimensions(),
             })?;
@@ -193,6 +218,11 @@ fn remove(change: &Transaction<'_>, collection: i64, source: &str) -> Result<boo
         .prepare_cached("delete from document where collection = ?1 and source = ?2")?
         .execute(params![collection, source])?;
     Ok(removed > 0)
+}
+
+/// How many dimensions an embedding of so many bytes has.
+fn dimensions(bytes: i64) -> usize {
+    usize::try_from(bytes).unwrap_or_default() / size_of::<f32>()
 }
 
 /// A limit, as SQLite counts.

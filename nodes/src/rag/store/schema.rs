@@ -71,7 +71,11 @@ pub(super) fn open(path: &Path) -> Result<Connection, KnowledgeError> {
             change.pragma_update(None, "user_version", FORMAT)?;
         }
         change.commit()?;
-        db.pragma_update(None, "journal_mode", "wal")?;
+    }
+    // While others use the file its mode stays as it is, and the next one to open it tries again.
+    match db.pragma_update(None, "journal_mode", "wal") {
+        Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {}
+        changed => changed?,
     }
     Ok(db)
 }
