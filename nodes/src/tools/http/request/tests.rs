@@ -68,12 +68,13 @@ impl Server {
 
 fn ok(text: &str) -> Vec<u8> {
     let length = text.len();
-    format!("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {length}\r\nx-more: hidden\r\n\r\n{text}")
+    format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: {length}\r\nx-more: hidden\r\n\r\n{text}")
         .into_bytes()
 }
 
 fn redirect(to: &str) -> Vec<u8> {
-    format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n").into_bytes()
+    format!("HTTP/1.1 302 Found\r\nconnection: close\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n")
+        .into_bytes()
 }
 
 async fn call(tool: HttpRequest, input: Value) -> ToolResult {
@@ -233,8 +234,8 @@ async fn an_answer_is_read_up_to_a_limit() {
 #[tokio::test]
 async fn an_answer_that_is_no_text_is_an_image_or_is_counted() {
     let server = Server::new(|request| match request.contains("/image") {
-        true => [&ok("")[..38], b"\r\n\r\n\x89PNG\r\n\x1a\n\0"].concat(),
-        false => b"HTTP/1.1 404 Not Found\r\n\r\n\0\0\0".to_vec(),
+        true => b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n\x89PNG\r\n\x1a\n\0".to_vec(),
+        false => b"HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n\0\0\0".to_vec(),
     });
     let image = call(server.tool(), json!({ "url": server.url("/image") })).await;
     assert!(image.content.parts().iter().any(|part| matches!(part, Part::Image(_))), "{image:?}");
