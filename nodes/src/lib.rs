@@ -23,6 +23,7 @@
 // The derives name the framework `superstep`, as users do.
 extern crate superstep_core as superstep;
 
+mod blocking;
 pub mod docs;
 mod evaluation;
 pub mod graphs;

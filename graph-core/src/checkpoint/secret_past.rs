@@ -30,7 +30,8 @@ const PAGES: [usize; 2] = [16, 512];
 /// # }
 /// ```
 ///
-/// What a task tells of a value before its result is stored, nobody can know to be secret.
+/// What a task tells of a value before its result is stored, nobody can know to be secret; and of what was pruned, nobody knows
+/// which values a secret field had.
 #[derive(Clone, Debug, Default)]
 pub struct SecretPast {
     /// Where looking begins.

@@ -171,16 +171,16 @@ impl<S: State> Agent<S> {
         &self,
         state: &S,
         calls: &ModelCalls,
-        tools: &ToolTask,
+        early: Option<(&ToolRunner, ToolTask)>,
     ) -> Result<Output<S, AgentNext>, NodeError> {
         let opening = self.opening(state, calls);
         let request = self.request(state, opening.as_ref());
         let visit = self.iteration.get(state).saturating_add(1);
         let limit =
             self.max_iterations.as_ref().map(|limit| *limit.get(state)).filter(|limit| visit >= *limit);
-        let (reply, answers) = match &self.early {
-            Some(early) if limit.is_none() => {
-                streaming::ask(calls, &self.model, request, early, tools).await?
+        let (reply, answers) = match &early {
+            Some((tools, task)) if limit.is_none() => {
+                streaming::ask(calls, &self.model, request, tools, task).await?
             }
             _ => (calls.ask(&self.model, request).await?, Vec::new()),
         };
@@ -231,9 +231,10 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Agent<S> {
     type Output = Result<Output<S, AgentNext>, NodeError>;
 
     async fn call(&self, task: Task<S, C>) -> Self::Output {
-        let (state, calls, tools) = (Arc::clone(task.state()), ModelCalls::of(&task), ToolTask::of(&task));
+        let (state, calls) = (Arc::clone(task.state()), ModelCalls::of(&task));
+        let early = self.early.as_ref().map(|tools| (tools, ToolTask::of(&task)));
         drop(task);
-        self.visit(&state, &calls, &tools).await
+        self.visit(&state, &calls, early).await
     }
 
     fn describe(&self, node: &mut NodeDescription) {

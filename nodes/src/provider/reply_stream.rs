@@ -19,11 +19,13 @@ pub(super) trait ReplyReader: Send + 'static {
     /// When the provider gives the call up, and when the event cannot come here.
     fn read(&mut self, event: &SseEvent, said: &mut Vec<ModelEvent>) -> Result<(), Unreadable>;
 
-    /// Whether the reply is complete, so that a stream that ends here has not broken off.
-    fn is_complete(&self) -> bool;
-
     /// Whether nothing more is to come. A stream that is over and whose reply is not complete has broken off.
     fn is_over(&self) -> bool;
+
+    /// Whether the reply is complete, so that a stream that ends here has not broken off.
+    fn is_complete(&self) -> bool {
+        self.is_over()
+    }
 }
 
 /// Why an event is no part of a reply.

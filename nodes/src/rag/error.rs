@@ -65,6 +65,9 @@ pub enum KnowledgeError {
         /// The latest format that is known.
         known: i64,
     },
+    /// The program is ending, so nothing new is begun. What was begun is whole or not there.
+    #[error("the program is ending")]
+    Stopped,
     /// The documents of the collection were embedded by another embedder. Open it with that one, or ingest the documents
     /// into another collection.
     #[error("the collection `{collection}` was ingested with the embedder `{stored}`, not `{given}`")]

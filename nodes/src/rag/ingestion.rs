@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::{Chunk, Chunker, KnowledgeBase, KnowledgeError};
+use crate::blocking::blocking;
 use crate::docs::walk::{Language, TextFile, Walk};
 use crate::docs::{FileKinds, IndexOptions, SkipReason, Skipped};
 
@@ -121,7 +122,7 @@ impl<'b> Ingestion<'b> {
     /// are kept. A file that cannot be read is no error: it is listed in the report.
     pub async fn run(self) -> Result<IngestReport, KnowledgeError> {
         let (folder, options) = (self.folder.clone(), self.files.clone());
-        let walk = self.base.in_store(move |_| Ok(Walk::read(&folder, &options)?)).await?;
+        let walk = blocking(move || Walk::read(&folder, &options)).await.ok_or(KnowledgeError::Stopped)??;
         let (total, mut report) =
             (walk.files.len(), IngestReport { skipped: walk.skipped, ..IngestReport::default() });
         for (done, file) in walk.files.iter().enumerate() {

@@ -9,6 +9,7 @@ use super::embedder::{embed, embed_one};
 use super::fusion::fuse;
 use super::store::{Candidate, NewDocument, Store};
 use super::{Chunk, Embedder, Embedding, Found, Ingestion, KnowledgeError};
+use crate::blocking::blocking;
 
 /// A collection of documents in a SQLite file, cut into chunks that can be searched by their words and by what they mean.
 ///
@@ -172,11 +173,7 @@ impl KnowledgeBase {
         work: impl FnOnce(&mut Store) -> Result<T, KnowledgeError> + Send + 'static,
     ) -> Result<T, KnowledgeError> {
         let store = Arc::clone(&self.store);
-        let worked = tokio::task::spawn_blocking(move || work(&mut lock(&store))).await;
-        worked.unwrap_or_else(|error| match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(stopped) => panic!("the runtime ends: {stopped}"),
-        })
+        blocking(move || work(&mut lock(&store))).await.unwrap_or(Err(KnowledgeError::Stopped))
     }
 }
 

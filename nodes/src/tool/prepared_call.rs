@@ -21,9 +21,7 @@ use crate::message::ToolCall;
 /// It can be [run](Self::run) whatever was found: what cannot be run is answered, too.
 pub struct PreparedCall {
     call: ToolCall,
-    /// None if there is no such tool.
-    tool: Option<Arc<dyn Tool>>,
-    readiness: Result<Ready, ToolError>,
+    readiness: Result<Ready, Refused>,
 }
 
 /// What it takes to run a call.
@@ -32,13 +30,20 @@ struct Ready {
     policy: Arc<dyn PermissionPolicy>,
 }
 
+/// Why a call cannot be run.
+struct Refused {
+    /// None if there is no such tool.
+    tool: Option<Arc<dyn Tool>>,
+    error: ToolError,
+}
+
 impl PreparedCall {
     pub(super) fn ready(call: &ToolCall, tool: Arc<dyn Tool>, policy: Arc<dyn PermissionPolicy>) -> Self {
-        Self { call: call.clone(), tool: Some(Arc::clone(&tool)), readiness: Ok(Ready { tool, policy }) }
+        Self { call: call.clone(), readiness: Ok(Ready { tool, policy }) }
     }
 
     pub(super) fn refused(call: &ToolCall, tool: Option<Arc<dyn Tool>>, error: ToolError) -> Self {
-        Self { call: call.clone(), tool, readiness: Err(error) }
+        Self { call: call.clone(), readiness: Err(Refused { tool, error }) }
     }
 
     /// Returns what the call does to the world. One that cannot be run does nothing, so it is as harmless as one that
@@ -102,14 +107,18 @@ impl PreparedCall {
         let observable = |tool: &Arc<dyn Tool>| {
             catch_unwind(AssertUnwindSafe(|| tool.observable_input(input))).unwrap_or_default()
         };
-        self.tool.as_ref().map_or_else(|| input.clone(), observable)
+        let tool = match &self.readiness {
+            Ok(ready) => Some(&ready.tool),
+            Err(refused) => refused.tool.as_ref(),
+        };
+        tool.map_or_else(|| input.clone(), observable)
     }
 
     /// Makes the call; returns whether the tool itself was called, too.
     async fn attempt(&self, context: &ToolContext) -> (ToolResult, bool) {
         let ready = match &self.readiness {
             Ok(ready) => ready,
-            Err(error) => return (error.clone().into(), false),
+            Err(refused) => return (refused.error.clone().into(), false),
         };
         if context.cancellation().is_cancelled() {
             return (ToolError::NotRun.into(), false);
@@ -191,7 +200,7 @@ impl fmt::Debug for PreparedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut call = f.debug_struct("PreparedCall");
         call.field("call", &self.call)
-            .field("refused", &self.readiness.as_ref().err())
+            .field("refused", &self.readiness.as_ref().err().map(|refused| &refused.error))
             .finish_non_exhaustive()
     }
 }

@@ -49,15 +49,12 @@ pub(super) fn parsed<I: DeserializeOwned>(input: &Value) -> Result<I, InvalidInp
     I::deserialize(input).map_err(|error| InvalidInput::new(error.to_string()))
 }
 
-/// Does what blocks on a thread that may. A panic goes on where it would have gone.
+/// Does what blocks on a thread that may.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolFailure> + Send + 'static,
 ) -> Result<T, ToolFailure> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(_) => Err(ToolFailure::new("the program is ending")),
-    }
+    let done = crate::blocking::blocking(work).await;
+    done.unwrap_or_else(|| Err(ToolFailure::new("the program is ending")))
 }
 
 /// Writes the trait [`Tool`](crate::tool::Tool) for a [`BuiltIn`], which has its name as `NAME`.

@@ -105,16 +105,10 @@ impl BuiltIn for ReadCsv {
         let most = self.max_file_bytes;
         blocking(move || {
             let path = folder.resolve(&input.path)?;
-            let named = display(&path);
-            let (file, metadata) = folder.open_file(&path)?;
-            if metadata.len() > most {
-                let text =
-                    format!("`{named}` has {} bytes, and more than {most} are not read", metadata.len());
-                return Err(ToolFailure::new(text));
-            }
+            let file = folder.open_at_most(&path, most)?;
             let tabs = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tsv"));
             let separator = if tabs { b'\t' } else { b',' };
-            rows(&named, file.take(most), separator, &input, &stop)
+            rows(&display(&path), file.take(most), separator, &input, &stop)
         })
         .await
     }

@@ -121,23 +121,22 @@ impl Folder {
         Ok((file, metadata))
     }
 
+    /// Opens a file of at most so many bytes.
+    pub(super) fn open_at_most(&self, path: &Path, most: u64) -> Result<File, ToolFailure> {
+        let (file, metadata) = self.open_file(path)?;
+        if metadata.len() <= most { Ok(file) } else { Err(too_large(path, metadata.len(), most)) }
+    }
+
     /// Reads a file of at most so many bytes.
     pub(super) fn read(&self, path: &Path, most: u64) -> Result<Vec<u8>, ToolFailure> {
-        let (file, metadata) = self.open_file(path)?;
-        let too_large = |bytes: u64| {
-            let named = display(path);
-            ToolFailure::new(format!("`{named}` has {bytes} bytes, and more than {most} are not read"))
-        };
-        if metadata.len() > most {
-            return Err(too_large(metadata.len()));
-        }
+        let file = self.open_at_most(path, most)?;
         let mut bytes = Vec::new();
         let read = file.take(most.saturating_add(1)).read_to_end(&mut bytes);
         read.map_err(|error| refusal(&display(path), &error))?;
         match u64::try_from(bytes.len()) {
             Ok(length) if length <= most => Ok(bytes),
             // It has grown since.
-            _ => Err(too_large(most + 1)),
+            _ => Err(too_large(path, most + 1, most)),
         }
     }
 }
@@ -146,6 +145,11 @@ impl fmt::Debug for Folder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Folder").field(&self.path).finish()
     }
+}
+
+fn too_large(path: &Path, bytes: u64, most: u64) -> ToolFailure {
+    let named = display(path);
+    ToolFailure::new(format!("`{named}` has {bytes} bytes, and more than {most} are not read"))
 }
 
 /// A path as models are shown it.

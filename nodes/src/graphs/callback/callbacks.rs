@@ -5,10 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use serde_json::Value;
-use superstep_core::run::{EventKind, Observer, RunEvent};
+use superstep_core::run::{Observer, RunEvent};
 
-use super::CallbackState;
-use crate::node::{Agent, Reasoning, Tools};
+use super::told::Told;
 use crate::tool::{ToolEvent, ToolEventKind};
 
 /// Functions that are told what an agent does, when it does it: an [`Observer`] of a graph. Each of them may be left out.
@@ -69,19 +68,13 @@ impl Callbacks {
         self
     }
 
-    fn tell(&self, name: &str, data: &superstep_core::state::Json) {
-        if name == Agent::<CallbackState>::REASONING {
-            if let (Some(call), Ok(Reasoning { text, .. })) = (&self.thinking, data.decode()) {
-                guarded(|| call(&text));
-            }
-        } else if name == Tools::<CallbackState>::EVENT
-            && let Ok(ToolEvent { tool, kind, .. }) = data.decode()
-        {
-            self.tell_of_call(&tool, &kind);
+    fn tell_of_reasoning(&self, text: &str) {
+        if let Some(call) = &self.thinking {
+            guarded(|| call(text));
         }
     }
 
-    fn tell_of_call(&self, tool: &str, kind: &ToolEventKind) {
+    fn tell_of_call(&self, ToolEvent { tool, kind, .. }: &ToolEvent) {
         let (input, text) = match kind {
             ToolEventKind::Started { input } => (Some(input), None),
             ToolEventKind::Refused { input, text, .. } => (Some(input), Some(text)),
@@ -104,8 +97,10 @@ fn guarded(call: impl FnOnce()) {
 
 impl Observer for Callbacks {
     fn on_event(&self, event: &RunEvent) {
-        if let EventKind::Custom { name, data, .. } = &event.kind {
-            self.tell(name, data);
+        match Told::of(event) {
+            Some(Told::Reasoning(reasoning)) => self.tell_of_reasoning(&reasoning.text),
+            Some(Told::Call(event)) => self.tell_of_call(&event),
+            None => {}
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use superstep_core::run::{EventKind, RunEvent};
+use superstep_core::run::RunEvent;
 
-use super::CallbackState;
-use crate::node::{Agent, Reasoning, Tools};
+use super::told::Told;
+use crate::node::Reasoning;
 use crate::tool::{ToolEvent, ToolEventKind};
 
 /// What an agent tells while it works, for those who watch: callbacks, a terminal, or a browser by server-sent events.
@@ -57,16 +57,10 @@ const SUMMARY: usize = 200;
 impl CallbackEvent {
     /// Reads the event of a run: nothing if it is about something else. A call that was refused is two events.
     pub fn of(event: &RunEvent) -> Vec<Self> {
-        let EventKind::Custom { name, data, .. } = &event.kind else { return Vec::new() };
-        match name.as_str() {
-            Agent::<CallbackState>::REASONING => {
-                let told = data.decode::<Reasoning>().ok();
-                told.map(|Reasoning { agent, text }| Self::AgentReasoning { agent, text })
-                    .into_iter()
-                    .collect()
-            }
-            Tools::<CallbackState>::EVENT => data.decode().map(Self::of_call).unwrap_or_default(),
-            _ => Vec::new(),
+        match Told::of(event) {
+            Some(Told::Reasoning(Reasoning { agent, text })) => vec![Self::AgentReasoning { agent, text }],
+            Some(Told::Call(event)) => Self::of_call(event),
+            None => Vec::new(),
         }
     }
 

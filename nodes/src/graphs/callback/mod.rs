@@ -5,6 +5,7 @@ mod config;
 mod event;
 mod graph;
 mod state;
+mod told;
 
 pub use callbacks::Callbacks;
 pub use config::CallbackConfig;

@@ -196,10 +196,6 @@ impl ReplyReader for MessageReader {
         Ok(())
     }
 
-    fn is_complete(&self) -> bool {
-        self.is_over
-    }
-
     fn is_over(&self) -> bool {
         self.is_over
     }

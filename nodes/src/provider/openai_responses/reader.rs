@@ -227,10 +227,6 @@ impl ReplyReader for ItemReader {
         Ok(())
     }
 
-    fn is_complete(&self) -> bool {
-        self.is_over
-    }
-
     fn is_over(&self) -> bool {
         self.is_over
     }

@@ -14,7 +14,6 @@ pub(super) struct Store {
     db: Connection,
     collection: i64,
     name: String,
-    embedder: String,
 }
 
 /// A document that is to be kept.
@@ -64,16 +63,16 @@ impl Store {
     }
 
     fn of(db: Connection, name: &str, embedder: &str) -> Result<Option<Self>, KnowledgeError> {
-        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, String>(1)?));
         let select = "select id, embedder from collection where name = ?1";
         let Some((collection, stored)) = db.query_row(select, [name], row).optional()? else {
             return Ok(None);
         };
-        let (name, embedder): (String, String) = (name.to_owned(), embedder.to_owned());
+        let name = name.to_owned();
         if embedder != stored {
-            return Err(KnowledgeError::Embedder { collection: name, stored, given: embedder });
+            return Err(KnowledgeError::Embedder { collection: name, stored, given: embedder.to_owned() });
         }
-        Ok(Some(Self { db, collection, name, embedder }))
+        Ok(Some(Self { db, collection, name }))
     }
 
     /// The collection's name.
@@ -228,11 +227,4 @@ fn dimensions(bytes: i64) -> usize {
 /// A limit, as SQLite counts.
 fn count(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
-}
-
-impl std::fmt::Debug for Store {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut store = f.debug_struct("Store");
-        store.field("collection", &self.name).field("embedder", &self.embedder).finish_non_exhaustive()
-    }
 }

@@ -1,0 +1,25 @@
+//! Which events of a run an agent's watchers hear of.
+
+use superstep_core::run::{EventKind, RunEvent};
+
+use super::CallbackState;
+use crate::node::{Agent, Reasoning, Tools};
+use crate::tool::ToolEvent;
+
+/// What the agent of a run, or one of its calls, tells.
+pub(super) enum Told {
+    Reasoning(Reasoning),
+    Call(ToolEvent),
+}
+
+impl Told {
+    /// Reads an event: nothing if it is about something else.
+    pub(super) fn of(event: &RunEvent) -> Option<Self> {
+        let EventKind::Custom { name, data, .. } = &event.kind else { return None };
+        match name.as_str() {
+            Agent::<CallbackState>::REASONING => data.decode().ok().map(Self::Reasoning),
+            Tools::<CallbackState>::EVENT => data.decode().ok().map(Self::Call),
+            _ => None,
+        }
+    }
+}
