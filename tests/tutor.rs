@@ -122,7 +122,7 @@ fn a_browser_gets_a_page_and_what_the_tutor_does() {
         "tool_result",
         "agent_reasoning",
         "tool_call",
-        "tool_progress",
+        "note_created",
         "tool_result",
         "agent_reasoning",
         "answer",
@@ -159,7 +159,7 @@ fn s4_057_a_frame_is_sent_when_it_happens_not_at_the_end() {
     let server = Server::start(&["--model", &model]);
     let (_, mut events) = server.get("/events?question=x", "");
     // The model does not say more before these have come.
-    for expected in ["agent_reasoning", "tool_call", "tool_progress", "tool_result"] {
+    for expected in ["agent_reasoning", "tool_call", "note_created", "tool_result"] {
         assert_eq!(frame(&mut events).expect("a frame").0, expected);
     }
     go_on.send(()).expect("the model waits");

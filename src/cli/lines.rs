@@ -11,6 +11,7 @@ use super::failure::Failure;
 use super::page::{BAD, DIM, NAME, Page, Span, plain, span};
 use super::shapes::{Effect, Line, Question};
 use super::source::Source;
+use super::used::Used;
 
 /// What checkpoints are known by, beside their ids.
 #[derive(Debug, Default)]
@@ -59,7 +60,20 @@ impl Line {
             changed,
             head_of: known.heads.get(&summary.id).cloned().unwrap_or_default(),
             names: known.names.get(&summary.id).cloned().unwrap_or_default(),
+            used: None,
         }
+    }
+
+    /// The lines of the newest `limit` of some steps, newest first: what was used is told where the step before is known.
+    pub(super) fn of_steps<'s>(
+        steps: &'s [StepRecord],
+        limit: usize,
+        known: &'s Known,
+    ) -> impl DoubleEndedIterator<Item = Self> + 's {
+        steps.iter().take(limit).enumerate().map(move |(at, step)| {
+            let used = steps.get(at + 1).and_then(|before| Used::by(&before.work.effects));
+            Self { used, ..Self::of_step(step, known) }
+        })
     }
 
     pub(super) fn of_step(step: &StepRecord, known: &Known) -> Self {

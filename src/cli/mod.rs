@@ -40,6 +40,7 @@ mod table;
 mod target;
 mod time;
 mod topology;
+mod used;
 mod verbs;
 
 pub use debug::{Debuggable, Debugger, debugger};

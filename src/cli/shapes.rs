@@ -8,6 +8,8 @@ use serde_json::Value;
 use crate::checkpoint::{CheckpointName, LeaseRecord, Source, Standing, rfc3339};
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
 
+use super::used::Used;
+
 /// A checkpoint, in a line.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Line {
@@ -33,6 +35,9 @@ pub(super) struct Line {
     /// The names that the thread has for it which was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) names: Vec<CheckpointName>,
+    /// What the model calls used that led to it, if that was looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) used: Option<Used>,
 }
 
 /// Who holds a thread.

@@ -18,6 +18,7 @@ mod newer;
 mod page;
 mod portable;
 mod program;
+mod used;
 mod verbs;
 
 use std::path::{Path, PathBuf};

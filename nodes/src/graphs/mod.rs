@@ -9,8 +9,9 @@ mod callback;
 mod evaluator;
 
 pub use callback::{
-    AnsweredCall, CallbackConfig, CallbackEvent, CallbackExit, CallbackGraph, CallbackState,
-    CallbackStateUpdate, Callbacks, DEFAULT_CALLBACK_ITERATIONS, callback,
+    AddedTokens, AnsweredCall, CallbackConfig, CallbackEvent, CallbackExit, CallbackGraph, CallbackState,
+    CallbackStateUpdate, Callbacks, CourseAgent, CourseSize, DEFAULT_CALLBACK_ITERATIONS, IterationCost,
+    callback,
 };
 pub use evaluator::{
     AgentState, AgentStateUpdate, DEFAULT_MAX_ITERATIONS, EvaluatorConfig, EvaluatorGraph, evaluator,

@@ -7,6 +7,7 @@ use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
 use superstep_core::state::{Field, State};
 
+use super::CallCost;
 use super::agent_next::AgentNext;
 use super::conversation::shown;
 use super::fields::{MessagesField, all, appended};
@@ -14,11 +15,11 @@ use super::model_calls::ModelCalls;
 use super::reasoning::Reasoning;
 use super::streaming;
 use super::tally::{Tallies, Tally};
-use super::tool_runner::{ToolRunner, ToolTask};
+use super::tool_runner::{Answer, ToolRunner, ToolTask};
 use super::tools::Tools;
 use super::turn_evaluation::TurnEvaluation;
 use crate::message::{AiMessage, Message};
-use crate::model::{ChatModel, ModelRequest, Purpose, Settings, StopReason};
+use crate::model::{ChatModel, Ledger, ModelRequest, Purpose, Settings, StopReason};
 use crate::tool::{ToolRegistry, ToolSpec};
 
 /// The node that works on the task: it shows the conversation to a model and appends what the model says.
@@ -39,6 +40,7 @@ pub struct Agent<S: State> {
     tallies: Tallies<S>,
     name: Option<String>,
     stop: Option<Field<S, Option<StopReason>>>,
+    log: Option<Field<S, Vec<CallCost>>>,
 }
 
 impl<S: State> Agent<S> {
@@ -61,6 +63,7 @@ impl<S: State> Agent<S> {
             tallies: Tallies::none(),
             name: None,
             stop: None,
+            log: None,
         }
     }
 
@@ -148,6 +151,14 @@ impl<S: State> Agent<S> {
         self
     }
 
+    /// Appends what each call took to a field with the reducer `Append`: its model calls, and the tools that
+    /// [`stream_tools`](Self::stream_tools) has begin.
+    #[must_use]
+    pub fn log_calls(mut self, log: Field<S, Vec<CallCost>>) -> Self {
+        self.log = Some(log);
+        self
+    }
+
     /// Returns the messages with which a turn begins.
     fn opening(&self, state: &S, calls: &ModelCalls) -> Option<Message> {
         let begins = *self.iteration.get(state) == 0
@@ -186,6 +197,7 @@ impl<S: State> Agent<S> {
         };
         let cut_off = reply.stop.is_cut_off();
         let stop = self.stop.as_ref().map(|field| field.write(Some(reply.stop.clone())));
+        let log = self.log.as_ref().map(|log| log.write(costs(&calls.made(), &answers)));
         let said = reply.into_message(calls.message_id());
         if let Some(agent) = &self.name {
             let text = said.content.to_text();
@@ -199,16 +211,31 @@ impl<S: State> Agent<S> {
             Some(limit) => (AgentNext::Respond, skipped(&said, 0, &at_limit(limit), calls)),
             None => {
                 let rest = if cut_off { skipped(&said, answers.len(), CUT_OFF, calls) } else { Vec::new() };
-                (AgentNext::RunTools, answers.into_iter().map(Message::from).chain(rest).collect())
+                let answers = answers.into_iter().map(|answer| Message::from(answer.message));
+                (AgentNext::RunTools, answers.chain(rest).collect())
             }
         };
         let messages = opening.into_iter().chain([said.into()]).chain(answers).collect();
         let update = [self.messages.write(appended(messages)), self.iteration.write(visit)];
         Ok(Output {
-            update: Some(all(update.into_iter().chain(stop).chain(self.tallies.writes(&calls.made())))),
+            update: Some(all(update
+                .into_iter()
+                .chain(stop)
+                .chain(log)
+                .chain(self.tallies.writes(&calls.made())))),
             route: next,
         })
     }
+}
+
+/// What the calls of a visit took: of the model, and of the tools that have answered.
+fn costs(made: &Ledger, answers: &[Answer]) -> Vec<CallCost> {
+    let asked = made.accounts().map(|(purpose, _, account)| CallCost::Model {
+        purpose,
+        usage: account.usage,
+        elapsed_ms: account.elapsed_ms,
+    });
+    asked.chain(answers.iter().map(Answer::cost)).collect()
 }
 
 /// Why no call of a reply is run that a limit cut off: what it says of the others may have been the reason for them.
@@ -242,6 +269,9 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Agent<S> {
         node.writes_field(self.messages.id());
         node.writes_field(self.iteration.id());
         if let Some(field) = &self.stop {
+            node.writes_field(field.id());
+        }
+        if let Some(field) = &self.log {
             node.writes_field(field.id());
         }
         self.tallies.describe(node);

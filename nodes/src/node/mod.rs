@@ -34,6 +34,7 @@
 
 mod agent;
 mod agent_next;
+mod call_cost;
 mod candidates;
 mod complete;
 mod conversation;
@@ -57,6 +58,7 @@ mod turn_ranking;
 
 pub use agent::Agent;
 pub use agent_next::AgentNext;
+pub use call_cost::CallCost;
 pub use complete::{MIN_RESPONSE_CHARS, is_complete};
 pub use decider::Decider;
 pub use decider_next::DeciderNext;

@@ -7,8 +7,8 @@ use superstep_core::error::NodeError;
 use tokio::sync::mpsc;
 
 use super::model_calls::ModelCalls;
-use super::tool_runner::{RunningTools, ToolRunner, ToolTask};
-use crate::message::{ToolCall, ToolMessage};
+use super::tool_runner::{Answer, RunningTools, ToolRunner, ToolTask};
+use crate::message::ToolCall;
 use crate::model::{ChatModel, ModelReply, ModelRequest};
 use crate::tool::ToolEffect;
 
@@ -24,7 +24,7 @@ pub(super) async fn ask(
     request: ModelRequest,
     tools: &ToolRunner,
     task: &ToolTask,
-) -> Result<(ModelReply, Vec<ToolMessage>), NodeError> {
+) -> Result<(ModelReply, Vec<Answer>), NodeError> {
     let mut early = EarlyCalls { tools, running: tools.begin(task), seen: 0, is_over: false };
     let mut answers = Vec::new();
     let (tell, mut told) = mpsc::unbounded_channel();

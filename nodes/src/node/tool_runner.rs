@@ -11,6 +11,7 @@ use superstep_core::node::{Effects, Emit, OnUnknown, Task, TaskInfo};
 use superstep_core::run::CancellationToken;
 use superstep_core::state::State;
 
+use super::CallCost;
 use super::tool_sessions::ToolSessions;
 use crate::message::{MessageId, ToolCall, ToolMessage, ToolStatus};
 use crate::tool::{
@@ -41,7 +42,7 @@ pub(super) struct RunningTools<'t> {
     task: &'t ToolTask,
     session: ToolSession,
     turn: CancellationToken,
-    execution: Execution<'t, ToolMessage>,
+    execution: Execution<'t, Answer>,
 }
 
 /// What is recorded of a call.
@@ -52,6 +53,22 @@ struct Recorded {
     /// How it ended; nothing where that was not recorded.
     #[serde(default)]
     outcome: Option<ToolOutcome>,
+    /// How long it took; 0 where that was not recorded.
+    #[serde(default)]
+    elapsed_ms: u64,
+}
+
+/// The answer to a call.
+pub(super) struct Answer {
+    pub(super) message: ToolMessage,
+    elapsed_ms: u64,
+}
+
+impl Answer {
+    /// What the call took.
+    pub(super) fn cost(&self) -> CallCost {
+        CallCost::Tool { name: self.message.name.clone(), elapsed_ms: self.elapsed_ms }
+    }
 }
 
 impl ToolRunner {
@@ -103,7 +120,7 @@ impl ToolTask {
         key: String,
         position: usize,
         context: ToolContext,
-    ) -> ToolMessage {
+    ) -> Answer {
         let unknown = if prepared.effect().may_repeat() { OnUnknown::Retry } else { OnUnknown::Fail };
         let id = MessageId::new(format!("{}.{}.{position}", self.info.node(), self.info.step()));
         let name = format!("tool.{}", call.name);
@@ -111,11 +128,14 @@ impl ToolTask {
         let is_live = AtomicBool::new(false);
         let run = || async {
             is_live.store(true, Ordering::Relaxed);
+            let begun = self.info.clock();
             let result = prepared.run(&context).await;
-            let outcome = result.outcome();
-            Ok::<_, Infallible>(Recorded { message: result.into_message(id, &call), outcome: Some(outcome) })
+            let elapsed_ms = self.info.clock().saturating_sub(begun).as_millis();
+            let (outcome, message) = (Some(result.outcome()), result.into_message(id, &call));
+            let elapsed_ms = u64::try_from(elapsed_ms).unwrap_or(u64::MAX);
+            Ok::<_, Infallible>(Recorded { message, outcome, elapsed_ms })
         };
-        let Recorded { message, outcome } = match effects.run_keyed(&name, key, run).await {
+        let Recorded { message, outcome, elapsed_ms } = match effects.run_keyed(&name, key, run).await {
             Ok(recorded) => recorded,
             Err(never) => match never {},
         };
@@ -126,7 +146,7 @@ impl ToolTask {
             });
             prepared.tell_again(&context, outcome, &message.content.to_text());
         }
-        message
+        Answer { message, elapsed_ms }
     }
 
     /// Has the events of a call emitted, if somebody observes the run.
@@ -155,7 +175,7 @@ impl RunningTools<'_> {
     }
 
     /// Waits for the answer of the next call in order.
-    pub(super) async fn next(&mut self) -> Option<ToolMessage> {
+    pub(super) async fn next(&mut self) -> Option<Answer> {
         self.execution.next().await
     }
 }

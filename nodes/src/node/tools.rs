@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
-use superstep_core::state::State;
+use superstep_core::state::{Field, State};
 
-use super::fields::{MessagesField, appended};
+use super::CallCost;
+use super::fields::{MessagesField, all, appended};
 use super::tool_runner::{self, ToolRunner, ToolTask};
 use crate::message::{Message, ToolCall, open_positions};
 use crate::tool::{ExecutionPolicy, ToolRegistry};
@@ -28,6 +29,7 @@ use crate::tool::{ExecutionPolicy, ToolRegistry};
 pub struct Tools<S: State> {
     runner: ToolRunner,
     messages: MessagesField<S>,
+    log: Option<Field<S, Vec<CallCost>>>,
 }
 
 impl<S: State> Tools<S> {
@@ -36,7 +38,7 @@ impl<S: State> Tools<S> {
 
     /// Makes a node that runs these tools.
     pub fn new(tools: ToolRegistry, messages: MessagesField<S>) -> Self {
-        Self { runner: ToolRunner::new(tools), messages }
+        Self { runner: ToolRunner::new(tools), messages, log: None }
     }
 
     /// Runs calls as this policy allows.
@@ -50,6 +52,13 @@ impl<S: State> Tools<S> {
     #[must_use]
     pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
         self.runner.set_workspace(folder.into());
+        self
+    }
+
+    /// Appends what each call took to a field with the reducer `Append`.
+    #[must_use]
+    pub fn log_calls(mut self, log: Field<S, Vec<CallCost>>) -> Self {
+        self.log = Some(log);
         self
     }
 
@@ -73,16 +82,21 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Tools<S> {
             let key = format!("{position}:{}", call.id);
             running.hand_in(position, call, prepared, key);
         }
-        let mut answers = Vec::new();
+        let (mut answers, mut costs) = (Vec::new(), Vec::new());
         while let Some(answer) = running.next().await {
-            answers.push(Message::from(answer));
+            costs.push(answer.cost());
+            answers.push(Message::from(answer.message));
         }
-        Ok(Output::updated(self.messages.write(appended(answers))))
+        let log = self.log.as_ref().map(|log| log.write(costs));
+        Ok(Output::updated(all([self.messages.write(appended(answers))].into_iter().chain(log))))
     }
 
     fn describe(&self, node: &mut NodeDescription) {
         <Effects as FromTask<S, C>>::describe(node, 0);
         node.writes_field(self.messages.id());
+        if let Some(log) = &self.log {
+            node.writes_field(log.id());
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::cli::screen::Exit;
 use crate::cli::shapes::Line;
 use crate::cli::source::{Place, Source};
 use crate::cli::table::{Side, Table};
+use crate::cli::used::Used;
 
 /// Compare two branches: where they part, what each did, and how their states differ
 ///
@@ -47,6 +48,9 @@ struct Branch {
     thread: ThreadId,
     /// What it has of its own, oldest first; the first one is where it parts.
     own: Vec<Line>,
+    /// What the model calls of these used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used: Option<Used>,
 }
 
 impl Compare {
@@ -73,10 +77,11 @@ fn branch(source: &Source, place: Place, own: usize, past: Vec<Summary>) -> Resu
     debug_assert!(own <= past.len(), "a branch has no more of its own than it has");
     let steps = match own {
         0 => Vec::new(),
-        own => source.reader.steps(&place.thread, &place.at(), own)?,
+        own => source.reader.steps(&place.thread, &place.at(), own.saturating_add(1))?,
     };
-    let own = steps.iter().rev().map(|step| Line::of_step(step, &Known::default()));
-    Ok(Branch { thread: place.thread, own: own.collect() })
+    let own: Vec<Line> = Line::of_steps(&steps, own, &Known::default()).rev().collect();
+    let used = Used::sum(own.iter().filter_map(|line| line.used));
+    Ok(Branch { thread: place.thread, own, used })
 }
 
 impl Answer for Comparison {
@@ -109,6 +114,11 @@ impl Answer for Comparison {
                 table.row([a1, a2, a3, b1, b2, b3]);
             }
             table.show(page);
+        }
+        for (name, branch) in [("a", &self.a), ("b", &self.b)] {
+            if let Some(used) = branch.used {
+                used.show(page, &format!("{name}: "));
+            }
         }
         page.title("state");
         if self.state.is_empty() {

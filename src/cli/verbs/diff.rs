@@ -16,6 +16,7 @@ use crate::cli::screen::Exit;
 use crate::cli::secrets;
 use crate::cli::shapes::Effect;
 use crate::cli::source::{Place, Source};
+use crate::cli::used::Used;
 
 /// Show what differs between the states of two checkpoints, or between one and its parent
 ///
@@ -44,6 +45,9 @@ pub(crate) struct Differences {
     state: Vec<Difference>,
     /// Effects on the way to `to`, since the newest checkpoint that is in the past of both.
     effects: Vec<Effect>,
+    /// What those of them used that are model calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used: Option<Used>,
 }
 
 impl Diff {
@@ -55,12 +59,12 @@ impl Diff {
             None => (parent(&source, &a)?, a),
         };
         let state = states(&source, from.as_ref(), &to)?;
-        let effects = effects(&source, from.as_ref(), &to)?;
+        let (effects, used) = effects(&source, from.as_ref(), &to)?;
         let named = |place: &Place| Ok::<_, Failure>(names(&source, &place.thread)?.remove(&place.id));
         let from_names = from.as_ref().map(named).transpose()?.flatten().unwrap_or_default();
         let to_names = named(&to)?.unwrap_or_default();
         let (from, to) = (from.map(|from| from.id), to.id);
-        Ok(Differences { from, to, from_names, to_names, state, effects })
+        Ok(Differences { from, to, from_names, to_names, state, effects, used })
     }
 }
 
@@ -82,7 +86,11 @@ pub(super) fn states(source: &Source, from: Option<&Place>, to: &Place) -> Resul
     Ok(found)
 }
 
-fn effects(source: &Source, from: Option<&Place>, to: &Place) -> Result<Vec<Effect>, Failure> {
+fn effects(
+    source: &Source,
+    from: Option<&Place>,
+    to: &Place,
+) -> Result<(Vec<Effect>, Option<Used>), Failure> {
     let own = match from {
         None => 1,
         // The usual case needs no walk to the beginning.
@@ -110,7 +118,8 @@ fn effects(source: &Source, from: Option<&Place>, to: &Place) -> Result<Vec<Effe
             all.push(Effect::of(&effect, &nodes)?);
         }
     }
-    Ok(all)
+    let used = Used::sum(steps.iter().skip(1).filter_map(|base| Used::by(&base.work.effects)));
+    Ok((all, used))
 }
 
 impl Answer for Differences {
@@ -134,6 +143,9 @@ impl Answer for Differences {
             page.title("effects");
         }
         self.effects.iter().for_each(|effect| effect.show(page, ""));
+        if let Some(used) = self.used {
+            used.show(page, "");
+        }
     }
 
     fn exit(&self) -> Exit {

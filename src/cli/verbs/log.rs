@@ -9,12 +9,13 @@ use crate::inspect::lanes;
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
-use crate::cli::lines::{Known, Short, changed, nodes};
+use crate::cli::lines::{Known, Short, nodes};
 use crate::cli::number::count;
 use crate::cli::page::{DIM, GOOD, NAME, NOTE, Page, plain, span};
 use crate::cli::shapes::Line;
 use crate::cli::source::Source;
 use crate::cli::table::{Side, Table};
+use crate::cli::used::Used;
 
 /// List a thread's checkpoints, newest first: what ran, what changed, what is next
 #[derive(Debug, clap::Args)]
@@ -66,36 +67,41 @@ impl Log {
             more = tree.len() > limit;
             for row in lanes(&tree).into_iter().take(limit) {
                 let summary = tree[row.checkpoint].clone();
-                let changed = changed_by(&source, &summary, &place.thread)?;
                 let (lane, drawing) = (Some(row.lane), row.draw());
-                checkpoints.push(Drawn { line: Line::of(summary, changed, &known), lane, drawing });
+                let line = line_of(&source, summary, &place.thread, &known)?;
+                checkpoints.push(Drawn { line, lane, drawing });
             }
         } else {
-            let steps = source.reader.steps(&place.thread, &place.at(), limit)?;
-            more = steps.last().is_some_and(|oldest| oldest.checkpoint.parent.is_some());
-            let lines = steps.iter().map(|step| Line::of_step(step, &known));
+            let steps = source.reader.steps(&place.thread, &place.at(), limit.saturating_add(1))?;
+            more = steps.len() > limit;
+            let lines = Line::of_steps(&steps, limit, &known);
             checkpoints.extend(lines.map(|line| Drawn { line, lane: None, drawing: String::new() }));
         }
         Ok(History { thread: place.thread, checkpoints, more, graph: self.graph })
     }
 }
 
-/// What a checkpoint of the tree changed, read from its own thread, or, if that was deleted, from the one asked for.
-fn changed_by(source: &Source, summary: &Summary, asked: &ThreadId) -> Result<Vec<String>, Failure> {
+/// The line of a checkpoint of the tree, read from its own thread, or, if that was deleted, from the one asked for.
+fn line_of(source: &Source, summary: Summary, asked: &ThreadId, known: &Known) -> Result<Line, Failure> {
     let at = At::Id(summary.id);
     for thread in [&summary.thread, asked] {
-        match source.reader.steps(thread, &at, 1) {
-            Ok(steps) if !steps.is_empty() => return Ok(changed(&steps[0])),
-            Ok(_) | Err(crate::checkpoint::StoreError::NoCheckpoint { .. }) => {}
+        match source.reader.steps(thread, &at, 2) {
+            Ok(steps) => {
+                if let Some(line) = Line::of_steps(&steps, 1, known).next() {
+                    return Ok(line);
+                }
+            }
+            Err(crate::checkpoint::StoreError::NoCheckpoint { .. }) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(Vec::new())
+    Ok(Line::of(summary, Vec::new(), known))
 }
 
 impl Answer for History {
     fn show(&self, page: &mut Page) {
         let short = Short::among(self.checkpoints.iter().map(|drawn| drawn.line.id));
+        let calls_models = self.checkpoints.iter().any(|drawn| drawn.line.used.is_some());
         let mut table = Table::new([
             ("", Side::Left),
             ("step", Side::Right),
@@ -104,6 +110,7 @@ impl Answer for History {
             ("source", Side::Left),
             ("ran", Side::Left),
             ("changed", Side::Left),
+            (if calls_models { "tokens" } else { "" }, Side::Right),
             ("next", Side::Left),
         ]);
         for Drawn { line, drawing, .. } in &self.checkpoints {
@@ -125,6 +132,7 @@ impl Answer for History {
                 span(DIM, source_name(line.source)),
                 span(NAME, nodes(&line.ran)),
                 plain(line.changed.join(", ")),
+                plain(line.used.map(Used::tokens).unwrap_or_default()),
                 plain(nodes(&line.next)),
             ]);
         }

@@ -54,6 +54,9 @@ pub enum CallbackEvent {
 /// How many characters of a result are shown.
 const SUMMARY: usize = 200;
 
+/// The name of what a tool tells without a name.
+const PROGRESS: &str = "tool_progress";
+
 impl CallbackEvent {
     /// Reads the event of a run: nothing if it is about something else. A call that was refused is two events.
     pub fn of(event: &RunEvent) -> Vec<Self> {
@@ -76,12 +79,13 @@ impl CallbackEvent {
         }
     }
 
-    /// Returns the name of the event.
-    pub const fn name(&self) -> &'static str {
+    /// Returns the name of the event: that of progress is what its data has as `event`, if that can be a name and is none
+    /// of the others'.
+    pub fn name(&self) -> &str {
         match self {
             Self::AgentReasoning { .. } => "agent_reasoning",
             Self::ToolCall { .. } => "tool_call",
-            Self::ToolProgress { .. } => "tool_progress",
+            Self::ToolProgress { data, .. } => own_name(data).unwrap_or(PROGRESS),
             Self::ToolResult { .. } => "tool_result",
         }
     }
@@ -96,6 +100,14 @@ impl CallbackEvent {
         };
         format!("event: {}\ndata: {data}\n\n", self.name())
     }
+}
+
+/// The name that a tool gives to what it tells.
+fn own_name(data: &Value) -> Option<&str> {
+    let name = data.get("event")?.as_str()?;
+    let is_name = name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '_');
+    (is_name && !["agent_reasoning", "tool_call", "tool_result"].contains(&name)).then_some(name)
 }
 
 /// The beginning of a text, with a mark if there is more.
@@ -114,6 +126,18 @@ mod tests {
     fn s4_013_a_summary_is_two_hundred_characters_and_a_mark() {
         assert_eq!(summary(&"ä".repeat(200)), "ä".repeat(200));
         assert_eq!(summary(&"ä".repeat(201)), format!("{}...", "ä".repeat(200)));
+    }
+
+    #[test]
+    fn s4_059_what_a_tool_makes_is_an_event_of_its_own_name() {
+        let told = |data: Value| CallbackEvent::ToolProgress { tool: "plan".into(), data };
+        let made = told(serde_json::json!({ "event": "node_created", "id": 7 }));
+        let frame = "event: node_created\ndata: {\"data\":{\"event\":\"node_created\",\"id\":7},\"tool\":\"plan\"}\n\n";
+        assert_eq!((made.name(), made.to_sse().as_str()), ("node_created", frame));
+        for name in ["", "tool_result", "a\nevent: b", "Node", "1"] {
+            assert_eq!(told(serde_json::json!({ "event": name })).name(), "tool_progress", "{name:?}");
+        }
+        assert_eq!(told(serde_json::json!({ "event": 1 })).name(), "tool_progress");
     }
 
     #[test]

@@ -62,8 +62,11 @@ impl<C: Send + Sync + 'static> CallbackGraph<C> {
             .limit(CallbackState::MAX_ITERATIONS)
             .count(CallbackState::LEDGER)
             .stop(CallbackState::STOP)
+            .log_calls(CallbackState::CALLS)
             .tell_reasoning(name);
-        let tools = Tools::new(tools, CallbackState::MESSAGES).policy(ExecutionPolicy::Sequential);
+        let tools = Tools::new(tools, CallbackState::MESSAGES)
+            .policy(ExecutionPolicy::Sequential)
+            .log_calls(CallbackState::CALLS);
 
         let mut graph = StateGraph::with_schema(Self::NAME, CallbackState::schema(), initial);
         let (agent, tools) = (graph.node("agent", agent), graph.node("tools", tools));

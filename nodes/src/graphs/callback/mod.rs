@@ -2,15 +2,19 @@
 
 mod callbacks;
 mod config;
+mod course;
 mod event;
 mod graph;
+mod iteration;
 mod state;
 mod told;
 
 pub use callbacks::Callbacks;
 pub use config::CallbackConfig;
+pub use course::{CourseAgent, CourseSize};
 pub use event::CallbackEvent;
 pub use graph::{CallbackGraph, callback};
+pub use iteration::{AddedTokens, IterationCost};
 pub use state::{
     AnsweredCall, CallbackExit, CallbackState, CallbackStateUpdate, DEFAULT_CALLBACK_ITERATIONS,
 };

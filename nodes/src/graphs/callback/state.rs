@@ -2,11 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use superstep_core::reducer::{KeyedLog, Sum};
+use superstep_core::reducer::{Append, KeyedLog, Sum};
 use superstep_core::state::State;
 
 use crate::message::{AiMessage, Message, MessageLog, ToolCall, ToolMessage};
 use crate::model::{Ledger, StopReason};
+use crate::node::CallCost;
 
 /// How often the agent asks its model in a run, at most, if nobody says otherwise.
 pub const DEFAULT_CALLBACK_ITERATIONS: u32 = 15;
@@ -32,6 +33,9 @@ pub struct CallbackState {
     /// The model calls of all runs.
     #[reducer(Sum)]
     pub ledger: Ledger,
+    /// What each model call and each tool call of all runs took.
+    #[reducer(Append)]
+    pub calls: Vec<CallCost>,
 }
 
 /// Why a run of the agent ended.
@@ -65,6 +69,7 @@ impl Default for CallbackState {
             max_iterations: DEFAULT_CALLBACK_ITERATIONS,
             stop: None,
             ledger: Ledger::default(),
+            calls: Vec::new(),
         }
     }
 }
@@ -76,7 +81,7 @@ impl CallbackState {
     }
 
     /// The messages of the last run, from what the user said; none until the model has answered.
-    fn last_run(&self) -> &[Message] {
+    pub(super) fn last_run(&self) -> &[Message] {
         if self.iteration == 0 {
             return &[];
         }

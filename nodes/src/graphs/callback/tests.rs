@@ -7,12 +7,19 @@ use serde::Deserialize;
 use serde_json::json;
 use superstep_core::checkpoint::MemorySaver;
 use superstep_core::run::RunEvent;
+use superstep_core::testing::TestAmbient;
 use tokio::time::Instant;
 
 use super::*;
-use crate::message::{ToolCall, ToolStatus};
-use crate::model::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Scripted, StopReason, Turn};
-use crate::tool::{ToolRegistry, TypedTool};
+use crate::message::{Message, ToolCall, ToolStatus};
+use crate::model::{
+    ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Scripted, StopReason, TokenCounter, Turn,
+    Usage,
+};
+use crate::tool::{ToolOutput, ToolRegistry, TypedTool};
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
 
 #[derive(Deserialize, JsonSchema)]
 struct Topic {
@@ -171,6 +178,120 @@ async fn a_run_that_failed_before_its_first_answer_has_none_of_the_run_before() 
     let head = thread.head().await.unwrap();
     let state = head.state();
     assert_eq!((state.exit(), state.final_text()), (None, String::new()));
+}
+
+/// A tool that takes a second, on a paused clock.
+fn slow() -> ToolRegistry {
+    let tool = TypedTool::new("look_up", "Looks a topic up.", |Topic { topic }| async move {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Ok::<_, String>(topic)
+    });
+    ToolRegistry::new().with(tool).unwrap()
+}
+
+/// A model that thinks for two seconds.
+struct Thinking(Scripted);
+
+impl ChatModel for Thinking {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
+        let reply = self.0.stream(request);
+        stream::once(tokio::time::sleep(Duration::from_secs(2)))
+            .flat_map(move |()| stream::empty())
+            .chain(reply)
+            .boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s4_053_to_056_each_iteration_has_its_tokens_and_the_time_of_the_model_and_of_the_tools() {
+    let asks = ModelReply::new("m", "I look both up.")
+        .with_calls(vec![call("c1", "graphs"), call("c2", "trees")])
+        .with_usage(Usage::of(1_000, 50));
+    let answers = ModelReply::new("m", "Graphs are easy.").with_usage(Usage::of(1_200, 10));
+    let model =
+        Scripted::new().then(Turn::Reply(asks)).then(Turn::Reply(answers.clone())).then(Turn::Reply(answers));
+    let config = CallbackConfig::new(Thinking(model), "You are a tutor.").tools(slow());
+    let ambient = TestAmbient::seeded(1).on_paused_time();
+    let graph = callback(config).unwrap().checkpointer(MemorySaver::new()).ambient(ambient);
+    let thread = graph.thread("t");
+    let state = thread.run(CallbackState::ask("Teach me graphs.")).await.unwrap().finished().unwrap();
+
+    let iterations = state.iterations(&Words);
+    let took: Vec<_> = iterations.iter().map(|one| (one.usage.total(), one.model_ms, one.tools_ms)).collect();
+    assert_eq!(took, [(1_050, 2_000, 2_000), (1_210, 2_000, 0)]);
+    let added = iterations.iter().map(|IterationCost { added, .. }| {
+        [added.system, added.message, added.reasoning, added.tool_calls, added.tool_results]
+    });
+    // Each call is its name and its input, each result a word.
+    assert_eq!(added.collect::<Vec<_>>(), [[4, 3, 4, 4, 2], [0, 0, 3, 0, 0]]);
+    let run: IterationCost = iterations.into_iter().sum();
+    assert_eq!((run.usage, run.model_ms + run.tools_ms), (Usage::of(2_200, 60), 6_000));
+
+    let again = thread.run(CallbackState::ask("Again!")).await.unwrap().finished().unwrap();
+    assert_eq!(again.iterations(&Words).len(), 1);
+    assert_eq!((again.calls.len(), again.ledger.total().usage), (5, Usage::of(3_400, 70)));
+}
+
+/// Counts words.
+struct Words;
+
+impl TokenCounter for Words {
+    fn text(&self, text: &str) -> u64 {
+        text.split_whitespace().count() as u64
+    }
+}
+
+#[tokio::test]
+async fn s4_058_an_agent_observes_reasons_acts_and_verifies_in_rounds() {
+    let notes = Arc::new(Mutex::new(vec!["draft".to_owned()]));
+    let [read, write] = [Arc::clone(&notes), Arc::clone(&notes)];
+    let observe = TypedTool::new("observe", "Reads the course.", move |Nothing {}| {
+        let text = read.lock().unwrap().join(", ");
+        async move { Ok::<_, String>(text) }
+    });
+    let act = TypedTool::new("act", "Adds to the course.", move |Topic { topic }| {
+        write.lock().unwrap().push(topic.clone());
+        async move { Ok::<_, String>(format!("added {topic}")) }
+    });
+    let asks = |text: &str, tool: &str, input| saying(text, &[ToolCall::new(tool, tool, input)]);
+    let model = Scripted::new()
+        .then(asks("I observe.", "observe", json!({})))
+        .then(asks("A summary is missing; I act.", "act", json!({ "topic": "summary" })))
+        .then(asks("I verify.", "observe", json!({})))
+        .say("The summary is there.");
+    let tools = ToolRegistry::new().with(observe).unwrap().with(act).unwrap();
+    let state =
+        run(CourseAgent::Refinement.config(CourseSize::Full, model).tools(tools), Callbacks::new()).await;
+    let results: Vec<_> =
+        state.tool_calls().iter().map(|made| made.result.content.to_text().into_owned()).collect();
+    assert_eq!(results, ["draft", "added summary", "draft, summary"]);
+    assert_eq!(state.exit(), Some(CallbackExit::EndTurn));
+}
+
+#[tokio::test]
+async fn s4_040_to_043_each_result_is_found_by_the_id_of_its_call_and_follows_what_the_model_said() {
+    let make = TypedTool::new("make", "Makes a node.", |Topic { topic }| async move {
+        ToolOutput::json(&json!({ "id": 7, "name": topic }))
+    });
+    let tools = tools().with(make).unwrap();
+    let asks = saying("", &[call("c1", "graphs"), ToolCall::new("c2", "make", json!({ "topic": "trees" }))]);
+    let state = run(config(Scripted::new().then(asks).say("Done.")).tools(tools), Callbacks::new()).await;
+    let kinds = |message: &Message| matches!(message, Message::Ai(_) | Message::Tool(_));
+    let said: Vec<_> = state.messages.iter().filter(|message| kinds(message)).collect();
+    assert!(
+        matches!(said[..], [Message::Ai(_), Message::Tool(_), Message::Tool(_), Message::Ai(_)]),
+        "{said:?}"
+    );
+    let results: Vec<_> = state.tool_calls().into_iter().map(|made| made.result).collect();
+    let told: Vec<_> =
+        results.iter().map(|result| (result.tool_call_id.as_str(), result.name.as_str())).collect();
+    assert_eq!(told, [("c1", "look_up"), ("c2", "make")]);
+    let made: serde_json::Value = serde_json::from_str(&results[1].content.to_text()).unwrap();
+    assert_eq!(made, json!({ "id": 7, "name": "trees" }));
 }
 
 #[tokio::test]

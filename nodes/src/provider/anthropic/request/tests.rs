@@ -61,6 +61,22 @@ fn a_whole_request() {
 }
 
 #[test]
+fn s4_043_all_results_of_a_turn_are_in_one_message_of_the_user() {
+    let calls = ["c1", "c2"].map(|id| ToolCall::new(id, "add", json!({ "a": 1 })));
+    let conversation = [
+        Message::human("m1", "Add twice."),
+        Message::ai_with_calls("m2", "", calls.to_vec()),
+        Message::tool_error("m3", &calls[0], "overflow"),
+        Message::tool_error("m4", &calls[1], "overflow"),
+    ];
+    let body = form().streamed(&request(conversation).with_tools(vec![add()]));
+    let turns: Vec<_> = body["messages"].as_array().unwrap().iter().map(|turn| &turn["role"]).collect();
+    assert_eq!(turns, ["user", "assistant", "user"]);
+    let results = body["messages"][2]["content"].as_array().unwrap();
+    assert_eq!(results.iter().map(|result| &result["tool_use_id"]).collect::<Vec<_>>(), ["c1", "c2"]);
+}
+
+#[test]
 fn what_goes_on_begins_with_what_was_sent_before() {
     let form = RequestForm::new("claude-test".into());
     let mut conversation =

@@ -1,0 +1,123 @@
+//! What the iterations of a run took.
+
+use std::iter::Sum;
+
+use superstep_core::reducer::Addend;
+
+use super::CallbackState;
+use crate::message::{AiMessage, Message};
+use crate::model::{TokenCounter, Usage};
+use crate::node::CallCost;
+
+/// What an iteration took: its model call, and the tool calls that this asked for. Those of a run have a sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IterationCost {
+    /// What the model used, as its provider says.
+    pub usage: Usage,
+    /// How long the model took, in milliseconds.
+    pub model_ms: u64,
+    /// How long the tools took, one after the other, in milliseconds.
+    pub tools_ms: u64,
+    /// What the iteration added to the conversation.
+    pub added: AddedTokens,
+}
+
+/// How many tokens an iteration added to the conversation, which all later requests have in them, by what they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AddedTokens {
+    /// What the agent is told to be; in the first iteration only.
+    pub system: u64,
+    /// What the user said; in the first iteration only.
+    pub message: u64,
+    /// What the model said.
+    pub reasoning: u64,
+    /// What the model called tools with.
+    pub tool_calls: u64,
+    /// What came of the calls.
+    pub tool_results: u64,
+}
+
+impl CallbackState {
+    /// What each iteration of the last run took, in order; `counter` counts the tokens that it added.
+    ///
+    /// ```
+    /// use superstep_nodes::graphs::{CallbackConfig, CallbackState, IterationCost, callback};
+    /// use superstep_nodes::model::{RoughTokens, Scripted};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let graph = callback(CallbackConfig::new(Scripted::new().say("Hello."), "You are a tutor."))?;
+    /// let state = graph.run(CallbackState::ask("Hi!")).await?.finished()?;
+    /// let total: IterationCost = state.iterations(&RoughTokens).into_iter().sum();
+    /// println!("{} tokens, {} ms", total.usage.total(), total.model_ms + total.tools_ms);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn iterations(&self, counter: &dyn TokenCounter) -> Vec<IterationCost> {
+        let messages = self.last_run();
+        let mut iterations = Vec::new();
+        let mut begin = AddedTokens { system: counter.text(&self.system), ..AddedTokens::default() };
+        for message in messages {
+            match (message, iterations.last_mut()) {
+                (Message::Ai(reply), _) => {
+                    let added = std::mem::take(&mut begin).and_reply(reply, counter);
+                    iterations.push(IterationCost { added, ..IterationCost::default() });
+                }
+                (Message::Tool(result), Some(asked)) => {
+                    asked.added.tool_results += counter.content(&result.content);
+                }
+                _ => begin.message += counter.content(message.content()),
+            }
+        }
+        // The calls of the last run are the last ones.
+        let mut costs = self.calls.iter().rev();
+        for iteration in iterations.iter_mut().rev() {
+            for cost in costs.by_ref() {
+                match cost {
+                    CallCost::Tool { elapsed_ms, .. } => {
+                        iteration.tools_ms = iteration.tools_ms.saturating_add(*elapsed_ms);
+                    }
+                    CallCost::Model { usage, elapsed_ms, .. } => {
+                        (iteration.usage, iteration.model_ms) = (*usage, *elapsed_ms);
+                        break;
+                    }
+                }
+            }
+        }
+        iterations
+    }
+}
+
+impl AddedTokens {
+    fn and_reply(self, reply: &AiMessage, counter: &dyn TokenCounter) -> Self {
+        let calls = reply.tool_calls.iter();
+        let calls = calls.map(|call| counter.text(&call.name) + counter.text(&call.input.to_string()));
+        Self { reasoning: counter.content(&reply.content), tool_calls: calls.sum(), ..self }
+    }
+}
+
+impl Sum for IterationCost {
+    /// What is too large for its type is as large as that.
+    fn sum<I: Iterator<Item = Self>>(iterations: I) -> Self {
+        iterations.fold(Self::default(), |sum, more| Self {
+            usage: plus(sum.usage, more.usage),
+            model_ms: sum.model_ms.saturating_add(more.model_ms),
+            tools_ms: sum.tools_ms.saturating_add(more.tools_ms),
+            added: AddedTokens {
+                system: sum.added.system.saturating_add(more.added.system),
+                message: sum.added.message.saturating_add(more.added.message),
+                reasoning: sum.added.reasoning.saturating_add(more.added.reasoning),
+                tool_calls: sum.added.tool_calls.saturating_add(more.added.tool_calls),
+                tool_results: sum.added.tool_results.saturating_add(more.added.tool_results),
+            },
+        })
+    }
+}
+
+fn plus(mut sum: Usage, more: Usage) -> Usage {
+    match sum.try_add(more) {
+        Ok(()) => sum,
+        Err(_) => Usage::of(u64::MAX, u64::MAX),
+    }
+}

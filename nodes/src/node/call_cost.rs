@@ -1,0 +1,30 @@
+//! What a call took.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Purpose, Usage};
+
+/// A call that a node has made, and what it took: an entry of a log with the reducer `Append`, which
+/// [`Agent::log_calls`](super::Agent::log_calls) and [`Tools::log_calls`](super::Tools::log_calls) write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "call", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CallCost {
+    /// A model was asked, and has replied.
+    Model {
+        /// For what.
+        purpose: Purpose,
+        /// What it used.
+        usage: Usage,
+        /// How long it took, in milliseconds: from the request to the end of the reply.
+        elapsed_ms: u64,
+    },
+    /// A tool was called, or refused.
+    Tool {
+        /// Its name.
+        name: String,
+        /// How long it took, in milliseconds.
+        elapsed_ms: u64,
+    },
+}
