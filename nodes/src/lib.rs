@@ -7,6 +7,7 @@
 //! | [`tool`] | what a model may ask to have done |
 //! | `tools` | tools for files, tables and databases, with the feature `tools`; for HTTP, with `tools-http`; for commands, with `tools-shell` |
 //! | [`docs`] | a folder of documents that can be searched, also as a tool |
+//! | `images` | pictures made ready for models that see, with the feature `images` |
 //! | [`rag`] | knowledge for a model to look up, by words and by meaning |
 //! | [`prompt`] | what the evaluator, the ranker and the decider ask their model |
 //! | [`node`] | the nodes themselves, over any state: agent, tools, evaluator, ranker, decider |
@@ -27,6 +28,8 @@ mod blocking;
 pub mod docs;
 mod evaluation;
 pub mod graphs;
+#[cfg(feature = "images")]
+pub mod images;
 pub mod message;
 pub mod model;
 mod model_name;

@@ -11,7 +11,8 @@ pub struct ToolCall {
     pub id: String,
     /// The name of the tool.
     pub name: String,
-    /// The input, as the tool's schema describes it; not yet checked against it.
+    /// The input, as the tool's schema describes it; not yet checked against it. In JSON it may also be called `args`.
+    #[serde(alias = "args")]
     pub input: Value,
 }
 
@@ -30,4 +31,19 @@ pub enum ToolStatus {
     Ok,
     /// The tool did not run or failed; the content says why, for the model to read.
     Error,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn s3_047_a_call_has_a_name_arguments_and_an_id() {
+        let args = json!({ "query": "rule of thirds in landscape" });
+        let call = json!({ "id": "call_123", "name": "composition_rag_tool", "args": args });
+        let call: ToolCall = serde_json::from_value(call).unwrap();
+        assert_eq!(call, ToolCall::new("call_123", "composition_rag_tool", args));
+    }
 }

@@ -49,7 +49,7 @@ pub use request::{ModelRequest, OutputFormat};
 pub use scripted::{Script, Scripted, Turn};
 pub use settings::{Effort, Settings, ToolChoice};
 pub use stop_reason::StopReason;
-pub use tokens::{RoughTokens, TokenCounter, image_tokens};
+pub use tokens::{ImageTokens, RoughTokens, TokenCounter, image_tokens};
 #[cfg(feature = "tokens")]
 pub use tokens::{Tiktoken, UnknownEncoding};
 pub use usage::Usage;

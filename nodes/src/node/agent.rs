@@ -19,7 +19,7 @@ use super::tool_runner::{Answer, ToolRunner, ToolTask};
 use super::tools::Tools;
 use super::turn_evaluation::TurnEvaluation;
 use crate::message::{AiMessage, Message};
-use crate::model::{ChatModel, Ledger, ModelRequest, Purpose, Settings, StopReason};
+use crate::model::{ChatModel, Ledger, ModelRequest, Purpose, Settings, StopReason, ToolChoice, Usage};
 use crate::tool::{ToolRegistry, ToolSpec};
 
 /// The node that works on the task: it shows the conversation to a model and appends what the model says.
@@ -32,6 +32,7 @@ pub struct Agent<S: State> {
     iteration: Field<S, u32>,
     tools: Vec<ToolSpec>,
     early: Option<ToolRunner>,
+    tool_choice: ToolChoice,
     system: Option<String>,
     settings: Settings,
     task: Option<Field<S, String>>,
@@ -40,6 +41,7 @@ pub struct Agent<S: State> {
     tallies: Tallies<S>,
     name: Option<String>,
     stop: Option<Field<S, Option<StopReason>>>,
+    last_usage: Option<Field<S, Usage>>,
     log: Option<Field<S, Vec<CallCost>>>,
 }
 
@@ -55,6 +57,7 @@ impl<S: State> Agent<S> {
             iteration,
             tools: Vec::new(),
             early: None,
+            tool_choice: ToolChoice::default(),
             system: None,
             settings: Settings::default(),
             task: None,
@@ -63,6 +66,7 @@ impl<S: State> Agent<S> {
             tallies: Tallies::none(),
             name: None,
             stop: None,
+            last_usage: None,
             log: None,
         }
     }
@@ -86,6 +90,14 @@ impl<S: State> Agent<S> {
         let runner = node.runner().clone();
         self.tools = runner.specs();
         self.early = Some(runner);
+        self
+    }
+
+    /// Says which of its tools the model may ask for. With [`ToolChoice::None`] it is told of them, as the conversation may
+    /// mention them, and what it asks for all the same is not run: an error answers it, and the agent has responded.
+    #[must_use]
+    pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
+        self.tool_choice = choice;
         self
     }
 
@@ -151,6 +163,13 @@ impl<S: State> Agent<S> {
         self
     }
 
+    /// Writes what the last call used; what all of them did is [counted](Self::count).
+    #[must_use]
+    pub fn last_usage(mut self, field: Field<S, Usage>) -> Self {
+        self.last_usage = Some(field);
+        self
+    }
+
     /// Appends what each call took to a field with the reducer `Append`: its model calls, and the tools that
     /// [`stream_tools`](Self::stream_tools) has begin.
     #[must_use]
@@ -175,6 +194,7 @@ impl<S: State> Agent<S> {
             ModelRequest::new(Purpose::Agent, shown(&messages, evaluations)).with_tools(self.tools.clone());
         request.system.clone_from(&self.system);
         request.settings.clone_from(&self.settings);
+        request.tool_choice.clone_from(&self.tool_choice);
         request
     }
 
@@ -189,15 +209,18 @@ impl<S: State> Agent<S> {
         let visit = self.iteration.get(state).saturating_add(1);
         let limit =
             self.max_iterations.as_ref().map(|limit| *limit.get(state)).filter(|limit| visit >= *limit);
+        let may_call = limit.is_none() && self.tool_choice != ToolChoice::None;
         let (reply, answers) = match &early {
-            Some((tools, task)) if limit.is_none() => {
+            Some((tools, task)) if may_call => {
                 streaming::ask(calls, &self.model, request, tools, task).await?
             }
             _ => (calls.ask(&self.model, request).await?, Vec::new()),
         };
         let cut_off = reply.stop.is_cut_off();
         let stop = self.stop.as_ref().map(|field| field.write(Some(reply.stop.clone())));
-        let log = self.log.as_ref().map(|log| log.write(costs(&calls.made(), &answers)));
+        let last_usage = self.last_usage.as_ref().map(|field| field.write(reply.usage));
+        let made = calls.made();
+        let log = self.log.as_ref().map(|log| log.write(costs(&made, &answers)));
         let said = reply.into_message(calls.message_id());
         if let Some(agent) = &self.name {
             let text = said.content.to_text();
@@ -208,6 +231,9 @@ impl<S: State> Agent<S> {
         }
         let (next, answers) = match limit {
             _ if said.tool_calls.is_empty() => (AgentNext::Respond, Vec::new()),
+            _ if self.tool_choice == ToolChoice::None => {
+                (AgentNext::Respond, skipped(&said, 0, NOT_NOW, calls))
+            }
             Some(limit) => (AgentNext::Respond, skipped(&said, 0, &at_limit(limit), calls)),
             None => {
                 let rest = if cut_off { skipped(&said, answers.len(), CUT_OFF, calls) } else { Vec::new() };
@@ -217,12 +243,9 @@ impl<S: State> Agent<S> {
         };
         let messages = opening.into_iter().chain([said.into()]).chain(answers).collect();
         let update = [self.messages.write(appended(messages)), self.iteration.write(visit)];
+        let counted = self.tallies.writes(&made);
         Ok(Output {
-            update: Some(all(update
-                .into_iter()
-                .chain(stop)
-                .chain(log)
-                .chain(self.tallies.writes(&calls.made())))),
+            update: Some(all(update.into_iter().chain(stop).chain(last_usage).chain(log).chain(counted))),
             route: next,
         })
     }
@@ -240,6 +263,9 @@ fn costs(made: &Ledger, answers: &[Answer]) -> Vec<CallCost> {
 
 /// Why no call of a reply is run that a limit cut off: what it says of the others may have been the reason for them.
 const CUT_OFF: &str = "Not run: the reply was cut off before its end. Ask again, for less at once.";
+
+/// Why no call is run of an agent that may ask for none.
+const NOT_NOW: &str = "Not run: no tool may be called any more.";
 
 fn at_limit(limit: u32) -> String {
     format!(
@@ -272,6 +298,9 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Agent<S> {
             node.writes_field(field.id());
         }
         if let Some(field) = &self.log {
+            node.writes_field(field.id());
+        }
+        if let Some(field) = &self.last_usage {
             node.writes_field(field.id());
         }
         self.tallies.describe(node);

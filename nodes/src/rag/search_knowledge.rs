@@ -114,7 +114,11 @@ impl Tool for SearchKnowledge {
     }
 
     fn map_result(&self, result: Result<ToolOutput, ToolFailure>) -> ToolResult {
-        ToolResult::of(&self.name, result)
+        match result {
+            Ok(output) => ToolResult::done(output),
+            // It says already what failed.
+            Err(reason) => ToolResult::failed(reason.to_string()),
+        }
     }
 
     fn is_read_only(&self, _: &Value) -> bool {

@@ -12,7 +12,7 @@ mod rough;
 #[cfg(feature = "tokens")]
 mod tiktoken;
 
-pub use image::image_tokens;
+pub use image::{ImageTokens, image_tokens};
 pub use rough::RoughTokens;
 #[cfg(feature = "tokens")]
 pub use tiktoken::{Tiktoken, UnknownEncoding};
@@ -24,6 +24,11 @@ use crate::message::{Content, Message, Part};
 pub trait TokenCounter: Send + Sync {
     /// Returns how many tokens a text has.
     fn text(&self, text: &str) -> u64;
+
+    /// Returns how images are counted.
+    fn image_tokens(&self) -> ImageTokens {
+        ImageTokens::default()
+    }
 
     /// Returns how many tokens a message has.
     fn message(&self, message: &Message) -> u64 {
@@ -38,7 +43,7 @@ pub trait TokenCounter: Send + Sync {
     fn content(&self, content: &Content) -> u64 {
         let part = |part: &Part| match part {
             Part::Text { text } => self.text(text),
-            Part::Image(held) => image_tokens(held.detail, image::size(held)),
+            Part::Image(held) => self.image_tokens().count(held.detail, image::size(held)),
             Part::Thinking(thinking) => self.text(&thinking.text),
             Part::Native(native) => self.text(&native.raw.to_string()),
             Part::ToolCall { .. } => 0,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tiktoken_rs::{CoreBPE, bpe_for_model, o200k_base_singleton};
 
-use super::TokenCounter;
+use super::{ImageTokens, TokenCounter};
 
 /// Counts tokens as OpenAI's models read them, offline: the vocabularies are in the program, which takes some megabytes.
 /// Other providers' models read much the same text in much the same number of tokens, within a tenth or two.
@@ -17,7 +17,10 @@ use super::TokenCounter;
 /// # Ok::<(), superstep_nodes::model::UnknownEncoding>(())
 /// ```
 #[derive(Clone, Copy)]
-pub struct Tiktoken(&'static CoreBPE);
+pub struct Tiktoken {
+    texts: &'static CoreBPE,
+    images: ImageTokens,
+}
 
 /// No encoding is known for a model. [`Tiktoken::default`] is the one of the newest models.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,7 +33,7 @@ pub struct UnknownEncoding {
 impl Default for Tiktoken {
     /// The encoding of OpenAI's newest models.
     fn default() -> Self {
-        Self(o200k_base_singleton())
+        Self { texts: o200k_base_singleton(), images: ImageTokens::default() }
     }
 }
 
@@ -40,13 +43,18 @@ impl Tiktoken {
     /// # Errors
     /// When none is known.
     pub fn of_model(model: &str) -> Result<Self, UnknownEncoding> {
-        bpe_for_model(model).map(Self).map_err(|_| UnknownEncoding { model: model.to_owned() })
+        let texts = bpe_for_model(model).map_err(|_| UnknownEncoding { model: model.to_owned() })?;
+        Ok(Self { texts, images: ImageTokens::of_model(model) })
     }
 }
 
 impl TokenCounter for Tiktoken {
     fn text(&self, text: &str) -> u64 {
-        self.0.count_ordinary(text) as u64
+        self.texts.count_ordinary(text) as u64
+    }
+
+    fn image_tokens(&self) -> ImageTokens {
+        self.images
     }
 }
 

@@ -86,7 +86,7 @@ async fn s3_041_an_error_is_told_to_the_model() {
     let found = answer(SearchKnowledge::new(base), json!({ "query": "light" })).await;
     let text = found.content.to_text();
     assert!(
-        text.contains("Error searching knowledge base: could not embed:") && text.contains("no route"),
+        text.starts_with("Error searching knowledge base: could not embed:") && text.contains("no route"),
         "{text}"
     );
     assert_eq!(found.status, ToolStatus::Error);

@@ -1,0 +1,53 @@
+//! Why a picture cannot be made ready.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a picture cannot be made ready for a model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImageError {
+    /// It is none of a kind that can be read. Convert it.
+    #[error("it is no JPEG, PNG, GIF or WebP")]
+    NotAnImage,
+    /// It begins as an image does and goes on as none.
+    #[error("it cannot be decoded: {reason}")]
+    Broken {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It is larger than the [limits](super::ImageLimits) allow; nothing of it was decoded. Make it smaller, or allow more.
+    #[error("it is too large: {what}")]
+    TooLarge {
+        /// What of it is too large, and what is allowed.
+        what: String,
+    },
+}
+
+/// Why the picture of a file cannot be made ready for a model.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImageFileError {
+    /// There is no such file.
+    #[error("there is no image `{}`", path.display())]
+    NotFound {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("the image `{}` cannot be read: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// What is in the file cannot be used.
+    #[error("the image `{}` cannot be used: {source}", path.display())]
+    Image {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: ImageError,
+    },
+}

@@ -1,0 +1,166 @@
+//! How a picture is made ready.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+
+use image::codecs::jpeg::JpegEncoder;
+use image::imageops::FilterType;
+use image::{DynamicImage, ImageDecoder, ImageReader, Limits, RgbImage};
+
+use super::{ImageError, ImageFileError, ImageLimits, PreparedImage};
+
+/// How a picture is made ready for a model: turned as its camera was held, in RGB, not larger than is of use, and as a JPEG.
+///
+/// ```
+/// use superstep_nodes::images::ImagePreparation;
+/// use superstep_nodes::message::{Content, Detail, Part};
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let file = folder.path().join("photo.png");
+/// # image::RgbImage::new(1_200, 800).save(&file).unwrap();
+/// let photo = ImagePreparation::new().max_size(600).read(&file)?;
+/// assert_eq!(photo.size(), (600, 400));
+///
+/// let image = photo.to_image(Detail::Low);
+/// assert!(image.to_url().starts_with("data:image/jpeg;base64,"));
+/// let asked = Content::from_iter([Part::text("What is on it?"), Part::Image(image)]);
+/// # Ok::<(), superstep_nodes::images::ImageFileError>(())
+/// ```
+///
+/// What is transparent is laid on white. Of an animation the first picture is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImagePreparation {
+    max_size: u32,
+    quality: u8,
+    limits: ImageLimits,
+}
+
+/// How many bytes a decoder may allocate.
+const MAX_ALLOC: u64 = 512 << 20;
+
+impl Default for ImagePreparation {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ImagePreparation {
+    /// How many pixels a side has at most, if nobody says otherwise.
+    pub const DEFAULT_MAX_SIZE: u32 = 2_048;
+
+    /// The quality of the JPEG, if nobody says otherwise.
+    pub const DEFAULT_QUALITY: u8 = 85;
+
+    /// Takes the defaults: 2,048 pixels a side, a JPEG of quality 85, and the usual [`ImageLimits`].
+    pub fn new() -> Self {
+        Self {
+            max_size: Self::DEFAULT_MAX_SIZE,
+            quality: Self::DEFAULT_QUALITY,
+            limits: ImageLimits::default(),
+        }
+    }
+
+    /// Makes larger pictures so small that neither side has more pixels; at least one. A small picture is not enlarged.
+    #[must_use]
+    pub fn max_size(mut self, pixels: u32) -> Self {
+        self.max_size = pixels.max(1);
+        self
+    }
+
+    /// Makes a JPEG of this quality, from 1 to 100.
+    #[must_use]
+    pub fn quality(mut self, quality: u8) -> Self {
+        self.quality = quality.clamp(1, 100);
+        self
+    }
+
+    /// Refuses pictures that are larger than this.
+    #[must_use]
+    pub fn limits(mut self, limits: ImageLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Makes the picture of a file ready. It takes some tenths of a second for a large one: in async code it belongs on a
+    /// thread of its own.
+    ///
+    /// # Errors
+    /// When there is no such file, it cannot be read, or [`prepare`](Self::prepare) fails.
+    pub fn read(&self, path: impl AsRef<Path>) -> Result<PreparedImage, ImageFileError> {
+        let path = path.as_ref();
+        let bytes = self.bytes(path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => ImageFileError::NotFound { path: path.to_owned() },
+            _ => ImageFileError::Unreadable { path: path.to_owned(), source },
+        })?;
+        self.prepare(&bytes).map_err(|source| ImageFileError::Image { path: path.to_owned(), source })
+    }
+
+    /// Makes the picture of these bytes ready.
+    ///
+    /// # Errors
+    /// When they are no picture, or one that is broken or larger than the limits.
+    pub fn prepare(&self, bytes: &[u8]) -> Result<PreparedImage, ImageError> {
+        self.limits.check_bytes(bytes.len() as u64)?;
+        let picture = self.decode(bytes)?;
+        let picture = match picture.width().max(picture.height()) > self.max_size {
+            true => picture.resize(self.max_size, self.max_size, FilterType::Lanczos3),
+            false => picture,
+        };
+        let rgb = rgb(picture);
+        let mut jpeg = Vec::new();
+        JpegEncoder::new_with_quality(&mut jpeg, self.quality).encode_image(&rgb).map_err(fault)?;
+        Ok(PreparedImage { jpeg, width: rgb.width(), height: rgb.height() })
+    }
+
+    /// The bytes of a file, and no more than one too many.
+    fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::open(path)?.take(self.limits.max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The picture as it is to be looked at.
+    fn decode(&self, bytes: &[u8]) -> Result<DynamicImage, ImageError> {
+        let format = image::guess_format(bytes).map_err(|_| ImageError::NotAnImage)?;
+        let mut decoder =
+            ImageReader::with_format(Cursor::new(bytes), format).into_decoder().map_err(fault)?;
+        self.limits.check_size(decoder.dimensions())?;
+        let mut limits = Limits::no_limits();
+        limits.max_alloc = Some(MAX_ALLOC);
+        limits.reserve(decoder.total_bytes()).map_err(fault)?;
+        decoder.set_limits(limits).map_err(fault)?;
+        let orientation = decoder.orientation().map_err(fault)?;
+        let mut picture = DynamicImage::from_decoder(decoder).map_err(fault)?;
+        picture.apply_orientation(orientation);
+        Ok(picture)
+    }
+}
+
+/// The picture in eight bits of red, green and blue; what is transparent lets white through.
+fn rgb(picture: DynamicImage) -> RgbImage {
+    if !picture.color().has_alpha() {
+        return picture.into_rgb8();
+    }
+    let picture = picture.into_rgba8();
+    RgbImage::from_fn(picture.width(), picture.height(), |x, y| {
+        let [red, green, blue, alpha] = picture.get_pixel(x, y).0;
+        let alpha = u16::from(alpha);
+        let over_white = |colour: u8| ((u16::from(colour) * alpha + 255 * (255 - alpha) + 127) / 255) as u8;
+        image::Rgb([red, green, blue].map(over_white))
+    })
+}
+
+fn fault(error: image::ImageError) -> ImageError {
+    match error {
+        image::ImageError::Limits(_) => {
+            ImageError::TooLarge { what: format!("to decode it takes more than {} MiB", MAX_ALLOC >> 20) }
+        }
+        image::ImageError::Unsupported(_) => ImageError::NotAnImage,
+        error => ImageError::Broken { reason: error.to_string() },
+    }
+}
+
+#[cfg(test)]
+#[path = "preparation/tests.rs"]
+mod tests;
