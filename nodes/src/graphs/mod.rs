@@ -4,14 +4,23 @@
 //! |---|---|
 //! | [`evaluator`](evaluator()) | an agent with tools whose responses are evaluated, ranked and decided on |
 //! | [`callback`](callback()) | an agent that calls tools one after the other, and tells what it does |
+//! | `critic`, with the feature `images` | a critic of photographs, who looks up what experts advise |
 
 mod callback;
+#[cfg(feature = "images")]
+mod critic;
 mod evaluator;
 
 pub use callback::{
     AddedTokens, AnsweredCall, CallbackConfig, CallbackEvent, CallbackExit, CallbackGraph, CallbackState,
     CallbackStateUpdate, Callbacks, CourseAgent, CourseSize, DEFAULT_CALLBACK_ITERATIONS, IterationCost,
     callback,
+};
+#[cfg(feature = "images")]
+pub use critic::{
+    COMPOSITION_TOOL, CRITIC_INSTRUCTIONS, CRITIC_PROMPT, CriticConfig, CriticError, CriticExit, CriticGraph,
+    CriticSettings, CriticState, CriticStateUpdate, Critique, CritiqueImage, MAX_CRITIC_ITERATIONS,
+    OnToolError, OpenCriticError, SettingError, TokenUsage, VisionDetail, critic, critique_image,
 };
 pub use evaluator::{
     AgentState, AgentStateUpdate, DEFAULT_MAX_ITERATIONS, EvaluatorConfig, EvaluatorGraph, evaluator,

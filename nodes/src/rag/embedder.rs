@@ -1,10 +1,12 @@
 //! The trait of all embedders.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 use super::{EmbedError, Embedding};
 
-/// Finds out what texts mean, as [`Embedding`]s.
+/// Finds out what texts mean, as [`Embedding`]s. It can be used as `Arc<dyn Embedder>`.
 #[async_trait]
 pub trait Embedder: Send + Sync + 'static {
     /// Returns what tells its embeddings apart from those of others: only embeddings of one name are compared.
@@ -19,6 +21,21 @@ pub trait Embedder: Send + Sync + 'static {
     /// Returns how many texts are given at once at most.
     fn max_batch(&self) -> usize {
         64
+    }
+}
+
+#[async_trait]
+impl<E: Embedder + ?Sized> Embedder for Arc<E> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Embedding>, EmbedError> {
+        (**self).embed(texts).await
+    }
+
+    fn max_batch(&self) -> usize {
+        (**self).max_batch()
     }
 }
 

@@ -21,6 +21,7 @@
 mod chunk;
 mod chunker;
 mod embedder;
+mod embedder_name;
 mod embedding;
 mod error;
 mod found;
@@ -36,6 +37,7 @@ mod store;
 pub use chunk::Chunk;
 pub use chunker::Chunker;
 pub use embedder::Embedder;
+pub use embedder_name::{EmbedderName, OpenEmbedderError, UnknownEmbedder};
 pub use embedding::Embedding;
 pub use error::{EmbedError, KnowledgeError};
 pub use found::Found;
