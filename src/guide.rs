@@ -23,6 +23,7 @@ macro_rules! page {
             "[file-format.md]: crate::guide::file_format\n",
             "[flows.md]: crate::guide::flows\n",
             "[interrupts.md]: crate::guide::interrupts\n",
+            "[mcp.md]: crate::guide::mcp\n",
             "[models.md]: crate::guide::models\n",
             "[nodes-and-extractors.md]: crate::guide::nodes_and_extractors\n",
             "[routing-and-fan-out.md]: crate::guide::routing_and_fan_out\n",
@@ -77,6 +78,7 @@ pages! {
     agent_loop "agent-loop.md"
     models "models.md"
     tools "tools.md"
+    mcp "mcp.md"
     knowledge "knowledge.md"
     coming_from_langgraph "coming-from-langgraph.md"
     reliability "reliability.md"

@@ -12,6 +12,7 @@
 //! | [`prompt`] | what the evaluator, the ranker and the decider ask their model |
 //! | [`node`] | the nodes themselves, over any state: agent, tools, evaluator, ranker, decider |
 //! | [`graphs`] | graphs made of them, ready to run |
+//! | `mcp` | tools of MCP servers, with the feature `mcp`; over HTTP, with `mcp-http` |
 //! | `provider` | models behind a network, with the feature `providers` |
 //! | `testkit` | a strict mock server of model vendors, for tests, with the feature `testkit` |
 //!
@@ -30,6 +31,8 @@ mod evaluation;
 pub mod graphs;
 #[cfg(feature = "images")]
 pub mod images;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod message;
 pub mod model;
 mod model_name;
@@ -42,7 +45,7 @@ mod ranking;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 mod text;
-#[cfg(any(feature = "providers", feature = "tools-http"))]
+#[cfg(any(feature = "providers", feature = "tools-http", feature = "mcp-http"))]
 mod tls;
 pub mod tool;
 #[cfg(feature = "tools")]

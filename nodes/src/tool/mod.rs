@@ -82,6 +82,12 @@ pub use typed::TypedTool;
 #[cfg(feature = "tools")]
 pub(crate) use typed::schema_of;
 
+/// Checks whether a schema is one that inputs can be checked against, or says what is wrong with it.
+#[cfg(feature = "mcp")]
+pub(crate) fn check_schema(schema: &serde_json::Value) -> Result<(), String> {
+    input_schema::InputSchema::compile(schema).map(drop)
+}
+
 /// ```
 /// use superstep_nodes::tool::{Tool, ToolContext, tool};
 ///

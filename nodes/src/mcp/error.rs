@@ -1,0 +1,62 @@
+//! Why an MCP server cannot be used.
+
+use std::time::Duration;
+
+/// Why an MCP server cannot be used. What goes wrong in a call of a tool is a result for the model instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum McpError {
+    /// The name that the program gives the server cannot begin names of tools. Choose another one.
+    #[error("`{name}` is no name of an MCP server: it has 1 to 32 letters of a-z, A-Z, 0-9, `_` and `-`")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// The address is none that can be asked. Mend it.
+    #[error("the address of the MCP server cannot be used: {reason}")]
+    Address {
+        /// Why not.
+        reason: String,
+    },
+    /// The command cannot be started. Look whether it is installed and on the path.
+    #[error("the MCP server `{server}` cannot be started: {reason}")]
+    Start {
+        /// The server.
+        server: String,
+        /// Why not.
+        reason: String,
+    },
+    /// There is no connection, or it broke before anything was agreed on.
+    #[error("the MCP server `{server}` cannot be reached: {reason}")]
+    Unreachable {
+        /// The server.
+        server: String,
+        /// Why not, with what a command has written to its standard error last.
+        reason: String,
+    },
+    /// The server took too long to answer. Give it more time with
+    /// [`connect_time`](super::McpOptions::connect_time), or look at what it waits for.
+    #[error("the MCP server `{server}` did not answer within {after:?}{wrote}")]
+    TimedOut {
+        /// The server.
+        server: String,
+        /// How long it was waited for.
+        after: Duration,
+        /// What a command has written to its standard error last, after a semicolon.
+        wrote: String,
+    },
+    /// The server does not say which tools it has, or says it in a way that makes no sense.
+    #[error("the MCP server `{server}` does not list its tools: {reason}")]
+    List {
+        /// The server.
+        server: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The connection was closed by the program.
+    #[error("the connection with the MCP server `{server}` was closed")]
+    Closed {
+        /// The server.
+        server: String,
+    },
+}

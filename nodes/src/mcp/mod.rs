@@ -1,0 +1,43 @@
+//! Tools of MCP servers, with the feature `mcp`; servers behind an address need `mcp-http`, too.
+//!
+//! ```text
+//! McpCommand, McpUrl, McpStream ──▶ McpServer::connect ──▶ McpTools ──▶ ToolRegistry
+//!                                          │                 tools that share the connection
+//!                                          └── refresh, close
+//! ```
+//!
+//! A server of the [Model Context Protocol](https://modelcontextprotocol.io) is another program that offers tools.
+//! [`McpServer::connect`] starts it or reaches it; its tools are then called as the agent's own. They are listed once: what a
+//! model is told of tools does not change under a conversation, whatever the server says.
+//!
+//! What a server says is not believed, unless [`McpOptions::trust_hints`] says so; its texts are the model's to read, with all
+//! that this means. What it asks for itself, such as an answer of the model, is refused.
+
+mod child;
+mod command;
+mod connection;
+mod endpoint;
+mod error;
+mod handler;
+mod lines;
+mod listing;
+mod name;
+mod options;
+mod result;
+mod server;
+#[cfg(feature = "mcp-http")]
+mod token;
+mod tool;
+#[cfg(feature = "mcp-http")]
+mod url;
+
+pub use command::McpCommand;
+pub use endpoint::{McpEndpoint, McpStream};
+pub use error::McpError;
+pub use listing::{LeftOut, McpTools};
+pub use options::McpOptions;
+pub use server::McpServer;
+#[cfg(feature = "mcp-http")]
+pub use token::BearerToken;
+#[cfg(feature = "mcp-http")]
+pub use url::McpUrl;
