@@ -35,6 +35,9 @@ use async_trait::async_trait;
 /// A commit stores the checkpoint as it is: no value is encoded, copied or folded. Values are folded when a
 /// checkpoint is loaded, which walks back until every field was found. Nothing is dropped but threads that are
 /// deleted, so memory grows with the steps.
+///
+/// Clones hold the same threads: give a clone to each graph that is to see them.
+#[derive(Clone)]
 pub struct MemorySaver {
     store: Arc<Mutex<Store>>,
     /// Set for the holder of a lease.
@@ -373,8 +376,7 @@ impl Checkpointer for MemorySaver {
     }
 
     fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
-        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
-        Some(Arc::new(Self { store, clock, lease: Some(lease.clone()), limits: self.limits }))
+        Some(Arc::new(Self { lease: Some(lease.clone()), ..self.clone() }))
     }
 
     fn as_any(&self) -> Option<&dyn Any> {

@@ -1,5 +1,8 @@
 //! The clients of all protocols against a server that is as strict as the providers are.
 
+extern crate superstep_core as superstep;
+
+mod broken_turns;
 mod clients;
 mod conversations;
 mod delivery;
