@@ -23,6 +23,7 @@ macro_rules! page {
             "[file-format.md]: crate::guide::file_format\n",
             "[flows.md]: crate::guide::flows\n",
             "[interrupts.md]: crate::guide::interrupts\n",
+            "[knowledge.md]: crate::guide::knowledge\n",
             "[mcp.md]: crate::guide::mcp\n",
             "[models.md]: crate::guide::models\n",
             "[nodes-and-extractors.md]: crate::guide::nodes_and_extractors\n",
@@ -80,6 +81,7 @@ pages! {
     tools "tools.md"
     mcp "mcp.md"
     knowledge "knowledge.md"
+    photo_critic "photo-critic.md"
     coming_from_langgraph "coming-from-langgraph.md"
     reliability "reliability.md"
     writing_a_saver "writing-a-saver.md"

@@ -24,6 +24,7 @@ mod models;
 #[path = "../../examples/opening_hours/graph.rs"]
 mod museum;
 mod nodes_and_extractors;
+mod photo_critic;
 mod readme;
 mod routing_and_fan_out;
 mod secrets;

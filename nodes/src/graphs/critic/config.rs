@@ -54,6 +54,13 @@ impl CriticConfig {
         Ok(Self { settings, ..Self::new(model, knowledge) })
     }
 
+    /// Takes another model.
+    #[must_use]
+    pub fn model(mut self, model: impl ChatModel) -> Self {
+        self.model = Arc::new(model);
+        self
+    }
+
     /// Takes other settings, but for those that name a model and a knowledge base.
     ///
     /// # Errors

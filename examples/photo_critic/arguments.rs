@@ -1,0 +1,135 @@
+//! The command line.
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Parser, Subcommand};
+use etcetera::BaseStrategy;
+use superstep::nodes::ModelName;
+use superstep::nodes::graphs::{CriticSettings, VisionDetail};
+use superstep::nodes::rag::EmbedderName;
+
+/// Critiques the composition of a photograph, with what a folder of texts advises; offline and by a script, unless a model is
+/// named.
+#[derive(Debug, Parser)]
+#[command(name = "photo_critic", args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    /// The photograph, a JPEG, PNG, GIF or WebP [default: a picture of this example].
+    pub(crate) image: Option<PathBuf>,
+
+    /// What is asked of it [default: to critique its composition].
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+
+    /// How closely the model looks: low or high [default: VISION_DETAIL, or low].
+    #[arg(long, value_name = "LEVEL")]
+    detail: Option<VisionDetail>,
+
+    /// How many pixels a side has at most that it is sent [default: VISION_MAX_SIZE, or 2048].
+    #[arg(long, value_name = "N")]
+    max_size: Option<u32>,
+
+    /// The model: script:FILE, or one behind a network, such as openai:gpt-4.1, with its key in the environment [default:
+    /// SUPERSTEP_MODEL, or the model of OpenAI that OPENAI_MODEL names, or a script].
+    #[arg(long, value_name = "NAME")]
+    model: Option<ModelName>,
+
+    /// The prices of a million tokens, by model, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prices: Option<PathBuf>,
+
+    /// Keep every step in this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) db: Option<PathBuf>,
+
+    /// Go on with the critique that a crash or an error left in the file of --db.
+    #[arg(long, requires = "db", conflicts_with_all = ["image", "prompt", "detail", "max_size"])]
+    pub(crate) resume: bool,
+
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    knowledge: Knowledge,
+
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Bring the Markdown and text files of a folder into the knowledge base.
+    Ingest {
+        /// The folder.
+        folder: PathBuf,
+
+        #[command(flatten)]
+        knowledge: Knowledge,
+    },
+}
+
+/// Which knowledge base.
+#[derive(Debug, Args)]
+pub(crate) struct Knowledge {
+    /// The knowledge base [default: CHROMA_DB_PATH, or one of this example's texts].
+    #[arg(long, value_name = "FILE")]
+    knowledge: Option<PathBuf>,
+
+    /// What embeds texts: hash, or a model such as openai:text-embedding-3-small [default: EMBEDDING_MODEL, or hash].
+    #[arg(long, value_name = "NAME")]
+    embedder: Option<EmbedderName>,
+}
+
+impl Arguments {
+    /// What is set, by the command line, or else the environment, or else this example.
+    pub(crate) fn settings(&self) -> Result<CriticSettings, Box<dyn Error>> {
+        let mut settings = self.knowledge.settings()?;
+        let named = std::env::var("SUPERSTEP_MODEL").ok().filter(|name| !name.trim().is_empty());
+        match (&self.model, named) {
+            (Some(model), _) => settings.model = model.clone(),
+            (None, Some(named)) => settings.model = named.trim().parse()?,
+            (None, None) => {}
+        }
+        settings.detail = self.detail.unwrap_or(settings.detail);
+        settings.max_size = self.max_size.unwrap_or(settings.max_size);
+        if let Some(prompt) = &self.prompt {
+            settings.prompt.clone_from(prompt);
+        }
+        Ok(settings)
+    }
+}
+
+impl Knowledge {
+    pub(crate) fn settings(&self) -> Result<CriticSettings, Box<dyn Error>> {
+        self.over(|name| std::env::var_os(name))
+    }
+
+    fn over(&self, look_up: impl Fn(&str) -> Option<OsString>) -> Result<CriticSettings, Box<dyn Error>> {
+        let own = CriticSettings {
+            model: ModelName::Script(own("script.json")),
+            embedder: EmbedderName::Hash,
+            database: own_knowledge()?,
+            ..CriticSettings::default()
+        };
+        let mut settings = own.with_variables(look_up)?;
+        if let Some(file) = &self.knowledge {
+            settings.database.clone_from(file);
+        }
+        if let Some(embedder) = &self.embedder {
+            settings.embedder = embedder.clone();
+        }
+        Ok(settings)
+    }
+}
+
+/// A file or folder of this example.
+pub(crate) fn own(name: &str) -> PathBuf {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/photo_critic")).join(name)
+}
+
+/// The knowledge base of this example's texts, in the user's data folder.
+pub(crate) fn own_knowledge() -> Result<PathBuf, Box<dyn Error>> {
+    Ok(etcetera::choose_base_strategy()?.data_dir().join("superstep").join("photo_critic.db"))
+}

@@ -1,0 +1,145 @@
+//! Critiques the composition of a photograph, with what a folder of texts advises.
+//!
+//! ```text
+//! cargo run --example photo_critic
+//! cargo run --example photo_critic -- lake.jpg --model openai:gpt-4.1 --detail high
+//! cargo run --example photo_critic -- ingest transcripts --knowledge advice.db
+//! ```
+//!
+//! Without a model it is offline: the picture is this example's own, and what is said of it is written down beforehand. The
+//! searches are real.
+
+mod arguments;
+mod counted;
+mod ingest;
+#[path = "../terminal/mod.rs"]
+mod terminal;
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::process::ExitCode;
+
+use clap::Parser;
+use superstep::nodes::ModelName;
+use superstep::nodes::graphs::{
+    CallbackEvent, CriticConfig, CriticError, CriticSettings, CriticState, CriticStateUpdate, Critique,
+    critic,
+};
+use superstep::nodes::model::{Prices, Scripted};
+use superstep::prelude::*;
+use superstep::run::RunRequest;
+
+use crate::arguments::{Arguments, Command};
+use crate::counted::Counted;
+use crate::terminal::print;
+
+/// The thread of a file that keeps the steps of critiques.
+const THREAD: &str = "critique";
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    terminal::ended(run(Arguments::parse()).await)
+}
+
+async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
+    if let Some(Command::Ingest { folder, knowledge }) = &arguments.command {
+        print(ingest::ingest(folder, &knowledge.settings()?).await?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let settings = arguments.settings()?;
+    settings.check()?;
+    let prices = prices(&arguments)?;
+    let config = config(&settings).await?;
+    let mut graph = critic(config)?;
+    if let Some(db) = &arguments.db {
+        graph = graph.checkpointer(SqliteSaver::open(db).await?);
+    }
+    let thread = graph.thread(THREAD);
+    let request = match arguments.resume {
+        true => thread.resume(),
+        false => thread.run(asked(&arguments, &settings)?),
+    };
+    let critique = match watched(request).await {
+        Ok(state) => Critique::of(&state)?,
+        Err(error) => {
+            hint(&arguments);
+            return Err(error.into());
+        }
+    };
+    show(&critique, &prices, arguments.json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The critic, with the texts of this example if no others are named.
+async fn config(settings: &CriticSettings) -> Result<CriticConfig, Box<dyn Error>> {
+    if settings.database == arguments::own_knowledge()? {
+        ingest::own_texts(&arguments::own("advice"), settings).await?;
+    }
+    let config = CriticConfig::open(settings.clone())?;
+    Ok(match &settings.model {
+        ModelName::Script(_) => config.model(Counted(settings.model.open()?)),
+        _ => config,
+    })
+}
+
+fn asked(arguments: &Arguments, settings: &CriticSettings) -> Result<CriticStateUpdate, Box<dyn Error>> {
+    let image = arguments.image.clone().unwrap_or_else(|| arguments::own("landscape.jpg"));
+    let image = image
+        .into_os_string()
+        .into_string()
+        .map_err(|path| format!("the path {} is no text", path.display()))?;
+    // All of it is written each time: a thread keeps what it was asked last.
+    let input = CriticState::of(image).prompt(settings.prompt.clone());
+    Ok(input.detail(settings.detail).max_size(settings.max_size))
+}
+
+/// Runs it, and says what is looked up.
+#[expect(clippy::print_stderr, reason = "a command-line program says there how it goes")]
+async fn watched(request: RunRequest<CriticState>) -> Result<CriticState, CriticError> {
+    let mut run = request.stream();
+    while let Some(event) = run.next().await {
+        for told in CallbackEvent::of(&event) {
+            if let CallbackEvent::ToolCall { tool, input } = told {
+                eprintln!("▶ {tool} {input}");
+            }
+        }
+    }
+    Ok(run.finish().await?.finished()?)
+}
+
+#[expect(clippy::print_stderr, reason = "a command-line program says there what to do")]
+fn hint(arguments: &Arguments) {
+    if let Some(db) = &arguments.db {
+        eprintln!("what was answered is kept; to go on: --resume --db {}", db.display());
+    }
+}
+
+fn prices(arguments: &Arguments) -> Result<Prices, Box<dyn Error>> {
+    let file = arguments.prices.clone().unwrap_or_else(|| arguments::own("prices.json"));
+    let unusable = |error: &dyn Error| format!("the prices {} cannot be used: {error}", file.display());
+    let text = std::fs::read_to_string(&file).map_err(|error| unusable(&error))?;
+    Ok(serde_json::from_str(&text).map_err(|error| unusable(&error))?)
+}
+
+fn show(critique: &Critique, prices: &Prices, json: bool) -> Result<(), Box<dyn Error>> {
+    if json {
+        return Ok(print(serde_json::to_string_pretty(critique)?)?);
+    }
+    print(&critique.output)?;
+    let calls = critique.ledger.total().calls;
+    let models: BTreeSet<_> = critique.ledger.accounts().map(|(_, model, _)| model).collect();
+    let (s, models) = (if calls == 1 { "" } else { "s" }, models.into_iter().collect::<Vec<_>>().join(", "));
+    print(format_args!("\n{calls} model call{s} of {models}: {}", critique.token_usage))?;
+    print(format_args!("the last of them: {}", critique.last_call))?;
+    let cost = critique.ledger.cost(prices);
+    if !cost.without_price.is_empty() {
+        return Ok(print(format_args!(
+            "cost: not known, as there is no price of {}",
+            cost.without_price.join(", ")
+        ))?);
+    }
+    let dollars = cost.micro_usd as f64 / 1e6;
+    let scripted = critique.ledger.accounts().any(|(_, model, _)| model == Scripted::NAME);
+    let note = if scripted { ", had gpt-4.1 said it" } else { "" };
+    Ok(print(format_args!("cost: ${dollars:.4}{note}"))?)
+}
