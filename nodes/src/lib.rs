@@ -12,7 +12,7 @@
 //! | [`prompt`] | what the evaluator, the ranker and the decider ask their model |
 //! | [`node`] | the nodes themselves, over any state: agent, tools, evaluator, ranker, decider |
 //! | [`graphs`] | graphs made of them, ready to run |
-//! | `mcp` | tools of MCP servers, with the feature `mcp`; over HTTP, with `mcp-http` |
+//! | `mcp` | tools of MCP servers, and graphs as such servers, with the feature `mcp`; over HTTP, with `mcp-http` |
 //! | `provider` | models behind a network, with the feature `providers` |
 //! | `testkit` | a strict mock server of model vendors, for tests, with the feature `testkit` |
 //!

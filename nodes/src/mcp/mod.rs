@@ -1,9 +1,11 @@
-//! Tools of MCP servers, with the feature `mcp`; servers behind an address need `mcp-http`, too.
+//! Tools of MCP servers, and graphs as MCP servers, with the feature `mcp`; over HTTP, with `mcp-http`.
 //!
 //! ```text
 //! McpCommand, McpUrl, McpStream ──▶ McpServer::connect ──▶ McpTools ──▶ ToolRegistry
 //!                                          │                 tools that share the connection
 //!                                          └── refresh, close
+//!
+//! Graph ──▶ GraphTool ──▶ McpService ──▶ serve_stdio, serve
 //! ```
 //!
 //! A server of the [Model Context Protocol](https://modelcontextprotocol.io) is another program that offers tools.
@@ -12,6 +14,8 @@
 //!
 //! What a server says is not believed, unless [`McpOptions::trust_hints`] says so; its texts are the model's to read, with all
 //! that this means. What it asks for itself, such as an answer of the model, is refused.
+//!
+//! The other way round, an [`McpService`] offers graphs to clients: a call of a [`GraphTool`] is a run.
 
 mod child;
 mod command;
@@ -24,6 +28,7 @@ mod listing;
 mod name;
 mod options;
 mod result;
+mod serve;
 mod server;
 #[cfg(feature = "mcp-http")]
 mod token;
@@ -36,6 +41,7 @@ pub use endpoint::{McpEndpoint, McpStream};
 pub use error::McpError;
 pub use listing::{LeftOut, McpTools};
 pub use options::McpOptions;
+pub use serve::{GraphTool, McpService, ServeError};
 pub use server::McpServer;
 #[cfg(feature = "mcp-http")]
 pub use token::BearerToken;

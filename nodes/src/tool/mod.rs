@@ -79,7 +79,7 @@ pub use session::ToolSession;
 pub use spec::ToolSpec;
 pub use tool::{DEFAULT_MAX_RESULT_CHARS, DEFAULT_TIMEOUT, Tool};
 pub use typed::TypedTool;
-#[cfg(feature = "tools")]
+#[cfg(any(feature = "mcp", feature = "tools"))]
 pub(crate) use typed::schema_of;
 
 /// Checks whether a schema is one that inputs can be checked against, or says what is wrong with it.

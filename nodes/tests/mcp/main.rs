@@ -1,8 +1,12 @@
-//! Tools of MCP servers: servers that are scripted, line by line, and that do what no server should.
+//! Tools of MCP servers: servers that are scripted, line by line, and that do what no server should; and graphs as servers.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
+// The derives name the framework `superstep`, as users do.
+extern crate superstep_core as superstep;
+
 mod calls;
+mod graphs;
 #[cfg(feature = "mcp-http")]
 mod http;
 mod listing;

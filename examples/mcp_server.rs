@@ -1,0 +1,95 @@
+//! An agent as the tool of an MCP server: a client asks the documents of a folder, and the agent answers from them.
+//!
+//! ```text
+//! cargo run --example mcp_server -- ask "How do I fork a checkpoint?"   # a client, which starts the server
+//! cargo run --example mcp_server                                        # the server, on the standard streams
+//! ```
+//!
+//! For another client the command is the second one. The documents are those of the folder that it is started in; it needs no
+//! network and no key. Threads are kept in memory: a client may go on with one as long as the server runs.
+
+mod terminal;
+#[path = "terminal/usage.rs"]
+mod usage;
+
+use std::error::Error;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use superstep::nodes::ModelName;
+use superstep::nodes::docs::{DocIndex, IndexOptions, SearchDocs};
+use superstep::nodes::graphs::{self, AgentState, EvaluatorConfig};
+use superstep::nodes::mcp::{GraphTool, McpCommand, McpOptions, McpServer, McpService};
+use superstep::nodes::message::ToolCall;
+use superstep::nodes::tool::ToolRegistry;
+use superstep::prelude::*;
+
+use crate::terminal::print;
+use crate::usage::usage;
+
+/// The input of the tool.
+#[derive(Deserialize, JsonSchema)]
+struct Question {
+    /// The question, in a sentence.
+    question: String,
+}
+
+/// The output of the tool.
+#[derive(Serialize, JsonSchema)]
+struct Answer {
+    /// The answer, with the places that it is from.
+    answer: Option<String>,
+    /// How often the agent tried.
+    iterations: u32,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    terminal::ended(run().await)
+}
+
+async fn run() -> Result<ExitCode, Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => serve().await?,
+        ["ask", question] => ask(question).await?,
+        _ => return usage(&arguments, "mcp_server [ask QUESTION]"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Serves the agent to whoever has started the program.
+async fn serve() -> Result<(), Box<dyn Error>> {
+    let index = DocIndex::build(Path::new("."), &IndexOptions::default())?;
+    let tools = ToolRegistry::new().with(SearchDocs::new(Arc::new(index)))?;
+    let agent = graphs::evaluator(EvaluatorConfig::new(ModelName::default().open()?).tools(tools))?;
+    let tool = GraphTool::new(
+        "ask_docs",
+        "Answers a question from documents, and says where it stands.",
+        agent.checkpointer(MemorySaver::new()),
+        |input: Question| AgentState::ask(&input.question),
+        |state: AgentState| Answer { answer: state.response, iterations: state.iteration },
+    );
+    let service = McpService::new("documents", env!("CARGO_PKG_VERSION")).with(tool)?;
+    Ok(service.serve_stdio().await?)
+}
+
+/// Starts this program as a server and calls its tool, as an agent would that was given it.
+async fn ask(question: &str) -> Result<(), Box<dyn Error>> {
+    let options = McpOptions::new().allow_tool("ask_docs");
+    let server = McpServer::connect("docs", McpCommand::new(std::env::current_exe()?), options).await?;
+    let mut tools = ToolRegistry::new();
+    server.tools().add_to(&mut tools)?;
+
+    let call = ToolCall::new("c1", "docs__ask_docs", serde_json::json!({ "question": question }));
+    let said = tools.answer("m1", &call).await;
+    match said.data {
+        Some(data) => print(data["output"]["answer"].as_str().unwrap_or("there is no answer"))?,
+        None => return Err(said.content.to_text().into_owned().into()),
+    }
+    server.close().await;
+    Ok(())
+}

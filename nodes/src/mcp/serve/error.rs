@@ -1,0 +1,39 @@
+//! Why a graph cannot be served.
+
+/// Why a graph cannot be served.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// Clients take no such name. Rename the tool.
+    #[error("`{name}` is no name of a served graph: it has 1 to 57 letters of a-z, A-Z, 0-9, `_` and `-`")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// Two tools have the same name. Rename one of them.
+    #[error("there is already a tool named `{name}`")]
+    Duplicate {
+        /// The name both tools have.
+        name: String,
+    },
+    /// The input of a served graph is an object. Make it a struct.
+    #[error("the input of the tool `{name}` cannot be described: {reason}")]
+    Schema {
+        /// The name of the tool.
+        name: String,
+        /// What is wrong with the schema.
+        reason: String,
+    },
+    /// The input has a field that is called like what names the thread. Rename it.
+    #[error("the input of the tool `{name}` has a field `thread`, which names the thread of the graph")]
+    ThreadField {
+        /// The name of the tool.
+        name: String,
+    },
+    /// The connection could not be made or kept.
+    #[error("the connection with the MCP client has failed: {reason}")]
+    Connection {
+        /// Why.
+        reason: String,
+    },
+}

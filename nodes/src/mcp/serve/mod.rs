@@ -1,0 +1,18 @@
+//! Graphs as tools of an MCP server.
+//!
+//! ```text
+//! client ──tools/call──▶ McpService ──▶ GraphTool ──▶ Graph: a run on a thread
+//!    ▲                                      │
+//!    ├──── progress, an event a task ◀──────┤
+//!    └──── outcome: output or questions ◀───┘
+//! ```
+
+mod error;
+mod graph_tool;
+mod outcome;
+mod progress;
+mod service;
+
+pub use error::ServeError;
+pub use graph_tool::GraphTool;
+pub use service::McpService;
