@@ -3,7 +3,7 @@
 use super::*;
 use crate::images::ImageFileError;
 use crate::message::{Message, ToolMessage, ToolStatus};
-use crate::model::{Price, Prices, StopReason};
+use crate::model::{ModelRequest, Price, Prices, StopReason, ToolChoice};
 
 fn results(state: &CriticState) -> Vec<&ToolMessage> {
     let messages = state.messages.iter();
@@ -59,7 +59,10 @@ async fn s3_004_032_034_049_050_and_073_after_three_calls_with_the_tool_comes_on
     assert_eq!((model.requests().len(), state.iteration), (4, 4));
     assert_eq!((state.output().as_str(), state.exit()), ("Well balanced.", Some(CriticExit::Critiqued)));
     // What the third call asked for was looked up, and the last word knows it.
+    let with_tool = |request: &ModelRequest| request.tool_choice == ToolChoice::Auto;
+    assert_eq!(model.requests().iter().filter(|request| with_tool(request)).count(), 3);
     let last = &model.requests()[3];
+    assert_eq!(last.tool_choice, ToolChoice::None);
     assert!(matches!(last.messages.last(), Some(Message::Tool(result)) if result.tool_call_id == "c3"));
     assert!(results(&state).iter().all(|result| result.status == ToolStatus::Ok));
 }
