@@ -5,7 +5,7 @@
 //!                                          │                 tools that share the connection
 //!                                          └── refresh, close
 //!
-//! Graph ──▶ GraphTool ──▶ McpService ──▶ serve_stdio, serve
+//! Graph ──▶ GraphTool ──▶ McpService ──▶ serve_stdio, serve, serve_http
 //! ```
 //!
 //! A server of the [Model Context Protocol](https://modelcontextprotocol.io) is another program that offers tools.
@@ -41,6 +41,8 @@ pub use endpoint::{McpEndpoint, McpStream};
 pub use error::McpError;
 pub use listing::{LeftOut, McpTools};
 pub use options::McpOptions;
+#[cfg(feature = "mcp-http")]
+pub use serve::HttpAccess;
 pub use serve::{GraphTool, McpService, ServeError};
 pub use server::McpServer;
 #[cfg(feature = "mcp-http")]

@@ -22,7 +22,7 @@ use superstep_nodes::tool::{
 use crate::scripted::{allowed, make, names, registry};
 
 #[derive(State, Clone, Debug, Default)]
-struct Article {
+pub(crate) struct Article {
     title: String,
     drafts: u32,
 }
@@ -61,7 +61,7 @@ async fn review(article: Snapshot<Article>, editor: Ask<String, Verdict>) -> Ver
 }
 
 /// Writes drafts until an editor accepts one.
-fn reviewed() -> Graph<Article> {
+pub(crate) fn reviewed() -> Graph<Article> {
     let mut g = StateGraph::<Article>::new("reviewed");
     let write = g.node("write", write);
     let review = g.node("review", review);
@@ -83,7 +83,7 @@ fn plain() -> Graph<Article> {
     g.compile().unwrap()
 }
 
-fn tool(name: &str, graph: Graph<Article>) -> GraphTool {
+pub(crate) fn tool(name: &str, graph: Graph<Article>) -> GraphTool {
     let published =
         |article: Article| Published { text: Text { heading: article.title }, drafts: article.drafts };
     GraphTool::new(
@@ -95,7 +95,7 @@ fn tool(name: &str, graph: Graph<Article>) -> GraphTool {
     )
 }
 
-fn service(tool: GraphTool) -> McpService {
+pub(crate) fn service(tool: GraphTool) -> McpService {
     McpService::new("articles", "1.0").with(tool).unwrap()
 }
 
@@ -113,7 +113,7 @@ async fn ask(server: &McpServer, tool: &str, input: Value) -> ToolResult {
 }
 
 /// What a call gives back for programs.
-async fn data(server: &McpServer, tool: &str, input: Value) -> Value {
+pub(crate) async fn data(server: &McpServer, tool: &str, input: Value) -> Value {
     let result = ask(server, tool, input).await;
     assert_eq!(result.outcome(), ToolOutcome::Ok, "{}", result.content.to_text());
     result.data.unwrap()

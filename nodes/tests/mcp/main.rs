@@ -8,6 +8,8 @@ extern crate superstep_core as superstep;
 mod calls;
 mod graphs;
 #[cfg(feature = "mcp-http")]
+mod graphs_http;
+#[cfg(feature = "mcp-http")]
 mod http;
 mod listing;
 mod process;

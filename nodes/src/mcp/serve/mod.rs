@@ -9,10 +9,14 @@
 
 mod error;
 mod graph_tool;
+#[cfg(feature = "mcp-http")]
+mod http;
 mod outcome;
 mod progress;
 mod service;
 
 pub use error::ServeError;
 pub use graph_tool::GraphTool;
+#[cfg(feature = "mcp-http")]
+pub use http::HttpAccess;
 pub use service::McpService;
