@@ -6,7 +6,7 @@ mod programs;
 use std::process::{Command, Output};
 
 use serde_json::json;
-use superstep::nodes::testkit::{MockServer, Reply};
+use superstep::nodes::testkit::{MockServer, MockServerBuilder, Reply};
 use tempfile::TempDir;
 
 use crate::programs::{documents, example};
@@ -23,17 +23,29 @@ struct Desk {
 
 impl Desk {
     fn new() -> Self {
-        let provider = MockServer::builder().key(KEY).start_in_thread().expect("loopback");
-        Self { folder: documents(), provider }
+        Self::at(MockServer::builder().key(KEY))
+    }
+
+    fn at(provider: MockServerBuilder) -> Self {
+        Self { folder: documents(), provider: provider.start_in_thread().expect("loopback") }
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
+        let url = self.provider.url();
+        self.run_on(
+            "anthropic:claude-test-1",
+            &[("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", &url)],
+            arguments,
+        )
+    }
+
+    /// Runs the program on a model, with these variables.
+    fn run_on(&self, model: &str, variables: &[(&str, &str)], arguments: &[&str]) -> Output {
         Command::new(example("agent_loop"))
             .current_dir(self.folder.path())
-            .args(["--docs", "docs", "--db", "agent.db", "--model", "anthropic:claude-test-1"])
+            .args(["--docs", "docs", "--db", "agent.db", "--model", model])
             .args(arguments)
-            .env("ANTHROPIC_API_KEY", KEY)
-            .env("ANTHROPIC_BASE_URL", self.provider.url())
+            .envs(variables.iter().copied())
             .env("NO_PROXY", "127.0.0.1")
             .output()
             .expect("the example runs")
@@ -79,6 +91,32 @@ fn a_model_behind_a_network_answers_and_is_heard_as_it_speaks() {
         result["content"][0]["text"].as_str().expect("a text").contains("A fork copies no bytes"),
         "{result}"
     );
+}
+
+#[test]
+fn every_provider_is_reached_by_a_name_and_the_variables_of_its_environment() {
+    let desk = Desk::new();
+    let openai = desk.provider.openai_url();
+    let compatible = format!("openai-compatible:open-test-1@{openai}");
+    desk.answers();
+    let key = ("OPENAI_API_KEY", KEY);
+    assert_answers(&desk, "openai:gpt-test-1", &[key, ("OPENAI_BASE_URL", &openai)]);
+    desk.answers();
+    assert_answers(&desk, &compatible, &[("OPENAI_COMPATIBLE_API_KEY", KEY)]);
+
+    // Ollama has no keys.
+    let desk = Desk::at(MockServer::builder().any_key());
+    desk.answers();
+    assert_answers(&desk, "ollama:llama-test", &[("OLLAMA_HOST", &desk.provider.url())]);
+}
+
+#[track_caller]
+fn assert_answers(desk: &Desk, model: &str, variables: &[(&str, &str)]) {
+    let output = desk.run_on(model, variables, &[QUESTION, "--thread", model]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).starts_with(ANSWER), "{}", text(&output.stdout));
+    let refusals = desk.provider.refusals();
+    assert!(refusals.is_empty(), "{refusals:?}");
 }
 
 #[test]
