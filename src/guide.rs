@@ -81,6 +81,7 @@ pages! {
     tools "tools.md"
     mcp "mcp.md"
     knowledge "knowledge.md"
+    long_conversations "long-conversations.md"
     photo_critic "photo-critic.md"
     coming_from_langgraph "coming-from-langgraph.md"
     reliability "reliability.md"

@@ -26,6 +26,7 @@
 extern crate superstep_core as superstep;
 
 mod blocking;
+pub mod compaction;
 pub mod docs;
 mod evaluation;
 pub mod graphs;

@@ -19,6 +19,7 @@ mod flows;
 mod graphs;
 mod interrupts;
 mod knowledge;
+mod long_conversations;
 mod mcp;
 mod models;
 #[path = "../../examples/opening_hours/graph.rs"]

@@ -21,7 +21,7 @@ pub(super) struct Connection {
 }
 
 enum State {
-    /// The link, and the how manieth it is.
+    /// The link, and its number: links are counted.
     Open(Box<Link>, u64),
     /// It broke, and was not made anew.
     Broken(u64),

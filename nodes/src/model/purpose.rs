@@ -18,6 +18,8 @@ pub enum Purpose {
     Ranker,
     /// To give the final response when time is up.
     Decider,
+    /// To summarise the earlier part of a conversation.
+    Summarizer,
 }
 
 impl Purpose {
@@ -28,6 +30,7 @@ impl Purpose {
             Self::Evaluator => "evaluator",
             Self::Ranker => "ranker",
             Self::Decider => "decider",
+            Self::Summarizer => "summarizer",
         }
     }
 }

@@ -10,7 +10,7 @@ use superstep_core::state::{Field, State};
 use super::CallCost;
 use super::agent_next::AgentNext;
 use super::conversation::shown;
-use super::fields::{MessagesField, all, appended};
+use super::fields::{CompactionsField, MessagesField, all, appended};
 use super::model_calls::ModelCalls;
 use super::reasoning::Reasoning;
 use super::streaming;
@@ -18,6 +18,7 @@ use super::tally::{Tallies, Tally};
 use super::tool_runner::{Answer, ToolRunner, ToolTask};
 use super::tools::Tools;
 use super::turn_evaluation::TurnEvaluation;
+use crate::compaction;
 use crate::message::{AiMessage, Message};
 use crate::model::{ChatModel, Ledger, ModelRequest, Purpose, Settings, StopReason, ToolChoice, Usage};
 use crate::tool::{ToolRegistry, ToolSpec};
@@ -38,6 +39,7 @@ pub struct Agent<S: State> {
     task: Option<Field<S, String>>,
     max_iterations: Option<Field<S, u32>>,
     evaluations: Option<Field<S, Vec<TurnEvaluation>>>,
+    compactions: Option<CompactionsField<S>>,
     tallies: Tallies<S>,
     name: Option<String>,
     stop: Option<Field<S, Option<StopReason>>>,
@@ -63,6 +65,7 @@ impl<S: State> Agent<S> {
             task: None,
             max_iterations: None,
             evaluations: None,
+            compactions: None,
             tallies: Tallies::none(),
             name: None,
             stop: None,
@@ -148,6 +151,13 @@ impl<S: State> Agent<S> {
         self
     }
 
+    /// Shows the model the conversation in short, as the compactions in this field say: see [`Compact`](super::Compact).
+    #[must_use]
+    pub fn compacted(mut self, compactions: CompactionsField<S>) -> Self {
+        self.compactions = Some(compactions);
+        self
+    }
+
     /// Counts the model calls in a field: as [`LlmCalls`](super::LlmCalls), as a [`Ledger`](crate::model::Ledger), or
     /// in both.
     #[must_use]
@@ -187,7 +197,9 @@ impl<S: State> Agent<S> {
     }
 
     fn request(&self, state: &S, opening: Option<&Message>) -> ModelRequest {
-        let mut messages = self.messages.get(state).to_vec();
+        let messages = self.messages.get(state);
+        let compactions = self.compactions.as_ref().map_or(&[][..], |compactions| compactions.get(state));
+        let mut messages = compaction::view(messages, compactions);
         messages.extend(opening.cloned());
         let evaluations = self.evaluations.as_ref().map_or(&[][..], |evaluations| evaluations.get(state));
         let mut request =

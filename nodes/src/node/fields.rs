@@ -3,10 +3,14 @@
 use superstep_core::reducer::LogWrite;
 use superstep_core::state::{Field, IntoWrite, State, StateUpdate};
 
+use crate::compaction::Compaction;
 use crate::message::{Message, MessageLog};
 
 /// The handle of a conversation: a [`MessageLog`] with the reducer `KeyedLog`.
 pub type MessagesField<S> = Field<S, MessageLog, LogWrite<Message>>;
+
+/// The handle of the compactions of a conversation: a `Vec<Compaction>` with the reducer `KeyedLog`.
+pub type CompactionsField<S> = Field<S, Vec<Compaction>, LogWrite<Compaction>>;
 
 /// Makes one update of several.
 pub(super) fn all<U: StateUpdate>(updates: impl IntoIterator<Item = U>) -> U {

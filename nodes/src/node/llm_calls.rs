@@ -36,7 +36,7 @@ pub struct LlmCalls {
 }
 
 impl LlmCalls {
-    /// Makes a count of calls for one purpose.
+    /// Makes a count of calls for one purpose: nothing for one that is not counted here.
     pub fn of(purpose: Purpose, calls: u32) -> Self {
         let mut count = Self::default();
         match purpose {
@@ -44,6 +44,7 @@ impl LlmCalls {
             Purpose::Evaluator => count.evaluator = calls,
             Purpose::Ranker => count.ranker = calls,
             Purpose::Decider => count.decider = calls,
+            Purpose::Summarizer => {}
         }
         count
     }

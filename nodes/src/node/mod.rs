@@ -14,6 +14,7 @@
 //! |---|---|---|---|
 //! | [`Agent`] | once | messages, iteration | [`AgentNext`] |
 //! | [`Tools`] | – | messages | – |
+//! | [`Compact`] | if the conversation is too long | compactions | – |
 //! | [`Evaluator`] | once | evaluations | – |
 //! | [`Ranker`] | once | rankings | – |
 //! | [`Decider`] | only for a final response | response, messages | [`DeciderNext`] |
@@ -36,6 +37,7 @@ mod agent;
 mod agent_next;
 mod call_cost;
 mod candidates;
+mod compact;
 mod complete;
 mod conversation;
 mod decider;
@@ -59,11 +61,12 @@ mod turn_ranking;
 pub use agent::Agent;
 pub use agent_next::AgentNext;
 pub use call_cost::CallCost;
+pub use compact::Compact;
 pub use complete::{MIN_RESPONSE_CHARS, is_complete};
 pub use decider::Decider;
 pub use decider_next::DeciderNext;
 pub use evaluator::Evaluator;
-pub use fields::MessagesField;
+pub use fields::{CompactionsField, MessagesField};
 pub use llm_calls::LlmCalls;
 pub use model_chunk::ModelChunk;
 pub use ranker::Ranker;

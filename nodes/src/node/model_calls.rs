@@ -79,6 +79,19 @@ impl ModelCalls {
         self.ask_and_tell(model, request, None).await
     }
 
+    /// As [`ask`](Self::ask), for a node that goes on whatever the model says: its error is the inner one.
+    pub(super) async fn try_ask(
+        &self,
+        model: &Arc<dyn ChatModel>,
+        request: ModelRequest,
+    ) -> Result<Result<ModelReply, ModelError>, NodeError> {
+        let purpose = request.purpose;
+        match self.call(model, request, None).await {
+            Ok(recorded) => self.count(purpose, recorded).map(Ok),
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
     /// As [`ask`](Self::ask), and tells of each tool call as soon as its input is complete, in the order of the calls:
     /// not of one behind a call whose input does not end, and of none of a recorded reply.
     pub(super) async fn ask_and_tell(
@@ -88,6 +101,18 @@ impl ModelCalls {
         tell: Option<Tell<'_>>,
     ) -> Result<ModelReply, NodeError> {
         let purpose = request.purpose;
+        let recorded = self.call(model, request, tell).await.map_err(failure)?;
+        self.count(purpose, recorded)
+    }
+
+    /// Makes a call as an effect, or takes what is recorded of it.
+    async fn call(
+        &self,
+        model: &Arc<dyn ChatModel>,
+        request: ModelRequest,
+        tell: Option<Tell<'_>>,
+    ) -> Result<Recorded, ModelError> {
+        let purpose = request.purpose;
         let name = format!("model.{purpose}");
         let is_live = AtomicBool::new(false);
         let call = || async {
@@ -95,12 +120,24 @@ impl ModelCalls {
             let begun = self.info.clock();
             let reply = self.converse(model, request, tell).await?;
             let elapsed = self.info.clock().saturating_sub(begun);
-            Ok(Recorded { reply, elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX) })
+            Ok::<_, ModelError>(Recorded {
+                reply,
+                elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            })
         };
-        let Recorded { reply, elapsed_ms } = self.effects.run(&name, call).await.map_err(failure)?;
+        let recorded = self.effects.run(&name, call).await?;
         if !is_live.load(Ordering::Relaxed) {
-            self.say_again(purpose, &reply);
+            self.say_again(purpose, &recorded.reply);
         }
+        Ok(recorded)
+    }
+
+    /// Counts a call that was made.
+    fn count(
+        &self,
+        purpose: Purpose,
+        Recorded { reply, elapsed_ms }: Recorded,
+    ) -> Result<ModelReply, NodeError> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.try_add(Ledger::of(purpose, &reply, elapsed_ms)).map_err(NodeError::terminal)?;
         Ok(reply)

@@ -3,7 +3,7 @@
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 
-use super::{agent, judge};
+use super::{agent, judge, summary};
 use crate::message::{Content, ToolCall};
 use crate::model::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, Usage};
 use crate::text::words;
@@ -57,6 +57,7 @@ impl Extractive {
             Purpose::Evaluator => Saying::Text(judge::evaluate(request)?),
             Purpose::Ranker => Saying::Text(judge::rank(request)?),
             Purpose::Decider => Saying::Text(judge::decide(request)?),
+            Purpose::Summarizer => Saying::Text(summary::summarise(request)?),
         };
         let (content, calls) = match saying {
             Saying::Text(text) => (Content::text(text), Vec::new()),

@@ -124,7 +124,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-fn read<T: DeserializeOwned>(request: &ModelRequest) -> Result<T, ModelError> {
+pub(super) fn read<T: DeserializeOwned>(request: &ModelRequest) -> Result<T, ModelError> {
     material(request).ok_or_else(|| ModelError::InvalidRequest {
         reason: format!("the last human message has no material for purpose `{}`", request.purpose),
     })

@@ -21,6 +21,7 @@ mod extractive_model;
 mod judge;
 mod matching;
 mod source;
+mod summary;
 #[cfg(test)]
 mod tests;
 

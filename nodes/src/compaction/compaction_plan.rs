@@ -1,0 +1,151 @@
+//! What is to be compacted, and what becomes of it.
+
+use std::fmt;
+
+use super::view::summary;
+use super::{Compaction, KeyInformation, Summariser};
+use crate::message::{Message, MessageId};
+use crate::model::{ModelReply, ModelRequest, StopReason, TokenCounter};
+use crate::prompt::{Said, SummaryPrompt};
+
+/// Which part of a conversation a summary is to stand for: see [`ContextManager::plan`](super::ContextManager::plan).
+#[derive(Clone)]
+pub struct CompactionPlan<'m> {
+    pub(super) counter: &'m dyn TokenCounter,
+    /// How many tokens the summary may have.
+    pub(super) budget: u64,
+    /// How many those messages have that stay as they are.
+    pub(super) kept: u64,
+    pub(super) tokens_before: u64,
+    pub(super) earlier: Option<&'m Compaction>,
+    pub(super) through: MessageId,
+    pub(super) pinned: Vec<MessageId>,
+    /// The messages that are to be summarised now.
+    pub(super) material: Vec<Message>,
+    pub(super) notes: KeyInformation,
+}
+
+/// Why a compaction is not made: models go on seeing what they saw.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unaccepted {
+    /// The summary is not whole.
+    #[error("the model did not come to the end of its summary: {0:?}")]
+    CutShort(StopReason),
+    /// There is none.
+    #[error("the summary is empty")]
+    Blank,
+    /// The conversation would be no shorter.
+    #[error("the conversation has {before} tokens, and would have {after} with the summary")]
+    NotShorter {
+        /// How many tokens it has.
+        before: u64,
+        /// How many it would have.
+        after: u64,
+    },
+}
+
+/// How many of the tokens of a summary are for what is noted beside it: one of so many.
+const FOR_NOTES: u64 = 4;
+
+impl CompactionPlan<'_> {
+    /// Returns how many messages the summary will stand for.
+    pub fn summarised(&self) -> u64 {
+        self.earlier.map_or(0, |earlier| earlier.summarised) + self.material.len() as u64
+    }
+
+    /// Returns how many messages a summariser is shown.
+    pub fn shown(&self) -> usize {
+        self.material.len()
+    }
+
+    /// Makes the request for a summary; without the oldest messages, so many of them, if it would be too long otherwise.
+    pub fn request(&self, id: impl Into<MessageId>, left_out: usize) -> ModelRequest {
+        let messages = self.material.get(left_out..).unwrap_or_default();
+        let prompt = SummaryPrompt {
+            // Three words are some four tokens.
+            max_words: (self.for_summary().saturating_mul(3) / 4).max(1),
+            earlier_summary: self
+                .earlier
+                .map(|earlier| earlier.summary.clone())
+                .filter(|text| !text.is_empty()),
+            left_out: left_out as u64,
+            messages: messages.iter().map(Said::from).collect(),
+        };
+        prompt.to_request(id)
+    }
+
+    /// Takes a summary, of which the oldest messages were left out, so many of them.
+    ///
+    /// # Errors
+    /// When it is not whole, or does not make the conversation shorter.
+    pub fn accept(&self, id: &str, reply: &ModelReply, left_out: usize) -> Result<Compaction, Unaccepted> {
+        if !matches!(reply.stop, StopReason::EndTurn | StopReason::StopSequence) {
+            return Err(Unaccepted::CutShort(reply.stop.clone()));
+        }
+        let text = reply.text().trim().to_owned();
+        if text.is_empty() {
+            return Err(Unaccepted::Blank);
+        }
+        let digest = blake3::hash(SummaryPrompt::INSTRUCTIONS.as_bytes()).to_hex();
+        let by = Summariser::Model {
+            model: reply.model.clone(),
+            prompt: digest[..16].to_owned(),
+            usage: reply.usage,
+            left_out: left_out as u64,
+        };
+        self.compaction(id, text, self.budget / FOR_NOTES, by)
+    }
+
+    /// Takes what can be noted without a model, because none gave a summary, for this reason. The earlier summary stays.
+    ///
+    /// # Errors
+    /// When that does not make the conversation shorter.
+    pub fn without_summary(&self, id: &str, reason: impl Into<String>) -> Result<Compaction, Unaccepted> {
+        let text = self.earlier.map(|earlier| earlier.summary.clone()).unwrap_or_default();
+        let left = self.budget.saturating_sub(self.counter.text(&text)).max(self.budget / FOR_NOTES);
+        self.compaction(id, text, left, Summariser::Nobody { reason: reason.into() })
+    }
+
+    fn for_summary(&self) -> u64 {
+        self.budget - self.budget / FOR_NOTES
+    }
+
+    fn compaction(
+        &self,
+        id: &str,
+        summary_text: String,
+        for_notes: u64,
+        by: Summariser,
+    ) -> Result<Compaction, Unaccepted> {
+        let mut compaction = Compaction {
+            id: id.to_owned(),
+            through: self.through.clone(),
+            pinned: self.pinned.clone(),
+            summarised: self.summarised(),
+            summary: summary_text,
+            notes: self.notes.clone().within(for_notes, self.counter),
+            by,
+            tokens_before: self.tokens_before,
+            tokens_after: 0,
+        };
+        compaction.tokens_after = self.kept + self.counter.message(&summary(&compaction));
+        match compaction.tokens_after < compaction.tokens_before {
+            true => Ok(compaction),
+            false => Err(Unaccepted::NotShorter {
+                before: compaction.tokens_before,
+                after: compaction.tokens_after,
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for CompactionPlan<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CompactionPlan")
+            .field("through", &self.through)
+            .field("summarised", &self.summarised())
+            .field("budget", &self.budget)
+            .finish_non_exhaustive()
+    }
+}

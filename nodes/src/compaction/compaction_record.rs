@@ -1,0 +1,75 @@
+//! What is recorded of a compaction.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use superstep_core::reducer::Keyed;
+
+use crate::message::MessageId;
+use crate::model::Usage;
+
+/// The record of a compaction: which messages models are no longer shown, and what they are shown in their place.
+///
+/// A field `Vec<Compaction>` has the reducer [`KeyedLog`](superstep_core::reducer::KeyedLog). The last record counts, as it covers what
+/// the ones before cover. Whoever removes it, with `LogWrite::remove([id])` in an edit of the thread, has undone it: models
+/// are shown the messages again, or what the record before says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Compaction {
+    /// Its id.
+    pub id: String,
+    /// The last message that it covers, with all before it.
+    pub through: MessageId,
+    /// The messages among these that models are still shown as they are.
+    pub pinned: Vec<MessageId>,
+    /// How many messages the summary stands for: those that are covered, without system messages and pinned ones.
+    pub summarised: u64,
+    /// What the summariser wrote; empty if none did.
+    pub summary: String,
+    /// What was noted beside the summary, word for word, oldest first.
+    pub notes: Vec<String>,
+    /// Who wrote it.
+    pub by: Summariser,
+    /// How many tokens the view had before.
+    pub tokens_before: u64,
+    /// How many it has with the summary.
+    pub tokens_after: u64,
+}
+
+/// Who wrote a summary.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum Summariser {
+    /// A model.
+    Model {
+        /// Its name.
+        model: String,
+        /// What it was told to do: the beginning of the digest of its
+        /// [instructions](crate::prompt::SummaryPrompt::INSTRUCTIONS).
+        prompt: String,
+        /// What it used.
+        usage: Usage,
+        /// How many of the messages it was not shown, because they were too many for it: the oldest ones.
+        left_out: u64,
+    },
+    /// Nobody, as no model gave one that is of use: there are only the notes.
+    Nobody {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Compaction {
+    /// How large the view is, as a part of what it was; 1 is no smaller.
+    pub fn ratio(&self) -> f64 {
+        if self.tokens_before == 0 {
+            return 1.0;
+        }
+        // Counts of tokens are far below where a float loses ones.
+        self.tokens_after as f64 / self.tokens_before as f64
+    }
+}
+
+impl Keyed for Compaction {
+    fn id(&self) -> &str {
+        &self.id
+    }
+}

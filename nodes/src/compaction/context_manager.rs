@@ -1,0 +1,173 @@
+//! When a conversation is to be shown in short, and what of it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::units::units;
+use super::view::{in_force, view};
+use super::{Compaction, CompactionPlan, KeyInformation};
+use crate::message::{Message, MessageId};
+use crate::model::{RoughTokens, TokenCounter};
+
+/// Decides when a conversation is to be compacted, and which part of it.
+///
+/// A conversation of more tokens than the threshold is. Its system messages, what is pinned and its last messages stay as they
+/// are; a summary stands for all others. The summary is given as much room as is left to the target. See the
+/// [module](super).
+#[derive(Clone)]
+pub struct ContextManager {
+    threshold: u64,
+    target: u64,
+    recent: usize,
+    counter: Arc<dyn TokenCounter>,
+    pins: Arc<Pins>,
+}
+
+type Pins = dyn Fn(&Message) -> bool + Send + Sync;
+
+/// How many tokens a summary may have in any case, however large the rest is.
+const LEAST_BUDGET: u64 = 400;
+
+impl Default for ContextManager {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ContextManager {
+    /// The number of tokens above which a conversation is compacted, if nobody says otherwise.
+    pub const THRESHOLD: u64 = 8_000;
+
+    /// The number of tokens that it is to have then, if nobody says otherwise.
+    pub const TARGET: u64 = 4_000;
+
+    /// How many of the last messages stay as they are, if nobody says otherwise.
+    pub const RECENT: usize = 5;
+
+    /// Takes the defaults: above 8,000 tokens, to 4,000, with the last 5 messages as they are and nothing pinned; tokens are
+    /// [estimated](RoughTokens).
+    pub fn new() -> Self {
+        Self {
+            threshold: Self::THRESHOLD,
+            target: Self::TARGET,
+            recent: Self::RECENT,
+            counter: Arc::new(RoughTokens),
+            pins: Arc::new(|_| false),
+        }
+    }
+
+    /// Compacts a conversation of more tokens than this.
+    #[must_use]
+    pub fn threshold(mut self, tokens: u64) -> Self {
+        self.threshold = tokens;
+        self
+    }
+
+    /// Has as many tokens left then, if the messages that stay as they are allow it.
+    #[must_use]
+    pub fn target(mut self, tokens: u64) -> Self {
+        self.target = tokens;
+        self
+    }
+
+    /// Leaves so many of the last messages as they are; more, where these would begin with the answer to a call that is not
+    /// among them. System messages do not count.
+    #[must_use]
+    pub fn recent(mut self, messages: usize) -> Self {
+        self.recent = messages;
+        self
+    }
+
+    /// Counts tokens so.
+    #[must_use]
+    pub fn counter(mut self, counter: impl TokenCounter + 'static) -> Self {
+        self.counter = Arc::new(counter);
+        self
+    }
+
+    /// Leaves these messages as they are, wherever they are: such as the task, or what was decided. A message that asks for
+    /// tools stays together with what answers it.
+    #[must_use]
+    pub fn pin(mut self, pins: impl Fn(&Message) -> bool + Send + Sync + 'static) -> Self {
+        self.pins = Arc::new(pins);
+        self
+    }
+
+    /// Returns how many tokens messages have.
+    pub fn count(&self, messages: &[Message]) -> u64 {
+        messages.iter().map(|message| self.counter.message(message)).sum()
+    }
+
+    /// Plans how a conversation is compacted that has been compacted like this; `None` if it need not be, or if there is
+    /// nothing that a summary could stand for.
+    pub fn plan<'m>(
+        &'m self,
+        messages: &'m [Message],
+        compactions: &'m [Compaction],
+    ) -> Option<CompactionPlan<'m>> {
+        let before = view(messages, compactions);
+        let tokens_before = self.count(&before);
+        if tokens_before <= self.threshold {
+            return None;
+        }
+        let (earlier, start) = match in_force(messages, compactions) {
+            Some((compaction, covered)) => (Some(compaction), covered),
+            None => (None, 0),
+        };
+        let end = self.begin_of_recent(messages);
+        let part = messages.get(start..end).filter(|part| !part.is_empty())?;
+        let mut pinned: Vec<MessageId> = earlier.map(|earlier| earlier.pinned.clone()).unwrap_or_default();
+        let mut material = Vec::new();
+        for unit in units(part) {
+            let unit = &part[unit];
+            let is_pinned = unit.iter().any(|message| (self.pins)(message));
+            for message in unit.iter().filter(|message| !matches!(message, Message::System(_))) {
+                match is_pinned {
+                    true => pinned.push(message.id().clone()),
+                    false => material.push(message.clone()),
+                }
+            }
+        }
+        let through = part.last()?.id().clone();
+        if material.is_empty() {
+            return None;
+        }
+        let kept = messages[..end]
+            .iter()
+            .filter(|message| matches!(message, Message::System(_)) || pinned.contains(message.id()));
+        let kept: u64 = kept.map(|message| self.counter.message(message)).sum();
+        let kept = kept + self.count(&messages[end..]);
+        let notes = KeyInformation::of(&material).after(earlier.map_or(&[], |earlier| &earlier.notes));
+        Some(CompactionPlan {
+            counter: &*self.counter,
+            budget: self.target.saturating_sub(kept).max(LEAST_BUDGET),
+            kept,
+            tokens_before,
+            earlier,
+            through,
+            pinned,
+            material,
+            notes,
+        })
+    }
+
+    /// Where the messages begin that stay as they are.
+    fn begin_of_recent(&self, messages: &[Message]) -> usize {
+        let others =
+            messages.iter().enumerate().filter(|(_, message)| !matches!(message, Message::System(_)));
+        let Some((first, _)) = self.recent.checked_sub(1).and_then(|nth| others.rev().nth(nth)) else {
+            return if self.recent == 0 { messages.len() } else { 0 };
+        };
+        let around = units(messages).into_iter().find(|unit| unit.contains(&first));
+        around.map_or(first, |unit| unit.start)
+    }
+}
+
+impl fmt::Debug for ContextManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { threshold, target, recent, .. } = self;
+        let mut manager = f.debug_struct("ContextManager");
+        manager.field("threshold", threshold).field("target", target).field("recent", recent);
+        manager.finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,48 @@
+//! Long conversations, shown to models in short.
+//!
+//! ```text
+//! messages ─────────────────────────────────────────────▶ stay in the state, all of them
+//!     │
+//!     ├──ContextManager::plan──▶ CompactionPlan ──request──▶ model ──▶ summary
+//!     │                               └──────accept──────▶ Compaction: a record in the state
+//!     ▼                                                         │
+//!   view(messages, compactions) ◀───────────────────────────────┘
+//!     = system messages, what is pinned, the summary, the recent messages
+//! ```
+//!
+//! A compaction changes no message. It is a record of which messages a model is no longer shown, and what it is shown
+//! in their place; without the record the model sees them again. [`ContextManager`] decides when and what, the node
+//! [`Compact`](crate::node::Compact) does it, and [`Agent::compacted`](crate::node::Agent::compacted) shows its model the
+//! [`view`].
+//!
+//! ```
+//! use superstep_nodes::compaction::{ContextManager, view};
+//! use superstep_nodes::message::Message;
+//! use superstep_nodes::model::ModelReply;
+//!
+//! let said = (0..9).map(|n| Message::human(format!("m{n}"), format!("Line {n}. {}", "word ".repeat(60))));
+//! let messages: Vec<Message> = said.collect();
+//! let manager = ContextManager::new().threshold(300).target(450);
+//! let plan = manager.plan(&messages, &[]).expect("they are too long");
+//! assert_eq!(plan.summarised(), 4);
+//!
+//! let reply = ModelReply::new("m", "Four lines of words.");
+//! let compaction = plan.accept("c1", &reply, 0).expect("it is shorter");
+//! assert_eq!(view(&messages, &[compaction]).len(), 6);
+//! ```
+
+mod compaction_plan;
+mod compaction_record;
+mod context_manager;
+mod key_information;
+mod units;
+mod view;
+
+pub use compaction_plan::{CompactionPlan, Unaccepted};
+pub use compaction_record::{Compaction, Summariser};
+pub use context_manager::ContextManager;
+pub use key_information::KeyInformation;
+pub use view::view;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,249 @@
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::message::{Message, ToolCall};
+use crate::model::{ModelReply, StopReason, TokenCounter};
+
+/// Counts letters.
+struct Letters;
+
+impl TokenCounter for Letters {
+    fn text(&self, text: &str) -> u64 {
+        text.chars().count() as u64
+    }
+}
+
+fn human(id: &str, letters: usize) -> Message {
+    Message::human(id, "x".repeat(letters))
+}
+
+fn manager() -> ContextManager {
+    ContextManager::new().counter(Letters)
+}
+
+fn reply(text: &str) -> ModelReply {
+    ModelReply::new("m", text)
+}
+
+/// The messages, compacted with this summary if they are to be.
+fn compacted(
+    manager: &ContextManager,
+    messages: &[Message],
+    held: &[Compaction],
+    summary: &str,
+) -> Vec<Compaction> {
+    let made = manager.plan(messages, held).and_then(|plan| plan.accept("c", &reply(summary), 0).ok());
+    held.iter().cloned().chain(made).collect()
+}
+
+/// Instructions of 2,000 tokens, 14 messages of 500 and 5 of 600: 12,000.
+fn fixture() -> Vec<Message> {
+    let of = |id: String, tokens: usize| {
+        Message::human(id, "word ".repeat(tokens - 3)[..4 * (tokens - 3)].to_owned())
+    };
+    let system = Message::system("system", "rule ".repeat(2_000)[..4 * 1_997].to_owned());
+    let earlier = (0..14).map(|n| of(format!("m{n}"), 500));
+    let recent = (14..19).map(|n| of(format!("m{n}"), 600));
+    [system].into_iter().chain(earlier).chain(recent).collect()
+}
+
+#[test]
+fn s0_089_twenty_messages_of_12_000_tokens_are_shown_in_5_500() {
+    let (manager, messages) = (ContextManager::new(), fixture());
+    assert_eq!((messages.len(), manager.count(&messages)), (20, 12_000));
+    let plan = manager.plan(&messages, &[]).unwrap();
+    let compaction = plan.accept("c", &reply(&"fact ".repeat(400)[..1_900]), 0).unwrap();
+    let shown = manager.count(&view(&messages, std::slice::from_ref(&compaction)));
+    assert!((4_950..=6_050).contains(&shown), "{shown}");
+    assert_eq!((compaction.tokens_before, compaction.tokens_after), (12_000, shown));
+    assert!((0.4..=0.6).contains(&(1.0 - compaction.ratio())), "{}", compaction.ratio());
+}
+
+#[test]
+fn test_compaction_triggers_correctly() {
+    // Three tokens are for the frame of each message.
+    let messages: Vec<Message> = (0..10).map(|n| human(&n.to_string(), 797)).collect();
+    let manager = manager();
+    assert_eq!((manager.count(&messages), manager.plan(&messages, &[]).is_none()), (8_000, true));
+    let one_more: Vec<Message> = messages[1..].iter().cloned().chain([human("10", 798)]).collect();
+    assert_eq!(manager.count(&one_more), 8_001);
+    assert_eq!(manager.plan(&one_more, &[]).unwrap().summarised(), 5);
+    let low = manager.clone().threshold(100);
+    let short = |letters| {
+        [human("0", 20), human("1", 20), human("2", 20), human("3", 5), human("4", 5), human("5", letters)]
+    };
+    assert!(low.plan(&short(12), &[]).is_none() && low.plan(&short(13), &[]).is_some());
+}
+
+#[test]
+fn test_compaction_preserves_recent_messages() {
+    let messages: Vec<Message> = (0..20).map(|n| human(&n.to_string(), 600 + n)).collect();
+    let shown = view(&messages, &compacted(&manager(), &messages, &[], "s"));
+    assert_eq!(shown[1..], messages[15..]);
+    assert!(shown[0].text().starts_with("[Summary of 15 earlier messages, which are not shown]\ns"));
+}
+
+#[test]
+fn s0_014_s0_019_system_messages_come_first_then_what_is_pinned_then_the_summary() {
+    let mut messages = vec![Message::system("s1", "one"), human("task", 500), human("a", 4_000)];
+    messages.extend([Message::system("s2", "two"), human("b", 4_000)]);
+    messages.extend((0..5).map(|n| human(&format!("r{n}"), 10)));
+    let manager = manager().pin(|message| message.id().as_str() == "task");
+    let compactions = compacted(&manager, &messages, &[], "sum");
+    let shown = view(&messages, &compactions);
+    let ids: Vec<_> = shown.iter().map(|message| message.id().as_str()).collect();
+    assert_eq!(ids, ["s1", "s2", "task", "c.summary", "r0", "r1", "r2", "r3", "r4"]);
+    assert_eq!(compactions[0].summarised, 2);
+
+    // What is pinned stays when more is compacted.
+    messages.extend((5..15).map(|n| human(&format!("r{n}"), 900)));
+    let compactions = compacted(&manager, &messages, &compactions, "sum 2");
+    assert_eq!(view(&messages, &compactions)[2], messages[1]);
+    assert_eq!((compactions.len(), compactions[1].summarised), (2, 12));
+}
+
+#[test]
+fn s0_022_a_call_is_not_separated_from_its_answers() {
+    let calls = ["a", "b"].map(|id| ToolCall::new(id, "look", json!({})));
+    let mut messages: Vec<Message> = (0..9).map(|n| human(&n.to_string(), 900)).collect();
+    messages.push(Message::ai_with_calls("asks", "", calls.to_vec()));
+    messages.extend(calls.iter().map(|call| Message::tool(format!("r{}", call.id), call, "found")));
+    messages.extend((9..13).map(|n| human(&n.to_string(), 10)));
+    let shown = view(&messages, &compacted(&manager(), &messages, &[], "s"));
+    assert_eq!(shown[1].id().as_str(), "asks");
+    assert_eq!(shown.len(), 8);
+}
+
+#[test]
+fn s0_020_where_nothing_is_older_than_the_recent_messages_nothing_is_compacted() {
+    let large: Vec<Message> = (0..5).map(|n| human(&n.to_string(), 5_000)).collect();
+    assert!(manager().plan(&large, &[]).is_none());
+    let pinned: Vec<Message> = (0..9).map(|n| human(&n.to_string(), 5_000)).collect();
+    assert!(manager().pin(|_| true).plan(&pinned, &[]).is_none());
+}
+
+#[test]
+fn a_summary_that_is_no_use_is_not_taken() {
+    let messages: Vec<Message> = (0..10).map(|n| human(&n.to_string(), 900)).collect();
+    let manager = manager();
+    let plan = manager.plan(&messages, &[]).unwrap();
+    assert_eq!(plan.accept("c", &reply(" \n"), 0), Err(Unaccepted::Blank));
+    let cut = ModelReply { stop: StopReason::MaxTokens, ..reply("half a") };
+    assert_eq!(plan.accept("c", &cut, 0), Err(Unaccepted::CutShort(StopReason::MaxTokens)));
+    let longer = plan.accept("c", &reply(&"y".repeat(5_000)), 0).unwrap_err();
+    assert!(matches!(longer, Unaccepted::NotShorter { before: 9_030, after } if after > 9_030), "{longer}");
+}
+
+#[test]
+fn test_summarization_captures_key_info() {
+    let mut messages: Vec<Message> = (0..9).map(|n| human(&n.to_string(), 200)).collect();
+    let manager = manager().threshold(1_500).target(1_500);
+    messages[2] = Message::human("2", format!("{}\nDecision: we store times in UTC.\nok", "x".repeat(200)));
+    messages[3] = Message::ai("3", "The deploy failed with the error E42.\nBye.");
+    let compactions = compacted(&manager, &messages, &[], "Nothing of note.");
+    let expected = ["Decision: we store times in UTC.", "The deploy failed with the error E42."];
+    assert_eq!(compactions[0].notes, expected);
+    let shown = view(&messages, &compactions);
+    assert!(
+        shown[0].text().contains("Noted word for word:\n- Decision: we store times in UTC."),
+        "{shown:?}"
+    );
+
+    // They are still there after the next compaction.
+    messages.extend((9..20).map(|n| human(&n.to_string(), 200)));
+    let compactions = compacted(&manager, &messages, &compactions, "Nothing again.");
+    assert_eq!(compactions[1].notes, expected);
+}
+
+#[test]
+fn without_a_model_what_was_noted_stands_in_its_place() {
+    let mut messages: Vec<Message> = (0..10).map(|n| human(&n.to_string(), 900)).collect();
+    messages[1] = Message::human("1", "We agreed on Rust.");
+    let manager = manager();
+    let compaction = manager.plan(&messages, &[]).unwrap().without_summary("c", "it is down").unwrap();
+    assert_eq!(compaction.by, Summariser::Nobody { reason: "it is down".into() });
+    let shown = view(&messages, &[compaction]);
+    assert!(
+        shown[0].text().contains("There is no summary.") && shown[0].text().contains("- We agreed on Rust.")
+    );
+}
+
+#[test]
+fn a_compaction_that_is_taken_back_has_changed_nothing() {
+    let messages: Vec<Message> = (0..20).map(|n| human(&n.to_string(), 1_000)).collect();
+    let mut compactions = compacted(&manager(), &messages[..16], &[], "first");
+    let before = view(&messages, &compactions);
+    compactions = compacted(&manager(), &messages, &compactions, "second");
+    assert_eq!(compactions.len(), 2);
+    compactions.pop();
+    assert!(view(&messages, &compactions) == before);
+    assert!(view(&messages, &[]) == messages);
+}
+
+/// A message, or a call with its answers, of some letters.
+fn turn() -> impl Strategy<Value = (u8, usize, usize)> {
+    (0_u8..6, 1_usize..1_200, 1_usize..3)
+}
+
+fn messages_of(turns: Vec<(u8, usize, usize)>) -> Vec<Message> {
+    let mut messages = Vec::new();
+    for (n, (kind, letters, answers)) in turns.into_iter().enumerate() {
+        match kind {
+            0 => messages.push(Message::system(format!("s{n}"), "x".repeat(letters / 10))),
+            1 | 2 => messages.push(human(&format!("h{n}"), letters)),
+            3 => messages.push(Message::ai(format!("a{n}"), "y".repeat(letters))),
+            _ => {
+                let calls: Vec<_> = (0..answers)
+                    .map(|call| ToolCall::new(format!("{n}.{call}"), "look", json!({})))
+                    .collect();
+                messages.push(Message::ai_with_calls(format!("a{n}"), "", calls.clone()));
+                let answer =
+                    |call: &ToolCall| Message::tool(format!("t{}", call.id), call, "z".repeat(letters));
+                messages.extend(calls.iter().map(answer));
+            }
+        }
+    }
+    messages
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn test_compaction_is_idempotent(turns in prop::collection::vec(turn(), 0..40)) {
+        let (manager, messages) = (manager().threshold(3_000).target(1_500), messages_of(turns));
+        let once = compacted(&manager, &messages, &[], "summary");
+        let twice = compacted(&manager, &messages, &once, "another");
+        prop_assert_eq!(view(&messages, &twice), view(&messages, &once));
+    }
+
+    #[test]
+    fn no_call_and_no_answer_is_ever_alone(turns in prop::collection::vec(turn(), 0..40), then in prop::collection::vec(turn(), 0..40)) {
+        let manager = manager().threshold(3_000).target(1_500).pin(|message| message.text().len() % 7 == 0);
+        let messages = messages_of(turns.into_iter().chain(then).collect());
+        let half = messages.len() / 2;
+        let mut compactions = compacted(&manager, &messages[..half], &[], "first");
+        compactions = compacted(&manager, &messages, &compactions, "second");
+        let shown = view(&messages, &compactions);
+        let all: HashSet<_> = shown.iter().map(|message| message.id().clone()).collect();
+        let mut open: Vec<&str> = Vec::new();
+        for message in &shown {
+            if let Message::Tool(answer) = message {
+                let at = open.iter().position(|id| *id == answer.tool_call_id);
+                prop_assert!(at.is_some(), "{} answers nothing", answer.id);
+                open.remove(at.unwrap_or_default());
+                continue;
+            }
+            prop_assert!(open.is_empty(), "{:?} have no answer before {}", open, message.id());
+            open = message.tool_calls().iter().map(|call| call.id.as_str()).collect();
+        }
+        prop_assert!(open.is_empty());
+        prop_assert_eq!(all.len(), shown.len());
+        let systems = |messages: &[Message]| messages.iter().filter(|message| matches!(message, Message::System(_))).count();
+        prop_assert_eq!(systems(&shown), systems(&messages));
+        prop_assert!(manager.count(&shown) <= manager.count(&messages));
+    }
+}

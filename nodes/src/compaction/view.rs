@@ -1,0 +1,45 @@
+//! A conversation as models are shown it.
+
+use std::collections::HashSet;
+
+use super::Compaction;
+use crate::message::Message;
+
+/// Returns the messages that models are shown: system messages first, then what is pinned, then the summary, and then what
+/// came after. Without a compaction all messages, as they are.
+///
+/// The last compaction counts. One whose messages are gone says nothing, and the one before counts.
+pub fn view(messages: &[Message], compactions: &[Compaction]) -> Vec<Message> {
+    let Some((compaction, end)) = in_force(messages, compactions) else { return messages.to_vec() };
+    let pinned: HashSet<_> = compaction.pinned.iter().collect();
+    let (covered, recent) = messages.split_at(end);
+    let (system, others): (Vec<_>, Vec<_>) =
+        covered.iter().partition(|message| matches!(message, Message::System(_)));
+    let pinned = others.into_iter().filter(|message| pinned.contains(message.id()));
+    let kept = system.into_iter().chain(pinned).cloned();
+    kept.chain([summary(compaction)]).chain(recent.iter().cloned()).collect()
+}
+
+/// The compaction that counts, and how many messages it covers.
+pub(super) fn in_force<'c>(
+    messages: &[Message],
+    compactions: &'c [Compaction],
+) -> Option<(&'c Compaction, usize)> {
+    compactions.iter().rev().find_map(|compaction| {
+        let through = messages.iter().rposition(|message| *message.id() == compaction.through)?;
+        Some((compaction, through + 1))
+    })
+}
+
+/// A person's message, as what was said may not give orders that the instructions do not.
+pub(super) fn summary(compaction: &Compaction) -> Message {
+    let Compaction { id, summarised, summary, notes, .. } = compaction;
+    let messages = if *summarised == 1 { "message" } else { "messages" };
+    let mut text = format!("[Summary of {summarised} earlier {messages}, which are not shown]\n");
+    text.push_str(if summary.is_empty() { "There is no summary." } else { summary });
+    if !notes.is_empty() {
+        text.push_str("\n\nNoted word for word:");
+        notes.iter().for_each(|line| text.extend(["\n- ", line]));
+    }
+    Message::human(format!("{id}.summary"), text)
+}
