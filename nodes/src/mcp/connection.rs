@@ -1,9 +1,12 @@
 //! A connection that is made anew when it breaks.
 
+use std::time::Duration;
+
 use futures_util::future::BoxFuture;
 use rmcp::RoleClient;
 use rmcp::model::{CancelledNotificationParam, ClientRequest, ProgressToken, RequestId, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
+use superstep_core::run::CancellationToken;
 use tokio::sync::Mutex;
 
 use super::endpoint::{Link, McpEndpoint, of_transport};
@@ -17,8 +20,16 @@ pub(super) struct Connection {
     endpoint: McpEndpoint,
     pub(super) options: McpOptions,
     pub(super) handler: Handler,
+    /// Never held for long: what takes time is done under `anew`.
     link: Mutex<State>,
+    /// Held, before `link`, by who ends a link that broke or makes one: one server is there at a time.
+    anew: Mutex<()>,
+    /// The program has closed it: no link is made any more.
+    closed: CancellationToken,
 }
+
+/// How long it is waited for a connection to end in good order.
+const ENDING: Duration = Duration::from_secs(2);
 
 enum State {
     /// The link, and its number: links are counted.
@@ -55,6 +66,8 @@ impl Connection {
             options,
             handler,
             link: Mutex::new(State::Open(Box::new(link), 0)),
+            anew: Mutex::new(()),
+            closed: CancellationToken::new(),
         })
     }
 
@@ -90,28 +103,54 @@ impl Connection {
 
     /// Closes the connection, and waits until a server that is a command has ended.
     pub(super) async fn close(&self) {
+        self.closed.cancel();
         let state = std::mem::replace(&mut *self.link.lock().await, State::Closed);
         if let State::Open(link, _) = state {
             link.end().await;
         }
+        // Another one that broke before may be about to end.
+        drop(self.anew.lock().await);
+    }
+
+    /// A text of the server's without what it may show of the address and its key.
+    pub(super) fn redact(&self, text: String) -> String {
+        self.endpoint.redact(text)
     }
 
     /// The other end of a connection that is open as far as is known, and which connection it is.
     async fn peer(&self) -> Result<(Peer<RoleClient>, u64), McpError> {
-        let mut state = self.link.lock().await;
-        let number = match &*state {
-            State::Closed => return Err(McpError::Closed { server: self.server.clone() }),
-            State::Open(link, number) if !link.service.peer().is_transport_closed() => {
-                return Ok((link.service.peer().clone(), *number));
+        if let Some(open) = self.link.lock().await.open() {
+            return Ok(open);
+        }
+        let closed = || McpError::Closed { server: self.server.clone() };
+        let _one = self.anew.lock().await;
+        let (old, number) = {
+            let mut state = self.link.lock().await;
+            // Somebody else may have made one meanwhile.
+            if let Some(open) = state.open() {
+                return Ok(open);
             }
-            State::Open(_, number) | State::Broken(number) => number + 1,
+            let number = match &*state {
+                State::Closed => return Err(closed()),
+                State::Open(_, number) | State::Broken(number) => number + 1,
+            };
+            (std::mem::replace(&mut *state, State::Broken(number)), number)
         };
         // What is left of a server that has broken off is ended before another one is started.
-        if let State::Open(link, _) = std::mem::replace(&mut *state, State::Broken(number)) {
+        if let State::Open(link, _) = old {
             link.end().await;
         }
-        let link = self.endpoint.open(&self.server, &self.options, self.handler.clone()).await?;
+        let link = tokio::select! {
+            link = self.endpoint.open(&self.server, &self.options, self.handler.clone()) => link?,
+            () = self.closed.cancelled() => return Err(closed()),
+        };
         let peer = link.service.peer().clone();
+        let mut state = self.link.lock().await;
+        if matches!(*state, State::Closed) {
+            drop(state);
+            link.end().await;
+            return Err(closed());
+        }
         *state = State::Open(Box::new(link), number);
         Ok((peer, number))
     }
@@ -119,30 +158,58 @@ impl Connection {
     /// Why a request over this connection has no answer. A connection that broke is not used again.
     async fn failed(&self, number: u64, error: ServiceError) -> RequestError {
         let reason = match error {
-            ServiceError::McpError(error) => return RequestError::Refused(error.message.into_owned()),
-            ServiceError::TransportSend(error) => Some(self.endpoint.redact(of_transport(&error))),
+            ServiceError::McpError(error) => {
+                return RequestError::Refused(self.redact(error.message.into_owned()));
+            }
+            ServiceError::TransportSend(error) => Some(self.redact(of_transport(&error))),
             ServiceError::TransportClosed => None,
-            error => return RequestError::NoAnswer(self.endpoint.redact(error.to_string())),
+            error => return RequestError::NoAnswer(self.redact(error.to_string())),
         };
-        let mut state = self.link.lock().await;
-        let broken = match &*state {
+        let fault = match &*self.link.lock().await {
             State::Open(link, open) if *open == number => link.fault.get().cloned(),
             _ => return RequestError::Broke(reason),
         };
         // Over HTTP one request may fail and the next succeed.
         let goes_on = reason.is_some() && self.endpoint.is_of_requests();
-        if !goes_on && let State::Open(link, _) = std::mem::replace(&mut *state, State::Broken(number)) {
+        if !goes_on {
+            self.end(number).await;
+        }
+        RequestError::Broke(fault.or(reason))
+    }
+
+    /// Ends a link that broke, unless somebody else has.
+    async fn end(&self, number: u64) {
+        let _one = self.anew.lock().await;
+        let mut state = self.link.lock().await;
+        if !matches!(&*state, State::Open(_, open) if *open == number) {
+            return;
+        }
+        let broken = std::mem::replace(&mut *state, State::Broken(number));
+        drop(state);
+        if let State::Open(link, _) = broken {
             link.end().await;
         }
-        RequestError::Broke(broken.or(reason))
+    }
+}
+
+impl State {
+    /// The other end of a link that is open as far as is known, and its number.
+    fn open(&self) -> Option<(Peer<RoleClient>, u64)> {
+        match self {
+            Self::Open(link, number) if !link.service.peer().is_transport_closed() => {
+                Some((link.service.peer().clone(), *number))
+            }
+            _ => None,
+        }
     }
 }
 
 impl Link {
     fn end(self) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            // That the task of the connection panicked changes nothing: it has ended.
-            drop(self.service.cancel().await);
+            // That the task of the connection panicked changes nothing: it has ended. A server that does not read what is
+            // written to it may keep the task for a while; it ends by itself.
+            drop(tokio::time::timeout(ENDING, self.service.cancel()).await);
             if let Some(process) = self.process {
                 process.end().await;
             }

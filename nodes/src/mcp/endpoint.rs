@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::child::{LastWords, ServerProcess};
 use super::handler::Handler;
 use super::lines::{Fault, Lines};
+use super::transport::Answered;
 #[cfg(feature = "mcp-http")]
 use super::url::McpUrl;
 use super::{McpCommand, McpError, McpOptions};
@@ -112,7 +113,7 @@ impl McpEndpoint {
                 })?;
                 words.set(process.last_words());
                 let lines = Lines::new(output, options.most_bytes, Arc::clone(&fault));
-                match serve(handler, transport(lines, input)).await {
+                match serve(handler, transport(lines, input), &fault).await {
                     Ok(service) => Ok(Link { service, process: Some(process), fault }),
                     Err(error) => {
                         // What it says of its end may still be on its way.
@@ -125,13 +126,13 @@ impl McpEndpoint {
                 let ends = stream.0.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let (read, write) = ends.ok_or_else(|| unreachable("its stream has ended".to_owned()))?;
                 let lines = Lines::new(read, options.most_bytes, Arc::clone(&fault));
-                let service = serve(handler, transport(lines, write)).await;
+                let service = serve(handler, transport(lines, write), &fault).await;
                 let service = service.map_err(|error| unreachable(reason(&error, &fault)))?;
                 Ok(Link { service, process: None, fault })
             }
             #[cfg(feature = "mcp-http")]
             Kind::Url(url) => {
-                let service = serve(handler, url.transport(options)?).await;
+                let service = serve(handler, url.transport(options)?, &fault).await;
                 let service = service.map_err(|error| unreachable(url.redact(&reason(&error, &fault))))?;
                 Ok(Link { service, process: None, fault })
             }
@@ -161,8 +162,9 @@ impl McpEndpoint {
 fn serve<T: Transport<RoleClient> + 'static>(
     handler: Handler,
     transport: T,
+    fault: &Fault,
 ) -> BoxFuture<'static, Result<RunningService<RoleClient, Handler>, ClientInitializeError>> {
-    Box::pin(serve_client(handler, transport))
+    Box::pin(serve_client(handler, Answered::new(transport, Arc::clone(fault))))
 }
 
 /// Speaks in lines, of which none is dropped for its length: [`Lines`] sees to that.

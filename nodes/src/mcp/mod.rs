@@ -33,6 +33,7 @@ mod server;
 #[cfg(feature = "mcp-http")]
 mod token;
 mod tool;
+mod transport;
 #[cfg(feature = "mcp-http")]
 mod url;
 

@@ -83,7 +83,8 @@ impl Tool for McpTool {
 
     async fn call(&self, input: Value, context: &ToolContext) -> Result<ToolOutput, ToolFailure> {
         let answer = self.connection.request(self.request(input)?, Some(context.clone())).await;
-        read(&self.connection.server, answer.map_err(|error| self.failure(error))?)
+        let read = read(&self.connection.server, answer.map_err(|error| self.failure(error))?);
+        read.map_err(|failure| ToolFailure::new(self.connection.redact(failure.to_string())))
     }
 
     async fn check_permissions(&self, _: &Value, _: &ToolContext) -> Permission {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -11,6 +11,9 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 
 use super::{BearerToken, McpError, McpOptions};
 use crate::tls::tls;
+
+/// How many letters a value has at least that is taken out of texts wherever it is.
+const LEAST_REDACTED: usize = 4;
 
 /// A server behind an address, which is asked over streamable HTTP. Redirects are not followed. A proxy that the environment
 /// names (`HTTPS_PROXY`, `NO_PROXY`) is used.
@@ -61,11 +64,15 @@ impl McpUrl {
     ///
     /// # Errors
     ///
-    /// Fails if it is no header.
+    /// Fails if it is no header, or is `Authorization`, which [`bearer`](Self::bearer) sends.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, McpError> {
         let refused = |_| McpError::Address { reason: format!("`{name}` with that value is no header") };
         let value = HeaderValue::from_str(value).map_err(|_| refused(()))?;
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refused(()))?;
+        if name == AUTHORIZATION {
+            let reason = "`Authorization` is not set as a header; give the token with `bearer`".to_owned();
+            return Err(McpError::Address { reason });
+        }
         self.headers.insert(name, value);
         Ok(self)
     }
@@ -99,16 +106,20 @@ impl McpUrl {
         Ok(StreamableHttpClientTransport::with_client(client, config))
     }
 
-    /// The text without the token, and without what follows the path of the address, where keys are written, too.
+    /// The text without the token, the values of headers, and what follows the path of the address, where keys are written,
+    /// too. Values of few letters stay, which other words have in them.
     pub(super) fn redact(&self, text: &str) -> String {
         let mut text = text.replace(self.url.as_str(), &self.shown());
-        if let Some(query) = self.url.query().filter(|query| !query.is_empty()) {
+        if let Some(query) = self.url.query().filter(|query| query.len() >= LEAST_REDACTED) {
             text = text.replace(query, "[query]");
         }
-        match &self.token {
-            Some(token) => token.redact(&text),
-            None => text,
+        if let Some(token) = &self.token {
+            text = token.redact(&text);
         }
+        let headers = self.headers.values().filter_map(|value| value.to_str().ok());
+        headers
+            .filter(|value| value.len() >= LEAST_REDACTED)
+            .fold(text, |text, value| text.replace(value, "[header]"))
     }
 
     fn shown(&self) -> String {
@@ -154,6 +165,22 @@ mod tests {
         {
             assert!(with(wrong).unwrap_err().to_string().contains("another machine"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_token_is_not_given_as_a_header() {
+        let error =
+            McpUrl::new("http://wiki/mcp").unwrap().header("authorization", "Bearer hunter2").unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains("with `bearer`") && !said.contains("hunter2"), "{said}");
+    }
+
+    #[test]
+    fn values_of_headers_are_not_shown_and_words_are_left_whole() {
+        let url = McpUrl::new("https://wiki/mcp?a").unwrap();
+        let url = url.header("X-Key", "hunter2").unwrap().header("X-Team", "at").unwrap();
+        assert_eq!(url.redact("what a hunter2 at bay"), "what a [header] at bay");
+        assert_eq!(url.redact("no answer of https://wiki/mcp?a"), "no answer of https://wiki/mcp");
     }
 
     #[test]

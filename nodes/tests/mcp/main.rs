@@ -14,3 +14,4 @@ mod http;
 mod listing;
 mod process;
 mod scripted;
+mod unread;

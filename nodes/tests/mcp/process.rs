@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use superstep_nodes::mcp::{McpCommand, McpError, McpServer};
+use superstep_nodes::tool::ToolOutcome;
 
-use crate::scripted::{allowed, names, registry, said, text, tool};
+use crate::scripted::{allowed, make, names, registry, said, text, tool};
 
 /// What says to the program that it is a server, and of which kind.
 const KIND: &str = "SUPERSTEP_TEST_SERVER";
@@ -29,6 +30,9 @@ fn the_server_itself() {
                 "capabilities": { "tools": {} },
                 "serverInfo": { "name": "itself", "version": "1" },
             }),
+            "tools/list" if kind == "deaf" => {
+                json!({ "tools": [tool(&format!("pid{}", std::process::id()))] })
+            }
             "tools/list" => json!({ "tools": (["pid", "environment", "child", "die"].map(tool)) }),
             "tools/call" => match message["params"]["name"].as_str().unwrap() {
                 "pid" => text(&std::process::id().to_string()),
@@ -50,6 +54,9 @@ fn the_server_itself() {
         let mut output = std::io::stdout().lock();
         writeln!(output, "{answer}").unwrap();
         output.flush().unwrap();
+        if kind == "deaf" && message["method"] == "tools/list" {
+            std::thread::sleep(Duration::from_secs(1000));
+        }
     }
     if kind == "stubborn" {
         std::thread::sleep(Duration::from_secs(1000));
@@ -129,6 +136,24 @@ async fn a_command_that_does_not_end_by_itself_is_made_to() {
     let pid = said(&registry(&server), "own__pid").await;
     server.close().await;
     assert!(!is_alive(&pid));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_command_that_reads_nothing_is_ended_though_a_message_is_being_written_to_it() {
+    let options = allowed().call_time(Duration::from_millis(100));
+    let server = McpServer::connect("own", itself("deaf"), options).await.unwrap();
+    let (tools, name) = (registry(&server), server.tools().tools()[0].name().to_owned());
+    let pid = name.strip_prefix("own__pid").unwrap();
+    // More than a pipe holds: the second waits for the first.
+    for _ in 0..2 {
+        let call =
+            superstep_nodes::message::ToolCall::new("c", &name, json!({ "text": "x".repeat(500_000) }));
+        assert_eq!(make(&tools, &call).await.outcome(), ToolOutcome::TimedOut);
+    }
+    assert!(is_alive(pid));
+    tokio::time::timeout(Duration::from_secs(20), server.close()).await.expect("it is closed");
+    assert!(!is_alive(pid));
 }
 
 #[cfg(target_os = "linux")]

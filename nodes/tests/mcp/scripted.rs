@@ -17,6 +17,8 @@ pub(crate) enum Act {
     Lines(Vec<String>),
     /// It writes these lines and then answers.
     First(Vec<String>, Value),
+    /// It answers and then reads nothing more.
+    Deaf(Value),
     /// It does nothing, ever.
     Hang,
     /// It goes away.
@@ -27,10 +29,15 @@ pub(crate) enum Act {
 pub(crate) struct Heard(mpsc::UnboundedReceiver<Value>);
 
 impl Heard {
+    /// The next message.
+    pub(crate) async fn next(&mut self) -> Value {
+        self.0.recv().await.expect("the server goes on")
+    }
+
     /// The next message with this method.
     pub(crate) async fn method(&mut self, method: &str) -> Value {
         loop {
-            let message = self.0.recv().await.expect("the server goes on");
+            let message = self.next().await;
             if message["method"] == method {
                 return message;
             }
@@ -64,8 +71,9 @@ async fn serve(
             _ => act(method, &message),
         };
         let result = |result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
+        let deaf = matches!(act, Act::Deaf(_));
         let lines = match act {
-            Act::Result(value) => vec![result(value)],
+            Act::Result(value) | Act::Deaf(value) => vec![result(value)],
             Act::First(mut lines, value) => {
                 lines.push(result(value));
                 lines
@@ -83,6 +91,9 @@ async fn serve(
             if write.write_all(format!("{line}\n").as_bytes()).await.is_err() {
                 return;
             }
+        }
+        if deaf {
+            std::future::pending::<()>().await;
         }
     }
 }
