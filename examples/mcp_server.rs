@@ -5,9 +5,12 @@
 //! cargo run --example mcp_server                                        # the server, on the standard streams
 //! ```
 //!
-//! For another client the command is the second one. The documents are those of the folder that it is started in; it needs no
-//! network and no key. Threads are kept in memory: a client may go on with one as long as the server runs.
+//! For another client the command is the second one. The documents are those of the folder that it is started in. The model
+//! quotes them, without a network or a key, unless `--model` names another, such as `anthropic:claude-sonnet-4-5`, or the variable
+//! `SUPERSTEP_MODEL` does. Threads are kept in memory: a client may go on with one as long as the server runs.
 
+#[path = "terminal/model.rs"]
+mod model;
 mod terminal;
 #[path = "terminal/usage.rs"]
 mod usage;
@@ -53,19 +56,25 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] => serve().await?,
-        ["ask", question] => ask(question).await?,
-        _ => return usage(&arguments, "mcp_server [ask QUESTION]"),
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (named, rest) = match words.as_slice() {
+        ["--model", model, rest @ ..] => (Some(model.parse()?), rest),
+        rest => (None, rest),
+    };
+    let model = model::chosen(named.as_ref())?.unwrap_or_default();
+    match rest {
+        [] => serve(&model).await?,
+        ["ask", question] => ask(question, &model).await?,
+        _ => return usage(&arguments, "mcp_server [--model NAME] [ask QUESTION]"),
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Serves the agent to whoever has started the program.
-async fn serve() -> Result<(), Box<dyn Error>> {
+async fn serve(model: &ModelName) -> Result<(), Box<dyn Error>> {
     let index = DocIndex::build(Path::new("."), &IndexOptions::default())?;
     let tools = ToolRegistry::new().with(SearchDocs::new(Arc::new(index)))?;
-    let agent = graphs::evaluator(EvaluatorConfig::new(ModelName::default().open()?).tools(tools))?;
+    let agent = graphs::evaluator(EvaluatorConfig::new(model.open()?).tools(tools))?;
     let tool = GraphTool::new(
         "ask_docs",
         "Answers a question from documents, and says where it stands.",
@@ -78,9 +87,11 @@ async fn serve() -> Result<(), Box<dyn Error>> {
 }
 
 /// Starts this program as a server and calls its tool, as an agent would that was given it.
-async fn ask(question: &str) -> Result<(), Box<dyn Error>> {
+async fn ask(question: &str, model: &ModelName) -> Result<(), Box<dyn Error>> {
     let options = McpOptions::new().allow_tool("ask_docs");
-    let server = McpServer::connect("docs", McpCommand::new(std::env::current_exe()?), options).await?;
+    // It is this very program, so it may have the keys of models.
+    let command = McpCommand::new(std::env::current_exe()?).args(["--model", &model.to_string()]);
+    let server = McpServer::connect("docs", command.inherit_environment(), options).await?;
     let mut tools = ToolRegistry::new();
     server.tools().add_to(&mut tools)?;
 

@@ -61,3 +61,15 @@ fn another_client_reads_lines_and_nothing_else() {
     drop(input);
     assert!(server.wait().expect("it ends").success());
 }
+
+#[test]
+fn a_name_that_names_no_model_is_told_by_the_server_and_by_the_client() {
+    for arguments in [&["--model", "parrot"][..], &["--model", "parrot", "ask", "What?"]] {
+        let output = Command::new(example("mcp_server")).args(arguments).output().expect("the example runs");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.starts_with("error: `parrot` names no model; say extractive, "), "{told}");
+    }
+    let unknown = Command::new(example("mcp_server")).arg("sing").output().expect("the example runs");
+    assert_eq!(unknown.status.code(), Some(2));
+}

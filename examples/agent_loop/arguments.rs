@@ -12,9 +12,6 @@ use superstep::id::ThreadId;
 use superstep::nodes::graphs::DEFAULT_MAX_ITERATIONS;
 use superstep::nodes::{ModelName, UnknownModel};
 
-/// The environment variable that names the model.
-const MODEL_VARIABLE: &str = "SUPERSTEP_MODEL";
-
 /// Answers a question from a folder of documents; offline, by quoting them, unless another model is named.
 #[derive(Debug, Parser)]
 #[command(name = "agent_loop", subcommand_negates_reqs = true, disable_help_subcommand = true)]
@@ -100,11 +97,7 @@ impl Arguments {
 
     /// The model that is named here, or else by the environment.
     pub(crate) fn model(&self) -> Result<ModelName, UnknownModel> {
-        match (&self.model, std::env::var(MODEL_VARIABLE)) {
-            (Some(model), _) => Ok(model.clone()),
-            (None, Ok(name)) if !name.trim().is_empty() => name.trim().parse(),
-            _ => Ok(ModelName::default()),
-        }
+        Ok(crate::model::chosen(self.model.as_ref())?.unwrap_or_default())
     }
 
     pub(crate) fn thread(&self) -> ThreadId {

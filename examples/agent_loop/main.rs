@@ -14,6 +14,8 @@
 mod answer;
 mod arguments;
 mod halt;
+#[path = "../terminal/model.rs"]
+mod model;
 mod progress;
 #[path = "../terminal/mod.rs"]
 mod terminal;

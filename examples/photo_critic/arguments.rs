@@ -86,11 +86,8 @@ impl Arguments {
     /// What is set, by the command line, or else the environment, or else this example.
     pub(crate) fn settings(&self) -> Result<CriticSettings, Box<dyn Error>> {
         let mut settings = self.knowledge.settings()?;
-        let named = std::env::var("SUPERSTEP_MODEL").ok().filter(|name| !name.trim().is_empty());
-        match (&self.model, named) {
-            (Some(model), _) => settings.model = model.clone(),
-            (None, Some(named)) => settings.model = named.trim().parse()?,
-            (None, None) => {}
+        if let Some(model) = crate::model::chosen(self.model.as_ref())? {
+            settings.model = model;
         }
         settings.detail = self.detail.unwrap_or(settings.detail);
         settings.max_size = self.max_size.unwrap_or(settings.max_size);

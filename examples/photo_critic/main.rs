@@ -12,6 +12,8 @@
 mod arguments;
 mod counted;
 mod ingest;
+#[path = "../terminal/model.rs"]
+mod model;
 #[path = "../terminal/mod.rs"]
 mod terminal;
 

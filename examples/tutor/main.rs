@@ -9,6 +9,8 @@
 //! `anthropic:claude-sonnet-4-5`, with its key in the environment.
 
 mod lesson;
+#[path = "../terminal/model.rs"]
+mod model;
 mod server;
 #[path = "../terminal/mod.rs"]
 mod terminal;
@@ -81,12 +83,7 @@ impl Tutor {
         let folder = arguments.docs.clone().unwrap_or_else(|| own.into());
         let index = DocIndex::build(folder, &IndexOptions::default())?;
         let tools = ToolRegistry::new().with(SearchDocs::new(Arc::new(index)))?.with(note())?;
-        let named = std::env::var("SUPERSTEP_MODEL").ok().filter(|name| !name.trim().is_empty());
-        let model = match (&arguments.model, named) {
-            (Some(model), _) => Some(model.clone()),
-            (None, named) => named.map(|name| name.trim().parse()).transpose()?,
-        };
-        Ok(Self { model, tools })
+        Ok(Self { model: model::chosen(arguments.model.as_ref())?, tools })
     }
 
     fn graph(&self) -> Result<Graph<CallbackState>, Box<dyn Error + Send + Sync>> {

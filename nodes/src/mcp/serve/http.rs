@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -109,6 +110,8 @@ impl McpService {
             let stream = tokio::select! {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => stream,
+                    // This client went away; others come.
+                    Err(error) if has_gone(&error) => continue,
                     Err(error) => return Err(ServeError::Connection { reason: error.to_string() }),
                 },
                 Some(_) = connections.join_next() => continue,
@@ -138,6 +141,11 @@ impl McpService {
             });
         }
     }
+}
+
+fn has_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }
 
 fn refused(status: StatusCode, reason: &'static str) -> Response<BoxBody<Bytes, Infallible>> {
