@@ -38,6 +38,8 @@ pub mod message;
 pub mod model;
 mod model_name;
 pub mod node;
+#[cfg(any(feature = "mcp", feature = "providers", feature = "tools"))]
+mod picture;
 pub mod prompt;
 #[cfg(feature = "providers")]
 pub mod provider;

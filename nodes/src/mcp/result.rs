@@ -6,6 +6,7 @@ use rmcp::model::{CallToolResult, ContentBlock, CustomResult, ResourceContents, 
 use serde_json::Value;
 
 use crate::message::{Content, Image, Part};
+use crate::picture::media_type;
 use crate::tool::{ToolFailure, ToolOutput};
 
 /// The images that model providers take.
@@ -118,11 +119,11 @@ impl Parts {
 
     fn image(&mut self, kind: &str, data: String) -> Part {
         let fits = SHOWN.contains(&kind) && data.len() <= MOST_OF_IMAGE && self.images < MOST_IMAGES;
-        if !fits || data.is_empty() || STANDARD.decode(&data).is_err() {
-            return left_out("an image", Some(kind), data.len());
-        }
+        // What its bytes are counts: a server may say something else.
+        let found = STANDARD.decode(&data).ok().filter(|_| fits).and_then(|bytes| media_type(&bytes));
+        let Some(found) = found else { return left_out("an image", Some(kind), data.len()) };
         self.images += 1;
-        Part::Image(Image::base64(kind, data))
+        Part::Image(Image::base64(found, data))
     }
 }
 
@@ -148,7 +149,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_content_is_read() {
-        let png = STANDARD.encode("no picture, but base64");
+        let png = STANDARD.encode(b"\x89PNG\r\n\x1a\n..........");
         let output = read_json(json!({ "content": [
             { "type": "text", "text": "one" },
             { "type": "text", "text": "two" },
@@ -163,10 +164,10 @@ mod tests {
         let parts = output.content.parts();
         assert_eq!(parts[0], Part::text("one\ntwo"));
         assert_eq!(parts[1], Part::Image(Image::base64("image/png", &png)));
-        let sound = "[a sound of the type audio/wav, 24 bytes, which cannot be shown]";
+        let sound = "[a sound of the type audio/wav, 18 bytes, which cannot be shown]";
         assert_eq!(parts[2], Part::text(format!("{sound}\n[file:///a]\nthree")));
         assert_eq!(parts[3], Part::Image(Image::base64("image/png", &png)));
-        let rest = "[file:///c, 24 bytes, which cannot be shown]\n[the resource d at file:///d: the fourth]";
+        let rest = "[file:///c, 18 bytes, which cannot be shown]\n[the resource d at file:///d: the fourth]";
         assert_eq!(parts[4], Part::text(rest));
         assert_eq!(output.data, None);
     }
@@ -210,7 +211,10 @@ mod tests {
             let said = text(json!({ "content": [{ "type": "image", "data": data, "mimeType": kind }] }));
             assert!(said.starts_with(&format!("[an image of the type {kind}, ")), "{said}");
         }
-        let many = vec![json!({ "type": "image", "data": "AAAA", "mimeType": "image/png" }); MOST_IMAGES + 3];
+        let many = vec![
+            json!({ "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png" });
+            MOST_IMAGES + 3
+        ];
         let output = read_json(json!({ "content": many })).unwrap();
         let images = output.content.parts().iter().filter(|part| matches!(part, Part::Image(_))).count();
         assert_eq!(images, MOST_IMAGES);

@@ -34,6 +34,7 @@ mod openai_responses;
 mod output_schema;
 mod refusal;
 mod reply_stream;
+mod sendable;
 mod sse;
 mod tool_schema;
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub(super) fn openai_fault(url: &str, path: &str) -> Option<(&'static str, Strin
         return invalid("a value without valid base64-encoded data");
     };
     let is_known = MEDIA_TYPES.contains(&kind);
-    if !is_known || media_type(&bytes).is_some_and(|found| found != kind) {
+    if !is_known || media_type(&bytes).is_none_or(|found| found != kind) {
         return Some((
             "invalid_image_format",
             "You uploaded an unsupported image. Please make sure your image has of one the following formats: \

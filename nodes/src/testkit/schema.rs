@@ -31,6 +31,12 @@ pub(super) fn openai_fault(schema: &Value, strict: bool) -> Option<String> {
         let kind = kind.unwrap_or("None");
         return Some(format!("schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'."));
     }
+    let at_the_top =
+        ["oneOf", "anyOf", "allOf", "enum", "not"].into_iter().any(|keyword| schema.get(keyword).is_some());
+    if !strict && at_the_top {
+        let forms = "'oneOf'/'anyOf'/'allOf'/'enum'/'not'";
+        return Some(format!("schema must have type 'object' and not have {forms} at the top level."));
+    }
     if strict && schema.get("anyOf").is_some() {
         return Some("In context=(), 'anyOf' is not permitted.".to_owned());
     }

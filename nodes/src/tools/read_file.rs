@@ -7,9 +7,10 @@ use serde_json::json;
 
 use super::built_in::{BuiltIn, blocking, built_in};
 use super::files_read::FilesRead;
-use super::picture::{media_type, picture};
+use super::picture::picture;
 use super::text_file::{TextFile, numbered};
 use super::workspace::{Workspace, display, path_matcher};
+use crate::picture::media_type;
 use crate::tool::{PermissionMatcher, ToolContext, ToolEffect, ToolFailure, ToolOutput};
 
 /// The tool `read_file`: reads a text file, by lines, or shows an image.

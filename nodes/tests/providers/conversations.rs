@@ -134,3 +134,52 @@ fn no_request_is_refused() {
     });
     outcome.unwrap_or_else(|failure| panic!("{failure}"));
 }
+
+#[tokio::test]
+async fn no_request_is_refused_for_the_schema_of_a_tool_of_somebody_else() {
+    let form = |name: &str| json!({ "type": "object", "properties": { name: { "type": "string" } } });
+    let schemas = [
+        json!({ "properties": { "q": { "type": "array" } } }),
+        json!({ "type": "object", "properties": { "q": { "type": "object" } } }),
+        json!({ "type": "object", "properties": { "q": { "type": ["array", "null"] } } }),
+        json!({ "type": "object", "properties": { "q": { "anyOf": [{ "type": "array" }, { "type": "object" }] } } }),
+        json!({ "type": "object", "anyOf": [form("a"), form("b")] }),
+        json!({ "oneOf": [form("a"), form("b")] }),
+        json!({ "allOf": [form("a"), form("b")], "not": { "required": ["c"] } }),
+        json!({ "type": "object", "additionalProperties": false }),
+        json!({ "type": "object", "$defs": { "x": { "type": "array" } }, "properties": { "q": { "$ref": "#/$defs/x" } } }),
+        json!({ "$schema": "http://json-schema.org/draft-07/schema#", "definitions": { "x": { "type": "object" } } }),
+        json!(true),
+    ];
+    for way in Way::ALL {
+        for schema in &schemas {
+            let server = MockServer::start().await.unwrap();
+            server.reply(Reply::text("Fine."));
+            let tool =
+                ToolSpec { name: "look".into(), description: "Looks.".into(), input_schema: schema.clone() };
+            let asked = request([Message::human("m1", "?")]).with_tools(vec![tool]);
+            let reply = way.client(&server).complete(asked).await;
+            assert!(reply.is_ok(), "{way:?} {schema}: {reply:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_request_is_refused_for_a_picture_that_is_none_or_is_called_something_else() {
+    // A GIF, a text, and what is not base64 at all.
+    for data in ["R0lGODlhAQABAAAAACw=", "bm8gcGljdHVyZQ==", "no base64"] {
+        for way in Way::ALL {
+            let server = MockServer::start().await.unwrap();
+            server.reply(Reply::text("Fine."));
+            let call = ToolCall::new("c1", "look", json!({}));
+            let picture = || Content::from_iter([Part::Image(Image::base64("image/png", data))]);
+            let asked = request([
+                Message::human("m1", picture()),
+                Message::ai_with_calls("m2", "", vec![call.clone()]),
+                Message::tool("m3", &call, picture()),
+            ]);
+            let reply = way.client(&server).complete(asked).await;
+            assert!(reply.is_ok(), "{way:?} {data}: {reply:?}");
+        }
+    }
+}

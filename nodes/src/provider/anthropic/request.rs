@@ -8,6 +8,7 @@ use crate::message::{AiMessage, Content, Image, ImageSource, Message, Part, Tool
 use crate::model::{ModelRequest, OutputFormat, ToolChoice};
 use crate::provider::names::{mentioned_tools, tool_name};
 use crate::provider::output_schema::closed;
+use crate::provider::sendable::sendable;
 use crate::provider::tool_schema::one_object;
 use crate::provider::wording::{GO_ON, OPENING, instructions, no_longer_there, note};
 use crate::tool::ToolSpec;
@@ -241,6 +242,10 @@ fn is_thought(block: &Value) -> bool {
 }
 
 fn image_block(image: &Image) -> Value {
+    let image = match sendable(image) {
+        Ok(image) => image,
+        Err(instead) => return json!({ "type": "text", "text": instead }),
+    };
     let source = match &image.source {
         ImageSource::Base64 { media_type, data } => {
             json!({ "type": "base64", "media_type": media_type, "data": data })

@@ -5,16 +5,12 @@ use serde_json::{Map, Value, json};
 use crate::message::{Content, Detail, ToolMessage, ToolStatus};
 use crate::model::ToolChoice;
 use crate::provider::names::tool_name;
+use crate::provider::tool_schema::complete;
 use crate::tool::ToolSpec;
 
 /// What a model is told of a tool.
 pub(in crate::provider) fn declaration(spec: &ToolSpec) -> Value {
-    let mut parameters = spec.input_schema.as_object().cloned().unwrap_or_default();
-    parameters.insert("type".into(), "object".into());
-    // An object that says nothing of its members is refused.
-    if !parameters.contains_key("additionalProperties") {
-        parameters.entry("properties").or_insert_with(|| json!({}));
-    }
+    let parameters = complete(&spec.input_schema);
     json!({ "name": tool_name(&spec.name), "description": spec.description, "parameters": parameters })
 }
 

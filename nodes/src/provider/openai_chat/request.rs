@@ -10,6 +10,7 @@ use crate::provider::names::{mentioned_tools, tool_name};
 use crate::provider::openai::{
     NO_OUTPUT, Strictness, arguments, declaration, detail, output_form, result_text, text_of, tool_choice,
 };
+use crate::provider::sendable::sendable;
 use crate::provider::wording::{GO_ON, OPENING, instructions, no_longer_there, note};
 use crate::tool::ToolSpec;
 
@@ -234,7 +235,12 @@ fn images(content: &Content) -> impl Iterator<Item = Value> {
 }
 
 fn image_part(image: &Image) -> Value {
-    json!({ "type": "image_url", "image_url": { "url": image.to_url(), "detail": detail(image.detail) } })
+    match sendable(image) {
+        Ok(image) => {
+            json!({ "type": "image_url", "image_url": { "url": image.to_url(), "detail": detail(image.detail) } })
+        }
+        Err(instead) => json!({ "type": "text", "text": instead }),
+    }
 }
 
 /// The tools that are offered; or else those that are mentioned, which gateways to other providers want to know.

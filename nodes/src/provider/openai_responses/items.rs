@@ -6,6 +6,7 @@ use super::PROVIDER;
 use crate::message::{AiMessage, Content, Image, Message, Part, ToolMessage};
 use crate::provider::names::tool_name;
 use crate::provider::openai::{NO_OUTPUT, arguments, detail, result_text, text_of};
+use crate::provider::sendable::sendable;
 use crate::provider::wording::{GO_ON, OPENING};
 
 /// The items of a conversation, which begin with a word of the user and do not end with one of the model.
@@ -111,5 +112,10 @@ fn part(part: &Part) -> Option<Value> {
 }
 
 fn image_part(image: &Image) -> Value {
-    json!({ "type": "input_image", "image_url": image.to_url(), "detail": detail(image.detail) })
+    match sendable(image) {
+        Ok(image) => {
+            json!({ "type": "input_image", "image_url": image.to_url(), "detail": detail(image.detail) })
+        }
+        Err(instead) => json!({ "type": "input_text", "text": instead }),
+    }
 }

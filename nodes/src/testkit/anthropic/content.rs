@@ -207,6 +207,7 @@ fn picture(data: &Place<'_>, said: &str) -> Result<(), Refusal> {
         Some(found) if found != said => Err(data.refuse(format!(
             "The image was specified using the {said} media type, but the image appears to be a {found} image"
         ))),
-        _ => Ok(()),
+        Some(_) => Ok(()),
+        None => Err(data.refuse("Could not process image")),
     }
 }

@@ -8,8 +8,9 @@ use serde_json::json;
 
 use super::hosts::Hosts;
 use crate::message::{Content, Part};
+use crate::picture::media_type;
 use crate::tool::{ToolFailure, ToolOutput};
-use crate::tools::picture::{media_type, picture};
+use crate::tools::picture::picture;
 use crate::tools::read_file::ReadFile;
 
 /// How many redirects are followed.

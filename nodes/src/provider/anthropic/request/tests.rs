@@ -179,8 +179,9 @@ fn images_thinking_and_the_form_of_the_reply() {
     let form = RequestForm { thinking: Thinking::Budget(100), ..form() };
     let output =
         OutputFormat::Json { name: "x".into(), schema: json!({ "type": "object", "properties": {} }) };
-    let body = form.streamed(&request([image(Image::base64("image/png", "AAAA"))]).with_output(output));
-    let source = json!({ "type": "base64", "media_type": "image/png", "data": "AAAA" });
+    let body =
+        form.streamed(&request([image(Image::base64("image/png", "iVBORw0KGgo="))]).with_output(output));
+    let source = json!({ "type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo=" });
     assert_eq!(body["messages"][0]["content"], json!([{ "type": "image", "source": source }]));
     assert_eq!(body["thinking"], json!({ "type": "enabled", "budget_tokens": 1024 }));
     assert_eq!(body["max_tokens"], 8192 + 1024);
@@ -230,7 +231,7 @@ fn a_model_does_not_think_where_that_would_be_refused() {
 #[test]
 fn an_error_is_told_in_words_alone() {
     let call = ToolCall::new("c1", "add", json!({}));
-    let image = Part::Image(Image::base64("image/png", "AAAA"));
+    let image = Part::Image(Image::base64("image/png", "iVBORw0KGgo="));
     let shown: Content = [Part::text("overflow"), image].into_iter().collect();
     let messages =
         [Message::ai_with_calls("m2", "", vec![call.clone()]), Message::tool_error("m3", &call, shown)];

@@ -133,7 +133,7 @@ fn images_are_parts_of_what_the_user_says() {
     let image = |image: Image| Part::Image(image);
     let content: Content = [
         Part::text("What is this?"),
-        image(Image::base64("image/png", "AAAA")),
+        image(Image::base64("image/png", "iVBORw0KGgo=")),
         Part::text(" "),
         image(Image::url("https://example.org/a.png").with_detail(crate::message::Detail::Low)),
     ]
@@ -141,7 +141,7 @@ fn images_are_parts_of_what_the_user_says() {
     .collect();
     let expected = json!([
         { "type": "text", "text": "What is this?" },
-        { "type": "image_url", "image_url": { "url": "data:image/png;base64,AAAA", "detail": "auto" } },
+        { "type": "image_url", "image_url": { "url": "data:image/png;base64,iVBORw0KGgo=", "detail": "auto" } },
         { "type": "image_url", "image_url": { "url": "https://example.org/a.png", "detail": "low" } },
     ]);
     assert_eq!(messages(&openai(), [Message::human("m1", content)])[0]["content"], expected);
@@ -150,7 +150,7 @@ fn images_are_parts_of_what_the_user_says() {
 #[test]
 fn images_of_results_come_after_the_last_of_them() {
     let calls = [call(), ToolCall::new("c2", "look", json!({}))];
-    let picture = Image::base64("image/png", "AAAA");
+    let picture = Image::base64("image/png", "iVBORw0KGgo=");
     let conversation = [
         Message::human("m1", "?"),
         Message::ai_with_calls("m2", "", calls.to_vec()),
@@ -163,7 +163,7 @@ fn images_of_results_come_after_the_last_of_them() {
         { "role": "tool", "tool_call_id": "c2", "content": NO_OUTPUT },
         { "role": "user", "content": [
             { "type": "text", "text": "Images of the result of add, call c1:" },
-            { "type": "image_url", "image_url": { "url": "data:image/png;base64,AAAA", "detail": "auto" } },
+            { "type": "image_url", "image_url": { "url": "data:image/png;base64,iVBORw0KGgo=", "detail": "auto" } },
         ] },
     ]);
     assert_eq!(all.as_array().unwrap()[2..], *expected.as_array().unwrap());

@@ -112,7 +112,7 @@ fn the_user_has_the_first_word_and_the_last() {
 
 #[test]
 fn images_are_parts_of_what_the_user_says_and_of_results() {
-    let image = Part::Image(Image::base64("image/png", "AAAA").with_detail(Detail::High));
+    let image = Part::Image(Image::base64("image/png", "iVBORw0KGgo=").with_detail(Detail::High));
     let content: Content = [Part::text("Look:"), Part::text(" "), image.clone()].into_iter().collect();
     let conversation = [
         Message::human("m1", content),
@@ -121,7 +121,7 @@ fn images_are_parts_of_what_the_user_says_and_of_results() {
     ];
     let text = |text: &str| json!({ "type": "input_text", "text": text });
     let picture =
-        json!({ "type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "high" });
+        json!({ "type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo=", "detail": "high" });
     let shown = input(conversation);
     assert_eq!(shown[0]["content"], json!([text("Look:"), picture]));
     assert_eq!(shown[2], answered(json!([text("(an image)"), picture])));
