@@ -1,6 +1,6 @@
 //! How a picture is made ready.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 
@@ -86,7 +86,7 @@ impl ImagePreparation {
     /// thread of its own.
     ///
     /// # Errors
-    /// When there is no such file, it cannot be read, or [`prepare`](Self::prepare) fails.
+    /// When there is no such file, it is a folder, a pipe or a device, it cannot be read, or [`prepare`](Self::prepare) fails.
     pub fn read(&self, path: impl AsRef<Path>) -> Result<PreparedImage, ImageFileError> {
         let path = path.as_ref();
         let bytes = self.bytes(path).map_err(|source| match source.kind() {
@@ -115,6 +115,14 @@ impl ImagePreparation {
 
     /// The bytes of a file, and no more than one too many.
     fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {
+        // A pipe that nobody writes to would not let itself be opened.
+        let what = fs::metadata(path)?;
+        if what.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
+        if !what.is_file() {
+            return Err(io::Error::other("it is a pipe or a device, and no file"));
+        }
         let mut bytes = Vec::new();
         File::open(path)?.take(self.limits.max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
         Ok(bytes)

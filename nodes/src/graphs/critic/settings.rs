@@ -82,8 +82,8 @@ pub enum OnToolError {
     /// The model reads what went wrong, and goes on.
     #[default]
     Continue,
-    /// The critique ends with the error, before the model is asked, and paid, again. A call of a tool that is not there is the
-    /// model's mistake, and never ends it.
+    /// The critique ends with the error, before the model is asked, and paid, again. A call of a tool that is not there, one
+    /// with an input that does not fit and one of a reply that was cut off are the model's mistakes, and never end it.
     Halt,
 }
 

@@ -9,9 +9,13 @@ use super::prompt::COMPOSITION_TOOL;
 use super::settings::{OnToolError, VisionDetail};
 use crate::message::{AiMessage, Message, MessageLog, ToolMessage, ToolStatus};
 use crate::model::{Ledger, StopReason, Usage};
+use crate::tool::ToolError;
 
 /// How often the model of a critic is asked with tools, at most. After that it is asked once more, for its last word.
 pub const MAX_CRITIC_ITERATIONS: u32 = 3;
+
+/// How the answer begins to a call that was not made, whoever says so.
+const NOT_RUN: &str = "Not run: ";
 
 /// The state of a [`critic`](super::critic()) graph: one critique.
 ///
@@ -107,7 +111,7 @@ impl CriticState {
         }
     }
 
-    /// The first of the last results that ends the critique, as its tool failed.
+    /// The first of the last results that ends the critique, as its search failed.
     pub(super) fn halted_by(&self) -> Option<&ToolMessage> {
         // The calls of the last word are not made.
         if self.on_tool_error == OnToolError::Continue || self.iteration > MAX_CRITIC_ITERATIONS {
@@ -115,10 +119,16 @@ impl CriticState {
         }
         let asked = self.messages.iter().rposition(|message| matches!(message, Message::Ai(_)))?;
         self.messages[asked..].iter().find_map(|message| match message {
-            Message::Tool(result) if result.name == COMPOSITION_TOOL => {
-                Some(result).filter(|result| result.status == ToolStatus::Error)
-            }
+            Message::Tool(result) if result.name == COMPOSITION_TOOL => Some(result).filter(|it| failed(it)),
             _ => None,
         })
     }
+}
+
+/// Whether a search was made and failed, and is not one that was refused as the model asked wrongly or was cut off.
+fn failed(result: &ToolMessage) -> bool {
+    // A message does not say how its call ended but by its text, and these two are none of the tool's own.
+    let unfit = ToolError::InvalidInput { name: result.name.clone(), reason: String::new() }.to_string();
+    let text = result.content.to_text();
+    result.status == ToolStatus::Error && !text.starts_with(&unfit) && !text.starts_with(NOT_RUN)
 }

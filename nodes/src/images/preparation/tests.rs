@@ -189,3 +189,17 @@ fn a_file_of_too_many_bytes_is_not_read_to_its_end() {
     let enough = ImageLimits { max_bytes: picture.len() as u64, ..limits };
     assert_eq!(ImagePreparation::new().limits(enough).read(&file).unwrap().size(), (64, 64));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_or_a_device_is_refused_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("photo.png");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for path in [pipe.as_path(), Path::new("/dev/zero")] {
+        let error = ImagePreparation::new().read(path).unwrap_err();
+        let expected =
+            format!("the image `{}` cannot be read: it is a pipe or a device, and no file", path.display());
+        assert_eq!(error.to_string(), expected);
+    }
+}

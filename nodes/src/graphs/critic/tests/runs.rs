@@ -110,6 +110,28 @@ async fn s3_035_058_and_071_a_call_of_a_tool_that_is_not_there_is_answered_and_n
 }
 
 #[tokio::test]
+async fn s3_070_a_search_that_is_refused_as_the_model_asked_wrongly_never_ends_the_critique() {
+    let desk = Desk::new().await;
+    let mut cut_off = ModelReply::new("m", "").with_calls(vec![search("c1", "light")]);
+    cut_off.stop = StopReason::MaxTokens;
+    let unfit = |input| Turn::Reply(ModelReply::new("m", "").with_calls(vec![input]));
+    let of = |input| ToolCall::new("c1", COMPOSITION_TOOL, input);
+    for (reply, says) in [
+        (Turn::Reply(cut_off), "Not run: the reply was cut off before its end."),
+        (unfit(of(json!({ "words": "light" }))), "the input does not fit the tool `composition_rag_tool`: "),
+        (unfit(of(json!({ "query": " " }))), "the input does not fit the tool `composition_rag_tool`: "),
+    ] {
+        let model = Arc::new(Scripted::new().then(reply).say("Well balanced."));
+        let settings = CriticSettings { on_tool_error: OnToolError::Halt, ..CriticSettings::default() };
+        let state = desk.state_with(&model, settings).await;
+        let [refused] = results(&state)[..] else { panic!("{:?}", state.messages) };
+        assert_eq!(refused.status, ToolStatus::Error);
+        assert!(refused.content.to_text().starts_with(says), "{refused:?}");
+        assert_eq!((state.output().as_str(), state.exit()), ("Well balanced.", Some(CriticExit::Critiqued)));
+    }
+}
+
+#[tokio::test]
 async fn s3_070_a_tool_that_fails_is_told_of_and_the_critique_goes_on_unless_it_is_to_halt() {
     let desk = Desk::broken().await;
     let reason = "Error searching knowledge base: could not embed: ";
