@@ -9,7 +9,7 @@ use std::sync::mpsc;
 
 use serde_json::{Value, json};
 use superstep::nodes::graphs::{COMPOSITION_TOOL, CRITIC_INSTRUCTIONS, CRITIC_PROMPT, Critique};
-use superstep::nodes::testkit::{MockServer, Reply};
+use superstep::nodes::testkit::{Endpoint, MockServer, Reply};
 use tempfile::TempDir;
 
 use crate::programs::{documents, example};
@@ -176,6 +176,68 @@ fn texts_of_a_folder_are_ingested_and_found_and_no_bar_is_drawn_where_no_termina
     assert!(said.ends_with("cost: not known, as there is no price of test\n"), "{said}");
     let found = provider.received()[1].json()["messages"][2]["content"].clone();
     assert!(found.as_str().expect("a text").starts_with("[1] forks.md:1-3 (Forks)"), "{found}");
+}
+
+#[test]
+fn texts_that_are_ingested_without_a_file_are_searched_and_kept_beside_those_of_the_example() {
+    let (desk, texts) = (Desk::new(), documents());
+    let looks_up = || {
+        let provider = MockServer::builder().any_key().start_in_thread().expect("loopback");
+        let search = json!({ "query": "what a fork copies" });
+        provider.reply(Reply::text("").tool_call("c1", COMPOSITION_TOOL, search));
+        provider.reply(Reply::text("Well balanced."));
+        desk.says(&["--model", &format!("openai-compatible:test@{}", provider.openai_url())]);
+        provider.received()[1].json()["messages"][2]["content"].as_str().expect("a text").to_owned()
+    };
+    let own = looks_up();
+    assert!(!own.contains("forks.md") && own.starts_with("[1] "), "{own}");
+
+    let texts = texts.path().join("docs");
+    let ingest = ["ingest", texts.to_str().expect("a path of ASCII")];
+    assert!(
+        desk.says(&ingest).starts_with("2 documents added, 0 replaced, 0 as they were: 2 new chunks in ")
+    );
+    for _ in 0..2 {
+        let found = looks_up();
+        assert!(found.starts_with("[1] forks.md:1-3 (Forks)") && !found.contains("thirds"), "{found}");
+    }
+    assert!(
+        desk.says(&ingest).starts_with("0 documents added, 0 replaced, 2 as they were: 0 new chunks in ")
+    );
+}
+
+#[test]
+fn another_embedder_can_be_tried_on_the_texts_of_the_example_and_none_is_asked_without_a_model() {
+    let desk = Desk::new();
+    desk.says(&[]);
+    let provider = MockServer::builder().any_key().start_in_thread().expect("loopback");
+    let embedder = format!("openai-compatible:small@{}", provider.openai_url());
+    let error = desk.fails(&["--model", "openai:gpt-4.1", "--embedder", &embedder]);
+    assert_eq!(error, "error: there is no API key: set OPENAI_API_KEY\n");
+    assert_eq!(provider.received().len(), 0);
+
+    desk.says(&["--embedder", &embedder]);
+    assert!(provider.received().iter().all(|request| request.endpoint() == Some(Endpoint::Embeddings)));
+    assert!(!provider.received().is_empty());
+    desk.says(&[]);
+}
+
+#[test]
+fn that_a_critique_can_go_on_is_said_only_if_one_was_begun() {
+    let desk = Desk::new();
+    let gone = desk.fails(&["gone.jpg", "--db", "steps.db"]);
+    assert!(gone.ends_with("there is no image `gone.jpg`\n") && !gone.contains("--resume"), "{gone}");
+    let none = desk.fails(&["--resume", "--db", "none.db"]);
+    assert_eq!(none, "error: there is no file `none.db` with a critique to go on with\n");
+    assert!(!desk.0.path().join("none.db").exists());
+
+    let provider = MockServer::builder().any_key().start_in_thread().expect("loopback");
+    let model = format!("openai-compatible:test@{}", provider.openai_url());
+    let fails = desk.fails(&["--model", &model, "--db", "begun.db"]);
+    assert!(fails.contains("what was done is kept; to go on: --resume --db begun.db\n"), "{fails}");
+    provider.reply(Reply::text("Well balanced."));
+    let said = desk.says(&["--model", &model, "--db", "begun.db", "--resume"]);
+    assert!(said.starts_with("Well balanced.\n"), "{said}");
 }
 
 #[test]

@@ -73,7 +73,7 @@ pub(crate) enum Command {
 /// Which knowledge base.
 #[derive(Debug, Args)]
 pub(crate) struct Knowledge {
-    /// The knowledge base [default: CHROMA_DB_PATH, or one of this example's texts].
+    /// The knowledge base [default: CHROMA_DB_PATH, or one of this example, with its own texts until others are ingested].
     #[arg(long, value_name = "FILE")]
     knowledge: Option<PathBuf>,
 
@@ -126,7 +126,7 @@ pub(crate) fn own(name: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/photo_critic")).join(name)
 }
 
-/// The knowledge base of this example's texts, in the user's data folder.
+/// The knowledge base of this example, in the user's data folder.
 pub(crate) fn own_knowledge() -> Result<PathBuf, Box<dyn Error>> {
     Ok(etcetera::choose_base_strategy()?.data_dir().join("superstep").join("photo_critic.db"))
 }

@@ -2,10 +2,16 @@
 
 use std::error::Error;
 use std::path::Path;
+use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use superstep::nodes::graphs::CriticSettings;
-use superstep::nodes::rag::IngestReport;
+use superstep::nodes::rag::{IngestReport, KnowledgeBase, KnowledgeError};
+
+use crate::arguments::{own, own_knowledge};
+
+/// How the name begins of a collection of the texts of this example; it ends with that of what embedded them.
+const OWN_TEXTS: &str = "texts of this example, embedded by ";
 
 /// Ingests a folder, with a bar on a terminal.
 #[expect(clippy::print_stderr, reason = "a command-line program says there what it left out")]
@@ -35,8 +41,19 @@ pub(crate) async fn ingest(folder: &Path, settings: &CriticSettings) -> Result<S
     ))
 }
 
-/// Sees to it that the knowledge base of this example has its texts.
-pub(crate) async fn own_texts(folder: &Path, settings: &CriticSettings) -> Result<(), Box<dyn Error>> {
-    settings.knowledge()?.ingest(folder).remove_missing().run().await?;
-    Ok(())
+/// What a critic searches: what was ingested into the knowledge base or, if that is the one of this example and nobody ingested
+/// anything, the texts of this example. They have a collection of their own, so that no other documents are touched.
+pub(crate) async fn searched(mut settings: CriticSettings) -> Result<CriticSettings, Box<dyn Error>> {
+    if settings.database != own_knowledge()? {
+        return Ok(settings);
+    }
+    let embedder = settings.embedder.open()?;
+    match KnowledgeBase::open_existing(&settings.database, &settings.collection, Arc::clone(&embedder)) {
+        Ok(_) => return Ok(settings),
+        Err(KnowledgeError::NotIngested { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    settings.collection = format!("{OWN_TEXTS}{}", embedder.name());
+    settings.knowledge()?.ingest(own("advice")).remove_missing().run().await?;
+    Ok(settings)
 }

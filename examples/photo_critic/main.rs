@@ -29,7 +29,7 @@ use superstep::nodes::graphs::{
 };
 use superstep::nodes::model::{Prices, Scripted};
 use superstep::prelude::*;
-use superstep::run::RunRequest;
+use superstep::run::{RunRequest, Thread, ThreadState};
 
 use crate::arguments::{Arguments, Command};
 use crate::counted::Counted;
@@ -51,6 +51,9 @@ async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let settings = arguments.settings()?;
     settings.check()?;
     let prices = prices(&arguments)?;
+    if let Some(db) = arguments.db.as_ref().filter(|db| arguments.resume && !db.exists()) {
+        return Err(format!("there is no file `{}` with a critique to go on with", db.display()).into());
+    }
     let config = config(&settings).await?;
     let mut graph = critic(config)?;
     if let Some(db) = &arguments.db {
@@ -64,7 +67,7 @@ async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let critique = match watched(request).await {
         Ok(state) => Critique::of(&state)?,
         Err(error) => {
-            hint(&arguments);
+            hint(&arguments, &thread).await;
             return Err(error.into());
         }
     };
@@ -72,12 +75,11 @@ async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The critic, with the texts of this example if no others are named.
+/// The critic, with the texts of this example if there are no others.
 async fn config(settings: &CriticSettings) -> Result<CriticConfig, Box<dyn Error>> {
-    if settings.database == arguments::own_knowledge()? {
-        ingest::own_texts(&arguments::own("advice"), settings).await?;
-    }
-    let config = CriticConfig::open(settings.clone())?;
+    // Whether it can be asked is known before anything is embedded, which may cost something.
+    settings.model.open()?;
+    let config = CriticConfig::open(ingest::searched(settings.clone()).await?)?;
     Ok(match &settings.model {
         ModelName::Script(_) => config.model(Counted(settings.model.open()?)),
         _ => config,
@@ -109,10 +111,14 @@ async fn watched(request: RunRequest<CriticState>) -> Result<CriticState, Critic
     Ok(run.finish().await?.finished()?)
 }
 
+/// Says how to go on, if the file has a critique that was begun.
 #[expect(clippy::print_stderr, reason = "a command-line program says there what to do")]
-fn hint(arguments: &Arguments) {
-    if let Some(db) = &arguments.db {
-        eprintln!("what was answered is kept; to go on: --resume --db {}", db.display());
+async fn hint(arguments: &Arguments, thread: &Thread<CriticState>) {
+    let Some(db) = &arguments.db else { return };
+    // Without the photograph in it there is nothing to keep.
+    let begun = |state: ThreadState<CriticState>| !state.next.is_empty() && !state.values.messages.is_empty();
+    if thread.state().await.is_ok_and(begun) {
+        eprintln!("what was done is kept; to go on: --resume --db {}", db.display());
     }
 }
 
