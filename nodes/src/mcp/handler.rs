@@ -1,7 +1,7 @@
 //! What a server says without being asked.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{ClientConfig, ProgressNotificationParam, ProgressToken};
@@ -17,7 +17,9 @@ use crate::tool::ToolContext;
 #[derive(Clone, Default)]
 pub(super) struct Handler {
     calls: Arc<Mutex<HashMap<ProgressToken, ToolContext>>>,
-    changed: Arc<AtomicBool>,
+    /// How often the server has said that its tools are others, and how often it had when they were listed.
+    changes: Arc<AtomicU64>,
+    listed: Arc<AtomicU64>,
 }
 
 impl Handler {
@@ -32,12 +34,17 @@ impl Handler {
 
     /// Whether the server has said that its tools are others since they were listed.
     pub(super) fn tools_changed(&self) -> bool {
-        self.changed.load(Ordering::Acquire)
+        self.changes() != self.listed.load(Ordering::Acquire)
     }
 
-    /// What the server said until now is taken into account.
-    pub(super) fn tools_are_listed(&self) {
-        self.changed.store(false, Ordering::Release);
+    /// How often it has said so.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// The tools were listed after it had said so that often.
+    pub(super) fn tools_are_listed(&self, changes: u64) {
+        self.listed.store(changes, Ordering::Release);
     }
 }
 
@@ -59,7 +66,7 @@ impl ClientHandler for Handler {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.changed.store(true, Ordering::Release);
+        self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
     fn get_info(&self) -> ClientConfig {

@@ -25,6 +25,15 @@ const MOST_PAGES: usize = 200;
 const MOST_OF_SCHEMA: usize = 100_000;
 const MOST_OF_DESCRIPTION: usize = 20_000;
 
+/// How many characters the name of a tool may have.
+const MOST_OF_NAME: usize = 200;
+
+/// How many bytes the names, descriptions and schemas of all tools may have together.
+const MOST_OF_ALL: usize = 1 << 20;
+
+/// How many characters of a name or a reason are kept of a tool that is left out.
+const MOST_SHOWN: usize = 500;
+
 /// The tools of a server, as they were when they were listed.
 #[derive(Clone)]
 pub struct McpTools {
@@ -58,7 +67,7 @@ impl McpTools {
     }
 
     /// Returns the tools that the server lists and that cannot be used: those without a schema that is one, those that are
-    /// listed twice, and those whose schema or description is too long.
+    /// listed twice, those whose schema, name or description is too long, and those that come when all of these together are.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }
@@ -80,15 +89,17 @@ impl McpTools {
     /// Asks a server for its tools.
     pub(super) async fn list(connection: &Arc<Connection>) -> Result<Self, McpError> {
         let (server, after) = (connection.server.clone(), connection.options.connect_time);
-        connection.handler.tools_are_listed();
+        let changes = connection.handler.changes();
         let listed = tokio::time::timeout(after, pages(connection)).await;
         let listed = listed.map_err(|_| McpError::TimedOut { server, after, wrote: String::new() })??;
+        connection.handler.tools_are_listed(changes);
         let mut all = Self { tools: Vec::new(), left_out: Vec::new() };
-        let mut names = BTreeSet::new();
+        let (mut names, mut bytes) = (BTreeSet::new(), 0);
         for entry in listed {
-            match entry.and_then(|tool| usable(connection, tool, &mut names)) {
+            match entry.and_then(|tool| usable(connection, tool, &mut names, &mut bytes)) {
                 Ok(tool) => all.tools.push(Arc::new(tool)),
                 Err((tool, reason)) => {
+                    let (tool, reason) = (shown(&tool), shown(&reason));
                     all.left_out.push(LeftOut { server: connection.server.clone(), tool, reason });
                 }
             }
@@ -149,23 +160,50 @@ fn entries(answer: &Value) -> Option<Vec<Entry<Listed>>> {
     Some(answer["tools"].as_array()?.iter().map(entry).collect())
 }
 
-fn usable(connection: &Arc<Connection>, tool: Listed, names: &mut BTreeSet<String>) -> Entry<McpTool> {
+/// The beginning of a text.
+fn shown(text: &str) -> String {
+    text.chars().take(MOST_SHOWN).collect()
+}
+
+/// Makes a tool, unless there is one of its name or `bytes`, those of all tools until now, leave no room for it.
+fn usable(
+    connection: &Arc<Connection>,
+    tool: Listed,
+    names: &mut BTreeSet<String>,
+    bytes: &mut usize,
+) -> Entry<McpTool> {
     let name = tool.name.to_string();
     let refused = |reason: String| (name.clone(), reason);
     let schema = schema(&tool);
-    let (bytes, described) = (schema.to_string().len(), tool.description.as_deref().unwrap_or_default());
-    if bytes > MOST_OF_SCHEMA {
-        return Err(refused(format!("its input schema has {bytes} bytes, more than {MOST_OF_SCHEMA}")));
+    let (of_schema, described) = (schema.to_string().len(), described(&tool));
+    if name.chars().nth(MOST_OF_NAME).is_some() {
+        return Err(refused(format!("its name has more than {MOST_OF_NAME} characters")));
+    }
+    if of_schema > MOST_OF_SCHEMA {
+        return Err(refused(format!("its input schema has {of_schema} bytes, more than {MOST_OF_SCHEMA}")));
     }
     if described.chars().nth(MOST_OF_DESCRIPTION).is_some() {
         return Err(refused(format!("its description has more than {MOST_OF_DESCRIPTION} characters")));
     }
     check_schema(&schema).map_err(|reason| refused(format!("its input schema cannot be used: {reason}")))?;
-    if !names.insert(name.clone()) {
+    if names.contains(&name) {
         return Err(refused("it is listed twice".to_owned()));
     }
+    let together = *bytes + name.len() + described.len() + of_schema;
+    if together > MOST_OF_ALL {
+        return Err(refused(format!("the tools have more than {MOST_OF_ALL} bytes together")));
+    }
+    *bytes = together;
+    names.insert(name.clone());
     let own_name = tool_name(&connection.server, &name);
-    Ok(McpTool::new(own_name, tool, schema, Arc::clone(connection)))
+    Ok(McpTool::new(own_name, tool, described, schema, Arc::clone(connection)))
+}
+
+/// What a model reads of a tool: its description, or else its title.
+fn described(tool: &Listed) -> String {
+    let said = tool.description.as_deref().filter(|text| !text.trim().is_empty());
+    let said = said.or(tool.title.as_deref()).map(str::to_owned);
+    said.unwrap_or_else(|| format!("The tool `{}`.", tool.name))
 }
 
 /// The schema of a tool's input; one that does not say so is of an object, as every input is one.

@@ -30,15 +30,18 @@ pub(super) struct McpTool {
 }
 
 impl McpTool {
-    pub(super) fn new(name: String, listed: Listed, schema: Value, connection: Arc<Connection>) -> Self {
+    pub(super) fn new(
+        name: String,
+        listed: Listed,
+        description: String,
+        schema: Value,
+        connection: Arc<Connection>,
+    ) -> Self {
         let hints = match connection.options.hints {
             Hints::Trusted => listed.annotations.unwrap_or_default(),
             Hints::Ignored => ToolAnnotations::default(),
         };
         let remote = listed.name.into_owned();
-        let said = listed.description.filter(|text| !text.trim().is_empty());
-        let description = said.map(|text| text.into_owned()).or(listed.title);
-        let description = description.unwrap_or_else(|| format!("The tool `{remote}`."));
         Self { name, remote, description, schema, hints, connection }
     }
 

@@ -463,3 +463,23 @@ impl Lines {
         self.send(method, params).await["result"].clone()
     }
 }
+
+#[tokio::test]
+async fn functions_that_panic_leave_an_error_and_no_client_without_an_answer() {
+    let input = |topic: Topic| match topic.title.as_str() {
+        "input" => panic!("the input is not fine"),
+        _ => Article::update().title(topic.title),
+    };
+    let output = |article: Article| match article.title.as_str() {
+        "output" => panic!("the output is not fine"),
+        _ => article.drafts,
+    };
+    let server = client(service(GraphTool::new("write", "Writes.", plain(), input, output))).await;
+    for (title, why) in [("input", "reads the input"), ("output", "makes the output")] {
+        let result = ask(&server, "s__write", json!({ "title": title })).await;
+        assert_eq!(result.outcome(), ToolOutcome::Error);
+        let said = result.content.to_text().into_owned();
+        assert!(said.contains(&format!("the function that {why} has panicked")), "{said}");
+    }
+    assert_eq!(data(&server, "s__write", json!({ "title": "fine" })).await["output"], 1);
+}

@@ -1,7 +1,7 @@
 //! Graphs as tools over HTTP, on loopback.
 
 use superstep_core::checkpoint::MemorySaver;
-use superstep_nodes::mcp::{BearerToken, HttpAccess, McpServer, McpService, McpUrl};
+use superstep_nodes::mcp::{BearerToken, HttpAccess, McpServer, McpService, McpUrl, ServeError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -106,4 +106,35 @@ async fn pages_in_a_browser_and_other_names_of_this_machine_are_refused() {
         let said = answer(&address, path, &headers).await;
         assert!(said.starts_with(&format!("HTTP/1.1 {status} ")), "{path} {headers}: {said}");
     }
+}
+
+#[tokio::test]
+async fn everybody_is_not_let_in_where_other_machines_may_come_from() {
+    for open in ["0.0.0.0:0", "[::]:0"] {
+        let Ok(listener) = TcpListener::bind(open).await else {
+            assert_eq!(open, "[::]:0", "a machine may have no IPv6");
+            continue;
+        };
+        let service = service(tool("write", reviewed()));
+        let error = service.serve_http(listener, HttpAccess::everybody()).await.unwrap_err();
+        assert!(matches!(error, ServeError::NoToken { .. }), "{error}");
+        assert!(error.to_string().contains("ask for a token"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn who_comes_when_too_many_are_there_waits() {
+    let (address, _server) = serve(HttpAccess::everybody()).await;
+    let mut open = Vec::new();
+    for _ in 0..256 {
+        open.push(TcpStream::connect(&address).await.unwrap());
+    }
+    let headers = format!("Host: {address}\r\n");
+    let late = answer(&address, "/mcp", &headers);
+    tokio::pin!(late);
+    let early = tokio::time::timeout(std::time::Duration::from_millis(200), &mut late).await;
+    assert!(early.is_err(), "{early:?}");
+    drop(open);
+    let said = tokio::time::timeout(std::time::Duration::from_secs(20), late).await.unwrap();
+    assert!(said.starts_with("HTTP/1.1 200 "), "{said}");
 }

@@ -67,6 +67,8 @@ async fn a_tool_that_cannot_be_used_is_left_out_and_said_to_be() {
         (0..9_000).map(|at| (format!("p{at}"), json!({ "type": "string" }))).collect();
     let mut talker = tool("talker");
     talker["description"] = "x".repeat(20_001).into();
+    let titled =
+        json!({ "name": "titled", "title": "x".repeat(20_001), "inputSchema": { "type": "object" } });
     let (server, _) = with_tools(
         json!([
             tool("fine"),
@@ -76,6 +78,8 @@ async fn a_tool_that_cannot_be_used_is_left_out_and_said_to_be() {
             with("remote", json!({ "type": "object", "$ref": "https://example.org/schema.json" })),
             with("huge", json!({ "type": "object", "properties": properties })),
             talker,
+            titled,
+            tool(&"n".repeat(201)),
             tool("fine"),
             { "description": "no name" },
             7,
@@ -95,9 +99,49 @@ async fn a_tool_that_cannot_be_used_is_left_out_and_said_to_be() {
     about("remote", "example.org");
     about("huge", "more than 100000");
     about("talker", "more than 20000 characters");
+    about("titled", "more than 20000 characters");
+    about(&"n".repeat(201), "its name has more than 200 characters");
     about("fine", "listed twice");
     about("without a name", "missing field `name`");
-    assert_eq!(said.len(), 9);
+    assert_eq!(said.len(), 11);
+}
+
+#[tokio::test]
+async fn tools_that_are_too_much_together_are_left_out_from_there_on() {
+    let big = |at: usize| {
+        let mut tool = tool(&format!("t{at:02}"));
+        tool["description"] = "x".repeat(19_000).into();
+        tool
+    };
+    let (server, _) = with_tools((0..60).map(big).collect(), allowed()).await;
+    let (there, left_out) = (server.tools().tools(), server.tools().left_out());
+    assert_eq!(there.len() + left_out.len(), 60);
+    assert_eq!(there.len(), 54, "a MiB has room for so many");
+    assert!(left_out.iter().all(|tool| tool.reason == "the tools have more than 1048576 bytes together"));
+}
+
+#[tokio::test]
+async fn a_change_that_could_not_be_looked_at_is_still_one() {
+    let mut listed = 0;
+    let (stream, _) = server(move |method, _| match method {
+        "tools/list" => {
+            listed += 1;
+            if listed == 2 { Act::Error("not now") } else { Act::Result(json!({ "tools": [tool("a")] })) }
+        }
+        _ => {
+            let changed = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+            Act::First(vec![changed.to_string()], text("done"))
+        }
+    });
+    let mut server = McpServer::connect("s", stream, allowed()).await.unwrap();
+    assert_eq!(said(&registry(&server), "s__a").await, "done");
+    while !server.tools_changed() {
+        tokio::task::yield_now().await;
+    }
+    server.refresh().await.unwrap_err();
+    assert!(server.tools_changed());
+    server.refresh().await.unwrap();
+    assert!(!server.tools_changed());
 }
 
 #[tokio::test]

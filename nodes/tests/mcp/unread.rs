@@ -1,4 +1,4 @@
-//! Servers that do not read what is written to them.
+//! Servers and clients that do not read what is written to them.
 
 use std::time::Duration;
 
@@ -6,7 +6,9 @@ use serde_json::json;
 use superstep_nodes::mcp::McpServer;
 use superstep_nodes::message::ToolCall;
 use superstep_nodes::tool::ToolOutcome;
+use tokio::io::AsyncWriteExt;
 
+use crate::graphs;
 use crate::scripted::{Act, allowed, call, echo, make, registry, said, server, text, tool};
 
 /// So many requests of the server itself, as lines.
@@ -58,4 +60,29 @@ async fn a_server_that_reads_may_ask_as_much_as_it_will() {
         let message = heard.next().await;
         refused += usize::from(message["error"]["message"].is_string());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_reads_nothing_and_goes_away_is_not_waited_for_forever() {
+    let (mut says, read) = tokio::io::duplex(1 << 16);
+    // It has room for the handshake, and nobody reads it.
+    let (write, _unread) = tokio::io::duplex(1 << 10);
+    let service = graphs::service(graphs::tool("write", graphs::reviewed()));
+    let serves = tokio::spawn(service.serve(read, write));
+    let hello = json!({
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": { "name": "unread", "version": "1" },
+    });
+    let mut lines = vec![
+        json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+    ];
+    lines.extend((1..20).map(|id| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" })));
+    for line in lines {
+        says.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+    }
+    drop(says);
+    let ended = tokio::time::timeout(Duration::from_secs(20), serves).await;
+    ended.expect("it ends").unwrap().unwrap();
 }

@@ -30,6 +30,15 @@ pub enum ServeError {
         /// The name of the tool.
         name: String,
     },
+    /// Everybody may ask, at an address that other machines may reach. Ask for a token with
+    /// `HttpAccess::with_token`, or listen at `127.0.0.1`.
+    #[error(
+        "everybody could ask the MCP server at {address}, which other machines may reach: ask for a token, or listen at 127.0.0.1"
+    )]
+    NoToken {
+        /// Where the server would be.
+        address: String,
+    },
     /// The connection could not be made or kept.
     #[error("the connection with the MCP client has failed: {reason}")]
     Connection {

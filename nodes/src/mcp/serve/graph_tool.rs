@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -306,7 +307,7 @@ where
             Work::Begin { thread, input } => {
                 let input = serde_json::from_value(input)
                     .map_err(|error| format!("the input does not fit: {error}"))?;
-                let input = (self.input)(input);
+                let input = unless_it_panics(|| (self.input)(input), "reads the input")?;
                 Ok(match thread {
                     Some(thread) => self.graph.thread(thread).run(input),
                     None => self.graph.run(input),
@@ -331,6 +332,11 @@ where
     }
 }
 
+/// What a function of the program's gives back. A panic would leave the client without an answer.
+fn unless_it_panics<T>(function: impl FnOnce() -> T, does: &str) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(function)).map_err(|_| format!("the function that {does} has panicked"))
+}
+
 /// Whether what was done before is there to go on from.
 const fn is_kept(error: &RunError) -> bool {
     matches!(error, RunError::Node(_) | RunError::StepTimedOut { .. })
@@ -340,10 +346,12 @@ fn ended<S>(run: Run<S>, keeps: bool, output: &Output<S>) -> Result<Ended, Faile
     let Run { thread, status, state, .. } = run;
     let thread = keeps.then_some(thread);
     let output = match &status {
-        Status::Finished => Some(output(state).map_err(|error| Failed {
-            thread: thread.clone(),
-            reason: format!("the output has no form in JSON: {error}"),
-        })?),
+        Status::Finished => {
+            let made = unless_it_panics(|| output(state), "makes the output");
+            let made = made
+                .and_then(|made| made.map_err(|error| format!("the output has no form in JSON: {error}")));
+            Some(made.map_err(|reason| Failed { thread: thread.clone(), reason })?)
+        }
         _ => None,
     };
     Ok(Ended { thread, status, output })

@@ -1,10 +1,9 @@
 //! A server of graphs over HTTP.
 
 use std::convert::Infallible;
-use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
@@ -29,6 +28,12 @@ const PATH: &str = "/mcp";
 /// After how long a client that says nothing and is told nothing is taken for gone.
 const IDLE: Duration = Duration::from_secs(3600);
 
+/// How many connections may be open. Who comes when so many are waits until one ends.
+const MOST_CONNECTIONS: usize = 256;
+
+/// How long no connections are taken when the program has no means for one more.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// Who may ask a server over HTTP.
 #[derive(Clone)]
 pub struct HttpAccess {
@@ -43,7 +48,8 @@ impl HttpAccess {
         Self { token: Some(token), ..Self::everybody() }
     }
 
-    /// Everybody who reaches the server: for an address of this machine that its users may share.
+    /// Everybody who reaches the server: for an address of this machine (`127.0.0.1`, `::1`) that its users may share. At
+    /// another one it is not served.
     pub fn everybody() -> Self {
         Self { token: None, hosts: Vec::new(), origins: Vec::new() }
     }
@@ -90,10 +96,20 @@ impl McpService {
     /// their runs cancelled. A client that says nothing and is told nothing for an hour is taken for gone, and its runs are
     /// cancelled, too. There is no TLS: on a network it takes a proxy that has it.
     ///
+    /// 256 connections may be open, and others wait. One that cannot be taken, as when the program has too many open files,
+    /// does not end this.
+    ///
     /// # Errors
     ///
-    /// Fails if no more connections can be taken.
+    /// Fails if [everybody](HttpAccess::everybody) may ask and the listener is not at an address of this machine alone.
     pub async fn serve_http(self, listener: TcpListener, access: HttpAccess) -> Result<(), ServeError> {
+        if access.token.is_none() {
+            let address = listener.local_addr();
+            let address = address.map_err(|error| ServeError::Connection { reason: error.to_string() })?;
+            if !address.ip().to_canonical().is_loopback() {
+                return Err(ServeError::NoToken { address: address.to_string() });
+            }
+        }
         let end = CancellationToken::new();
         let _ends = end.clone().drop_guard();
         let mut config = StreamableHttpServerConfig::default();
@@ -108,11 +124,14 @@ impl McpService {
         let mut connections = JoinSet::new();
         loop {
             let stream = tokio::select! {
-                accepted = listener.accept() => match accepted {
+                accepted = listener.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
                     Ok((stream, _)) => stream,
                     // This client went away; others come.
                     Err(error) if has_gone(&error) => continue,
-                    Err(error) => return Err(ServeError::Connection { reason: error.to_string() }),
+                    Err(_) => {
+                        tokio::time::sleep(PAUSE).await;
+                        continue;
+                    }
                 },
                 Some(_) = connections.join_next() => continue,
             };
@@ -143,6 +162,7 @@ impl McpService {
     }
 }
 
+/// Whether it is an error of one connection, which says nothing of the next.
 fn has_gone(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)

@@ -17,6 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::ServeError;
 use super::graph_tool::GraphTool;
 use super::progress::watch;
+use crate::mcp::transport::ClosedInTime;
 
 /// An MCP server whose tools are graphs.
 ///
@@ -84,7 +85,8 @@ impl McpService {
         self.serve(tokio::io::stdin(), tokio::io::stdout()).await
     }
 
-    /// Serves one client at the other end of a stream, until it goes away. If this is dropped its runs are cancelled.
+    /// Serves one client at the other end of a stream, until it goes away; what it then has not read is not waited for
+    /// longer than six seconds. If this is dropped its runs are cancelled.
     ///
     /// # Errors
     ///
@@ -95,7 +97,8 @@ impl McpService {
         write: impl AsyncWrite + Send + Unpin + 'static,
     ) -> Result<(), ServeError> {
         let failed = |reason: String| ServeError::Connection { reason };
-        let running = match serve_server(self, AsyncRwTransport::new_server(read, write)).await {
+        let running = match serve_server(self, ClosedInTime(AsyncRwTransport::new_server(read, write))).await
+        {
             Ok(running) => running,
             // A client that goes away before it has asked for anything has done nothing wrong.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
