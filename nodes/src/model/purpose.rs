@@ -20,6 +20,12 @@ pub enum Purpose {
     Decider,
     /// To summarise the earlier part of a conversation.
     Summarizer,
+    /// To decide whether tools are needed.
+    Router,
+    /// To verify a response against criteria.
+    Verifier,
+    /// To answer again, after a response was not accepted.
+    Refiner,
 }
 
 impl Purpose {
@@ -31,6 +37,9 @@ impl Purpose {
             Self::Ranker => "ranker",
             Self::Decider => "decider",
             Self::Summarizer => "summarizer",
+            Self::Router => "router",
+            Self::Verifier => "verifier",
+            Self::Refiner => "refiner",
         }
     }
 }

@@ -44,7 +44,7 @@ impl LlmCalls {
             Purpose::Evaluator => count.evaluator = calls,
             Purpose::Ranker => count.ranker = calls,
             Purpose::Decider => count.decider = calls,
-            Purpose::Summarizer => {}
+            Purpose::Summarizer | Purpose::Router | Purpose::Verifier | Purpose::Refiner => {}
         }
         count
     }

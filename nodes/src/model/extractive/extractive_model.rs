@@ -53,11 +53,15 @@ impl Extractive {
 
     fn reply(request: &ModelRequest) -> Result<ModelReply, ModelError> {
         let saying = match request.purpose {
-            Purpose::Agent => agent::say(request),
+            Purpose::Agent | Purpose::Refiner => agent::say(request),
             Purpose::Evaluator => Saying::Text(judge::evaluate(request)?),
             Purpose::Ranker => Saying::Text(judge::rank(request)?),
             Purpose::Decider => Saying::Text(judge::decide(request)?),
             Purpose::Summarizer => Saying::Text(summary::summarise(request)?),
+            Purpose::Router | Purpose::Verifier => {
+                let reason = format!("{} has nothing to say for purpose `{}`", Self::NAME, request.purpose);
+                return Err(ModelError::InvalidRequest { reason });
+            }
         };
         let (content, calls) = match saying {
             Saying::Text(text) => (Content::text(text), Vec::new()),
