@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`message`] | what a conversation is made of |
 //! | [`model`] | the trait of chat models, and two that need no network |
+//! | [`compaction`] | what a model is shown of a conversation that is too long for it |
 //! | [`tool`] | what a model may ask to have done |
 //! | `tools` | tools for files, tables and databases, with the feature `tools`; for HTTP, with `tools-http`; for commands, with `tools-shell` |
 //! | [`docs`] | a folder of documents that can be searched, also as a tool |
@@ -45,6 +46,7 @@ pub mod prompt;
 pub mod provider;
 pub mod rag;
 mod ranking;
+mod routing;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 mod text;
@@ -57,3 +59,4 @@ pub mod tools;
 pub use evaluation::Evaluation;
 pub use model_name::{ModelName, OpenModelError, UnknownModel};
 pub use ranking::Ranking;
+pub use routing::{NextAction, RoutingDecision};

@@ -169,6 +169,20 @@ impl TaskCell {
         &self.run.nodes[self.facts.node]
     }
 
+    /// Where the task is: see [`TaskInfo::place`](super::TaskInfo::place).
+    pub(crate) fn task_place(&self) -> String {
+        let mut place = match &self.run.around {
+            Some(around) => alloc::format!("{}/", around.cell().task_place()),
+            None => String::new(),
+        };
+        let TaskFacts { step, each, .. } = self.facts;
+        place.push_str(&alloc::format!("{}.{step}", self.node()));
+        if let Some((sender, item)) = each {
+            place.push_str(&alloc::format!("#{sender}.{item}"));
+        }
+        place
+    }
+
     /// The task's id. It depends on the base checkpoint, so a task without a saver has none.
     pub(crate) fn task_id(&self) -> Option<TaskId> {
         let TaskFacts { base, step, each, .. } = self.facts;

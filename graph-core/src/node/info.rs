@@ -1,5 +1,6 @@
 //! What a task knows of itself, and what it says while it runs.
 
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
@@ -38,6 +39,14 @@ impl TaskInfo {
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.attempt
+    }
+
+    /// A name that no other task of the thread has, and that the same run has again, so that what a node writes may be named
+    /// by it: the node and the superstep, `agent.3`. An item of [`each`](crate::graph::each) also has the position of the task
+    /// that sent it and its own, `agent.3#0.4`, and a task of a subgraph those around it, `research.2/agent.3`.
+    #[must_use]
+    pub fn place(&self) -> String {
+        self.cell.task_place()
     }
 
     /// How many supersteps may still follow this one before the recursion limit.

@@ -24,6 +24,7 @@ mod chat_model;
 mod error;
 mod event;
 pub mod extractive;
+mod fallback;
 mod ledger;
 mod prices;
 mod purpose;
@@ -41,6 +42,7 @@ pub use error::{ModelError, StreamFault};
 pub use event::ModelEvent;
 #[doc(inline)]
 pub use extractive::Extractive;
+pub use fallback::Fallback;
 pub use ledger::{Account, Cost, Ledger};
 pub use prices::{Price, Prices};
 pub use purpose::Purpose;

@@ -9,7 +9,7 @@ use superstep_core::state::{Field, State};
 
 use super::CallCost;
 use super::agent_next::AgentNext;
-use super::conversation::shown;
+use super::conversation::{ends_with_response, shown};
 use super::fields::{CompactionsField, MessagesField, all, appended};
 use super::model_calls::ModelCalls;
 use super::reasoning::Reasoning;
@@ -38,6 +38,7 @@ pub struct Agent<S: State> {
     settings: Settings,
     task: Option<Field<S, String>>,
     max_iterations: Option<Field<S, u32>>,
+    takes_response: bool,
     evaluations: Option<Field<S, Vec<TurnEvaluation>>>,
     compactions: Option<CompactionsField<S>>,
     tallies: Tallies<S>,
@@ -64,6 +65,7 @@ impl<S: State> Agent<S> {
             settings: Settings::default(),
             task: None,
             max_iterations: None,
+            takes_response: false,
             evaluations: None,
             compactions: None,
             tallies: Tallies::none(),
@@ -143,6 +145,14 @@ impl<S: State> Agent<S> {
         self
     }
 
+    /// Takes a response that is there: a visit asks no model, and writes nothing, if the conversation ends with an AI message
+    /// that asks for no tools.
+    #[must_use]
+    pub fn take_response(mut self) -> Self {
+        self.takes_response = true;
+        self
+    }
+
     /// Shows the model what the evaluator said of those of its responses that were followed by another
     /// iteration. This is part of the request only; the conversation that is kept does not have it.
     #[must_use]
@@ -216,6 +226,9 @@ impl<S: State> Agent<S> {
         calls: &ModelCalls,
         early: Option<(&ToolRunner, ToolTask)>,
     ) -> Result<Output<S, AgentNext>, NodeError> {
+        if self.takes_response && ends_with_response(self.messages.get(state)) {
+            return Ok(Output { update: None, route: AgentNext::Respond });
+        }
         let opening = self.opening(state, calls);
         let request = self.request(state, opening.as_ref());
         let visit = self.iteration.get(state).saturating_add(1);
@@ -274,7 +287,8 @@ fn costs(made: &Ledger, answers: &[Answer]) -> Vec<CallCost> {
 }
 
 /// Why no call of a reply is run that a limit cut off: what it says of the others may have been the reason for them.
-const CUT_OFF: &str = "Not run: the reply was cut off before its end. Ask again, for less at once.";
+pub(super) const CUT_OFF: &str =
+    "Not run: the reply was cut off before its end. Ask again, for less at once.";
 
 /// Why no call is run of an agent that may ask for none.
 const NOT_NOW: &str = "Not run: no tool may be called any more.";

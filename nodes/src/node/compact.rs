@@ -1,17 +1,19 @@
 //! The node that has a conversation shown in short.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
-use superstep_core::reducer::{LogEdit, LogWrite};
 use superstep_core::state::{Field, State};
 
-use super::fields::{CompactionsField, MessagesField, all};
+use super::conversation::opening;
+use super::fields::{CompactionsField, MessagesField, all, appended, recorded};
 use super::model_calls::ModelCalls;
 use super::tally::{Tallies, Tally};
 use crate::compaction::{Compaction, CompactionPlan, ContextManager};
+use crate::message::{Message, MessageId};
 use crate::model::{ChatModel, ModelError};
 
 /// The node that compacts a conversation that has become too long: it asks a model for a summary of the earlier part and records
@@ -28,8 +30,13 @@ pub struct Compact<S: State> {
     manager: ContextManager,
     messages: MessagesField<S>,
     compactions: CompactionsField<S>,
+    request: Option<Field<S, String>>,
+    applied: Option<AppliedFields<S>>,
     tallies: Tallies<S>,
 }
+
+/// The fields that tell whether a visit has compacted, and how many messages there were.
+type AppliedFields<S> = (Field<S, Option<bool>>, Field<S, Option<u32>>);
 
 impl<S: State> Compact<S> {
     /// The name of the events that tell of compactions.
@@ -42,7 +49,21 @@ impl<S: State> Compact<S> {
         messages: MessagesField<S>,
         compactions: CompactionsField<S>,
     ) -> Self {
-        Self { model, manager, messages, compactions, tallies: Tallies::none() }
+        Self { model, manager, messages, compactions, request: None, applied: None, tallies: Tallies::none() }
+    }
+
+    /// Begins a turn with its request: it is appended as a human message, unless the messages end with one of the same text.
+    #[must_use]
+    pub fn task(mut self, request: Field<S, String>) -> Self {
+        self.request = Some(request);
+        self
+    }
+
+    /// Writes whether a visit has compacted the conversation, and how many messages that had.
+    #[must_use]
+    pub fn applied(mut self, applied: Field<S, Option<bool>>, messages: Field<S, Option<u32>>) -> Self {
+        self.applied = Some((applied, messages));
+        self
     }
 
     /// Counts the model calls in a field, such as a [`Ledger`](crate::model::Ledger), for the purpose
@@ -53,17 +74,33 @@ impl<S: State> Compact<S> {
         self
     }
 
-    async fn compaction(
+    /// Compacts a conversation, if it has to be; the id is that of the record.
+    pub(super) async fn compaction(
         &self,
-        plan: &CompactionPlan<'_>,
+        id: &MessageId,
+        messages: &[Message],
+        compactions: &[Compaction],
         calls: &ModelCalls,
     ) -> Result<Option<Compaction>, NodeError> {
-        let id = calls.message_id().to_string();
+        let Some(plan) = self.manager.plan(messages, compactions) else { return Ok(None) };
+        let compaction = self.make(&plan, id.as_str(), calls).await?;
+        if let Some(compaction) = &compaction {
+            calls.emit(Self::EVENT, compaction);
+        }
+        Ok(compaction)
+    }
+
+    async fn make(
+        &self,
+        plan: &CompactionPlan<'_>,
+        id: &str,
+        calls: &ModelCalls,
+    ) -> Result<Option<Compaction>, NodeError> {
         let mut left_out = 0;
         let reason = loop {
-            let request = plan.request(calls.message_id_of("request"), left_out);
+            let request = plan.request(format!("{id}.request"), left_out);
             match calls.try_ask(&self.model, request).await? {
-                Ok(reply) => match plan.accept(&id, &reply, left_out) {
+                Ok(reply) => match plan.accept(id, &reply, left_out) {
                     Ok(compaction) => return Ok(Some(compaction)),
                     Err(unaccepted) => break unaccepted.to_string(),
                 },
@@ -73,7 +110,7 @@ impl<S: State> Compact<S> {
                 Err(error) => break error.to_string(),
             }
         };
-        Ok(plan.without_summary(&id, reason).ok())
+        Ok(plan.without_summary(id, reason).ok())
     }
 }
 
@@ -83,21 +120,38 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Compact<S> {
     async fn call(&self, task: Task<S, C>) -> Self::Output {
         let (state, calls) = (Arc::clone(task.state()), ModelCalls::of(&task));
         drop(task);
-        let Some(plan) = self.manager.plan(self.messages.get(&state), self.compactions.get(&state)) else {
-            return Ok(Output { update: None, route: () });
-        };
-        let compaction = self.compaction(&plan, &calls).await?;
-        if let Some(compaction) = &compaction {
-            calls.emit(Self::EVENT, compaction);
+        let mut messages = Cow::Borrowed(&**self.messages.get(&state));
+        let request = self.request.as_ref().map(|request| request.get(&state));
+        let opening = request.and_then(|request| opening(&messages, request, &calls));
+        if let Some(opening) = &opening {
+            messages.to_mut().push(opening.clone());
         }
-        let record =
-            compaction.map(|compaction| self.compactions.write(LogWrite(vec![LogEdit::Put(compaction)])));
-        Ok(Output::updated(all(record.into_iter().chain(self.tallies.writes(&calls.made())))))
+        let earlier = self.compactions.get(&state);
+        let compaction = self.compaction(&calls.message_id(), &messages, earlier, &calls).await?;
+        let applied = self.applied.iter().flat_map(|(applied, count)| {
+            let messages = u32::try_from(messages.len()).unwrap_or(u32::MAX);
+            [applied.write(Some(compaction.is_some())), count.write(Some(messages))]
+        });
+        let mut writes: Vec<S::Update> = applied.collect();
+        writes.extend(opening.map(|message| self.messages.write(appended(vec![message]))));
+        writes.extend(compaction.map(|made| self.compactions.write(recorded([made]))));
+        writes.extend(self.tallies.writes(&calls.made()));
+        if writes.is_empty() {
+            return Ok(Output { update: None, route: () });
+        }
+        Ok(Output::updated(all(writes)))
     }
 
     fn describe(&self, node: &mut NodeDescription) {
         <Effects as FromTask<S, C>>::describe(node, 0);
         node.writes_field(self.compactions.id());
+        if self.request.is_some() {
+            node.writes_field(self.messages.id());
+        }
+        if let Some((applied, messages)) = &self.applied {
+            node.writes_field(applied.id());
+            node.writes_field(messages.id());
+        }
         self.tallies.describe(node);
     }
 }

@@ -1,5 +1,6 @@
 //! A conversation as it is kept, and as a model is shown it.
 
+use super::model_calls::ModelCalls;
 use super::turn_evaluation::TurnEvaluation;
 use crate::message::{AiMessage, Conversation, Message, MessageId};
 
@@ -9,6 +10,22 @@ pub(super) fn last_response(messages: &[Message]) -> Option<&AiMessage> {
         Message::Ai(message) => Some(message),
         _ => None,
     })
+}
+
+/// Whether a conversation ends with this request.
+pub(super) fn ends_with(messages: &[Message], request: &str) -> bool {
+    matches!(messages.last(), Some(message @ Message::Human(_)) if message.text() == request)
+}
+
+/// Whether a conversation ends with an AI message that asks for no tools.
+pub(super) fn ends_with_response(messages: &[Message]) -> bool {
+    matches!(messages.last(), Some(Message::Ai(said)) if said.tool_calls.is_empty())
+}
+
+/// Makes the message with which a turn begins, unless the conversation ends with it already.
+pub(super) fn opening(messages: &[Message], request: &str, calls: &ModelCalls) -> Option<Message> {
+    let is_there = request.trim().is_empty() || ends_with(messages, request);
+    (!is_there).then(|| Message::human(calls.message_id_of("task"), request))
 }
 
 /// Finds an AI message by its id.

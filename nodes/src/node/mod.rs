@@ -14,7 +14,9 @@
 //! |---|---|---|---|
 //! | [`Agent`] | once | messages, iteration | [`AgentNext`] |
 //! | [`Tools`] | – | messages | – |
+//! | [`UseTools`] | until it asks for no tools | messages | – |
 //! | [`Compact`] | if the conversation is too long | compactions | – |
+//! | [`Router`] | once, if there are tools | messages, the decision | [`NextAction`](crate::NextAction) |
 //! | [`Evaluator`] | once | evaluations | – |
 //! | [`Ranker`] | once | rankings | – |
 //! | [`Decider`] | only for a final response | response, messages | [`DeciderNext`] |
@@ -26,9 +28,10 @@
 //! resumed takes the recorded outcome. A model call that a crash cut short is made again; what becomes of a
 //! tool call is for [`ToolEffect`](crate::tool::ToolEffect) to say.
 //!
-//! **Nothing is left to chance.** The id of a message is the node's name and the superstep in which it was
-//! written, `agent.3`, and for tool messages the position of the call, `tools.4.0`. Supersteps only grow in
-//! a thread, so no two messages of a conversation share an id, and the same run makes the same ids.
+//! **Nothing is left to chance.** The id of a message is the [place](superstep_core::node::TaskInfo::place) of the task that
+//! wrote it, the node's name and the superstep, `agent.3`, and for tool messages the position of the call, `tools.4.0`. Supersteps
+//! only grow in a thread, so no two messages of a conversation share an id, also those of subgraphs (`research.2/agent.1`), and
+//! the same run makes the same ids.
 //!
 //! **Everything can be watched.** While a run is observed, what a model says is emitted piece by piece as
 //! a message chunk of the run's log: a [`ModelChunk`].
@@ -50,6 +53,7 @@ mod model_calls;
 mod model_chunk;
 mod ranker;
 mod reasoning;
+mod router;
 mod streaming;
 mod tally;
 mod tool_runner;
@@ -57,6 +61,7 @@ mod tool_sessions;
 mod tools;
 mod turn_evaluation;
 mod turn_ranking;
+mod use_tools;
 
 pub use agent::Agent;
 pub use agent_next::AgentNext;
@@ -71,7 +76,9 @@ pub use llm_calls::LlmCalls;
 pub use model_chunk::ModelChunk;
 pub use ranker::Ranker;
 pub use reasoning::Reasoning;
+pub use router::{RoutedBy, Router, Routing};
 pub use tally::Tally;
 pub use tools::Tools;
 pub use turn_evaluation::TurnEvaluation;
 pub use turn_ranking::TurnRanking;
+pub use use_tools::UseTools;

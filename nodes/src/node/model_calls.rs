@@ -61,7 +61,7 @@ impl ModelCalls {
 
     /// Returns the id of the message that this task writes.
     pub(super) fn message_id(&self) -> MessageId {
-        MessageId::new(format!("{}.{}", self.info.node(), self.info.step()))
+        MessageId::new(self.info.place())
     }
 
     /// Returns the id of one more message that this task writes.

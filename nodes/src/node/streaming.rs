@@ -25,7 +25,7 @@ pub(super) async fn ask(
     tools: &ToolRunner,
     task: &ToolTask,
 ) -> Result<(ModelReply, Vec<Answer>), NodeError> {
-    let mut early = EarlyCalls { tools, running: tools.begin(task), seen: 0, is_over: false };
+    let mut early = EarlyCalls { tools, task, running: tools.begin(task), seen: 0, is_over: false };
     let mut answers = Vec::new();
     let (tell, mut told) = mpsc::unbounded_channel();
     // Whoever polls the one also hears the other.
@@ -54,6 +54,7 @@ pub(super) async fn ask(
 /// The calls of a reply that need not wait for its end.
 struct EarlyCalls<'t> {
     tools: &'t ToolRunner,
+    task: &'t ToolTask,
     running: RunningTools<'t>,
     /// How many calls there have been.
     seen: usize,
@@ -71,7 +72,7 @@ impl EarlyCalls<'_> {
         if !self.is_over {
             // A reply that is asked for again may give the same id to another call.
             let key = format!("{position}:{}:{}", call.id, digest(&call));
-            self.running.hand_in(position, call, prepared, key);
+            self.running.hand_in(self.task.message_id_of(position), call, prepared, key);
         }
     }
 }

@@ -112,17 +112,21 @@ impl ToolTask {
         Self { effects: task.extract(), emit: task.extract(), info: task.extract() }
     }
 
+    /// Returns the id of a message that this task writes.
+    pub(super) fn message_id_of(&self, part: impl fmt::Display) -> MessageId {
+        MessageId::new(format!("{}.{part}", self.info.place()))
+    }
+
     /// Makes a call, or returns its recorded answer.
     async fn answer(
         &self,
         call: ToolCall,
         prepared: PreparedCall,
         key: String,
-        position: usize,
+        id: MessageId,
         context: ToolContext,
     ) -> Answer {
         let unknown = if prepared.effect().may_repeat() { OnUnknown::Retry } else { OnUnknown::Fail };
-        let id = MessageId::new(format!("{}.{}.{position}", self.info.node(), self.info.step()));
         let name = format!("tool.{}", call.name);
         let effects = self.effects.on_unknown(unknown);
         let is_live = AtomicBool::new(false);
@@ -160,13 +164,13 @@ impl ToolTask {
 }
 
 impl RunningTools<'_> {
-    /// Runs a call as soon as the policy allows; the position is its own among the calls of its message, and the key
-    /// tells its effect apart from those of other calls.
-    pub(super) fn hand_in(&mut self, position: usize, call: ToolCall, prepared: PreparedCall, key: String) {
+    /// Runs a call as soon as the policy allows; the id is that of its answer, and the key tells its effect apart from
+    /// those of other calls.
+    pub(super) fn hand_in(&mut self, id: MessageId, call: ToolCall, prepared: PreparedCall, key: String) {
         let context = ToolContext::new(&call, self.session.clone()).cancel_on(&self.turn);
         let context = self.task.observed(context);
         let concurrency = prepared.concurrency();
-        self.execution.hand_in(concurrency, self.task.answer(call, prepared, key, position, context));
+        self.execution.hand_in(concurrency, self.task.answer(call, prepared, key, id, context));
     }
 
     /// Whether the answer of every call that was handed in has been given.

@@ -80,7 +80,7 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Tools<S> {
             let prepared = self.runner.prepare(&call);
             // Models are known to give two calls of one message the same id; the position tells them apart.
             let key = format!("{position}:{}", call.id);
-            running.hand_in(position, call, prepared, key);
+            running.hand_in(visit.message_id_of(position), call, prepared, key);
         }
         let (mut answers, mut costs) = (Vec::new(), Vec::new());
         while let Some(answer) = running.next().await {

@@ -1,4 +1,4 @@
-//! What the evaluator, the ranker, the decider and the summariser ask their model.
+//! What the evaluator, the ranker, the decider, the summariser and the router ask their model.
 //!
 //! ```text
 //! EvaluatorPrompt ──to_request──▶ ModelRequest ──▶ model ──▶ ModelReply ──read──▶ Evaluation
@@ -34,6 +34,7 @@ mod evaluator;
 mod evidence;
 mod material;
 mod ranker;
+mod router;
 mod summary;
 
 pub use candidate::Candidate;
@@ -43,4 +44,5 @@ pub use evaluator::EvaluatorPrompt;
 pub use evidence::Evidence;
 pub(crate) use material::material;
 pub use ranker::RankerPrompt;
+pub use router::{OfferedTool, RouterPrompt};
 pub use summary::{Said, SummaryPrompt};

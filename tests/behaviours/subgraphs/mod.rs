@@ -4,6 +4,7 @@ mod asking;
 mod exits;
 mod kept;
 mod levels;
+mod places;
 mod programs;
 mod pruned;
 mod stopping;

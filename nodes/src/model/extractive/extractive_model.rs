@@ -3,7 +3,7 @@
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 
-use super::{agent, judge, summary};
+use super::{agent, judge, router, summary};
 use crate::message::{Content, ToolCall};
 use crate::model::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, Usage};
 use crate::text::words;
@@ -58,7 +58,8 @@ impl Extractive {
             Purpose::Ranker => Saying::Text(judge::rank(request)?),
             Purpose::Decider => Saying::Text(judge::decide(request)?),
             Purpose::Summarizer => Saying::Text(summary::summarise(request)?),
-            Purpose::Router | Purpose::Verifier => {
+            Purpose::Router => Saying::Text(router::decide(request)?),
+            Purpose::Verifier => {
                 let reason = format!("{} has nothing to say for purpose `{}`", Self::NAME, request.purpose);
                 return Err(ModelError::InvalidRequest { reason });
             }

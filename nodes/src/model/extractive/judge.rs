@@ -130,6 +130,6 @@ pub(super) fn read<T: DeserializeOwned>(request: &ModelRequest) -> Result<T, Mod
     })
 }
 
-fn write(judgement: &impl Serialize) -> Result<String, ModelError> {
+pub(super) fn write(judgement: &impl Serialize) -> Result<String, ModelError> {
     serde_json::to_string(judgement).map_err(|error| ModelError::InvalidRequest { reason: error.to_string() })
 }

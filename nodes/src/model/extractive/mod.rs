@@ -8,6 +8,7 @@
 //! | the agent | a call of `search_docs`; then the sentences found that have most of the question's words, with their sources |
 //! | the evaluator | how many of the question's words the response has, and whether its quotes are in the evidence |
 //! | the ranker | the responses in order of their scores |
+//! | the router | tools, if there are any: it knows nothing by itself |
 //! | the decider | the best response, as it is; if there is none, [`NOT_SEARCHED_IN_TIME`] |
 //!
 //! Words count by how rare they are in the documents. If the best sentence, with its headings, has too few
@@ -20,6 +21,7 @@ mod answer;
 mod extractive_model;
 mod judge;
 mod matching;
+mod router;
 mod source;
 mod summary;
 #[cfg(test)]

@@ -1,0 +1,211 @@
+//! The node that gathers what a response needs.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use superstep_core::error::NodeError;
+use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
+use superstep_core::state::{Field, State};
+
+use super::compact::Compact;
+use super::fields::{CompactionsField, MessagesField, all, appended, recorded};
+use super::model_calls::ModelCalls;
+use super::tally::{Tallies, Tally};
+use super::tool_runner::{self, ToolRunner, ToolTask};
+use crate::compaction::{Compaction, view};
+use crate::message::{AiMessage, Message};
+use crate::model::{ChatModel, ModelRequest, Purpose, Settings};
+use crate::tool::{ExecutionPolicy, ToolRegistry};
+
+/// The node that lets a model use tools until it has what it needs: it asks the model, runs the tools that the model asks for,
+/// shows it the results, and so on. The reply that asks for none is appended as the response; after the last
+/// [round](Self::rounds) there is none yet.
+///
+/// It is one node, so a graph that routes to it reads as what it does; [`Agent`](super::Agent) and [`Tools`](super::Tools) are
+/// the same as two, with a checkpoint after each. Every call of the model and of a tool is an effect of its own all the same: a
+/// run that is resumed does none again that has finished. All messages are appended at its end.
+///
+/// While the run is observed, calls of tools emit [`ToolEvent`](crate::tool::ToolEvent)s, as custom events of the name
+/// [`UseTools::EVENT`].
+pub struct UseTools<S: State> {
+    model: Arc<dyn ChatModel>,
+    runner: ToolRunner,
+    messages: MessagesField<S>,
+    rounds: NonZeroU32,
+    system: Option<String>,
+    settings: Settings,
+    compacting: Option<(Compact<S>, CompactionsField<S>)>,
+    tallies: Tallies<S>,
+}
+
+/// What a visit has come to.
+struct Gathered {
+    messages: Vec<Message>,
+    compactions: Vec<Compaction>,
+}
+
+impl<S: State> UseTools<S> {
+    /// The name of the custom events that calls of tools emit.
+    pub const EVENT: &'static str = tool_runner::EVENT;
+
+    /// How often tools are run in a visit, if nobody says otherwise.
+    pub const ROUNDS: NonZeroU32 = NonZeroU32::new(5).expect("five is not zero");
+
+    /// Makes a node in which `model` continues `messages` with these tools.
+    pub fn new(model: Arc<dyn ChatModel>, tools: ToolRegistry, messages: MessagesField<S>) -> Self {
+        Self {
+            model,
+            runner: ToolRunner::new(tools),
+            messages,
+            rounds: Self::ROUNDS,
+            system: None,
+            settings: Settings::default(),
+            compacting: None,
+            tallies: Tallies::none(),
+        }
+    }
+
+    /// Runs tools so often in a visit, at most.
+    #[must_use]
+    pub fn rounds(mut self, rounds: NonZeroU32) -> Self {
+        self.rounds = rounds;
+        self
+    }
+
+    /// Gives the model standing instructions.
+    #[must_use]
+    pub fn system(mut self, instructions: impl Into<String>) -> Self {
+        self.system = Some(instructions.into());
+        self
+    }
+
+    /// Says how the model is to answer.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Runs calls as this policy allows.
+    #[must_use]
+    pub fn policy(mut self, policy: ExecutionPolicy) -> Self {
+        self.runner.set_policy(policy);
+        self
+    }
+
+    /// Has the tools of all threads work in this folder.
+    #[must_use]
+    pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.runner.set_workspace(folder.into());
+        self
+    }
+
+    /// Shows the model the conversation in short, as the compactions in this field say, and compacts it as `compact` would
+    /// before each call of the model that it has become too long for.
+    #[must_use]
+    pub fn compacted(mut self, compact: Compact<S>, compactions: CompactionsField<S>) -> Self {
+        self.compacting = Some((compact, compactions));
+        self
+    }
+
+    /// Counts the model calls in a field, such as a [`Ledger`](crate::model::Ledger), for the purpose
+    /// [`Agent`](crate::model::Purpose::Agent).
+    #[must_use]
+    pub fn count<T: Tally>(mut self, field: Field<S, T>) -> Self {
+        self.tallies.add(field);
+        self
+    }
+
+    async fn gather(&self, state: &S, calls: &ModelCalls, task: &ToolTask) -> Result<Gathered, NodeError> {
+        let before = self.messages.get(state);
+        let earlier = self.compacting.as_ref().map_or(&[][..], |(_, compactions)| compactions.get(state));
+        let (mut messages, mut compactions) = (before.to_vec(), earlier.to_vec());
+        for round in 1..=self.rounds.get() {
+            if let Some((compact, _)) = &self.compacting {
+                let id = calls.message_id_of(format_args!("{round}.compaction"));
+                compactions.extend(compact.compaction(&id, &messages, &compactions, calls).await?);
+            }
+            let mut request = ModelRequest::new(Purpose::Agent, view(&messages, &compactions))
+                .with_tools(self.runner.specs());
+            request.system.clone_from(&self.system);
+            request.settings.clone_from(&self.settings);
+            let reply = calls.ask(&self.model, request).await?;
+            let is_cut_off = reply.stop.is_cut_off();
+            let said = reply.into_message(calls.message_id_of(round));
+            let answers = match is_cut_off {
+                true => said
+                    .tool_calls
+                    .iter()
+                    .enumerate()
+                    .map(|(position, call)| {
+                        let id = calls.message_id_of(format_args!("{round}.{position}"));
+                        Message::tool_error(id, call, super::agent::CUT_OFF)
+                    })
+                    .collect(),
+                false => self.answers(round, &said, task).await,
+            };
+            let asks = !said.tool_calls.is_empty();
+            messages.push(said.into());
+            messages.extend(answers);
+            if !asks {
+                break;
+            }
+        }
+        let (messages, compactions) =
+            (messages.split_off(before.len()), compactions.split_off(earlier.len()));
+        Ok(Gathered { messages, compactions })
+    }
+
+    /// Runs the tools that a message asks for.
+    async fn answers(&self, round: u32, said: &AiMessage, task: &ToolTask) -> Vec<Message> {
+        let mut running = self.runner.begin(task);
+        for (position, call) in said.tool_calls.iter().enumerate() {
+            let id = task.message_id_of(format_args!("{round}.{position}"));
+            // Models are known to give two calls the same id; the round and the position tell them apart.
+            let key = format!("{round}:{position}:{}", call.id);
+            running.hand_in(id, call.clone(), self.runner.prepare(call), key);
+        }
+        let mut answers = Vec::new();
+        while let Some(answer) = running.next().await {
+            answers.push(answer.message.into());
+        }
+        answers
+    }
+}
+
+impl<S: State, C: Send + Sync + 'static> Node<S, C> for UseTools<S> {
+    type Output = Result<Output<S, ()>, NodeError>;
+
+    async fn call(&self, task: Task<S, C>) -> Self::Output {
+        let (state, calls, tools) = (Arc::clone(task.state()), ModelCalls::of(&task), ToolTask::of(&task));
+        drop(task);
+        let Gathered { messages, compactions } = self.gather(&state, &calls, &tools).await?;
+        let recorded = self.compacting.as_ref().map(|(_, field)| field.write(recorded(compactions)));
+        let said = [self.messages.write(appended(messages))].into_iter().chain(recorded);
+        Ok(Output::updated(all(said.chain(self.tallies.writes(&calls.made())))))
+    }
+
+    fn describe(&self, node: &mut NodeDescription) {
+        <Effects as FromTask<S, C>>::describe(node, 0);
+        node.writes_field(self.messages.id());
+        if let Some((_, compactions)) = &self.compacting {
+            node.writes_field(compactions.id());
+        }
+        self.tallies.describe(node);
+    }
+}
+
+impl<S: State> fmt::Debug for UseTools<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UseTools")
+            .field("model", &self.model.name())
+            .field("tools", &self.runner)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "use_tools/tests.rs"]
+mod tests;
