@@ -82,6 +82,7 @@ pages! {
     mcp "mcp.md"
     knowledge "knowledge.md"
     long_conversations "long-conversations.md"
+    verification "verification.md"
     photo_critic "photo-critic.md"
     coming_from_langgraph "coming-from-langgraph.md"
     reliability "reliability.md"

@@ -12,6 +12,7 @@
 //! | [`rag`] | knowledge for a model to look up, by words and by meaning |
 //! | [`prompt`] | what the evaluator, the ranker and the decider ask their model |
 //! | [`node`] | the nodes themselves, over any state: agent, tools, evaluator, ranker, decider |
+//! | [`verification`] | how a response is verified before it is given |
 //! | [`graphs`] | graphs made of them, ready to run |
 //! | `mcp` | tools of MCP servers, and graphs as such servers, with the feature `mcp`; over HTTP, with `mcp-http` |
 //! | `provider` | models behind a network, with the feature `providers` |
@@ -55,6 +56,9 @@ mod tls;
 pub mod tool;
 #[cfg(feature = "tools")]
 pub mod tools;
+#[cfg(feature = "schema-validation")]
+mod value_schema;
+pub mod verification;
 
 pub use evaluation::Evaluation;
 pub use model_name::{ModelName, OpenModelError, UnknownModel};

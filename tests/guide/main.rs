@@ -37,6 +37,7 @@ mod subgraphs;
 mod testing;
 mod time_travel;
 mod tools;
+mod verification;
 #[cfg(feature = "conformance")]
 mod writing_a_saver;
 

@@ -9,8 +9,8 @@ use superstep_core::state::{Field, State};
 
 use super::CallCost;
 use super::agent_next::AgentNext;
-use super::conversation::{ends_with_response, shown};
-use super::fields::{CompactionsField, MessagesField, all, appended};
+use super::conversation::{correction, ends_with_response, shown};
+use super::fields::{CompactionsField, MessagesField, all, appended, turn_of};
 use super::model_calls::ModelCalls;
 use super::reasoning::Reasoning;
 use super::streaming;
@@ -22,6 +22,7 @@ use crate::compaction;
 use crate::message::{AiMessage, Message};
 use crate::model::{ChatModel, Ledger, ModelRequest, Purpose, Settings, StopReason, ToolChoice, Usage};
 use crate::tool::{ToolRegistry, ToolSpec};
+use crate::verification::Verification;
 
 /// The node that works on the task: it shows the conversation to a model and appends what the model says.
 ///
@@ -41,6 +42,8 @@ pub struct Agent<S: State> {
     takes_response: bool,
     evaluations: Option<Field<S, Vec<TurnEvaluation>>>,
     compactions: Option<CompactionsField<S>>,
+    verifications: Option<Field<S, Vec<Verification>>>,
+    turn: Option<Field<S, u32>>,
     tallies: Tallies<S>,
     name: Option<String>,
     stop: Option<Field<S, Option<StopReason>>>,
@@ -68,6 +71,8 @@ impl<S: State> Agent<S> {
             takes_response: false,
             evaluations: None,
             compactions: None,
+            verifications: None,
+            turn: None,
             tallies: Tallies::none(),
             name: None,
             stop: None,
@@ -168,6 +173,23 @@ impl<S: State> Agent<S> {
         self
     }
 
+    /// Has the model respond again after a response of this turn was [refused](super::Verify): its request ends with a system
+    /// message that says what was said of all refused responses of the turn, and is for the purpose
+    /// [`Refiner`](Purpose::Refiner). The conversation that is kept does not have that message.
+    #[must_use]
+    pub fn corrections(mut self, verifications: Field<S, Vec<Verification>>) -> Self {
+        self.verifications = Some(verifications);
+        self
+    }
+
+    /// Tells the turns of a conversation apart by this count, as [`Verify`](super::Verify::turn) does, so that each has its own
+    /// [corrections](Self::corrections). Without it there is one turn.
+    #[must_use]
+    pub fn turn(mut self, turn: Field<S, u32>) -> Self {
+        self.turn = Some(turn);
+        self
+    }
+
     /// Counts the model calls in a field: as [`LlmCalls`](super::LlmCalls), as a [`Ledger`](crate::model::Ledger), or
     /// in both.
     #[must_use]
@@ -217,6 +239,12 @@ impl<S: State> Agent<S> {
         request.system.clone_from(&self.system);
         request.settings.clone_from(&self.settings);
         request.tool_choice.clone_from(&self.tool_choice);
+        let verifications = self.verifications.as_ref().map(|verifications| verifications.get(state));
+        let turn = turn_of(self.turn.as_ref(), state);
+        if let Some(correction) = verifications.and_then(|held| correction(held, turn)) {
+            request.purpose = Purpose::Refiner;
+            request.messages.push(correction);
+        }
         request
     }
 

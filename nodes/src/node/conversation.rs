@@ -3,6 +3,7 @@
 use super::model_calls::ModelCalls;
 use super::turn_evaluation::TurnEvaluation;
 use crate::message::{AiMessage, Conversation, Message, MessageId};
+use crate::verification::Verification;
 
 /// Returns the latest AI message.
 pub(super) fn last_response(messages: &[Message]) -> Option<&AiMessage> {
@@ -61,6 +62,32 @@ fn feedback(judged: &TurnEvaluation) -> Message {
             evaluation.score, evaluation.feedback
         ),
     )
+}
+
+/// What a model is told that is to respond again, after responses of this turn were refused; nothing if none was.
+pub(super) fn correction(verifications: &[Verification], turn: u32) -> Option<Message> {
+    let refused = Verification::of_turn(verifications, turn).filter(|it| it.result.requires_refinement());
+    let refused: Vec<_> = refused.collect();
+    let last = refused.last()?;
+    let mut text = String::from(
+        "The user was given no response yet: what you responded was not accepted, and is not shown here. This was said of it:\n",
+    );
+    for Verification { attempt, result, .. } in &refused {
+        text.push_str(&format!("\nResponse {attempt}"));
+        if let Some(score) = result.score {
+            text.push_str(&format!(", score {score} of 1, where {} is needed", result.threshold));
+        }
+        text.push_str(&format!(": {}\n", result.feedback.trim()));
+        // Broken rules are their feedback already.
+        let critical =
+            result.critical_issues.iter().filter(|issue| !result.feedback.contains(issue.as_str()));
+        critical.for_each(|issue| text.push_str(&format!("- must not be: {issue}\n")));
+        result.suggestions.iter().for_each(|it| text.push_str(&format!("- suggestion: {it}\n")));
+    }
+    text.push_str(
+        "\nRespond to the request again, in full, and mind all of this. Do not speak of earlier responses.",
+    );
+    Some(Message::system(format!("{}.correction", last.message), text))
 }
 
 #[cfg(test)]

@@ -1,30 +1,77 @@
 //! Asking a model for a judgement.
 
+use std::fmt;
 use std::sync::Arc;
 
 use superstep_core::error::NodeError;
 
-use super::model_calls::ModelCalls;
+use super::model_calls::{ModelCalls, failure};
 use crate::message::Message;
-use crate::model::{ChatModel, ModelReply, ModelRequest};
+use crate::model::{ChatModel, ModelError, ModelReply, ModelRequest};
 use crate::prompt::ReplyError;
 
 /// How often a model is asked for one judgement, at most.
 const ATTEMPTS: u32 = 2;
 
+/// Why there is no judgement.
+pub(super) enum NoJudgement {
+    /// The model could not be asked.
+    Model(ModelError),
+    /// It was asked, and its replies are none.
+    Reply(ReplyError),
+}
+
+impl NoJudgement {
+    /// Tells whether the same question may have an answer later.
+    pub(super) fn may_pass(&self) -> bool {
+        matches!(self, Self::Model(error) if error.is_retryable())
+    }
+}
+
+impl fmt::Display for NoJudgement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Model(error) => error.fmt(f),
+            Self::Reply(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<NoJudgement> for NodeError {
+    fn from(none: NoJudgement) -> Self {
+        match none {
+            NoJudgement::Model(error) => failure(error),
+            NoJudgement::Reply(error) => Self::terminal(error),
+        }
+    }
+}
+
 /// Asks for a judgement. A reply that is none is shown to the model with what is wrong with it, once.
 pub(super) async fn judge<T>(
     calls: &ModelCalls,
     model: &Arc<dyn ChatModel>,
-    mut request: ModelRequest,
+    request: ModelRequest,
     read: impl Fn(&ModelReply) -> Result<T, ReplyError>,
 ) -> Result<T, NodeError> {
+    Ok(try_judge(calls, model, request, read).await??)
+}
+
+/// As [`judge`], for a node that goes on without a judgement: why there is none is the inner error.
+pub(super) async fn try_judge<T>(
+    calls: &ModelCalls,
+    model: &Arc<dyn ChatModel>,
+    mut request: ModelRequest,
+    read: impl Fn(&ModelReply) -> Result<T, ReplyError>,
+) -> Result<Result<T, NoJudgement>, NodeError> {
     let mut attempt = 1;
     loop {
-        let reply = calls.ask(model, request.clone()).await?;
+        let reply = match calls.try_ask(model, request.clone()).await? {
+            Ok(reply) => reply,
+            Err(error) => return Ok(Err(NoJudgement::Model(error))),
+        };
         let error = match read(&reply) {
-            Ok(judgement) => return Ok(judgement),
-            Err(error) if attempt >= ATTEMPTS => return Err(NodeError::terminal(error)),
+            Ok(judgement) => return Ok(Ok(judgement)),
+            Err(error) if attempt >= ATTEMPTS => return Ok(Err(NoJudgement::Reply(error))),
             Err(error) => error,
         };
         let said = Message::ai(calls.message_id_of(format_args!("reply-{attempt}")), reply.content);

@@ -18,6 +18,8 @@
 //! | [`Compact`] | if the conversation is too long | compactions | – |
 //! | [`Router`] | once, if there are tools | messages, the decision | [`NextAction`](crate::NextAction) |
 //! | [`Evaluator`] | once | evaluations | – |
+//! | [`Verify`] | if the response keeps all rules | verifications | [`VerifyNext`] |
+//! | [`Refine`] | – | messages, attempts | – |
 //! | [`Ranker`] | once | rankings | – |
 //! | [`Decider`] | only for a final response | response, messages | [`DeciderNext`] |
 //!
@@ -51,8 +53,10 @@ mod judge;
 mod llm_calls;
 mod model_calls;
 mod model_chunk;
+mod optional;
 mod ranker;
 mod reasoning;
+mod refine;
 mod router;
 mod streaming;
 mod tally;
@@ -62,6 +66,8 @@ mod tools;
 mod turn_evaluation;
 mod turn_ranking;
 mod use_tools;
+mod verify;
+mod verify_next;
 
 pub use agent::Agent;
 pub use agent_next::AgentNext;
@@ -74,11 +80,15 @@ pub use evaluator::Evaluator;
 pub use fields::{CompactionsField, MessagesField};
 pub use llm_calls::LlmCalls;
 pub use model_chunk::ModelChunk;
+pub use optional::{OptionalCount, OptionalText};
 pub use ranker::Ranker;
 pub use reasoning::Reasoning;
+pub use refine::{Refine, Refinement};
 pub use router::{RoutedBy, Router, Routing};
 pub use tally::Tally;
 pub use tools::Tools;
 pub use turn_evaluation::TurnEvaluation;
 pub use turn_ranking::TurnRanking;
 pub use use_tools::UseTools;
+pub use verify::Verify;
+pub use verify_next::VerifyNext;

@@ -1,9 +1,11 @@
 //! The model calls of one task, as effects.
 
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::StreamExt;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, Emit, OnUnknown, Task, TaskInfo};
@@ -65,8 +67,23 @@ impl ModelCalls {
     }
 
     /// Returns the id of one more message that this task writes.
-    pub(super) fn message_id_of(&self, part: impl std::fmt::Display) -> MessageId {
+    pub(super) fn message_id_of(&self, part: impl Display) -> MessageId {
         MessageId::new(format!("{}.{part}", self.message_id()))
+    }
+
+    /// Returns which attempt of the task this is, from 1.
+    pub(super) fn attempt(&self) -> u32 {
+        self.info.attempt()
+    }
+
+    /// Runs an effect of the task that is no model call.
+    pub(super) async fn run<T, E, Fut>(&self, name: &str, effect: impl FnOnce() -> Fut) -> Result<T, E>
+    where
+        T: Serialize + DeserializeOwned,
+        E: Display + 'static,
+        Fut: Future<Output = Result<T, E>>,
+    {
+        self.effects.run(name, effect).await
     }
 
     /// Calls the model, or returns its recorded reply. Calls of one task are told apart by their purpose and
@@ -183,7 +200,7 @@ impl ModelCalls {
 }
 
 /// Says whether a failed call is worth another attempt of its node.
-fn failure(error: ModelError) -> NodeError {
+pub(super) fn failure(error: ModelError) -> NodeError {
     match error.retry_after() {
         _ if !error.is_retryable() => NodeError::terminal(error),
         Some(wait) => NodeError::retryable(error).after(wait),

@@ -1,5 +1,7 @@
 //! Why a reply is no judgement.
 
+use crate::verification::VerificationCriterion;
+
 /// Why a reply cannot be used as the structured answer that was asked for. Asking again may help: language
 /// models do not always keep to a form.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -37,4 +39,15 @@ pub enum ReplyError {
         /// The iteration that is called the best.
         best: u32,
     },
+    /// The criteria that are judged are not those that were asked about, each once.
+    #[error("the findings are about {found:?}, and not about each of {expected:?} once")]
+    Criteria {
+        /// Those that were asked about.
+        expected: Vec<VerificationCriterion>,
+        /// Those that are judged.
+        found: Vec<VerificationCriterion>,
+    },
+    /// Something is to be better, and it is not said what.
+    #[error("the feedback is empty, and the response is not called perfect")]
+    NoFeedback,
 }

@@ -29,9 +29,13 @@ pub(crate) fn material<T: DeserializeOwned>(request: &ModelRequest) -> Option<T>
 
 /// Reads a reply that is to be JSON; a code fence around it is forgiven.
 pub(super) fn parse<T: DeserializeOwned>(reply: &ModelReply) -> Result<T, ReplyError> {
-    let text = reply.text();
+    let json = serde_json::from_str(without_fence(&reply.text()));
+    json.map_err(|error| ReplyError::Form { reason: error.to_string() })
+}
+
+/// Returns a text without the code fence around it, if there is one.
+pub(crate) fn without_fence(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
-    let json = inner.map_or(text, |inner| inner.strip_prefix("json").unwrap_or(inner));
-    serde_json::from_str(json).map_err(|error| ReplyError::Form { reason: error.to_string() })
+    inner.map_or(text, |inner| inner.strip_prefix("json").unwrap_or(inner))
 }

@@ -1,12 +1,12 @@
-//! What the evaluator, the ranker, the decider, the summariser and the router ask their model.
+//! What the evaluator, the ranker, the decider, the summariser, the router and the verifier ask their model.
 //!
 //! ```text
 //! EvaluatorPrompt ──to_request──▶ ModelRequest ──▶ model ──▶ ModelReply ──read──▶ Evaluation
 //! ```
 //!
 //! A prompt is data: the material the model is to look at. Its request has the instructions as system
-//! text, and one human message with the material as JSON, which language models read well and programs
-//! read exactly. The reply's form is given by a schema, and `read` checks more than that: a score out of
+//! text, and one human message with the material as JSON, or XML for the verifier, which language models read well and
+//! programs read exactly. The reply's form is given by a schema, and `read` checks more than that: a score out of
 //! range, another iteration or an incomplete order is an error, not a judgement.
 //!
 //! ```
@@ -36,6 +36,8 @@ mod material;
 mod ranker;
 mod router;
 mod summary;
+mod verifier;
+mod xml;
 
 pub use candidate::Candidate;
 pub use decider::DeciderPrompt;
@@ -43,6 +45,9 @@ pub use error::ReplyError;
 pub use evaluator::EvaluatorPrompt;
 pub use evidence::Evidence;
 pub(crate) use material::material;
+#[cfg(feature = "schema-validation")]
+pub(crate) use material::without_fence;
 pub use ranker::RankerPrompt;
 pub use router::{OfferedTool, RouterPrompt};
 pub use summary::{Said, SummaryPrompt};
+pub use verifier::VerifierPrompt;

@@ -221,6 +221,12 @@ mod tests {
     }
 
     #[test]
+    fn what_a_judge_is_asked_for_has_a_strict_schema() {
+        let schema = schema_for!(crate::verification::Judgement);
+        assert!(strict(&schema.into()).is_some());
+    }
+
+    #[test]
     fn a_member_that_may_be_absent_and_not_null_cannot_be_required() {
         assert_eq!(strict(&schema_for!(Ranked).into()), None);
     }

@@ -3,19 +3,13 @@
 use serde_json::Value;
 
 use super::InvalidInput;
-
-/// How many mistakes of an input are listed.
 #[cfg(feature = "schema-validation")]
-const MOST_MISTAKES: usize = 3;
-
-/// How many characters of a wrong value are quoted.
-#[cfg(feature = "schema-validation")]
-const MOST_QUOTED: usize = 60;
+use crate::value_schema::ValueSchema;
 
 /// The schema of a tool's input, compiled once.
 pub(super) struct InputSchema {
     #[cfg(feature = "schema-validation")]
-    validator: jsonschema::Validator,
+    schema: ValueSchema,
 }
 
 impl InputSchema {
@@ -26,68 +20,20 @@ impl InputSchema {
         }
         Ok(Self {
             #[cfg(feature = "schema-validation")]
-            validator: jsonschema::options()
-                .offline()
-                .build(schema)
-                .map_err(|error| located(&error, &error.to_string()))?,
+            schema: ValueSchema::compile(schema)?,
         })
     }
 
     /// Checks an input.
     #[cfg(feature = "schema-validation")]
     pub(super) fn check(&self, input: &Value) -> Result<(), InvalidInput> {
-        let mut mistakes = self.validator.iter_errors(input).map(|error| describe(&error));
-        let Some(first) = mistakes.next() else { return Ok(()) };
-        let mut reason = first;
-        for mistake in mistakes.by_ref().take(MOST_MISTAKES - 1) {
-            reason = format!("{reason}; {mistake}");
-        }
-        match mistakes.count() {
-            0 => {}
-            more => reason = format!("{reason}; and {more} more"),
-        }
-        Err(InvalidInput { reason })
+        self.schema.check(input).map_err(|reason| InvalidInput { reason })
     }
 
     /// Checks an input: without a validator only that it is an object.
     #[cfg(not(feature = "schema-validation"))]
     pub(super) fn check(&self, input: &Value) -> Result<(), InvalidInput> {
         if input.is_object() { Ok(()) } else { Err(InvalidInput::new("the input has to be an object")) }
-    }
-}
-
-/// One mistake: where, what was found, and what was expected.
-#[cfg(feature = "schema-validation")]
-fn describe(error: &jsonschema::ValidationError<'_>) -> String {
-    use jsonschema::error::ValidationErrorKind::{AnyOf, OneOfNotValid, Required};
-
-    match error.kind() {
-        // What was found is the whole object, which says nothing of what is missing.
-        Required { property } => located(error, &format!("{property} is missing")),
-        AnyOf { context } | OneOfNotValid { context } => {
-            let choices = context.iter().filter_map(|choice| choice.first());
-            let choices: Vec<String> = choices.take(MOST_MISTAKES).map(quoting).collect();
-            located(error, &choices.join(", and "))
-        }
-        _ => located(error, &quoting(error)),
-    }
-}
-
-#[cfg(feature = "schema-validation")]
-fn located(error: &jsonschema::ValidationError<'_>, what: &str) -> String {
-    match error.instance_path().as_str() {
-        "" => what.to_owned(),
-        path => format!("at {path}: {what}"),
-    }
-}
-
-/// What an error says, with no more than the beginning of a long value.
-#[cfg(feature = "schema-validation")]
-fn quoting(error: &jsonschema::ValidationError<'_>) -> String {
-    let found = error.instance().to_string();
-    match found.char_indices().nth(MOST_QUOTED) {
-        None => error.to_string(),
-        Some((end, _)) => error.masked_with(format!("{}…", &found[..end])).to_string(),
     }
 }
 

@@ -3,7 +3,7 @@
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 
-use super::{agent, judge, router, summary};
+use super::{agent, judge, router, summary, verifier};
 use crate::message::{Content, ToolCall};
 use crate::model::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, Usage};
 use crate::text::words;
@@ -59,10 +59,7 @@ impl Extractive {
             Purpose::Decider => Saying::Text(judge::decide(request)?),
             Purpose::Summarizer => Saying::Text(summary::summarise(request)?),
             Purpose::Router => Saying::Text(router::decide(request)?),
-            Purpose::Verifier => {
-                let reason = format!("{} has nothing to say for purpose `{}`", Self::NAME, request.purpose);
-                return Err(ModelError::InvalidRequest { reason });
-            }
+            Purpose::Verifier => Saying::Text(verifier::verify(request)?),
         };
         let (content, calls) = match saying {
             Saying::Text(text) => (Content::text(text), Vec::new()),

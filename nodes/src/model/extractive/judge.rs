@@ -30,9 +30,8 @@ fn judge(prompt: &EvaluatorPrompt) -> (f64, bool, String) {
         return (0.0, false, "The response is empty.".to_owned());
     }
     let query = query(&prompt.task);
-    if [NOT_ANSWERED, NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED].contains(&response) {
-        let found = prompt.evidence.iter().map(|evidence| query.coverage(&Terms::of(&evidence.output)));
-        let found = found.fold(0.0, f64::max);
+    if claims_nothing(response) {
+        let found = evident(&query, &prompt.evidence);
         let feedback = format!(
             "The response makes no claim. The evidence as a whole has {} of the task's telling words.",
             percent(found)
@@ -48,16 +47,29 @@ fn judge(prompt: &EvaluatorPrompt) -> (f64, bool, String) {
         percent(words),
         percent(quotes)
     );
-    let missing: Vec<_> = query
-        .terms()
-        .iter()
-        .filter(|term| !term.is_filler() && !terms.contains(&term.stem))
-        .map(|term| term.word.as_str())
-        .collect();
-    if !missing.is_empty() {
-        feedback.push_str(&format!(" It does not have: {}.", missing.join(", ")));
-    }
+    feedback.push_str(&missing(&query, &terms));
     (score, score >= COMPLETE, feedback)
+}
+
+/// Whether a response only says that there is nothing to say.
+pub(super) fn claims_nothing(response: &str) -> bool {
+    [NOT_ANSWERED, NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED].contains(&response)
+}
+
+/// The share of the task's words that are in one piece of evidence.
+pub(super) fn evident(query: &Query, evidence: &[Evidence]) -> f64 {
+    let found = evidence.iter().map(|evidence| query.coverage(&Terms::of(&evidence.output)));
+    found.fold(0.0, f64::max)
+}
+
+/// Says which words of the task a response does not have, if there are any.
+pub(super) fn missing(query: &Query, response: &Terms) -> String {
+    let telling = query.terms().iter().filter(|term| !term.is_filler() && !response.contains(&term.stem));
+    let missing: Vec<_> = telling.map(|term| term.word.as_str()).collect();
+    match missing.is_empty() {
+        true => String::new(),
+        false => format!(" It does not have: {}.", missing.join(", ")),
+    }
 }
 
 /// Puts responses in order.
@@ -102,12 +114,12 @@ fn ordered<'c>(task: &str, candidates: &'c [Candidate]) -> Vec<(&'c Candidate, f
     scored
 }
 
-fn query(task: &str) -> Query {
+pub(super) fn query(task: &str) -> Query {
     Query::new(task).weighed(0, |_| None)
 }
 
 /// Returns the share of the response's lines that are in the evidence. If it quotes, only quotes count.
-fn quoted(response: &str, evidence: &[Evidence]) -> f64 {
+pub(super) fn quoted(response: &str, evidence: &[Evidence]) -> f64 {
     let quotes: Vec<_> = response.lines().filter_map(|line| line.strip_prefix("> ")).collect();
     let lines = if quotes.is_empty() { response.lines().collect() } else { quotes };
     let evidence: Vec<_> = evidence.iter().map(|evidence| one_line(&evidence.output)).collect();
@@ -120,7 +132,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | the agent | a call of `search_docs`; then the sentences found that have most of the question's words, with their sources |
 //! | the evaluator | how many of the question's words the response has, and whether its quotes are in the evidence |
+//! | the verifier | the same, criterion by criterion; of clarity and safety it understands nothing, and finds no fault with them |
 //! | the ranker | the responses in order of their scores |
 //! | the router | tools, if there are any: it knows nothing by itself |
 //! | the decider | the best response, as it is; if there is none, [`NOT_SEARCHED_IN_TIME`] |
@@ -26,6 +27,7 @@ mod source;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod verifier;
 
 pub use answer::{NOT_ANSWERED, NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED};
 pub use extractive_model::Extractive;

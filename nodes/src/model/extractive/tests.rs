@@ -214,7 +214,7 @@ async fn a_search_that_the_limit_prevented_is_no_look_at_the_documents() {
 
 #[tokio::test]
 async fn a_judgement_of_nothing_is_an_error() {
-    for purpose in [Purpose::Evaluator, Purpose::Ranker, Purpose::Decider] {
+    for purpose in [Purpose::Evaluator, Purpose::Ranker, Purpose::Decider, Purpose::Verifier] {
         let request = ModelRequest::new(purpose, vec![Message::human("1", "Well?")]);
         let error = Extractive.complete(request).await.unwrap_err();
         assert!(matches!(error, ModelError::InvalidRequest { .. }), "{error}");

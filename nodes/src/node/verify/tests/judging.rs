@@ -1,0 +1,203 @@
+//! Who is asked about a response, and what becomes of it when nobody can say.
+
+use super::*;
+
+#[tokio::test]
+async fn s0_040_rules_cost_no_call() {
+    let model = model(&[]);
+    let says = |text: &'static str| {
+        PredicateRule::new(text, move |it: &Submission| match it.response.contains(text) {
+            true => Ok(()),
+            false => Err(format!("Say {text}.")),
+        })
+    };
+    let verifier = OutputVerifier::new().rule(says("r")).rule(says("3"));
+    let verify = Verify::by_rules(verifier, Chat::MESSAGES, Chat::VERIFICATIONS)
+        .attempts(Chat::ATTEMPTS, 3)
+        .turn(Chat::TURN);
+    let graph = graph_of(Arc::clone(&model) as Arc<dyn ChatModel>, verify, None);
+    let state = run(&graph).await;
+    assert_eq!(texts(&state.messages), ["What does a fork copy?", "r3"]);
+    let passed: Vec<_> =
+        state.verifications.iter().map(|it| (it.result.passed, it.result.score.unwrap().get())).collect();
+    assert_eq!(passed, [(Some(false), 0.5), (Some(false), 0.5), (Some(true), 1.0)]);
+    assert_eq!(asked(&model, Purpose::Verifier).len(), 0);
+    assert!(
+        asked(&model, Purpose::Refiner)[1].messages[1]
+            .text()
+            .contains("Response 2, score 0.50 of 1, where 0.70 is needed: Say 3.")
+    );
+}
+
+#[tokio::test]
+async fn s0_044_the_judge_is_asked_only_about_what_keeps_the_rules() {
+    let model = model(&[0.2, 0.9]);
+    let rule = PredicateRule::new("not one", |it: &Submission| match it.response == "r1" {
+        true => Err("Not one.".to_owned()),
+        false => Ok(()),
+    });
+    let state = run(&graph(&model, OutputVerifier::new().rule(rule), 3)).await;
+    assert_eq!(asked(&model, Purpose::Verifier).len(), 2);
+    let by: Vec<_> =
+        state.verifications.iter().map(|it| matches!(it.result.by, VerifiedBy::Judge { .. })).collect();
+    assert_eq!(by, [false, true, true]);
+}
+
+#[tokio::test]
+async fn a_rule_that_cannot_be_checked_fails_the_run_and_no_response_is_called_accepted() {
+    struct Broken;
+
+    #[async_trait::async_trait]
+    impl crate::verification::Rule for Broken {
+        fn name(&self) -> &str {
+            "broken"
+        }
+
+        async fn check(&self, _: &Submission) -> Result<(), crate::verification::Breach> {
+            Err(crate::verification::Breach::unable("there is no such program"))
+        }
+    }
+
+    let graph = graph(&model(&[]), OutputVerifier::new().rule(Broken), 3);
+    let error = graph.thread("t").run(ask(1, "?")).await.unwrap_err().to_string();
+    assert!(error.contains("the rule `broken` cannot be checked: there is no such program"), "{error}");
+}
+
+#[tokio::test]
+async fn s0_046_a_response_that_the_judge_fails_to_judge_is_given_and_the_record_says_why() {
+    for (turns, why) in [
+        (vec![Turn::Fail(down())], "no such key"),
+        (vec![Turn::Fail(busy())], "come back"),
+        (vec!["Fine.".into(), "Really.".into()], "does not have the form that was asked for"),
+    ] {
+        let model = judged_by(turns);
+        let state = run(&graph(&model, passing(), 3)).await;
+        assert_eq!((state.passed, state.score, state.feedback.clone()), (None, None, None));
+        assert_eq!((state.messages.len(), state.attempts), (2, Some(0)));
+        let Verdict::Unverified { why: WhyUnverified::NotJudged { reason }, .. } =
+            Verdict::of(&state.verifications, 1)
+        else {
+            panic!("{:?}", state.verifications)
+        };
+        assert!(reason.contains(why), "{reason}");
+        assert_eq!(model.remaining(), 7, "only the refiner has something left to say");
+    }
+}
+
+#[tokio::test]
+async fn s0_046_a_judge_that_has_to_judge_is_asked_again_when_the_run_is_resumed() {
+    let turns = [vec![Turn::Fail(down())], judge_says(&[0.9])].concat();
+    let model = judged_by(turns);
+    let graph = graph(&model, OutputVerifier::new().on_judge_error(OnJudgeError::Fail), 3);
+    let error = graph.thread("t").run(ask(1, "?")).await.unwrap_err().to_string();
+    assert!(error.contains("no such key"), "{error}");
+    let state = graph.thread("t").resume().await.unwrap().finished().unwrap();
+    assert_eq!((state.passed, asked(&model, Purpose::Agent).len()), (Some(true), 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_may_pass_is_left_to_the_policy_of_the_node_before_a_response_is_given_unjudged() {
+    let retry = Retry::fixed(3, Duration::from_secs(1));
+    for (turns, passed) in [
+        ([vec![Turn::Fail(busy()), Turn::Fail(busy())], judge_says(&[0.9])].concat(), Some(true)),
+        (vec![Turn::Fail(busy()); 3], None),
+        (vec![Turn::Fail(down())], None),
+    ] {
+        let model = judged_by(turns);
+        let judge = Arc::clone(&model) as Arc<dyn ChatModel>;
+        let verify = verify(Arc::clone(&judge), passing(), 3).retried(3);
+        let state = run(&graph_of(judge, verify, Some(retry.clone()))).await;
+        assert_eq!((state.passed, model.remaining()), (passed, 7));
+    }
+}
+
+#[tokio::test]
+async fn a_reply_that_is_no_judgement_is_shown_to_the_judge_once() {
+    let mut wrong = judgement(0.9);
+    wrong["findings"][0]["score"] = 7.into();
+    let model = judged_by([vec![Turn::Json(wrong)], judge_says(&[0.8])].concat());
+    let state = run(&graph(&model, passing(), 3)).await;
+    assert_eq!(state.score, Some(0.8));
+    let again = &asked(&model, Purpose::Verifier)[1].messages;
+    assert!(again[2].text().contains("the score 7 is not from 0 to 1"), "{}", again[2].text());
+    assert_eq!(state.ledger.purpose(Purpose::Verifier).calls, 2);
+}
+
+#[tokio::test]
+async fn s0_104_s0_106_what_verifying_and_refining_costs_is_counted_by_itself() {
+    let priced = |text: String, input, output| {
+        Turn::Reply(ModelReply::new("m", text).with_usage(Usage::of(input, output)))
+    };
+    let judge = [0.2, 0.9].map(|score| priced(judgement(score).to_string(), 300, 50));
+    let model = Scripted::new().on(Purpose::Verifier, judge);
+    let model = model.on(Purpose::Agent, [priced("r1".into(), 10, 1)]);
+    let model = Arc::new(model.on(Purpose::Refiner, [priced("r2".into(), 20, 2)]));
+    let state = run(&graph(&model, passing(), 3)).await;
+    let cost = |purpose| {
+        let account = state.ledger.purpose(purpose);
+        (account.calls, account.usage.input_tokens, account.usage.output_tokens)
+    };
+    assert_eq!(cost(Purpose::Verifier), (2, 600, 100));
+    assert_eq!(cost(Purpose::Refiner), (1, 20, 2));
+    assert_eq!(cost(Purpose::Agent), (1, 10, 1));
+    let VerifiedBy::Judge { usage, .. } = &state.verifications[0].result.by else { panic!() };
+    assert_eq!((usage.input_tokens, usage.output_tokens), (300, 50));
+}
+
+#[tokio::test]
+async fn s0_145_the_judge_sees_the_pictures_of_the_turn() {
+    let picture = Part::Image(Image::url("https://example.org/cat.png"));
+    for (verifier, images) in [(passing(), 1), (passing().without_images(), 0)] {
+        let model = model(&[0.9]);
+        let graph = graph(&model, verifier, 3);
+        let question = Content::from_iter([Part::text("What is this?"), picture.clone()]);
+        let input = Chat::update().turn(1).attempts(Some(0)).messages(Message::human("q", question));
+        graph.thread("t").run(input).await.unwrap().finished().unwrap();
+        let shown = &asked(&model, Purpose::Verifier)[0].messages[0];
+        assert_eq!(shown.content().parts().iter().filter(|part| **part == picture).count(), images);
+        assert!(shown.text().contains("<user_request>What is this?</user_request>"), "{}", shown.text());
+    }
+}
+
+#[tokio::test]
+async fn without_a_rule_and_a_judge_nobody_says_that_a_response_was_accepted() {
+    let verify =
+        Verify::by_rules(OutputVerifier::new(), Chat::MESSAGES, Chat::VERIFICATIONS).passed(Chat::PASSED);
+    let state = run(&graph_of(model(&[]), verify, None)).await;
+    assert_eq!(state.passed, None);
+    let by = VerifiedBy::Nobody { reason: "there is neither a rule nor a judge".into() };
+    assert_eq!(state.verifications[0].result.by, by);
+}
+
+/// A model that quotes one document, and a judge that compares words: the loop runs without any network.
+#[tokio::test]
+async fn the_model_that_is_always_there_can_be_the_judge() {
+    let call = ToolCall::new("c", "search_docs", json!({ "query": "fork" }));
+    let found = "[1] forks.md:3-3 (Forks)\nA fork shares the past of its thread and copies nothing.";
+    let talk = [
+        Message::human("q", "What does a fork copy?"),
+        Message::ai_with_calls("a", "", vec![call.clone()]),
+        Message::tool("t", &call, found),
+    ];
+    let judged = async |response: &str| {
+        let model = Arc::new(Scripted::new().on(Purpose::Agent, [response]));
+        let verify = verify(Arc::new(Extractive), passing(), 0);
+        let input = Chat::update().turn(1).attempts(Some(0)).messages(talk.clone());
+        let run = graph_of(model, verify, None).thread("t").run(input).await;
+        let state = run.unwrap().finished().unwrap();
+        state.verifications.into_iter().next_back().unwrap().result
+    };
+    let quote = "The documents say:\n\n> A fork shares the past of its thread and copies nothing.\n\nSources:\n- forks.md:3 (Forks)";
+    let quote = judged(quote).await;
+    assert_eq!((quote.passed, quote.score), (Some(true), Some(Score::ONE)));
+    let invention = judged("A fork copies every byte, twice.").await;
+    assert_eq!(invention.passed, Some(false));
+    assert!(
+        invention.feedback.contains("0 % of it is in the sources. It names no source."),
+        "{}",
+        invention.feedback
+    );
+    assert_eq!(judged(" ").await.critical_issues, ["The response is empty."]);
+    let modest = judged(crate::model::extractive::NOT_ANSWERED).await;
+    assert!(modest.score > invention.score && modest.score < quote.score, "{modest:?}");
+}

@@ -1,0 +1,40 @@
+//! Why a rule is not kept.
+
+/// Why a rule does not accept a response.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Breach {
+    /// The response breaks it.
+    #[error("{feedback}")]
+    Broken {
+        /// What the next response has to do otherwise; a model is told so.
+        feedback: String,
+    },
+    /// Whether the response keeps it cannot be found out, which is no fault of the response. Correct the rule.
+    #[error("{reason}")]
+    Unable {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Why a response is not verified: one of its rules cannot be checked, which says nothing of the response. Correct the rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the rule `{rule}` cannot be checked: {reason}")]
+pub struct RuleError {
+    /// The name of the rule.
+    pub rule: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl Breach {
+    /// The response breaks the rule; the feedback tells the model what to do otherwise.
+    pub fn broken(feedback: impl Into<String>) -> Self {
+        Self::Broken { feedback: feedback.into() }
+    }
+
+    /// The rule cannot be checked.
+    pub fn unable(reason: impl Into<String>) -> Self {
+        Self::Unable { reason: reason.into() }
+    }
+}

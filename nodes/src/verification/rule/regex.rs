@@ -1,0 +1,95 @@
+//! A rule that is a regular expression.
+
+use async_trait::async_trait;
+use regex::{Regex, RegexBuilder};
+
+use super::{Breach, InvalidRule, Rule};
+use crate::verification::Submission;
+
+/// The rule that a regular expression is found in the response, or that it is not. The syntax is that of the crate `regex`, which
+/// takes time in proportion to the response whatever the expression.
+#[derive(Clone, Debug)]
+pub struct RegexRule {
+    name: String,
+    regex: Regex,
+    wanted: Wanted,
+    feedback: String,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Wanted {
+    Found,
+    NotFound,
+}
+
+/// How many bytes a compiled expression may have.
+const MOST_BYTES: usize = 1 << 20;
+
+/// How many characters are quoted of what may not be there.
+const MOST_QUOTED: usize = 60;
+
+impl RegexRule {
+    /// The expression has to be found.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn must_match(pattern: &str) -> Result<Self, InvalidRule> {
+        Self::of(pattern, Wanted::Found, format!("The response has to have a part that matches `{pattern}`."))
+    }
+
+    /// The expression must not be found.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn must_not_match(pattern: &str) -> Result<Self, InvalidRule> {
+        Self::of(
+            pattern,
+            Wanted::NotFound,
+            format!("The response has a part that matches `{pattern}`. Leave it out."),
+        )
+    }
+
+    /// Tells the model this when the rule is broken: what the expression means is not always what it says.
+    #[must_use]
+    pub fn feedback(mut self, feedback: impl Into<String>) -> Self {
+        self.feedback = feedback.into();
+        self
+    }
+
+    fn of(pattern: &str, wanted: Wanted, feedback: String) -> Result<Self, InvalidRule> {
+        let compiled = RegexBuilder::new(pattern).size_limit(MOST_BYTES).build();
+        // The error is a drawing of several lines, and says what is wrong in the last one.
+        let regex = compiled.map_err(|error| InvalidRule {
+            reason: error
+                .to_string()
+                .lines()
+                .last()
+                .unwrap_or_default()
+                .trim_start_matches("error: ")
+                .to_owned(),
+        })?;
+        let name = match wanted {
+            Wanted::Found => format!("must match {pattern}"),
+            Wanted::NotFound => format!("must not match {pattern}"),
+        };
+        Ok(Self { name, regex, wanted, feedback })
+    }
+}
+
+#[async_trait]
+impl Rule for RegexRule {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn check(&self, submission: &Submission) -> Result<(), Breach> {
+        match (self.wanted, self.regex.find(&submission.response)) {
+            (Wanted::Found, Some(_)) | (Wanted::NotFound, None) => Ok(()),
+            (Wanted::Found, None) => Err(Breach::broken(self.feedback.as_str())),
+            (Wanted::NotFound, Some(found)) => {
+                let quote: String = found.as_str().chars().take(MOST_QUOTED).collect();
+                Err(Breach::broken(format!("{} It is: {quote:?}", self.feedback)))
+            }
+        }
+    }
+}
