@@ -98,7 +98,7 @@ pub(super) fn named(response: &str) -> Vec<Place<'_>> {
     let lines: Vec<&str> = response.lines().map(str::trim).collect();
     let Some(heading) = lines.iter().rposition(|line| is_heading(line)) else { return Vec::new() };
     let list = lines[heading + 1..].iter().skip_while(|line| line.is_empty());
-    list.map_while(|line| item(line)).map(place).collect()
+    list.map_while(|line| item(line)).map(place).filter(|place| !place.path.is_empty()).collect()
 }
 
 /// Whether a line says no more than that sources follow, as text or as a heading of Markdown.
@@ -139,18 +139,28 @@ fn span(lines: &str) -> Option<(u32, u32)> {
 
 /// Whether a tool returned this.
 fn returned(source: &Evidence, named: &Place<'_>) -> bool {
+    let lines: Vec<_> = mentions(&source.output, named.path).collect();
+    match named.lines {
+        Some((first, last)) if lines.iter().any(Option::is_some) => {
+            lines.iter().flatten().any(|(from, to)| *from <= first && last <= *to)
+        }
+        _ => !lines.is_empty(),
+    }
+}
+
+/// Where a text has a path that is no part of another one: with which lines, if with any.
+fn mentions<'t>(text: &'t str, path: &'t str) -> impl Iterator<Item = Option<(u32, u32)>> + 't {
     let is_part = |sign: char| sign.is_alphanumeric() || "/\\_-.~%".contains(sign);
-    source.output.match_indices(named.path).any(|(at, path)| {
-        let (before, after) = (&source.output[..at], &source.output[at + path.len()..]);
-        let ends = after.trim_start_matches('.').chars().next().is_none_or(|sign| !is_part(sign));
-        if before.chars().next_back().is_some_and(is_part) || !ends {
-            return false;
+    text.match_indices(path).filter_map(move |(at, path)| {
+        let (before, after) = (&text[..at], &text[at + path.len()..]);
+        // A full stop may end the sentence.
+        let goes_on = after.trim_start_matches('.').starts_with(is_part);
+        if before.ends_with(is_part) || goes_on {
+            return None;
         }
-        let digits = |sign: char| !(sign.is_ascii_digit() || sign == '-');
-        let lines = after.strip_prefix(':').and_then(|after| span(after.split(digits).next()?));
-        match (named.lines, lines) {
-            (Some((first, last)), Some((from, to))) => from <= first && last <= to,
-            _ => true,
-        }
+        let lines = after
+            .strip_prefix(':')
+            .and_then(|after| after.split(|it: char| !(it.is_ascii_digit() || it == '-')).next());
+        Some(lines.and_then(span))
     })
 }

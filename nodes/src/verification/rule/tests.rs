@@ -5,7 +5,7 @@ use crate::verification::Submission;
 
 fn submission(response: &str) -> Submission {
     let output =
-        "[1] forks.md:3-9 (Forks)\nA fork copies nothing.\n\n[2] https://example.org/a?b=1 says more".into();
+        "[1] forks.md:3-9 (Forks)\nA fork copies nothing, as forks.md says.\n\n[2] https://example.org/a?b=1 says more".into();
     let sources = vec![Evidence { tool: "search_docs".into(), output }];
     Submission { request: "?".into(), response: response.into(), sources, ..Submission::default() }
 }
@@ -43,7 +43,7 @@ async fn the_sources_of_a_response_are_among_those_that_the_tools_returned() {
 
 #[tokio::test]
 async fn a_response_without_sources_is_refused_unless_it_need_not_have_any() {
-    for none in ["A fork copies nothing.", "Sources:", "Sources:\nforks.md says so."] {
+    for none in ["A fork copies nothing.", "Sources:", "Sources:\nforks.md says so.", "Sources:\n- **"] {
         assert!(
             feedback(&CitationRule::new(), none).await.unwrap().starts_with("The response names no source.")
         );
