@@ -10,6 +10,7 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod agent;
+mod compaction;
 mod engine;
 mod growth;
 #[cfg(feature = "cli")]
@@ -47,6 +48,7 @@ const WORKLOADS: &[Workload] = &[
     ("W12", sealed::encrypted),
     ("W13", agent::streaming),
     ("W14", agent::search),
+    ("W15", compaction::compaction),
 ];
 
 /// Those that run only where they are named.
