@@ -152,6 +152,9 @@ pub enum EventKind {
     Custom {
         /// The superstep.
         step: i64,
+        /// The task's position in it.
+        #[serde(default)]
+        task: u32,
         /// The node.
         node: NodeName,
         /// The event's name.
@@ -163,6 +166,9 @@ pub enum EventKind {
     MessageChunk {
         /// The superstep.
         step: i64,
+        /// The task's position in it.
+        #[serde(default)]
+        task: u32,
         /// The node.
         node: NodeName,
         /// The piece.
@@ -321,13 +327,14 @@ impl EventLog {
 }
 
 impl CustomSink for EventLog {
-    fn custom(&self, task: &TaskCell, _attempt: u32, name: &str, data: Json) {
-        let (step, node) = (task.facts.step, task.node().clone());
-        self.write(EventKind::Custom { step, node, name: name.into(), data });
+    fn custom(&self, cell: &TaskCell, _attempt: u32, name: &str, data: Json) {
+        let (step, task, node) = (cell.facts.step, cell.facts.task, cell.node().clone());
+        self.write(EventKind::Custom { step, task, node, name: name.into(), data });
     }
 
-    fn message(&self, task: &TaskCell, _attempt: u32, chunk: Json) {
-        self.write(EventKind::MessageChunk { step: task.facts.step, node: task.node().clone(), chunk });
+    fn message(&self, cell: &TaskCell, _attempt: u32, chunk: Json) {
+        let (step, task, node) = (cell.facts.step, cell.facts.task, cell.node().clone());
+        self.write(EventKind::MessageChunk { step, task, node, chunk });
     }
 
     fn poll_room(&self, context: &Context<'_>) -> Poll<()> {

@@ -62,7 +62,8 @@ pub enum Status {
 
 impl Status {
     /// Its name, as in its JSON form.
-    pub(super) fn name(&self) -> &'static str {
+    #[must_use]
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Finished => "finished",
             Self::Interrupted { .. } => "interrupted",

@@ -81,7 +81,7 @@ impl<'w> Progress<'w> {
                 let failed = span(BAD, format!(" failed: {error}{then}"));
                 page.line(what(path, *step, node).into_iter().chain([failed]));
             }
-            EventKind::Custom { step, node, name, data } => {
+            EventKind::Custom { step, node, name, data, .. } => {
                 let emitted = span(DIM, format!(" emits {name} {data}"));
                 page.line(what(path, *step, node).into_iter().chain([emitted]));
             }

@@ -133,9 +133,11 @@ pub(super) fn emissions(at: Placed<'_>, emitted: &Emitted, end: Moment, all: &mu
         let node = node.clone();
         let (at_ms, kind) = match event.clone() {
             EmittedEvent::Custom { at_ms, name, data } => {
-                (at_ms, EventKind::Custom { step, node, name, data })
+                (at_ms, EventKind::Custom { step, task, node, name, data })
             }
-            EmittedEvent::Message { at_ms, chunk } => (at_ms, EventKind::MessageChunk { step, node, chunk }),
+            EmittedEvent::Message { at_ms, chunk } => {
+                (at_ms, EventKind::MessageChunk { step, task, node, chunk })
+            }
         };
         all.push(told(Moment { at_ms, ..end }, kind));
     }
