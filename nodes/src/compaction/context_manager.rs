@@ -93,6 +93,11 @@ impl ContextManager {
         self
     }
 
+    /// Returns the number of tokens above which a conversation is compacted.
+    pub const fn limit(&self) -> u64 {
+        self.threshold
+    }
+
     /// Returns how many tokens messages have.
     pub fn count(&self, messages: &[Message]) -> u64 {
         messages.iter().map(|message| self.counter.message(message)).sum()

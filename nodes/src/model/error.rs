@@ -106,6 +106,22 @@ impl ModelError {
 }
 
 impl ModelError {
+    /// Returns the name of its kind, as it is in JSON: `unreachable`, `rate_limited` and so on.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => "unreachable",
+            Self::ServerFailed { .. } => "server_failed",
+            Self::RateLimited { .. } => "rate_limited",
+            Self::Overloaded { .. } => "overloaded",
+            Self::OutOfCredit { .. } => "out_of_credit",
+            Self::Unauthorized { .. } => "unauthorized",
+            Self::RequestTooLong { .. } => "request_too_long",
+            Self::InvalidRequest { .. } => "invalid_request",
+            Self::Stream { .. } => "stream",
+            Self::ScriptExhausted { .. } => "script_exhausted",
+        }
+    }
+
     /// Returns how long to wait before the next try, if the provider said.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

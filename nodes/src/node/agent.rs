@@ -10,6 +10,7 @@ use superstep_core::state::{Field, State};
 use super::CallCost;
 use super::agent_next::AgentNext;
 use super::conversation::{correction, ends_with_response, shown};
+use super::conversation_length::ConversationLength;
 use super::fields::{CompactionsField, MessagesField, all, appended, turn_of};
 use super::model_calls::ModelCalls;
 use super::reasoning::Reasoning;
@@ -294,7 +295,11 @@ impl<S: State> Agent<S> {
                 (AgentNext::RunTools, answers.chain(rest).collect())
             }
         };
-        let messages = opening.into_iter().chain([said.into()]).chain(answers).collect();
+        let messages: Vec<_> = opening.into_iter().chain([said.into()]).chain(answers).collect();
+        if next == AgentNext::Respond {
+            let length = self.messages.get(state).len() + messages.len();
+            calls.emit(ConversationLength::EVENT, &ConversationLength { messages: length as u64 });
+        }
         let update = [self.messages.write(appended(messages)), self.iteration.write(visit)];
         let counted = self.tallies.writes(&made);
         Ok(Output {

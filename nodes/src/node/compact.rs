@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Serialize;
 use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
 use superstep_core::state::{Field, State};
@@ -24,7 +25,7 @@ use crate::model::{ChatModel, ModelError};
 /// that is no shorter either, everything stays as it was.
 ///
 /// While the run is observed, each compaction is emitted as a custom event of the name [`Compact::EVENT`], with the
-/// [`Compaction`] as its data.
+/// [`Compaction`] as its data, and beside its members the `threshold`: the tokens above which a conversation is compacted.
 pub struct Compact<S: State> {
     model: Arc<dyn ChatModel>,
     manager: ContextManager,
@@ -37,6 +38,15 @@ pub struct Compact<S: State> {
 
 /// The fields that tell whether a visit has compacted, and how many messages there were.
 type AppliedFields<S> = (Field<S, Option<bool>>, Field<S, Option<u32>>);
+
+/// What is told of a compaction.
+#[derive(Serialize)]
+struct Told<'c> {
+    #[serde(flatten)]
+    compaction: &'c Compaction,
+    /// The number of tokens above which a conversation is compacted.
+    threshold: u64,
+}
 
 impl<S: State> Compact<S> {
     /// The name of the events that tell of compactions.
@@ -85,7 +95,7 @@ impl<S: State> Compact<S> {
         let Some(plan) = self.manager.plan(messages, compactions) else { return Ok(None) };
         let compaction = self.make(&plan, id.as_str(), calls).await?;
         if let Some(compaction) = &compaction {
-            calls.emit(Self::EVENT, compaction);
+            calls.emit(Self::EVENT, &Told { compaction, threshold: self.manager.limit() });
         }
         Ok(compaction)
     }

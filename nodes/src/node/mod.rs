@@ -36,7 +36,9 @@
 //! the same run makes the same ids.
 //!
 //! **Everything can be watched.** While a run is observed, what a model says is emitted piece by piece as
-//! a message chunk of the run's log: a [`ModelChunk`].
+//! a message chunk of the run's log: a [`ModelChunk`]. Custom events tell what was done: each call of a model
+//! ([`ModelCall`]), each tool call that was answered ([`ToolRun`]), and how long the conversation is
+//! ([`ConversationLength`]).
 
 mod agent;
 mod agent_next;
@@ -45,12 +47,14 @@ mod candidates;
 mod compact;
 mod complete;
 mod conversation;
+mod conversation_length;
 mod decider;
 mod decider_next;
 mod evaluator;
 mod fields;
 mod judge;
 mod llm_calls;
+mod model_call;
 mod model_calls;
 mod model_chunk;
 mod optional;
@@ -60,6 +64,7 @@ mod refine;
 mod router;
 mod streaming;
 mod tally;
+mod tool_run;
 mod tool_runner;
 mod tool_sessions;
 mod tools;
@@ -74,11 +79,13 @@ pub use agent_next::AgentNext;
 pub use call_cost::CallCost;
 pub use compact::Compact;
 pub use complete::{MIN_RESPONSE_CHARS, is_complete};
+pub use conversation_length::ConversationLength;
 pub use decider::Decider;
 pub use decider_next::DeciderNext;
 pub use evaluator::Evaluator;
 pub use fields::{CompactionsField, MessagesField};
 pub use llm_calls::LlmCalls;
+pub use model_call::ModelCall;
 pub use model_chunk::ModelChunk;
 pub use optional::{OptionalCount, OptionalText};
 pub use ranker::Ranker;
@@ -86,6 +93,7 @@ pub use reasoning::Reasoning;
 pub use refine::{Refine, Refinement};
 pub use router::{RoutedBy, Router, Routing};
 pub use tally::Tally;
+pub use tool_run::ToolRun;
 pub use tools::Tools;
 pub use turn_evaluation::TurnEvaluation;
 pub use turn_ranking::TurnRanking;

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
@@ -12,9 +13,10 @@ use superstep_core::node::{Effects, Emit, OnUnknown, Task, TaskInfo};
 use superstep_core::reducer::Addend;
 use superstep_core::state::State;
 
+use super::model_call::ModelCall;
 use super::model_chunk::ModelChunk;
 use crate::message::{MessageId, ToolCall};
-use crate::model::{Accumulator, ChatModel, Ledger, ModelError, ModelReply, ModelRequest, Purpose};
+use crate::model::{Accumulator, ChatModel, Ledger, ModelError, ModelReply, ModelRequest, Purpose, Usage};
 
 /// What a task needs to call a model and to name what it writes.
 pub(super) struct ModelCalls {
@@ -131,22 +133,48 @@ impl ModelCalls {
     ) -> Result<Recorded, ModelError> {
         let purpose = request.purpose;
         let name = format!("model.{purpose}");
+        let asked_at = self.info.clock();
         let is_live = AtomicBool::new(false);
         let call = || async {
             is_live.store(true, Ordering::Relaxed);
             let begun = self.info.clock();
             let reply = self.converse(model, request, tell).await?;
             let elapsed = self.info.clock().saturating_sub(begun);
-            Ok::<_, ModelError>(Recorded {
-                reply,
-                elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-            })
+            Ok::<_, ModelError>(Recorded { reply, elapsed_ms: millis(elapsed) })
         };
-        let recorded = self.effects.run(&name, call).await?;
-        if !is_live.load(Ordering::Relaxed) {
+        let result = self.effects.run(&name, call).await;
+        let is_recorded = !is_live.load(Ordering::Relaxed);
+        if let (Ok(recorded), true) = (&result, is_recorded) {
             self.say_again(purpose, &recorded.reply);
         }
-        Ok(recorded)
+        if self.emit.is_observed() {
+            let elapsed = self.info.clock().saturating_sub(asked_at);
+            self.tell(purpose, model.name(), &result, is_recorded, elapsed);
+        }
+        result
+    }
+
+    /// Emits that a call has ended.
+    fn tell(
+        &self,
+        purpose: Purpose,
+        asked: &str,
+        result: &Result<Recorded, ModelError>,
+        recorded: bool,
+        elapsed: Duration,
+    ) {
+        let asked = asked.to_owned();
+        let call = match result {
+            Ok(Recorded { reply, elapsed_ms }) => {
+                let (model, usage, elapsed_ms) = (reply.model.clone(), reply.usage, *elapsed_ms);
+                ModelCall { purpose, asked, model, usage, elapsed_ms, recorded, error: None }
+            }
+            Err(error) => {
+                let (model, usage, error) = (asked.clone(), Usage::default(), Some(error.kind().to_owned()));
+                ModelCall { purpose, asked, model, usage, elapsed_ms: millis(elapsed), recorded, error }
+            }
+        };
+        self.emit.emit(ModelCall::EVENT, &call);
     }
 
     /// Counts a call that was made.
@@ -197,6 +225,10 @@ impl ModelCalls {
         }
         Ok(reply.finish()?)
     }
+}
+
+fn millis(elapsed: Duration) -> u64 {
+    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Says whether a failed call is worth another attempt of its node.

@@ -12,6 +12,7 @@ use superstep_core::run::CancellationToken;
 use superstep_core::state::State;
 
 use super::CallCost;
+use super::tool_run::ToolRun;
 use super::tool_sessions::ToolSessions;
 use crate::message::{MessageId, ToolCall, ToolMessage, ToolStatus};
 use crate::tool::{
@@ -143,12 +144,20 @@ impl ToolTask {
             Ok(recorded) => recorded,
             Err(never) => match never {},
         };
-        if !is_live.into_inner() {
-            let outcome = outcome.unwrap_or(match message.status {
-                ToolStatus::Ok => ToolOutcome::Ok,
-                ToolStatus::Error => ToolOutcome::Error,
-            });
+        let recorded = !is_live.into_inner();
+        let outcome = outcome.unwrap_or(match message.status {
+            ToolStatus::Ok => ToolOutcome::Ok,
+            ToolStatus::Error => ToolOutcome::Error,
+        });
+        if recorded {
             prepared.tell_again(&context, outcome, &message.content.to_text());
+        }
+        if self.emit.is_observed() {
+            let tool = prepared.is_known().then(|| call.name.clone());
+            self.emit.emit(
+                ToolRun::EVENT,
+                &ToolRun { call: call.id.clone(), tool, outcome, elapsed_ms, recorded },
+            );
         }
         Answer { message, elapsed_ms }
     }

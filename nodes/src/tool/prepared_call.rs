@@ -46,6 +46,11 @@ impl PreparedCall {
         Self { call: call.clone(), readiness: Err(Refused { tool, error }) }
     }
 
+    /// Tells whether there is a tool of the name that the call says.
+    pub fn is_known(&self) -> bool {
+        self.readiness.as_ref().map_or_else(|refused| refused.tool.is_some(), |_| true)
+    }
+
     /// Returns what the call does to the world. One that cannot be run does nothing, so it is as harmless as one that
     /// only looks; a tool that panics when it is asked changes the world.
     pub fn effect(&self) -> ToolEffect {

@@ -1,0 +1,16 @@
+//! How long a conversation is when an agent responds.
+
+use serde::{Deserialize, Serialize};
+
+/// How long a conversation is, as a custom event of the name [`ConversationLength::EVENT`]: an
+/// [`Agent`](super::Agent) emits it whenever it gives a response, while the run is observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConversationLength {
+    /// How many messages there are, with the response.
+    pub messages: u64,
+}
+
+impl ConversationLength {
+    /// The name of the events that tell how long a conversation is.
+    pub const EVENT: &'static str = "conversation";
+}

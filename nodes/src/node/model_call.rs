@@ -1,0 +1,48 @@
+//! What is told of a call of a model.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Purpose, Usage};
+
+/// A call of a model that has ended, as a custom event of the name [`ModelCall::EVENT`]: every node that asks a model emits one
+/// for each call, while the run is observed. It holds nothing of what was asked and answered.
+///
+/// ```
+/// use superstep_nodes::model::{Purpose, Usage};
+/// use superstep_nodes::node::ModelCall;
+///
+/// let json = r#"{"purpose":"agent","asked":"claude-x","model":"claude-x-20260101","usage":{"input_tokens":900,"output_tokens":20},
+///     "elapsed_ms":850}"#;
+/// let call: ModelCall = serde_json::from_str(json)?;
+/// assert_eq!((call.purpose, call.usage), (Purpose::Agent, Usage::of(900, 20)));
+/// assert!(!call.recorded && call.error.is_none());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelCall {
+    /// What it was for.
+    pub purpose: Purpose,
+    /// The model that was asked.
+    pub asked: String,
+    /// The model that answered, as it says itself; the one that was asked if none did.
+    pub model: String,
+    /// What it used; nothing if it failed.
+    pub usage: Usage,
+    /// How long it took, in milliseconds; of a recorded reply as long as it took then.
+    pub elapsed_ms: u64,
+    /// Whether the reply was taken from the record, so that no model was asked now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recorded: bool,
+    /// Why there is no reply: the [kind](crate::model::ModelError::kind) of the error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl ModelCall {
+    /// The name of the events that tell of calls of models.
+    pub const EVENT: &'static str = "model_call";
+}
+
+#[cfg(test)]
+#[path = "model_call/tests.rs"]
+mod tests;
