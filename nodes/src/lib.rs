@@ -16,6 +16,7 @@
 //! | [`graphs`] | graphs made of them, ready to run |
 //! | `mcp` | tools of MCP servers, and graphs as such servers, with the feature `mcp`; over HTTP, with `mcp-http` |
 //! | `provider` | models behind a network, with the feature `providers` |
+//! | `telemetry` | what agents do as metrics, with the feature `metrics`, and as traces, with `otel` |
 //! | `testkit` | a strict mock server of model vendors, for tests, with the feature `testkit` |
 //!
 //! But for those models and tools, that server and the timeouts of tools, nothing here reads a clock, draws a random
@@ -48,6 +49,8 @@ pub mod provider;
 pub mod rag;
 mod ranking;
 mod routing;
+#[cfg(any(feature = "metrics", feature = "otel"))]
+pub mod telemetry;
 #[cfg(feature = "testkit")]
 pub mod testkit;
 mod text;

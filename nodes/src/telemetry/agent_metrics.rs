@@ -1,0 +1,321 @@
+//! The observer that measures.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use superstep_core::id::RunId;
+use superstep_core::run::{EventKind, Observer, RunEvent, Status};
+
+use super::catalogue::*;
+use super::open_runs::{Loop, OpenRuns, OpenTask, Refining};
+use super::rating::{AlreadyRated, Rating};
+use super::signal::{Compacted, Signal, Verified};
+use crate::model::Prices;
+use crate::node::{ModelCall, ToolRun};
+use crate::tool::ToolOutcome;
+
+/// Measures the runs that it observes, with the [`Metric`](super::Metric)s of the catalogue, and hands the numbers to the recorder
+/// of the `metrics` facade that the program has installed. Without a recorder they go nowhere.
+///
+/// Nothing is counted twice. A call that is taken from the record, as when a run is resumed, was counted when it was made;
+/// and what a node has done counts when its task finishes, once, however many attempts that took.
+///
+/// Clones count together; the rate of errors of a graph is right where all its runs have the same one.
+///
+/// ```
+/// use superstep_nodes::graphs::{CallbackConfig, CallbackState, callback};
+/// use superstep_nodes::model::{Price, Prices, Scripted};
+/// use superstep_nodes::telemetry::AgentMetrics;
+///
+/// let prices = Prices::none().with("claude-x", Price::per_million(3.0, 15.0));
+/// let metrics = AgentMetrics::new().prices(prices);
+/// let graph = callback(CallbackConfig::new(Scripted::new().say("Hello."), "Be kind."))?.observe(metrics);
+/// # Ok::<(), superstep_core::graph::BuildError>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct AgentMetrics {
+    prices: Option<Arc<Prices>>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+/// What has been seen so far.
+#[derive(Default)]
+struct Seen {
+    runs: OpenRuns,
+    /// By graph.
+    ended: HashMap<String, Ended>,
+    /// The latest runs that were rated.
+    rated: VecDeque<RunId>,
+}
+
+/// How many runs came to an end.
+#[derive(Clone, Copy, Default)]
+struct Ended {
+    all: u64,
+    failed: u64,
+}
+
+/// How many rated runs are remembered.
+const RATED: usize = 4_096;
+
+/// From how many refinements on their number is no label of its own any more.
+const MANY_ATTEMPTS: u32 = 10;
+
+impl AgentMetrics {
+    /// Makes an observer that has seen nothing yet, and knows no prices.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Counts what calls of models cost, too.
+    #[must_use]
+    pub fn prices(mut self, prices: Prices) -> Self {
+        self.prices = Some(Arc::new(prices));
+        self
+    }
+
+    /// Records how a user rates a run.
+    ///
+    /// # Errors
+    /// When the run is one of the last 4,096 that were rated: each counts once, also if a button is pressed twice.
+    pub fn rate(&self, run: RunId, rating: Rating) -> Result<(), AlreadyRated> {
+        let mut seen = self.seen();
+        if seen.rated.contains(&run) {
+            return Err(AlreadyRated);
+        }
+        if seen.rated.len() == RATED {
+            seen.rated.pop_front();
+        }
+        seen.rated.push_back(run);
+        drop(seen);
+        SATISFACTION.record(rating.get(), &[]);
+        Ok(())
+    }
+
+    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn model_call(&self, call: &ModelCall) {
+        let ModelCall { purpose, model, usage, elapsed_ms, error, .. } = call;
+        let labels = [("model", model.as_str()), ("purpose", purpose.as_str())];
+        if let Some(error) = error {
+            MODEL_ERRORS.add(1, &[[("error", error.as_str())].as_slice(), &labels].concat());
+            return;
+        }
+        MODEL_CALLS.add(1, &labels);
+        MODEL_DURATION.record(seconds(*elapsed_ms), &labels);
+        for (direction, tokens) in [("input", usage.input_tokens), ("output", usage.output_tokens)] {
+            TOKENS.add(tokens, &[[("direction", direction)].as_slice(), &labels].concat());
+        }
+        match self.prices.as_ref().map(|prices| prices.of(model)) {
+            Some(Some(price)) => COST.add(price.micro_usd(usage), &labels),
+            Some(None) => UNPRICED.add(1, &labels),
+            None => {}
+        }
+    }
+}
+
+impl Observer for AgentMetrics {
+    fn on_event(&self, event: &RunEvent) {
+        let at = event.at_ms;
+        let mut seen = self.seen();
+        let seen = &mut *seen;
+        match &event.kind {
+            EventKind::RunStarted { graph, .. } if event.path.is_empty() => {
+                seen.runs.begin(event.run, graph, at);
+            }
+            EventKind::TaskStarted { step, task, node, .. } if !node.is_start() => {
+                if let Some(run) = seen.runs.get(event.run) {
+                    run.begin_task((event.path.clone(), *step, *task), node, at);
+                }
+            }
+            EventKind::Custom { step, task, name, data, .. } => {
+                let Some(signal) = Signal::of(name, data) else { return };
+                let key = (event.path.clone(), *step, *task);
+                let task = seen.runs.get(event.run).and_then(|run| run.task(&key));
+                self.told(signal, task);
+            }
+            EventKind::TaskFinished { step, task, cached, .. } => {
+                let Some(run) = seen.runs.get(event.run) else { return };
+                let Some(task) = run.end_task(&(event.path.clone(), *step, *task)) else { return };
+                if !cached {
+                    let labels = [("graph", run.graph.as_str()), ("node", task.node.as_str())];
+                    NODE_DURATION.record(seconds(at.saturating_sub(task.began_ms)), &labels);
+                }
+                finished(task, run.loop_at(&event.path), at);
+            }
+            EventKind::TaskPaused { step, task, .. } => {
+                if let Some(run) = seen.runs.get(event.run) {
+                    run.end_task(&(event.path.clone(), *step, *task));
+                }
+            }
+            EventKind::TaskFailed { step, task, node, .. } => {
+                let Some(run) = seen.runs.get(event.run) else { return };
+                run.end_task(&(event.path.clone(), *step, *task));
+                NODE_FAILURES.add(1, &[("graph", run.graph.as_str()), ("node", node.as_str())]);
+            }
+            EventKind::RunFinished { status } if event.path.is_empty() => {
+                seen.run_ended(event.run, at, status.name(), is_end(status));
+            }
+            EventKind::RunFailed { .. } if event.path.is_empty() => {
+                seen.run_ended(event.run, at, "failed", Some(End::Failed));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl AgentMetrics {
+    /// Counts what costs something at once, and keeps all else until its task finishes.
+    fn told(&self, signal: Signal, task: Option<&mut OpenTask>) {
+        match signal {
+            Signal::ModelCall(call) if call.recorded => {}
+            Signal::ToolRun(run) if run.recorded => {}
+            Signal::ModelCall(call) => {
+                self.model_call(&call);
+                if let Some(task) = task {
+                    task.model_ms = task.model_ms.saturating_add(call.elapsed_ms);
+                }
+            }
+            Signal::ToolRun(run) => tool_run(&run),
+            signal => {
+                if let Some(task) = task {
+                    task.signals.push(signal);
+                }
+            }
+        }
+    }
+}
+
+impl Seen {
+    fn run_ended(&mut self, run: RunId, at: u64, outcome: &str, end: Option<End>) {
+        let Some(run) = self.runs.end(run) else { return };
+        let graph = run.graph.clone();
+        RUNS.add(1, &[("graph", &graph), ("outcome", outcome)]);
+        RUN_DURATION.record(seconds(at.saturating_sub(run.began_ms)), &[("graph", &graph)]);
+        for used in run.into_loops().filter(|used| used.is_verified) {
+            ATTEMPTS_USED.record(f64::from(used.attempts), &[]);
+        }
+        let Some(end) = end else { return };
+        let ended = self.ended.entry(graph.clone()).or_default();
+        ended.all += 1;
+        ended.failed += u64::from(end == End::Failed);
+        ERROR_RATE.set(ended.failed as f64 / ended.all as f64, &[("graph", &graph)]);
+    }
+}
+
+/// How a run came to an end that is not to be continued.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Finished,
+    Failed,
+}
+
+fn is_end(status: &Status) -> Option<End> {
+    match status {
+        Status::Finished => Some(End::Finished),
+        Status::LimitReached { .. } => Some(End::Failed),
+        _ => None,
+    }
+}
+
+/// Counts what a task has done that finished.
+fn finished(task: OpenTask, around: &mut Loop, at: u64) {
+    let took = at.saturating_sub(task.began_ms);
+    let parts = [("model", task.model_ms), ("own", took.saturating_sub(task.model_ms))];
+    for signal in task.signals {
+        match signal {
+            Signal::Compaction(compacted) => compaction(&compacted, parts),
+            Signal::Routing(routed) => {
+                ROUTINGS.add(1, &[("action", &routed.action), ("by", &routed.by)]);
+                ROUTING_CONFIDENCE.record(routed.confidence, &[("action", &routed.action)]);
+            }
+            Signal::Verification(verified) => {
+                for (part, ms) in parts {
+                    VERIFICATION_DURATION.record(seconds(ms), &[("part", part)]);
+                }
+                verification(&verified, around, at);
+            }
+            Signal::Refinement(refined) => {
+                REFINEMENTS.add(1, &[]);
+                around.attempts = refined.attempt;
+                around.refining =
+                    Some(Refining { began_ms: task.began_ms, score_before: around.last_score.take() });
+            }
+            Signal::Conversation(length) => CONVERSATION.record(length.messages as f64, &[]),
+            // They are counted when they are told of.
+            Signal::ModelCall(_) | Signal::ToolRun(_) => {}
+        }
+    }
+}
+
+fn compaction(compacted: &Compacted, parts: [(&'static str, u64); 2]) {
+    COMPACTIONS.add(1, &[("by", compacted.by())]);
+    // Counts of tokens are far below where a float loses ones, and what is compacted has some.
+    COMPRESSION.record(compacted.tokens_after as f64 / compacted.tokens_before.max(1) as f64, &[]);
+    if compacted.tokens_after <= compacted.threshold {
+        OVERFLOWS_PREVENTED.add(1, &[]);
+    }
+    for (part, ms) in parts {
+        COMPACTION_DURATION.record(seconds(ms), &[("part", part)]);
+    }
+}
+
+fn verification(verified: &Verified, around: &mut Loop, at: u64) {
+    let (passed, score) = (verified.result.passed, verified.result.score);
+    if passed {
+        PASSED.add(1, &[])
+    } else {
+        FAILED.add(1, &[])
+    }
+    SCORES.record(score, &[]);
+    around.is_verified = true;
+    around.last_score = Some(score);
+    let Some(refining) = around.refining.take() else { return };
+    REFINEMENT_DURATION.record(seconds(at.saturating_sub(refining.began_ms)), &[]);
+    let attempt = match around.attempts {
+        MANY_ATTEMPTS.. => format!("{MANY_ATTEMPTS} or more"),
+        few => few.to_string(),
+    };
+    let outcome = if passed { "passed" } else { "failed" };
+    REFINED.add(1, &[("attempt", &attempt), ("outcome", outcome)]);
+    if let Some(before) = refining.score_before {
+        SCORES_BEFORE.record(before, &[]);
+        SCORES_AFTER.record(score, &[]);
+    }
+}
+
+fn tool_run(run: &ToolRun) {
+    let tool = run.tool.as_deref().unwrap_or("unknown");
+    TOOL_CALLS.add(1, &[("outcome", outcome(run.outcome)), ("tool", tool)]);
+    if !matches!(run.outcome, ToolOutcome::Invalid | ToolOutcome::Denied) {
+        TOOL_DURATION.record(seconds(run.elapsed_ms), &[("tool", tool)]);
+    }
+}
+
+fn outcome(outcome: ToolOutcome) -> &'static str {
+    match outcome {
+        ToolOutcome::Ok => "ok",
+        ToolOutcome::Error => "error",
+        ToolOutcome::Denied => "denied",
+        ToolOutcome::Invalid => "invalid",
+        ToolOutcome::Cancelled => "cancelled",
+        ToolOutcome::TimedOut => "timed_out",
+    }
+}
+
+fn seconds(ms: u64) -> f64 {
+    ms as f64 / 1_000.0
+}
+
+impl fmt::Debug for AgentMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentMetrics").field("prices", &self.prices).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "agent_metrics/tests.rs"]
+mod tests;

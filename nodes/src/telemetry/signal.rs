@@ -1,0 +1,88 @@
+//! What the events of nodes say.
+
+use serde::Deserialize;
+use superstep_core::state::Json;
+
+use crate::compaction::Summariser;
+use crate::graphs::CallbackState;
+use crate::node::{Compact, ConversationLength, ModelCall, ToolRun};
+
+/// What a custom event says that one of the nodes here has emitted.
+pub(super) enum Signal {
+    ModelCall(ModelCall),
+    ToolRun(ToolRun),
+    Compaction(Compacted),
+    Routing(Routed),
+    Verification(Verified),
+    Refinement(Refined),
+    Conversation(ConversationLength),
+}
+
+/// A conversation is shown in short from now on.
+#[derive(Deserialize)]
+pub(super) struct Compacted {
+    by: Summariser,
+    pub(super) tokens_before: u64,
+    pub(super) tokens_after: u64,
+    pub(super) threshold: u64,
+}
+
+impl Compacted {
+    /// Who wrote the summary: `model` or `nobody`.
+    pub(super) fn by(&self) -> &'static str {
+        match self.by {
+            Summariser::Model { .. } => "model",
+            Summariser::Nobody { .. } => "nobody",
+        }
+    }
+}
+
+/// A router has decided.
+#[derive(Deserialize)]
+pub(super) struct Routed {
+    pub(super) action: String,
+    pub(super) confidence: f64,
+    pub(super) by: String,
+}
+
+/// A response was verified.
+#[derive(Deserialize)]
+pub(super) struct Verified {
+    pub(super) result: Verdict,
+}
+
+/// What was found.
+#[derive(Deserialize)]
+pub(super) struct Verdict {
+    pub(super) passed: bool,
+    pub(super) score: f64,
+}
+
+/// A response is to be given again.
+#[derive(Deserialize)]
+pub(super) struct Refined {
+    /// How many times it has been by then.
+    pub(super) attempt: u32,
+}
+
+const COMPACTION: &str = Compact::<CallbackState>::EVENT;
+const ROUTING: &str = "routing";
+const VERIFICATION: &str = "verification";
+const REFINEMENT: &str = "refinement";
+
+impl Signal {
+    /// Reads a custom event. One that says something else, or something else by the same name, is nobody's mistake: programs
+    /// emit their own.
+    pub(super) fn of(name: &str, data: &Json) -> Option<Self> {
+        match name {
+            ModelCall::EVENT => data.decode().ok().map(Self::ModelCall),
+            ToolRun::EVENT => data.decode().ok().map(Self::ToolRun),
+            COMPACTION => data.decode().ok().map(Self::Compaction),
+            ROUTING => data.decode().ok().map(Self::Routing),
+            VERIFICATION => data.decode().ok().map(Self::Verification),
+            REFINEMENT => data.decode().ok().map(Self::Refinement),
+            ConversationLength::EVENT => data.decode().ok().map(Self::Conversation),
+            _ => None,
+        }
+    }
+}
