@@ -13,18 +13,21 @@ macro_rules! page {
             "[checkpoints.md#durability-levels]: crate::guide::checkpoints#durability-levels\n",
             "[cli.md]: crate::guide::cli\n",
             "[debugging.md]: crate::guide::debugging\n",
+            "[dashboards/agents.json]: https://github.com/superstep-rs/superstep/blob/main/docs/dashboards/agents.json\n",
             "[dynamic-graphs.md]: crate::guide::dynamic_graphs\n",
             "[effects-and-resume.md]: crate::guide::effects_and_resume\n",
             "[errors-and-retries.md]: crate::guide::errors_and_retries\n",
             "[errors-and-retries.md#error-handlers]: crate::guide::errors_and_retries#error-handlers\n",
             "[events-and-tracing.md]: crate::guide::events_and_tracing\n",
             "[events-and-tracing.md#custom-events]: crate::guide::events_and_tracing#custom-events\n",
+            "[events-and-tracing.md#spans]: crate::guide::events_and_tracing#spans\n",
             "[execution.md#merge-order]: crate::guide::execution#merge-order\n",
             "[file-format.md]: crate::guide::file_format\n",
             "[flows.md]: crate::guide::flows\n",
             "[interrupts.md]: crate::guide::interrupts\n",
             "[knowledge.md]: crate::guide::knowledge\n",
             "[mcp.md]: crate::guide::mcp\n",
+            "[metrics.md]: crate::guide::metrics\n",
             "[models.md]: crate::guide::models\n",
             "[nodes-and-extractors.md]: crate::guide::nodes_and_extractors\n",
             "[routing-and-fan-out.md]: crate::guide::routing_and_fan_out\n",
@@ -83,6 +86,7 @@ pages! {
     knowledge "knowledge.md"
     long_conversations "long-conversations.md"
     verification "verification.md"
+    metrics "metrics.md"
     photo_critic "photo-critic.md"
     coming_from_langgraph "coming-from-langgraph.md"
     reliability "reliability.md"

@@ -21,6 +21,7 @@ mod interrupts;
 mod knowledge;
 mod long_conversations;
 mod mcp;
+mod metrics;
 mod models;
 #[path = "../../examples/opening_hours/graph.rs"]
 mod museum;

@@ -217,8 +217,8 @@ pub(super) const ERROR_RATE: Metric = Metric::gauge(
     "agent.error_rate",
     "ratio",
     &["graph"],
-    "Of the runs that came to an end, the part that failed or reached the limit of their supersteps. Runs that can be \
-     continued are not counted.",
+    "Of the runs that came to an end, the part that failed or reached the limit of their supersteps. Runs that \
+     were cancelled, or wait for something, are not counted.",
 );
 
 pub(super) const CONVERSATION: Metric = Metric::histogram(

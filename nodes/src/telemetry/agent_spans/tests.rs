@@ -11,15 +11,17 @@ use serde_json::json;
 use superstep_core::checkpoint::MemorySaver;
 use superstep_core::error::NodeError;
 use superstep_core::graph::{END, START, StateGraph, to};
-use superstep_core::node::Emit;
+use superstep_core::node::{Emit, Snapshot};
 use superstep_core::reducer::KeyedLog;
+use superstep_core::route::Route;
 use superstep_core::run::{Graph, Lens};
 use superstep_core::state::State;
 
 use super::*;
-use crate::message::{MessageLog, ToolCall};
-use crate::model::{ModelError, ModelReply, Scripted, Turn};
-use crate::node::{Agent, AgentNext, Tools};
+use crate::compaction::{Compaction, ContextManager};
+use crate::message::{Message, MessageLog, ToolCall};
+use crate::model::{ModelError, ModelReply, Purpose, Scripted, Turn};
+use crate::node::{Agent, AgentNext, Compact, Tools};
 use crate::tool::{ToolRegistry, TypedTool};
 
 #[derive(State, Clone, Debug, Default)]
@@ -164,6 +166,61 @@ async fn a_run_is_a_trace_with_the_names_of_the_conventions() {
     for said in SAID {
         assert!(!text.contains(said), "{said} is in {text}");
     }
+}
+
+#[derive(State, Clone, Default)]
+struct Draft {
+    #[reducer(KeyedLog)]
+    messages: MessageLog,
+    #[reducer(KeyedLog)]
+    compactions: Vec<Compaction>,
+    attempts: u32,
+}
+
+/// How a made-up verification ends.
+#[derive(Route, serde::Serialize, Deserialize)]
+enum Verdict {
+    Refine,
+    Accept,
+}
+
+#[tokio::test]
+async fn s0_099_compaction_verification_and_refinement_are_spans() {
+    let (exporter, provider) = tracer();
+    let model = Scripted::new().on(Purpose::Summarizer, ["They talk."]);
+    let manager = ContextManager::new().threshold(100).target(50).recent(1);
+    let compact = Compact::new(Arc::new(model), manager, Draft::MESSAGES, Draft::COMPACTIONS);
+    let verify = |draft: Snapshot<Draft>, emit: Emit| async move {
+        let passed = draft.attempts == 1;
+        emit.emit("verification", &json!({ "result": { "passed": passed, "score": 0.5 } }));
+        if passed { Verdict::Accept } else { Verdict::Refine }
+    };
+    let refine = |draft: Snapshot<Draft>, emit: Emit| async move {
+        let attempt = draft.attempts + 1;
+        emit.emit("refinement", &json!({ "attempt": attempt }));
+        Draft::update().attempts(attempt)
+    };
+    let mut g = StateGraph::<Draft>::new("draft");
+    let (compact, verify) = (g.node("compact", compact), g.node("verify", verify));
+    let refine = g.node("refine", refine);
+    g.edge(START, compact);
+    g.edge(compact, verify);
+    g.route(verify, move |verdict| match verdict {
+        Verdict::Refine => to(refine),
+        Verdict::Accept => END,
+    });
+    g.edge(refine, verify);
+    let graph = g.compile().unwrap().observe(spans(&provider));
+    let said = (0..4).map(|at| Message::human(format!("m{at}"), "word ".repeat(60)));
+    graph.run(Draft::update().messages(said.collect::<Vec<_>>())).await.unwrap().finished().unwrap();
+
+    let inside = |name: &str| format!("invoke_agent draft > {name}");
+    let expected = ["compact", "compact > chat scripted", "refine", "verify", "verify"].map(inside);
+    assert_eq!(lines(&exporter)[1..], expected);
+    let all = exporter.get_finished_spans().unwrap();
+    assert_eq!(attribute(named(&all, "compact"), "superstep.compaction.by"), Some("model".into()));
+    assert_eq!(attribute(named(&all, "refine"), "superstep.refinement.attempt"), Some(Value::I64(1)));
+    assert_eq!(attribute(named(&all, "verify"), "superstep.route"), Some("Refine".into()));
 }
 
 #[tokio::test]
