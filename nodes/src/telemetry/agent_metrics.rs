@@ -10,7 +10,7 @@ use superstep_core::run::{EventKind, Observer, RunEvent, Status};
 use super::catalogue::*;
 use super::open_runs::{Loop, OpenRuns, OpenTask, Refining};
 use super::rating::{AlreadyRated, Rating};
-use super::signal::{Compacted, Signal, Verified};
+use super::signal::{Compacted, Signal, Verified, name_of};
 use crate::model::Prices;
 use crate::node::{ModelCall, ToolRun};
 use crate::tool::ToolOutcome;
@@ -229,8 +229,9 @@ fn finished(task: OpenTask, around: &mut Loop, at: u64) {
         match signal {
             Signal::Compaction(compacted) => compaction(&compacted, parts),
             Signal::Routing(routed) => {
-                ROUTINGS.add(1, &[("action", &routed.action), ("by", &routed.by)]);
-                ROUTING_CONFIDENCE.record(routed.confidence, &[("action", &routed.action)]);
+                let action = name_of(&routed.decision.action);
+                ROUTINGS.add(1, &[("action", &action), ("by", &name_of(&routed.by))]);
+                ROUTING_CONFIDENCE.record(routed.decision.confidence, &[("action", &action)]);
             }
             Signal::Verification(verified) => {
                 for (part, ms) in parts {
@@ -289,20 +290,9 @@ fn verification(verified: &Verified, around: &mut Loop, at: u64) {
 
 fn tool_run(run: &ToolRun) {
     let tool = run.tool.as_deref().unwrap_or("unknown");
-    TOOL_CALLS.add(1, &[("outcome", outcome(run.outcome)), ("tool", tool)]);
+    TOOL_CALLS.add(1, &[("outcome", &name_of(&run.outcome)), ("tool", tool)]);
     if !matches!(run.outcome, ToolOutcome::Invalid | ToolOutcome::Denied) {
         TOOL_DURATION.record(seconds(run.elapsed_ms), &[("tool", tool)]);
-    }
-}
-
-fn outcome(outcome: ToolOutcome) -> &'static str {
-    match outcome {
-        ToolOutcome::Ok => "ok",
-        ToolOutcome::Error => "error",
-        ToolOutcome::Denied => "denied",
-        ToolOutcome::Invalid => "invalid",
-        ToolOutcome::Cancelled => "cancelled",
-        ToolOutcome::TimedOut => "timed_out",
     }
 }
 

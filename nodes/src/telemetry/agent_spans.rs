@@ -11,7 +11,7 @@ use superstep_core::id::{NodeName, RunId, ThreadId};
 use superstep_core::run::{EventKind, Observer, PathSegment, RunEvent};
 
 use super::gen_ai;
-use super::signal::Signal;
+use super::signal::{Signal, name_of};
 use crate::model::Usage;
 use crate::node::{ModelCall, ToolRun};
 use crate::tool::ToolOutcome;
@@ -164,9 +164,9 @@ where
             }
             Signal::Routing(routed) => {
                 around.span().set_attributes([
-                    KeyValue::new("superstep.routing.action", routed.action.clone()),
-                    KeyValue::new("superstep.routing.confidence", routed.confidence),
-                    KeyValue::new("superstep.routing.by", routed.by.clone()),
+                    KeyValue::new("superstep.routing.action", name_of(&routed.decision.action)),
+                    KeyValue::new("superstep.routing.confidence", routed.decision.confidence),
+                    KeyValue::new("superstep.routing.by", name_of(&routed.by)),
                 ]);
             }
             Signal::Verification(verified) => {
@@ -243,7 +243,7 @@ where
             }
             EventKind::TaskFailed { step, task, error, .. } => {
                 let Some(span) = trace.tasks.remove(&(event.path.clone(), *step, *task)) else { return };
-                end(&span, at, Some(named(&error.kind)));
+                end(&span, at, Some(name_of(&error.kind)));
             }
             EventKind::RunFinished { status } => {
                 let outcome = KeyValue::new("superstep.outcome", status.name());
@@ -328,7 +328,7 @@ impl Call {
             KeyValue::new(gen_ai::TOOL_TYPE, "function"),
         ];
         attributes.extend(run.tool.clone().map(|tool| KeyValue::new(gen_ai::TOOL, tool)));
-        let error = (run.outcome != ToolOutcome::Ok).then(|| named(&run.outcome));
+        let error = (run.outcome != ToolOutcome::Ok).then(|| name_of(&run.outcome));
         Self { attributes, error }
     }
 }
@@ -348,12 +348,6 @@ fn end(span: &Context, at: SystemTime, error: Option<String>) {
         span.set_attribute(KeyValue::new(gen_ai::ERROR, error));
     }
     span.end_with_timestamp(at);
-}
-
-/// The name of a case, as it is in JSON.
-fn named(case: &impl serde::Serialize) -> String {
-    let name = serde_json::to_value(case).ok();
-    name.as_ref().and_then(serde_json::Value::as_str).unwrap_or("_OTHER").to_owned()
 }
 
 fn int(count: u64) -> i64 {

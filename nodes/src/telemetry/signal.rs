@@ -1,18 +1,18 @@
 //! What the events of nodes say.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use superstep_core::state::Json;
 
 use crate::compaction::Summariser;
 use crate::graphs::CallbackState;
-use crate::node::{Compact, ConversationLength, ModelCall, ToolRun};
+use crate::node::{Compact, ConversationLength, ModelCall, Router, Routing, ToolRun};
 
 /// What a custom event says that one of the nodes here has emitted.
 pub(super) enum Signal {
     ModelCall(ModelCall),
     ToolRun(ToolRun),
     Compaction(Compacted),
-    Routing(Routed),
+    Routing(Routing),
     Verification(Verified),
     Refinement(Refined),
     Conversation(ConversationLength),
@@ -37,14 +37,6 @@ impl Compacted {
     }
 }
 
-/// A router has decided.
-#[derive(Deserialize)]
-pub(super) struct Routed {
-    pub(super) action: String,
-    pub(super) confidence: f64,
-    pub(super) by: String,
-}
-
 /// A response was verified.
 #[derive(Deserialize)]
 pub(super) struct Verified {
@@ -66,7 +58,7 @@ pub(super) struct Refined {
 }
 
 const COMPACTION: &str = Compact::<CallbackState>::EVENT;
-const ROUTING: &str = "routing";
+const ROUTING: &str = Router::<CallbackState>::EVENT;
 const VERIFICATION: &str = "verification";
 const REFINEMENT: &str = "refinement";
 
@@ -85,4 +77,10 @@ impl Signal {
             _ => None,
         }
     }
+}
+
+/// The name of a case, as it is in JSON.
+pub(super) fn name_of(case: &impl Serialize) -> String {
+    let name = serde_json::to_value(case).ok();
+    name.as_ref().and_then(serde_json::Value::as_str).unwrap_or("_OTHER").to_owned()
 }
