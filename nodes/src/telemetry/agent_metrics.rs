@@ -196,7 +196,7 @@ impl Seen {
         RUNS.add(1, &[("graph", &graph), ("outcome", outcome)]);
         RUN_DURATION.record(seconds(at.saturating_sub(run.began_ms)), &[("graph", &graph)]);
         for used in run.into_loops().filter(|used| used.is_verified) {
-            ATTEMPTS_USED.record(f64::from(used.attempts), &[]);
+            ATTEMPTS_USED.record(f64::from(used.refinements), &[]);
         }
         let Some(end) = end else { return };
         let ended = self.ended.entry(graph.clone()).or_default();
@@ -241,9 +241,7 @@ fn finished(task: OpenTask, around: &mut Loop, at: u64) {
             }
             Signal::Refinement(refined) => {
                 REFINEMENTS.add(1, &[]);
-                around.attempts = refined.attempt;
-                around.refining =
-                    Some(Refining { began_ms: task.began_ms, score_before: around.last_score.take() });
+                around.refining = Some(Refining { began_ms: task.began_ms, score_before: refined.score });
             }
             Signal::Conversation(length) => CONVERSATION.record(length.messages as f64, &[]),
             // They are counted when they are told of.
@@ -265,26 +263,29 @@ fn compaction(compacted: &Compacted, parts: [(&'static str, u64); 2]) {
 }
 
 fn verification(verified: &Verified, around: &mut Loop, at: u64) {
-    let (passed, score) = (verified.result.passed, verified.result.score);
-    if passed {
-        PASSED.add(1, &[])
-    } else {
-        FAILED.add(1, &[])
+    let (outcome, counter) = match verified.passed {
+        Some(true) => ("passed", PASSED),
+        Some(false) => ("failed", FAILED),
+        None => ("unjudged", UNJUDGED),
+    };
+    counter.add(1, &[]);
+    if let Some(score) = verified.score {
+        SCORES.record(score, &[]);
     }
-    SCORES.record(score, &[]);
     around.is_verified = true;
-    around.last_score = Some(score);
-    let Some(refining) = around.refining.take() else { return };
-    REFINEMENT_DURATION.record(seconds(at.saturating_sub(refining.began_ms)), &[]);
-    let attempt = match around.attempts {
+    around.refinements = verified.refinements();
+    let attempt = match verified.refinements() {
+        0 => return,
         MANY_ATTEMPTS.. => format!("{MANY_ATTEMPTS} or more"),
         few => few.to_string(),
     };
-    let outcome = if passed { "passed" } else { "failed" };
     REFINED.add(1, &[("attempt", &attempt), ("outcome", outcome)]);
-    if let Some(before) = refining.score_before {
+    // Nobody saw it begin if that was another run.
+    let Some(refining) = around.refining.take() else { return };
+    REFINEMENT_DURATION.record(seconds(at.saturating_sub(refining.began_ms)), &[]);
+    if let (Some(before), Some(after)) = (refining.score_before, verified.score) {
         SCORES_BEFORE.record(before, &[]);
-        SCORES_AFTER.record(score, &[]);
+        SCORES_AFTER.record(after, &[]);
     }
 }
 

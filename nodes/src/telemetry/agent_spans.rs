@@ -170,12 +170,16 @@ where
                 ]);
             }
             Signal::Verification(verified) => {
-                let label = if verified.result.passed { "pass" } else { "fail" };
-                let attributes = vec![
+                let label = match verified.passed {
+                    Some(true) => "pass",
+                    Some(false) => "fail",
+                    None => "unjudged",
+                };
+                let mut attributes = vec![
                     KeyValue::new(gen_ai::EVALUATION_NAME, "verification"),
-                    KeyValue::new(gen_ai::SCORE, verified.result.score),
                     KeyValue::new(gen_ai::SCORE_LABEL, label),
                 ];
+                attributes.extend(verified.score.map(|score| KeyValue::new(gen_ai::SCORE, score)));
                 around.span().add_event_with_timestamp(gen_ai::EVALUATION, at, attributes);
             }
             Signal::Refinement(refined) => {

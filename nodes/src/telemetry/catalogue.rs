@@ -67,6 +67,13 @@ pub(super) const FAILED: Metric = Metric::counter(
     "Verifications that a response did not pass.",
 );
 
+pub(super) const UNJUDGED: Metric = Metric::counter(
+    "verification.unjudged_total",
+    "verifications",
+    &[],
+    "Verifications in which nobody could judge the response.",
+);
+
 pub(super) const SCORES: Metric = Metric::histogram(
     "verification.score_distribution",
     "ratio",
@@ -94,8 +101,8 @@ pub(super) const REFINED: Metric = Metric::counter(
     "refinement.outcome_total",
     "refinements",
     &["attempt", "outcome"],
-    "What the verification after a refinement found. `attempt` is how many refinements there had been, `outcome` is `passed` or \
-     `failed`.",
+    "What the verification after a refinement found. `attempt` is how many refinements there had been, `outcome` is `passed`, \
+     `failed` or `unjudged`.",
 );
 
 pub(super) const REFINEMENT_DURATION: Metric = Metric::histogram(
@@ -241,6 +248,7 @@ pub(super) const ALL: &[Metric] = &[
     ROUTING_CONFIDENCE,
     PASSED,
     FAILED,
+    UNJUDGED,
     SCORES,
     VERIFICATION_DURATION,
     REFINEMENTS,

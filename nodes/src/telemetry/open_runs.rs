@@ -41,8 +41,7 @@ pub(super) struct OpenTask {
 #[derive(Debug, Default)]
 pub(super) struct Loop {
     pub(super) is_verified: bool,
-    pub(super) attempts: u32,
-    pub(super) last_score: Option<f64>,
+    pub(super) refinements: u32,
     pub(super) refining: Option<Refining>,
 }
 

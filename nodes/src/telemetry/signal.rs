@@ -40,14 +40,11 @@ impl Compacted {
 /// A response was verified.
 #[derive(Deserialize)]
 pub(super) struct Verified {
-    pub(super) result: Verdict,
-}
-
-/// What was found.
-#[derive(Deserialize)]
-pub(super) struct Verdict {
-    pub(super) passed: bool,
-    pub(super) score: f64,
+    /// Which candidate of the turn it is, from 1.
+    pub(super) attempt: u32,
+    /// Whether it is accepted; nothing if nobody could judge it.
+    pub(super) passed: Option<bool>,
+    pub(super) score: Option<f64>,
 }
 
 /// A response is to be given again.
@@ -55,6 +52,15 @@ pub(super) struct Verdict {
 pub(super) struct Refined {
     /// How many times it has been by then.
     pub(super) attempt: u32,
+    /// How good it was.
+    pub(super) score: Option<f64>,
+}
+
+impl Verified {
+    /// How many refinements there were before.
+    pub(super) fn refinements(&self) -> u32 {
+        self.attempt.saturating_sub(1)
+    }
 }
 
 const COMPACTION: &str = Compact::<CallbackState>::EVENT;

@@ -123,12 +123,12 @@ fn model_call(purpose: &str, elapsed_ms: u64, tokens: [u64; 2]) -> (&'static str
     (ModelCall::EVENT, call)
 }
 
-fn verification(passed: bool, score: f64) -> (&'static str, Value) {
-    ("verification", json!({ "turn": 1, "attempt": 0, "result": { "passed": passed, "score": score } }))
+fn verification(attempt: u32, passed: Option<bool>, score: Option<f64>) -> (&'static str, Value) {
+    ("verification", json!({ "turn": 1, "attempt": attempt, "passed": passed, "score": score }))
 }
 
-fn refinement(attempt: u32) -> (&'static str, Value) {
-    ("refinement", json!({ "attempt": attempt }))
+fn refinement(attempt: u32, score: f64) -> (&'static str, Value) {
+    ("refinement", json!({ "turn": 1, "attempt": attempt, "message": "m", "score": score }))
 }
 
 #[test]
@@ -147,15 +147,25 @@ fn s0_093_to_096_a_loop_tells_how_long_its_parts_took_and_what_a_refinement_chan
         3_000,
         &[model_call("agent", 2_900, [500, 100]), ("conversation", json!({ "messages": 2 }))],
     );
-    run.plays(3, "verify", 1_000, &[model_call("verifier", 950, [300, 50]), verification(false, 0.5)]);
-    run.plays(4, "refine", 10, &[refinement(1)]);
+    run.plays(
+        3,
+        "verify",
+        1_000,
+        &[model_call("verifier", 950, [300, 50]), verification(1, Some(false), Some(0.5))],
+    );
+    run.plays(4, "refine", 10, &[refinement(1, 0.5)]);
     run.plays(
         5,
         "respond",
         2_500,
         &[model_call("refiner", 2_400, [1_900, 120]), ("conversation", json!({ "messages": 4 }))],
     );
-    run.plays(6, "verify", 900, &[model_call("verifier", 860, [310, 40]), verification(true, 0.9)]);
+    run.plays(
+        6,
+        "verify",
+        900,
+        &[model_call("verifier", 860, [310, 40]), verification(2, Some(true), Some(0.9))],
+    );
     run.ends(Status::Finished);
 
     let recorded = recorded(&snapshot);
@@ -213,6 +223,32 @@ fn s0_093_to_096_a_loop_tells_how_long_its_parts_took_and_what_a_refinement_chan
     assert_eq!(of(&recorded, "agent.run.duration"), ["agent.run.duration graph=loop: 7.61"]);
 }
 
+/// A run that was resumed between a refinement and the verification has not seen the one, and one that nobody could judge has no score.
+#[test]
+fn a_refinement_of_an_earlier_run_has_an_outcome_and_no_duration() {
+    let recorder = DebuggingRecorder::new();
+    let snapshot = recorder.snapshotter();
+    let _here = metrics::set_default_local_recorder(&recorder);
+    let metrics = AgentMetrics::new();
+    let mut run = Told::begin(&metrics, 1);
+    run.plays(6, "verify", 900, &[verification(3, Some(false), Some(0.5))]);
+    run.plays(7, "refine", 5, &[refinement(3, 0.5)]);
+    run.plays(9, "verify", 900, &[verification(4, None, None)]);
+    run.ends(Status::Finished);
+    let recorded = recorded(&snapshot);
+    assert_eq!(
+        of(&recorded, "refinement."),
+        [
+            "refinement.attempts: 3",
+            "refinement.duration: 0.905",
+            "refinement.outcome_total attempt=2 outcome=failed: 1",
+            "refinement.outcome_total attempt=3 outcome=unjudged: 1",
+        ]
+    );
+    assert_eq!(of(&recorded, "verification.unjudged"), ["verification.unjudged_total: 1"]);
+    assert_eq!(of(&recorded, "verification.score"), ["verification.score_distribution: 0.5"]);
+}
+
 #[test]
 fn what_a_failed_attempt_has_told_counts_when_another_one_finishes_and_a_recorded_result_not_again() {
     let recorder = DebuggingRecorder::new();
@@ -220,7 +256,7 @@ fn what_a_failed_attempt_has_told_counts_when_another_one_finishes_and_a_recorde
     let _here = metrics::set_default_local_recorder(&recorder);
     let metrics = AgentMetrics::new();
     let mut run = Told::begin(&metrics, 1);
-    let events = [model_call("verifier", 900, [300, 50]), verification(true, 0.8)];
+    let events = [model_call("verifier", 900, [300, 50]), verification(1, Some(true), Some(0.8))];
     run.starts(3, "verify");
     for (event, data) in &events {
         run.emits(3, "verify", event, data);

@@ -55,7 +55,7 @@ fn graph(model: Scripted) -> Graph<Chat> {
     let verify = |emit: Emit| async move {
         emit.emit(
             "verification",
-            &json!({ "response": "sprat", "result": { "passed": true, "score": 0.75 } }),
+            &json!({ "attempt": 1, "response": "sprat", "passed": true, "score": 0.75 }),
         );
     };
     let mut g = StateGraph::<Chat>::new("fisher");
@@ -192,7 +192,7 @@ async fn s0_099_compaction_verification_and_refinement_are_spans() {
     let compact = Compact::new(Arc::new(model), manager, Draft::MESSAGES, Draft::COMPACTIONS);
     let verify = |draft: Snapshot<Draft>, emit: Emit| async move {
         let passed = draft.attempts == 1;
-        emit.emit("verification", &json!({ "result": { "passed": passed, "score": 0.5 } }));
+        emit.emit("verification", &json!({ "attempt": draft.attempts + 1, "passed": passed, "score": 0.5 }));
         if passed { Verdict::Accept } else { Verdict::Refine }
     };
     let refine = |draft: Snapshot<Draft>, emit: Emit| async move {
