@@ -5,9 +5,9 @@ use superstep_core::state::Json;
 
 use crate::compaction::Summariser;
 use crate::graphs::CallbackState;
-use crate::node::{Compact, ConversationLength, ModelCall, Router, Routing, ToolRun};
+use crate::node::{Compact, ConversationLength, ModelCall, Refine, Router, Routing, ToolRun, Verify};
 
-/// What a custom event says that one of the nodes here has emitted.
+/// What a custom event says that one of the nodes here has emitted; of what it holds, only what is measured.
 pub(super) enum Signal {
     ModelCall(ModelCall),
     ToolRun(ToolRun),
@@ -37,7 +37,7 @@ impl Compacted {
     }
 }
 
-/// A response was verified.
+/// A response was verified: of a [`Verification`](crate::verification::Verification), all but what is said in it.
 #[derive(Deserialize)]
 pub(super) struct Verified {
     /// Which candidate of the turn it is, from 1.
@@ -47,7 +47,7 @@ pub(super) struct Verified {
     pub(super) score: Option<f64>,
 }
 
-/// A response is to be given again.
+/// A response is to be given again: of a [`Refinement`](crate::node::Refinement).
 #[derive(Deserialize)]
 pub(super) struct Refined {
     /// How many times it has been by then.
@@ -65,8 +65,8 @@ impl Verified {
 
 const COMPACTION: &str = Compact::<CallbackState>::EVENT;
 const ROUTING: &str = Router::<CallbackState>::EVENT;
-const VERIFICATION: &str = "verification";
-const REFINEMENT: &str = "refinement";
+const VERIFICATION: &str = Verify::<CallbackState>::EVENT;
+const REFINEMENT: &str = Refine::<CallbackState>::EVENT;
 
 impl Signal {
     /// Reads a custom event. One that says something else, or something else by the same name, is nobody's mistake: programs

@@ -7,16 +7,17 @@ use superstep_core::checkpoint::MemorySaver;
 use superstep_core::error::NodeError;
 use superstep_core::graph::{END, START, StateGraph, to};
 use superstep_core::id::{NodeName, ThreadId};
-use superstep_core::reducer::KeyedLog;
+use superstep_core::reducer::{Append, KeyedLog};
 use superstep_core::run::Graph;
 use superstep_core::state::{Json, State};
 
 use super::*;
 use crate::compaction::{Compaction, ContextManager};
 use crate::message::MessageLog;
-use crate::model::{Price, Purpose, Scripted};
-use crate::node::{Agent, AgentNext, Compact};
+use crate::model::{Price, Purpose, Scripted, Turn};
+use crate::node::{Agent, AgentNext, Compact, Refine, Verify, VerifyNext};
 use crate::telemetry::{Metric, MetricKind};
+use crate::verification::{OutputVerifier, Verification, VerificationCriterion};
 
 /// What was recorded since it was looked at last, by name and labels; every metric is as the catalogue says.
 fn recorded(recorder: &Snapshotter) -> BTreeMap<String, String> {
@@ -455,4 +456,85 @@ async fn s0_115_an_overflow_is_prevented_where_the_view_is_within_the_threshold(
     assert_eq!(of(&recorded, "context.overflow"), [""; 0]);
     let errors = ["agent.llm.errors_total error=unauthorized model=scripted purpose=summarizer: 1"];
     assert_eq!(of(&recorded, "agent.llm.errors"), errors);
+}
+
+#[derive(State, Clone, Default)]
+struct Essay {
+    question: String,
+    #[reducer(KeyedLog)]
+    messages: MessageLog,
+    visits: u32,
+    attempts: u32,
+    #[reducer(Append)]
+    verifications: Vec<Verification>,
+}
+
+/// What a judge says who gives this score for everything.
+fn judgement(score: f64) -> Turn {
+    let finding = |criterion| json!({ "criterion": criterion, "finding": "", "score": score });
+    Turn::Json(json!({
+        "findings": VerificationCriterion::ALL.map(finding),
+        "critical_issues": [],
+        "suggestions": [],
+        "feedback": "Say how many.",
+    }))
+}
+
+#[tokio::test]
+async fn the_nodes_of_the_loop_tell_what_is_counted() {
+    let recorder = DebuggingRecorder::new();
+    let snapshot = recorder.snapshotter();
+    let _here = metrics::set_default_local_recorder(&recorder);
+    let model = Scripted::new().on(Purpose::Agent, ["Some."]).on(Purpose::Refiner, ["Nine."]);
+    let judge = Arc::new(Scripted::new().on(Purpose::Verifier, [judgement(0.25), judgement(0.75)]));
+    let verify = Verify::new(judge, OutputVerifier::new(), Essay::MESSAGES, Essay::VERIFICATIONS);
+    let refine = Refine::new(Essay::MESSAGES, Essay::VERIFICATIONS, Essay::ATTEMPTS);
+    let agent = Agent::new(Arc::new(model), Essay::MESSAGES, Essay::VISITS);
+    let agent = agent.task(Essay::QUESTION).corrections(Essay::VERIFICATIONS);
+    let mut g = StateGraph::<Essay>::new("essay");
+    let respond = g.node("respond", agent);
+    let (verify, refine) = (g.node("verify", verify.attempts(Essay::ATTEMPTS, 3)), g.node("refine", refine));
+    g.edge(START, respond);
+    g.route(respond, move |next| match next {
+        AgentNext::RunTools | AgentNext::Respond => to(verify),
+    });
+    g.route(verify, move |next| match next {
+        VerifyNext::Finish => END,
+        VerifyNext::Refine => to(refine),
+    });
+    g.edge(refine, respond);
+    let graph = g.compile().unwrap().observe(AgentMetrics::new());
+    graph.run(Essay::update().question("How many?".to_owned())).await.unwrap().finished().unwrap();
+
+    let recorded = recorded(&snapshot);
+    let counts =
+        ["verification.failed", "verification.passed", "verification.refinement", "verification.score"];
+    assert_eq!(
+        counts.map(|begins| of(&recorded, begins).join("")),
+        [
+            "verification.failed_total: 1",
+            "verification.passed_total: 1",
+            "verification.refinement_total: 1",
+            "verification.score_distribution: 0.25 0.75",
+        ]
+    );
+    let refined =
+        ["refinement.outcome", "refinement.score_before", "refinement.score_after", "refinement.attempts"];
+    assert_eq!(
+        refined.map(|begins| of(&recorded, begins).join("")),
+        [
+            "refinement.outcome_total attempt=1 outcome=passed: 1",
+            "refinement.score_before: 0.25",
+            "refinement.score_after: 0.75",
+            "refinement.attempts: 1",
+        ]
+    );
+    assert_eq!(
+        of(&recorded, "agent.llm.calls"),
+        [
+            "agent.llm.calls_total model=scripted purpose=agent: 1",
+            "agent.llm.calls_total model=scripted purpose=refiner: 1",
+            "agent.llm.calls_total model=scripted purpose=verifier: 2",
+        ]
+    );
 }

@@ -116,7 +116,9 @@ async fn each_turn_of_a_thread_is_verified_by_itself() {
 async fn those_who_watch_are_told_of_verifications_and_refinements() {
     let told = Told::default();
     let state = run(&told.observe(graph(&model(&[0.2, 0.9]), passing(), 3))).await;
-    let events = told.events();
+    let of_loop = |name: &str| [Verify::<Chat>::EVENT, Refine::<Chat>::EVENT].contains(&name);
+    let mut events = told.events();
+    events.retain(|(name, _)| of_loop(name));
     let names: Vec<_> = events.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, [Verify::<Chat>::EVENT, Refine::<Chat>::EVENT, Verify::<Chat>::EVENT]);
     assert_eq!(serde_json::from_value::<Verification>(events[0].1.clone()).unwrap(), state.verifications[0]);
