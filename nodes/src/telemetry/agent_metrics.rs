@@ -308,5 +308,5 @@ impl fmt::Debug for AgentMetrics {
 }
 
 #[cfg(test)]
-#[path = "agent_metrics/tests.rs"]
+#[path = "agent_metrics/tests/mod.rs"]
 mod tests;
