@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::units::units;
-use super::view::{in_force, view};
+use super::view::{covered_question, in_force, view};
 use super::{Compaction, CompactionPlan, KeyInformation};
 use crate::message::{Message, MessageId};
 use crate::model::{RoughTokens, TokenCounter};
@@ -27,6 +27,10 @@ type Pins = dyn Fn(&Message) -> bool + Send + Sync;
 
 /// How many tokens a summary may have in any case, however large the rest is.
 const LEAST_BUDGET: u64 = 400;
+
+/// Which part of a conversation has to be left to summarise, so that a summary is worth its call: one in so many tokens. Where the
+/// last messages alone are too long, a few before them change nothing.
+const WORTHWHILE: u64 = 20;
 
 impl Default for ContextManager {
     fn default() -> Self {
@@ -104,7 +108,7 @@ impl ContextManager {
     }
 
     /// Plans how a conversation is compacted that has been compacted like this; `None` if it need not be, or if there is
-    /// nothing that a summary could stand for.
+    /// nothing that a summary could stand for, or hardly anything: less than a twentieth of the conversation.
     pub fn plan<'m>(
         &'m self,
         messages: &'m [Message],
@@ -134,12 +138,14 @@ impl ContextManager {
             }
         }
         let through = part.last()?.id().clone();
-        if material.is_empty() {
+        let question = covered_question(messages, end).map(Message::id);
+        let is_question = |message: &Message| question == Some(message.id());
+        if self.count(&material) < tokens_before / WORTHWHILE || material.iter().all(is_question) {
             return None;
         }
-        let kept = messages[..end]
-            .iter()
-            .filter(|message| matches!(message, Message::System(_)) || pinned.contains(message.id()));
+        let kept = messages[..end].iter().filter(|message| {
+            matches!(message, Message::System(_)) || pinned.contains(message.id()) || is_question(message)
+        });
         let kept: u64 = kept.map(|message| self.counter.message(message)).sum();
         let kept = kept + self.count(&messages[end..]);
         let notes = KeyInformation::of(&material).after(earlier.map_or(&[], |earlier| &earlier.notes));

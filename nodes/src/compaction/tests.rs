@@ -106,6 +106,38 @@ fn s0_014_s0_019_system_messages_come_first_then_what_is_pinned_then_the_summary
 }
 
 #[test]
+fn what_is_to_be_answered_is_shown_after_the_summary_though_it_is_covered() {
+    let mut messages: Vec<Message> = (0..4).map(|n| human(&n.to_string(), 900)).collect();
+    messages.push(human("question", 30));
+    for round in 0..6 {
+        let call = ToolCall::new("c", "look", json!({}));
+        messages.push(Message::ai_with_calls(format!("a{round}"), "", vec![call.clone()]));
+        messages.push(Message::tool_error(format!("t{round}"), &call, "y".repeat(900)));
+    }
+    let manager = manager().threshold(4_000).target(3_000).recent(2);
+    let compactions = compacted(&manager, &messages, &[], "sum");
+    let shown = view(&messages, &compactions);
+    let ids: Vec<_> = shown.iter().map(|message| message.id().as_str()).collect();
+    assert_eq!(ids, ["c.summary", "question", "a5", "t5"]);
+    assert_eq!(manager.count(&shown), compactions[0].tokens_after);
+    assert_eq!(compactions[0].summarised, 15, "later it is represented by the summary");
+
+    messages.push(human("next", 30));
+    let shown = view(&messages, &compactions);
+    let ids: Vec<_> = shown.iter().map(|message| message.id().as_str()).collect();
+    assert_eq!(ids, ["c.summary", "a5", "t5", "next"]);
+}
+
+#[test]
+fn where_hardly_anything_is_left_to_summarise_no_call_is_made() {
+    let mut messages = vec![human("small", 100)];
+    messages.extend((0..5).map(|n| human(&n.to_string(), 2_000)));
+    assert!(manager().plan(&messages, &[]).is_none());
+    messages[0] = human("larger", 600);
+    assert_eq!(manager().plan(&messages, &[]).unwrap().summarised(), 1);
+}
+
+#[test]
 fn s0_022_a_call_is_not_separated_from_its_answers() {
     let calls = ["a", "b"].map(|id| ToolCall::new(id, "look", json!({})));
     let mut messages: Vec<Message> = (0..9).map(|n| human(&n.to_string(), 900)).collect();

@@ -6,7 +6,8 @@ use super::Compaction;
 use crate::message::Message;
 
 /// Returns the messages that models are shown: system messages first, then what is pinned, then the summary, and then what
-/// came after. Without a compaction all messages, as they are.
+/// came after. The last message of a person is shown as it is in any case, right after the summary if that covers it: it is what
+/// is to be answered. Without a compaction all messages, as they are.
 ///
 /// The last compaction counts. One whose messages are gone says nothing, and the one before counts.
 pub fn view(messages: &[Message], compactions: &[Compaction]) -> Vec<Message> {
@@ -15,9 +16,17 @@ pub fn view(messages: &[Message], compactions: &[Compaction]) -> Vec<Message> {
     let (covered, recent) = messages.split_at(end);
     let (system, others): (Vec<_>, Vec<_>) =
         covered.iter().partition(|message| matches!(message, Message::System(_)));
-    let pinned = others.into_iter().filter(|message| pinned.contains(message.id()));
+    let question = covered_question(messages, end);
+    let is_question = |message: &&Message| question.is_some_and(|question| question.id() == message.id());
+    let pinned = others.into_iter().filter(|message| pinned.contains(message.id()) && !is_question(message));
     let kept = system.into_iter().chain(pinned).cloned();
-    kept.chain([summary(compaction)]).chain(recent.iter().cloned()).collect()
+    kept.chain([summary(compaction)]).chain(question.cloned()).chain(recent.iter().cloned()).collect()
+}
+
+/// The last message of a person, if it is among the first so many.
+pub(super) fn covered_question(messages: &[Message], covered: usize) -> Option<&Message> {
+    let last = messages.iter().rposition(|message| matches!(message, Message::Human(_)))?;
+    messages[..covered].get(last)
 }
 
 /// The compaction that counts, and how many messages it covers.
