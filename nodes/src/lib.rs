@@ -11,6 +11,7 @@
 //! | `images` | pictures made ready for models that see, with the feature `images` |
 //! | [`rag`] | knowledge for a model to look up, by words and by meaning |
 //! | [`prompt`] | what the evaluator, the ranker and the decider ask their model |
+//! | [`configuration`] | settings from code, files and the environment |
 //! | [`node`] | the nodes themselves, over any state: agent, tools, evaluator, ranker, decider |
 //! | [`verification`] | how a response is verified before it is given |
 //! | [`graphs`] | graphs made of them, ready to run |
@@ -30,6 +31,7 @@ extern crate superstep_core as superstep;
 
 mod blocking;
 pub mod compaction;
+pub mod configuration;
 pub mod docs;
 mod evaluation;
 pub mod graphs;

@@ -62,6 +62,47 @@ fn s0_089_twenty_messages_of_12_000_tokens_are_shown_in_5_500() {
     assert!((0.4..=0.6).contains(&(1.0 - compaction.ratio())), "{}", compaction.ratio());
 }
 
+/// Conversations of 12,000 tokens, with messages of 600 to 1,200.
+fn conversations() -> Vec<Vec<Message>> {
+    let say = |id: String, tokens: usize| {
+        Message::human(id, "word ".repeat(tokens - 3)[..4 * (tokens - 3)].to_owned())
+    };
+    let even = |count: usize| (0..count).map(|n| say(format!("m{n}"), 12_000 / count)).collect::<Vec<_>>();
+    vec![even(10), even(12), even(15), fixture()]
+}
+
+#[test]
+fn s0_017_a_compaction_takes_out_half_on_average() {
+    let manager = ContextManager::new().target(6_000);
+    let reduction = |messages: &Vec<Message>| {
+        let plan = manager.plan(messages, &[]).unwrap();
+        1.0 - plan.accept("c", &reply(&"fact ".repeat(500)[..2_000]), 0).unwrap().ratio()
+    };
+    let reductions: Vec<_> = conversations().iter().map(reduction).collect();
+    let mean = reductions.iter().sum::<f64>() / reductions.len() as f64;
+    assert!((0.4..=0.6).contains(&mean), "{mean}: {reductions:?}");
+    // Of many short messages more is taken out, as those that stay are a smaller part.
+    let short: Vec<Message> = (0..60).map(|n| Message::human(format!("m{n}"), "word ".repeat(160))).collect();
+    assert!(reduction(&short) > 0.8);
+}
+
+#[test]
+fn s0_092_without_compactions_the_window_is_full_after_25_messages_and_with_them_never() {
+    const WINDOW: u64 = 15_000;
+    let manager = ContextManager::new();
+    let (mut messages, mut compactions): (Vec<Message>, Vec<Compaction>) = (Vec::new(), Vec::new());
+    for n in 0..200 {
+        messages.push(Message::human(format!("m{n}"), "word ".repeat(480)[..4 * 597].to_owned()));
+        assert_eq!(manager.count(&messages) <= WINDOW, messages.len() <= 25, "{n}");
+        if let Some(plan) = manager.plan(&messages, &compactions) {
+            let compaction = plan.accept(&format!("c{n}"), &reply(&"fact ".repeat(400)), 0).unwrap();
+            compactions.push(compaction);
+        }
+        assert!(manager.count(&view(&messages, &compactions)) <= WINDOW, "{n}");
+    }
+    assert!(compactions.len() > 10);
+}
+
 #[test]
 fn test_compaction_triggers_correctly() {
     // Three tokens are for the frame of each message.

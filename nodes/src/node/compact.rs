@@ -9,8 +9,9 @@ use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
 use superstep_core::state::{Field, State};
 
+use super::OptionalText;
 use super::conversation::opening;
-use super::fields::{CompactionsField, MessagesField, all, appended, recorded};
+use super::fields::{CompactionsField, MessagesField, Read, all, appended, recorded, text_of};
 use super::model_calls::ModelCalls;
 use super::tally::{Tallies, Tally};
 use crate::compaction::{Compaction, CompactionPlan, ContextManager};
@@ -31,7 +32,7 @@ pub struct Compact<S: State> {
     manager: ContextManager,
     messages: MessagesField<S>,
     compactions: CompactionsField<S>,
-    request: Option<Field<S, String>>,
+    request: Option<Read<S, String>>,
     applied: Option<AppliedFields<S>>,
     tallies: Tallies<S>,
 }
@@ -64,8 +65,8 @@ impl<S: State> Compact<S> {
 
     /// Begins a turn with its request: it is appended as a human message, unless the messages end with one of the same text.
     #[must_use]
-    pub fn task(mut self, request: Field<S, String>) -> Self {
-        self.request = Some(request);
+    pub fn task<T: OptionalText>(mut self, request: Field<S, T>) -> Self {
+        self.request = Some(text_of(request));
         self
     }
 
@@ -131,8 +132,8 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Compact<S> {
         let (state, calls) = (Arc::clone(task.state()), ModelCalls::of(&task));
         drop(task);
         let mut messages = Cow::Borrowed(&**self.messages.get(&state));
-        let request = self.request.as_ref().map(|request| request.get(&state));
-        let opening = request.and_then(|request| opening(&messages, request, &calls));
+        let request = self.request.as_ref().map(|request| request(&state));
+        let opening = request.and_then(|request| opening(&messages, &request, &calls));
         if let Some(opening) = &opening {
             messages.to_mut().push(opening.clone());
         }

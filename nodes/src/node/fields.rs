@@ -3,6 +3,7 @@
 use superstep_core::reducer::{LogEdit, LogWrite};
 use superstep_core::state::{Field, IntoWrite, State, StateUpdate};
 
+use super::OptionalText;
 use crate::compaction::Compaction;
 use crate::message::{Message, MessageLog};
 
@@ -11,6 +12,14 @@ pub type MessagesField<S> = Field<S, MessageLog, LogWrite<Message>>;
 
 /// The handle of the compactions of a conversation: a `Vec<Compaction>` with the reducer `KeyedLog`.
 pub type CompactionsField<S> = Field<S, Vec<Compaction>, LogWrite<Compaction>>;
+
+/// Reads something of a state.
+pub(super) type Read<S, T> = Box<dyn Fn(&S) -> T + Send + Sync>;
+
+/// Reads a text of a state, which is empty where there is none.
+pub(super) fn text_of<S: State, T: OptionalText>(field: Field<S, T>) -> Read<S, String> {
+    Box::new(move |state| field.get(state).get().unwrap_or_default().to_owned())
+}
 
 /// Makes one update of several.
 pub(super) fn all<U: StateUpdate>(updates: impl IntoIterator<Item = U>) -> U {

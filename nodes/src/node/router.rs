@@ -9,8 +9,9 @@ use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
 use superstep_core::state::{Field, State};
 
+use super::OptionalText;
 use super::conversation::{ends_with, opening};
-use super::fields::{CompactionsField, MessagesField, all, appended};
+use super::fields::{CompactionsField, MessagesField, Read, all, appended, text_of};
 use super::model_calls::ModelCalls;
 use super::tally::{Tallies, Tally};
 use crate::compaction::view;
@@ -30,7 +31,7 @@ use crate::{NextAction, RoutingDecision};
 /// its data.
 pub struct Router<S: State> {
     model: Arc<dyn ChatModel>,
-    request: Field<S, String>,
+    request: Read<S, String>,
     messages: MessagesField<S>,
     tools: Vec<ToolSpec>,
     compactions: Option<CompactionsField<S>>,
@@ -94,10 +95,14 @@ impl<S: State> Router<S> {
     pub const EVENT: &'static str = "routing";
 
     /// Makes a node that has `model` decide how `request` is worked on, which it appends to `messages`.
-    pub fn new(model: Arc<dyn ChatModel>, request: Field<S, String>, messages: MessagesField<S>) -> Self {
+    pub fn new<T: OptionalText>(
+        model: Arc<dyn ChatModel>,
+        request: Field<S, T>,
+        messages: MessagesField<S>,
+    ) -> Self {
         Self {
             model,
-            request,
+            request: text_of(request),
             messages,
             tools: Vec::new(),
             compactions: None,
@@ -157,17 +162,17 @@ impl<S: State> Router<S> {
     }
 
     fn prompt(&self, state: &S) -> RouterPrompt {
-        let request = self.request.get(state);
+        let request = (self.request)(state);
         let compactions = self.compactions.as_ref().map_or(&[][..], |compactions| compactions.get(state));
         let mut before = view(self.messages.get(state), compactions);
-        if ends_with(&before, request) {
+        if ends_with(&before, &request) {
             before.pop();
         }
         let last = before.len().saturating_sub(RouterPrompt::MESSAGES);
         let offered =
             |tool: &ToolSpec| OfferedTool { name: tool.name.clone(), description: tool.description.clone() };
         RouterPrompt {
-            request: request.clone(),
+            request,
             tools: self.tools.iter().map(offered).collect(),
             conversation: before[last..].iter().map(Said::from).collect(),
         }
@@ -200,8 +205,7 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Router<S> {
         let routing = self.decide(&state, &calls).await?;
         calls.emit(Self::EVENT, &routing);
         let Routing { decision: RoutingDecision { action, confidence, reasoning }, .. } = routing;
-        let request = self.request.get(&state);
-        let opening = opening(self.messages.get(&state), request, &calls);
+        let opening = opening(self.messages.get(&state), &(self.request)(&state), &calls);
         let opening = opening.map(|message| self.messages.write(appended(vec![message])));
         let decided = self.decision.iter().flat_map(|(to, sure, why)| {
             [to.write(Some(action)), sure.write(Some(confidence)), why.write(Some(reasoning.clone()))]

@@ -8,7 +8,7 @@ use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Tas
 use superstep_core::state::{Field, FieldId, State};
 
 use super::conversation::last_response;
-use super::fields::{MessagesField, all, turn_of};
+use super::fields::{MessagesField, Read, all, turn_of};
 use super::judge::try_judge;
 use super::model_calls::ModelCalls;
 use super::tally::{Tallies, Tally};
@@ -45,7 +45,6 @@ pub struct Verify<S: State> {
     tallies: Tallies<S>,
 }
 
-type Read<S, T> = Box<dyn Fn(&S) -> T + Send + Sync>;
 type Write<S> = Box<dyn Fn(&VerificationResult) -> <S as State>::Update + Send + Sync>;
 
 impl<S: State> Verify<S> {

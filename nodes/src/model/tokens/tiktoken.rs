@@ -79,6 +79,43 @@ mod tests {
         assert_eq!(error.to_string(), "it is not known how the model `no-such-model` reads tokens");
     }
 
+    /// Texts with their tokens in `cl100k_base`, that of GPT-4, and in `o200k_base`, that of the models since GPT-4o. Those of the
+    /// first three are the ones that OpenAI's cookbook gives.
+    const COUNTED: &[(&str, u64, u64)] = &[
+        ("antidisestablishmentarianism", 6, 6),
+        ("2 + 2 = 4", 7, 7),
+        ("お誕生日おめでとう", 9, 8),
+        ("", 0, 0),
+        (" ", 1, 1),
+        ("hello world", 2, 2),
+        ("Hello, world!", 4, 4),
+        ("The quick brown fox jumps over the lazy dog", 9, 9),
+        ("tiktoken is great!", 6, 6),
+        ("don't, won't, I'll", 8, 5),
+        ("1234567890", 4, 4),
+        ("fn main() {\n    println!(\"hi\");\n}\n", 10, 10),
+        ("{\"a\": [1, 2, 3], \"b\": null}", 17, 17),
+        ("https://example.org/a/b?c=d#e", 11, 11),
+        ("\n\n\n    \t\t", 2, 2),
+        ("Straßenbahnhaltestelle", 7, 7),
+        ("¿Dónde está la biblioteca?", 9, 6),
+        ("Привет, как дела?", 8, 6),
+        ("今天天气怎么样？", 10, 5),
+        ("مرحبا بالعالم", 10, 4),
+        ("👩‍👩‍👧‍👦 🚀", 21, 13),
+        ("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 4, 4),
+        ("<|endoftext|>", 7, 7),
+        ("SELECT * FROM t WHERE a >= 10 AND b <> 'x';", 15, 15),
+    ];
+
+    #[test]
+    fn test_token_counting_accuracy() {
+        let (old, new) = (Tiktoken::of_model("gpt-4").unwrap(), Tiktoken::of_model("gpt-4o").unwrap());
+        let counted: Vec<_> =
+            COUNTED.iter().map(|(text, _, _)| (*text, old.text(text), new.text(text))).collect();
+        assert_eq!(counted, COUNTED);
+    }
+
     #[test]
     fn words_that_mean_something_to_the_model_are_plain_text_here() {
         assert!(Tiktoken::default().text("<|endoftext|>") > 1);

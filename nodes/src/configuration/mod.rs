@@ -1,0 +1,39 @@
+//! Settings from code, files and the environment, each with where it came from.
+//!
+//! ```text
+//! defaults ──▶ agentic.toml ──▶ .env ──▶ environment ──▶ Configuration ──▶ settings
+//!                  each value replaces the one before      └──Display──▶ what is set, and where
+//! ```
+//!
+//! A type of settings lists its [`Key`]s once: the name, what it may be, how it is read and shown. Everything else follows
+//! from the list: a [`Configuration`] reads the keys from each source, and refuses a value by naming the key, the value, where
+//! it stands and what it may be.
+//!
+//! ```
+//! use superstep_nodes::configuration::Configuration;
+//! use superstep_nodes::graphs::AgenticSettings;
+//!
+//! let variables = [("COMPACTION_THRESHOLD", "6000"), ("VERIFICATION_MODE", "lenient")];
+//! let look_up = |name: &str| variables.iter().find(|(held, _)| *held == name).map(|(_, value)| value.into());
+//! let configuration = Configuration::<AgenticSettings>::new().variables(look_up)?;
+//! assert_eq!(configuration.settings()?.compaction_threshold, 6_000);
+//! assert!(configuration.to_string().contains("COMPACTION_THRESHOLD            6000      the environment"));
+//!
+//! let bad = |_: &str| Some("many".into());
+//! let error = Configuration::<AgenticSettings>::new().variables(bad).unwrap_err();
+//! assert_eq!(error.to_string(), "ENABLE_CONTEXT_COMPACTION is `many` in the environment; say true or false");
+//! # Ok::<(), superstep_nodes::configuration::ConfigurationError>(())
+//! ```
+
+mod error;
+mod key;
+mod origin;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use error::ConfigurationError;
+pub(crate) use key::read_into;
+pub use key::{Configurable, Key};
+pub use origin::Origin;
+pub use values::Configuration;

@@ -1,0 +1,94 @@
+use super::key::read_into;
+use super::*;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Lamp {
+    on: bool,
+    brightness: u32,
+}
+
+impl Configurable for Lamp {
+    const KEYS: &'static [Key<Self>] = &[
+        Key {
+            name: "LAMP_ON",
+            allowed: "true or false",
+            read: |lamp, text| read_into(&mut lamp.on, text, |_| true),
+            show: |lamp| lamp.on.to_string(),
+        },
+        Key {
+            name: "BRIGHTNESS",
+            allowed: "a whole number from 0 to 10",
+            read: |lamp, text| read_into(&mut lamp.brightness, text, |value| *value <= 10),
+            show: |lamp| lamp.brightness.to_string(),
+        },
+    ];
+
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        match self.on && self.brightness == 0 {
+            true => Err(("BRIGHTNESS", "more than 0, or LAMP_ON=false".to_owned())),
+            false => Ok(()),
+        }
+    }
+}
+
+fn lamp() -> Configuration<Lamp> {
+    Configuration::new()
+}
+
+#[test]
+fn what_is_said_later_counts_and_where_is_shown() {
+    let said = lamp().set("lamp_on", "true").unwrap().set("BRIGHTNESS", "3").unwrap();
+    let said = said.variables(|name| (name == "BRIGHTNESS").then(|| " 7 ".into())).unwrap();
+    assert_eq!(said.settings(), Ok(&Lamp { on: true, brightness: 7 }));
+    assert_eq!(said.to_string(), "LAMP_ON     true  the program\nBRIGHTNESS  7     the environment\n");
+    assert_eq!(lamp().to_string(), "LAMP_ON     false  the defaults\nBRIGHTNESS  0      the defaults\n");
+    let of = Configuration::of(Lamp { on: true, brightness: 1 });
+    assert_eq!((of.origin("LAMP_ON"), of.origin("BRIGHTNESS")), (&Origin::Code, &Origin::Code));
+    assert_eq!(Configuration::of(Lamp::default()).origin("LAMP_ON"), &Origin::Default);
+}
+
+#[test]
+fn a_bad_value_is_named_with_its_key_its_place_and_what_it_may_be() {
+    let error = lamp().variables(|name| (name == "BRIGHTNESS").then(|| "11".into())).unwrap_err();
+    let text = "BRIGHTNESS is `11` in the environment; say a whole number from 0 to 10";
+    assert_eq!(error.to_string(), text);
+    let blank = lamp().variables(|_| Some(" ".into())).unwrap();
+    assert_eq!(blank.origin("BRIGHTNESS"), &Origin::Default, "a blank variable says nothing");
+    let error = lamp().set("colour", "red").unwrap_err();
+    assert_eq!(error.to_string(), "`colour` in the program is no setting; there are lamp_on, brightness");
+    let error = lamp().set("LAMP_ON", "true").unwrap().settings().unwrap_err().to_string();
+    assert_eq!(error, "BRIGHTNESS is `0` in the defaults; say more than 0, or LAMP_ON=false");
+}
+
+#[cfg(feature = "configuration-files")]
+#[test]
+fn files_are_read_and_their_mistakes_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let toml = write("lamp.toml", "# A lamp.\nlamp_on = true\nbrightness = 4\n");
+    let dotenv = write(".env", "OTHER=secret\nBRIGHTNESS=\"5\"\n");
+    let said = lamp().file(&toml).unwrap().dotenv(&dotenv).unwrap();
+    let said = said.dotenv(folder.path().join("none")).unwrap();
+    assert_eq!(said.settings().unwrap().brightness, 5);
+    assert_eq!(said.origin("LAMP_ON"), &Origin::File(toml));
+    assert_eq!(said.origin("BRIGHTNESS"), &Origin::File(dotenv));
+    assert!(!said.to_string().contains("secret"));
+
+    for (text, reason) in [
+        ("brightness = 40", "BRIGHTNESS is `40` in "),
+        ("brightness = [4]", "BRIGHTNESS is `array` in "),
+        ("brigthness = 4", "is no setting; there are lamp_on, brightness"),
+        ("brightness = ", "cannot be read: "),
+    ] {
+        let error = lamp().file(write("bad.toml", text)).unwrap_err().to_string();
+        assert!(error.contains(reason) && error.contains("bad.toml"), "{text}: {error}");
+    }
+    let error = lamp().dotenv(write("bad.env", "BRIGHTNESS=x\n")).unwrap_err().to_string();
+    assert!(error.contains("bad.env; say a whole number"), "{error}");
+    let error = lamp().file(folder.path().join("none.toml")).unwrap_err().to_string();
+    assert!(error.contains("none.toml cannot be read: "), "{error}");
+}

@@ -1,0 +1,185 @@
+//! Values for settings, source by source.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+#[cfg(feature = "configuration-files")]
+use std::path::Path;
+
+use super::{Configurable, ConfigurationError, Key, Origin};
+
+/// Settings that are read source by source: what a later one says replaces what an earlier one has said. The usual order is a
+/// file, `.env`, the environment, so that the environment has the last word; see the [module](super).
+///
+/// Its `Display` is a line for each setting: the name, the value, and where it came from. There are no secrets among settings:
+/// keys of models are variables of their own.
+#[derive(Clone, Debug)]
+pub struct Configuration<S> {
+    settings: S,
+    origins: BTreeMap<&'static str, Origin>,
+}
+
+impl<S: Configurable> Default for Configuration<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S: Configurable> Configuration<S> {
+    /// Takes the defaults.
+    pub fn new() -> Self {
+        Self { settings: S::default(), origins: BTreeMap::new() }
+    }
+
+    /// Takes these settings in the place of the defaults: those of a program. What is as it is by default counts as a default.
+    pub fn of(settings: S) -> Self {
+        let default = S::default();
+        let is_said = |key: &&Key<S>| (key.show)(&settings) != (key.show)(&default);
+        let origins = S::KEYS.iter().filter(is_said).map(|key| (key.name, Origin::Code)).collect();
+        Self { settings, origins }
+    }
+
+    /// Takes what the environment says. A blank variable says nothing.
+    ///
+    /// # Errors
+    /// When a variable has a value that its setting may not have.
+    pub fn environment(self) -> Result<Self, ConfigurationError> {
+        self.variables(|name| std::env::var_os(name))
+    }
+
+    /// Takes what variables say that are looked up like this, as if they were the environment.
+    ///
+    /// # Errors
+    /// When a variable has a value that its setting may not have.
+    pub fn variables(
+        mut self,
+        look_up: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, ConfigurationError> {
+        for key in S::KEYS {
+            if let Some(value) = look_up(key.name) {
+                self.take(key, &value.to_string_lossy(), &Origin::Environment)?;
+            }
+        }
+        Ok(self)
+    }
+
+    /// Takes what the program says: the setting of this name, as text.
+    ///
+    /// # Errors
+    /// When there is no such setting, or it may not have that value.
+    pub fn set(mut self, name: &str, value: &str) -> Result<Self, ConfigurationError> {
+        let key = known::<S>(name, &Origin::Code)?;
+        self.take(key, value, &Origin::Code)?;
+        Ok(self)
+    }
+
+    /// Takes what a file in TOML says, with the names of the settings in small letters: `compaction_threshold = 6000`.
+    ///
+    /// # Errors
+    /// When it cannot be read, or sets what cannot be set like that.
+    #[cfg(feature = "configuration-files")]
+    pub fn file(mut self, path: impl AsRef<Path>) -> Result<Self, ConfigurationError> {
+        let path = path.as_ref();
+        let failed = |reason: String| ConfigurationError::File { path: path.to_owned(), reason };
+        let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| failed(error.to_string()))?;
+        let origin = Origin::File(path.to_owned());
+        for (name, value) in table {
+            let key = known::<S>(&name, &origin)?;
+            let text = match value {
+                toml::Value::String(text) => text,
+                toml::Value::Integer(number) => number.to_string(),
+                toml::Value::Float(number) => number.to_string(),
+                toml::Value::Boolean(value) => value.to_string(),
+                other => return Err(refused(key, other.type_str(), &origin)),
+            };
+            self.take(key, &text, &origin)?;
+        }
+        Ok(self)
+    }
+
+    /// Takes what a file of variables says, such as `.env`: lines like `COMPACTION_THRESHOLD=6000`. Other variables in it are
+    /// left alone. A file that is not there says nothing.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read, or sets a setting to what it may not be.
+    #[cfg(feature = "configuration-files")]
+    pub fn dotenv(mut self, path: impl AsRef<Path>) -> Result<Self, ConfigurationError> {
+        let path = path.as_ref();
+        let failed = |error: dotenvy::Error| ConfigurationError::File {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        };
+        if !path.exists() {
+            return Ok(self);
+        }
+        let origin = Origin::File(path.to_owned());
+        for line in dotenvy::from_path_iter(path).map_err(failed)? {
+            let (name, value) = line.map_err(failed)?;
+            if let Some(key) = S::KEYS.iter().find(|key| key.name == name) {
+                self.take(key, &value, &origin)?;
+            }
+        }
+        Ok(self)
+    }
+
+    /// Returns the settings.
+    ///
+    /// # Errors
+    /// When two of them do not fit together.
+    pub fn settings(&self) -> Result<&S, ConfigurationError> {
+        self.settings.check().map(|()| &self.settings).map_err(|(name, allowed)| {
+            let key = S::KEYS.iter().find(|key| key.name == name);
+            ConfigurationError::Value {
+                key: name.to_owned(),
+                value: key.map_or_else(String::new, |key| (key.show)(&self.settings)),
+                origin: self.origin(name).clone(),
+                allowed,
+            }
+        })
+    }
+
+    /// Returns where the setting of this name came from.
+    pub fn origin(&self, name: &str) -> &Origin {
+        self.origins.get(name).unwrap_or(&Origin::Default)
+    }
+
+    fn take(&mut self, key: &'static Key<S>, value: &str, origin: &Origin) -> Result<(), ConfigurationError> {
+        let value = value.trim();
+        if value.is_empty() {
+            return Ok(());
+        }
+        (key.read)(&mut self.settings, value).ok_or_else(|| refused(key, value, origin))?;
+        self.origins.insert(key.name, origin.clone());
+        Ok(())
+    }
+}
+
+fn refused<S>(key: &Key<S>, value: &str, origin: &Origin) -> ConfigurationError {
+    ConfigurationError::Value {
+        key: key.name.to_owned(),
+        value: value.to_owned(),
+        origin: origin.clone(),
+        allowed: key.allowed.to_owned(),
+    }
+}
+
+/// The setting of a name, in letters of any size.
+fn known<S: Configurable>(name: &str, origin: &Origin) -> Result<&'static Key<S>, ConfigurationError> {
+    S::KEYS.iter().find(|key| key.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+        let names: Vec<_> = S::KEYS.iter().map(|key| key.name.to_ascii_lowercase()).collect();
+        ConfigurationError::Unknown { key: name.to_owned(), origin: origin.clone(), known: names.join(", ") }
+    })
+}
+
+impl<S: Configurable> fmt::Display for Configuration<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown: Vec<_> = S::KEYS.iter().map(|key| (key.name, (key.show)(&self.settings))).collect();
+        let names = shown.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let values = shown.iter().map(|(_, value)| value.chars().count()).max().unwrap_or(0);
+        for (name, value) in shown {
+            writeln!(f, "{name:names$}  {value:values$}  {}", self.origin(name))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! What an agentic loop is made of.
+
+use std::fmt;
+use std::sync::Arc;
+
+use superstep_core::node::Retry;
+
+use super::settings::AgenticSettings;
+use crate::compaction::ContextManager;
+use crate::configuration::{Configuration, ConfigurationError};
+use crate::message::Message;
+use crate::model::{ChatModel, Fallback, Settings, TokenCounter};
+use crate::tool::{ExecutionPolicy, ToolRegistry};
+use crate::verification::{OutputVerifier, Rule, Score, VerificationCriterion};
+
+/// What an [`agentic`](super::agentic()) graph is made of: a model, and what differs from the defaults.
+#[derive(Clone)]
+pub struct AgenticConfig {
+    pub(super) model: Arc<dyn ChatModel>,
+    pub(super) judge: Option<Arc<dyn ChatModel>>,
+    pub(super) router: Option<Arc<dyn ChatModel>>,
+    pub(super) summariser: Option<Arc<dyn ChatModel>>,
+    pub(super) tools: ToolRegistry,
+    pub(super) policy: ExecutionPolicy,
+    pub(super) system: String,
+    pub(super) model_settings: Settings,
+    pub(super) settings: AgenticSettings,
+    pub(super) manager: ContextManager,
+    pub(super) verifier: OutputVerifier,
+    pub(super) attempts: u32,
+}
+
+/// How often a call of a model is tried that fails for a reason that may pass.
+const ATTEMPTS: u32 = 3;
+
+const INSTRUCTIONS: &str = "You work on requests of a user. Answer the last one, fully and clearly. Use the tools where they help, \
+    and name the source of each claim that rests on one. If you do not know something and the tools do not give it, say so rather \
+    than guess.";
+
+impl AgenticConfig {
+    /// Takes a model, and the defaults for everything else: no tools, compaction and verification as
+    /// [`AgenticSettings`] has them, three attempts at a model call that fails for a reason that may pass.
+    pub fn new(model: impl ChatModel) -> Self {
+        Self {
+            model: Arc::new(model),
+            judge: None,
+            router: None,
+            summariser: None,
+            tools: ToolRegistry::new(),
+            policy: ExecutionPolicy::default(),
+            system: INSTRUCTIONS.to_owned(),
+            model_settings: Settings::default(),
+            settings: AgenticSettings::default(),
+            manager: ContextManager::new(),
+            verifier: OutputVerifier::new(),
+            attempts: ATTEMPTS,
+        }
+    }
+
+    /// Asks this model if the one before fails in a way that another try would not mend: see [`Fallback`].
+    #[must_use]
+    pub fn fallback(mut self, model: impl ChatModel) -> Self {
+        self.model = Arc::new(Fallback::new(self.model).or(model));
+        self
+    }
+
+    /// Has another model judge responses.
+    #[must_use]
+    pub fn judge(mut self, model: impl ChatModel) -> Self {
+        self.judge = Some(Arc::new(model));
+        self
+    }
+
+    /// Has another model decide whether a request takes tools: a small one will do.
+    #[must_use]
+    pub fn router(mut self, model: impl ChatModel) -> Self {
+        self.router = Some(Arc::new(model));
+        self
+    }
+
+    /// Has another model summarise conversations.
+    #[must_use]
+    pub fn summariser(mut self, model: impl ChatModel) -> Self {
+        self.summariser = Some(Arc::new(model));
+        self
+    }
+
+    /// Gives the model tools.
+    #[must_use]
+    pub fn tools(mut self, tools: ToolRegistry) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// Runs calls of tools as this policy allows.
+    #[must_use]
+    pub fn policy(mut self, policy: ExecutionPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Replaces the standing instructions.
+    #[must_use]
+    pub fn system(mut self, instructions: impl Into<String>) -> Self {
+        self.system = instructions.into();
+        self
+    }
+
+    /// Says how the model is to answer.
+    #[must_use]
+    pub fn model_settings(mut self, settings: Settings) -> Self {
+        self.model_settings = settings;
+        self
+    }
+
+    /// Takes these settings.
+    ///
+    /// # Errors
+    /// When one is not usable, or two do not fit together.
+    pub fn settings(mut self, settings: AgenticSettings) -> Result<Self, ConfigurationError> {
+        Configuration::of(settings.clone()).settings()?;
+        self.settings = settings;
+        Ok(self)
+    }
+
+    /// Counts the tokens of conversations so; they are [estimated](crate::model::RoughTokens) if nothing is said.
+    #[must_use]
+    pub fn counter(mut self, counter: impl TokenCounter + 'static) -> Self {
+        self.manager = self.manager.counter(counter);
+        self
+    }
+
+    /// Has models shown these messages as they are, wherever they are: see [`ContextManager::pin`].
+    #[must_use]
+    pub fn pin(mut self, pins: impl Fn(&Message) -> bool + Send + Sync + 'static) -> Self {
+        self.manager = self.manager.pin(pins);
+        self
+    }
+
+    /// Verifies responses by this rule, too: before a judge is asked.
+    #[must_use]
+    pub fn rule(mut self, rule: impl Rule + 'static) -> Self {
+        self.verifier = self.verifier.rule(rule);
+        self
+    }
+
+    /// Asks the judge about these criteria alone.
+    #[must_use]
+    pub fn criteria(mut self, criteria: impl IntoIterator<Item = VerificationCriterion>) -> Self {
+        self.verifier = self.verifier.criteria(criteria);
+        self
+    }
+
+    /// Verifies by rules alone: no judge is asked.
+    #[must_use]
+    pub fn without_judge(mut self) -> Self {
+        self.verifier = self.verifier.without_judge();
+        self
+    }
+
+    /// Tries a model call so often that fails for a reason that may pass; once in any case.
+    #[must_use]
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.attempts = attempts.max(1);
+        self
+    }
+
+    pub(super) fn context_manager(&self) -> ContextManager {
+        let AgenticSettings { compaction_threshold, target_after_compaction, recent_message_count, .. } =
+            self.settings;
+        self.manager
+            .clone()
+            .threshold(compaction_threshold)
+            .target(target_after_compaction)
+            .recent(recent_message_count)
+    }
+
+    pub(super) fn output_verifier(&self) -> OutputVerifier {
+        let threshold = Score::new(self.settings.verification_quality_threshold);
+        self.verifier
+            .clone()
+            .threshold(threshold.expect("settings are checked when they are taken"))
+            .mode(self.settings.verification_mode)
+            .on_judge_error(self.settings.on_judge_error)
+    }
+
+    pub(super) fn retry(&self) -> Retry {
+        Retry::exponential(self.attempts)
+    }
+
+    /// The model of a role, or the one for everything.
+    pub(super) fn model_of(&self, role: Option<&Arc<dyn ChatModel>>) -> Arc<dyn ChatModel> {
+        Arc::clone(role.unwrap_or(&self.model))
+    }
+}
+
+impl fmt::Debug for AgenticConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgenticConfig")
+            .field("model", &self.model.name())
+            .field("tools", &self.tools)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}

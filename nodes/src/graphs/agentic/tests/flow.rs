@@ -1,0 +1,233 @@
+//! What a turn does.
+
+use super::*;
+use crate::NextAction;
+use crate::message::Message;
+use crate::model::ModelError;
+use crate::verification::{Verdict, Verification, WhyUnverified};
+
+fn purposes(model: &Scripted) -> Vec<Purpose> {
+    model.requests().iter().map(|request| request.purpose).collect()
+}
+
+#[tokio::test]
+async fn test_full_loop_with_refinement() {
+    let model = Scripted::new()
+        .say("It rains.")
+        .on(Purpose::Refiner, ["It rains in Paris."])
+        .on(Purpose::Router, json_turns([routed("respond")]))
+        .on(Purpose::Verifier, json_turns([judged(0.4), judged(0.9)]));
+    let model = Arc::new(model);
+    let loop_ = graph(config(&model).tools(weather()));
+    let (state, ran) = turn(&loop_, AgenticState::ask("What is the weather?")).await;
+    assert_eq!(ran, "compact,router,respond,verify,refine,respond,verify");
+    assert_eq!(state.response().unwrap(), "It rains in Paris.");
+    assert_eq!((state.verification_passed, state.refinement_attempts), (Some(true), Some(1)));
+    assert!((state.verification_score.unwrap() - 0.9).abs() < 1e-9);
+    assert!(matches!(state.verdict(), Verdict::Verified(last) if last.attempt == 2));
+
+    let requests = model.requests();
+    let [again] =
+        &requests.iter().filter(|request| request.purpose == Purpose::Refiner).collect::<Vec<_>>()[..]
+    else {
+        panic!("{:?}", purposes(&model))
+    };
+    let texts: Vec<_> = again.messages.iter().map(Message::text).collect();
+    assert!(texts.iter().all(|text| text != "It rains."), "the refused response is gone: {texts:?}");
+    let last = again.messages.last().unwrap();
+    assert!(matches!(last, Message::System(_)) && last.text().contains("Name the city."), "{texts:?}");
+    assert!(state.messages.iter().all(|message| !matches!(message, Message::System(_))), "it is not kept");
+}
+
+#[tokio::test]
+async fn test_max_refinement_attempts_respected() {
+    let model = Scripted::new()
+        .say("One.")
+        .on(Purpose::Refiner, ["Two.", "Three.", "Four.", "Five."])
+        .on(Purpose::Verifier, json_turns([judged(0.2), judged(0.5), judged(0.3), judged(0.4), judged(1.0)]));
+    let model = Arc::new(model);
+    let (state, ran) = turn(&graph(config(&model)), AgenticState::ask("Count.")).await;
+    let count = |node: &str| ran.split(',').filter(|ran| *ran == node).count();
+    assert_eq!((count("respond"), count("verify"), count("refine")), (4, 4, 3));
+    assert_eq!((state.verification_passed, state.refinement_attempts), (Some(false), Some(3)));
+    assert!((state.verification_score.unwrap() - 0.4).abs() < 1e-9, "the last score is kept");
+    assert_eq!(state.response().unwrap(), "Four.");
+    let Verdict::Unverified { last, why } = state.verdict() else { panic!("{:?}", state.verdict()) };
+    assert_eq!((last.response.as_str(), why), ("Four.", WhyUnverified::AttemptsUsedUp { refused: 4 }));
+    let kept: Vec<_> = state.verifications.iter().map(|kept| kept.response.as_str()).collect();
+    assert_eq!(kept, ["One.", "Two.", "Three.", "Four."]);
+    assert_eq!(Verification::best(&state.verifications, 1).unwrap().response, "Two.");
+}
+
+#[tokio::test]
+async fn s0_003_no_response_is_given_without_a_judgement() {
+    let model = Arc::new(Scripted::new().say("Hello.").on(Purpose::Verifier, json_turns([judged(1.0)])));
+    turn(&graph(config(&model)), AgenticState::ask("Hello?")).await;
+    assert_eq!(purposes(&model), [Purpose::Agent, Purpose::Verifier]);
+}
+
+#[tokio::test]
+async fn the_response_that_the_tools_led_to_is_not_asked_for_twice() {
+    let model = Scripted::new()
+        .on(Purpose::Agent, [asks_for_weather(), "It rains in Paris.".into()])
+        .on(Purpose::Refiner, ["Bring an umbrella: it rains in Paris."])
+        .on(Purpose::Router, json_turns([routed("use_tools")]))
+        .on(Purpose::Verifier, json_turns([judged(0.5), judged(0.8)]));
+    let model = Arc::new(model);
+    let loop_ = graph(config(&model).tools(weather()));
+    let (state, ran) = turn(&loop_, AgenticState::ask("What is the weather in Paris?")).await;
+    assert_eq!(ran, "compact,router,use_tools,respond,verify,refine,respond,verify");
+    assert_eq!(
+        (state.next_action, state.routing_confidence, state.reasoning.as_deref()),
+        (Some(NextAction::UseTools), Some(0.9), Some("So it is."))
+    );
+    use Purpose::{Agent, Refiner, Router, Verifier};
+    assert_eq!(purposes(&model), [Router, Agent, Agent, Verifier, Refiner, Verifier]);
+    let kinds: Vec<_> = state.messages.iter().map(|said| crate::prompt::Said::from(said).from).collect();
+    assert_eq!(kinds, ["user", "assistant", "tool", "assistant"]);
+    let again = model.requests().remove(4);
+    assert!(
+        again.messages.iter().any(|message| message.text() == "Rain in Paris."),
+        "what was found is there"
+    );
+}
+
+#[tokio::test]
+async fn a_second_turn_begins_anew_and_knows_the_first() {
+    let model = Scripted::new()
+        .say("One.")
+        .say("Two.")
+        .on(Purpose::Refiner, ["First."])
+        .on(Purpose::Verifier, json_turns([judged(0.1), judged(1.0), judged(0.9)]));
+    let model = Arc::new(model);
+    let loop_ = graph(config(&model));
+    turn(&loop_, AgenticState::ask("The first?")).await;
+    let input = AgenticState::ask("The second?").user_id("u1".to_owned()).request_id("r2".to_owned());
+    let (state, ran) = turn(&loop_, input).await;
+    assert_eq!(ran, "compact,router,respond,verify");
+    assert_eq!((state.turn, state.responses, state.refinement_attempts), (2, 1, None));
+    assert_eq!((state.user_id.as_deref(), state.request_id.as_deref()), (Some("u1"), Some("r2")));
+    assert_eq!(state.user_request.as_deref(), Some("The second?"));
+    let texts: Vec<_> = state.messages.iter().map(Message::text).collect();
+    assert_eq!(texts, ["The first?", "First.", "The second?", "Two."]);
+    let asked = &model.requests()[4];
+    assert_eq!(asked.purpose, Purpose::Agent, "feedback of an earlier turn is no correction of this one");
+    assert_eq!(asked.messages.len(), 3);
+}
+
+#[tokio::test]
+async fn a_question_after_a_turn_that_failed_is_asked() {
+    let gone = ModelError::Unauthorized { reason: "expired".into() };
+    let model = Scripted::new().fail(gone).say("Here.").on(Purpose::Verifier, json_turns([judged(1.0)]));
+    let model = Arc::new(model);
+    let loop_ = graph(config(&model));
+    loop_.thread("t").run(AgenticState::ask("Lost?")).await.unwrap_err();
+    let (state, _) = turn(&loop_, AgenticState::ask("Found?")).await;
+    let texts: Vec<_> = state.messages.iter().map(Message::text).collect();
+    assert_eq!(texts, ["Lost?", "Found?", "Here."]);
+}
+
+#[tokio::test]
+async fn s0_027_the_fallback_model_answers_and_the_ledger_says_so() {
+    let gone = ModelError::OutOfCredit { reason: "0.00".into() };
+    let model = Arc::new(Scripted::new().fail(gone));
+    let reply = crate::model::ModelReply::new("spare", "Here I am.");
+    let config = config(&model).fallback(Scripted::new().then(Turn::Reply(reply)));
+    let judge = Scripted::new().on(Purpose::Verifier, json_turns([judged(1.0)]));
+    let (state, _) = turn(&graph(config.judge(judge)), AgenticState::ask("Who is there?")).await;
+    let models: Vec<_> = state.ledger.accounts().map(|(purpose, model, _)| (purpose, model)).collect();
+    assert_eq!(models, [(Purpose::Agent, "spare"), (Purpose::Verifier, "scripted")]);
+}
+
+#[tokio::test]
+async fn s0_018_after_a_compaction_the_request_and_the_last_results_are_shown_as_they_are() {
+    let judgements = json_turns(std::iter::repeat_n(judged(1.0), 9));
+    let mut model = Scripted::new()
+        .on(Purpose::Summarizer, ["They talked at length."; 9])
+        .on(Purpose::Verifier, judgements)
+        .on(
+            Purpose::Router,
+            json_turns([routed("respond"), routed("respond"), routed("respond"), routed("use_tools")]),
+        );
+    for _ in 0..3 {
+        model = model.say("word ".repeat(300));
+    }
+    let model = Arc::new(model.then(asks_for_weather()).say("It rains."));
+    let settings = AgenticSettings {
+        compaction_threshold: 1_000,
+        target_after_compaction: 500,
+        recent_message_count: 2,
+        ..AgenticSettings::default()
+    };
+    let loop_ = graph(config(&model).tools(weather()).settings(settings).unwrap());
+    for talk in ["One?", "Two?", "Three?"] {
+        turn(&loop_, AgenticState::ask(talk)).await;
+    }
+    let (state, _) = turn(&loop_, AgenticState::ask("What is the weather in Paris?")).await;
+    assert_eq!((state.compaction_applied, state.original_message_count), (Some(true), Some(7)));
+    assert_eq!(state.messages.len(), 10, "nothing is lost");
+    let requests = model.requests();
+    let last = requests.iter().rfind(|request| request.purpose == Purpose::Agent).unwrap();
+    let texts: Vec<_> = last.messages.iter().map(Message::text).collect();
+    assert!(texts.iter().any(|text| text.contains("They talked at length.")), "{texts:?}");
+    assert!(
+        texts.contains(&"What is the weather in Paris?".into()) && texts.contains(&"Rain in Paris.".into())
+    );
+}
+
+#[tokio::test]
+async fn a_resumed_run_pays_for_nothing_twice() {
+    let model = Scripted::new()
+        .on(Purpose::Agent, [asks_for_weather(), "It rains.".into()])
+        .on(Purpose::Router, json_turns([routed("use_tools")]))
+        .on(
+            Purpose::Verifier,
+            [Turn::Fail(ModelError::Unauthorized { reason: "expired".into() }), Turn::Json(judged(1.0))],
+        );
+    let model = Arc::new(model);
+    let settings = AgenticSettings {
+        on_judge_error: crate::verification::OnJudgeError::Fail,
+        ..AgenticSettings::default()
+    };
+    let loop_ = graph(config(&model).tools(weather()).settings(settings).unwrap());
+    let failed: superstep_core::run::RunError =
+        loop_.thread("t").run(AgenticState::ask("Rain in Paris?")).await.unwrap_err();
+    assert!(failed.to_string().contains("expired"), "{failed}");
+    let state = loop_.thread("t").resume().await.unwrap().finished().unwrap();
+    assert_eq!(state.verification_passed, Some(true));
+    use Purpose::{Agent, Router, Verifier};
+    assert_eq!(purposes(&model), [Router, Agent, Agent, Verifier, Verifier]);
+}
+
+#[test]
+fn s0_076_a_state_without_the_later_fields_can_be_read() {
+    let old = json!({
+        "messages": [], "next_action": "respond", "user_id": "u", "request_id": null,
+        "routing_confidence": 0.5, "reasoning": "r",
+    });
+    let state: AgenticState = serde_json::from_value(old).unwrap();
+    assert_eq!(state.next_action, Some(NextAction::Respond));
+    assert_eq!((state.compaction_applied, state.verification_passed, state.user_request), (None, None, None));
+}
+
+#[test]
+fn s0_063_to_s0_075_the_state_has_these_fields() {
+    let state = serde_json::to_value(AgenticState::default()).unwrap();
+    for field in [
+        "messages",
+        "next_action",
+        "user_id",
+        "request_id",
+        "routing_confidence",
+        "reasoning",
+        "compaction_applied",
+        "original_message_count",
+        "verification_passed",
+        "verification_score",
+        "verification_feedback",
+        "refinement_attempts",
+        "user_request",
+    ] {
+        assert!(state.get(field).is_some(), "{field}");
+    }
+}
