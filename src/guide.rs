@@ -26,6 +26,7 @@ macro_rules! page {
             "[flows.md]: crate::guide::flows\n",
             "[interrupts.md]: crate::guide::interrupts\n",
             "[knowledge.md]: crate::guide::knowledge\n",
+            "[long-conversations.md]: crate::guide::long_conversations\n",
             "[mcp.md]: crate::guide::mcp\n",
             "[metrics.md]: crate::guide::metrics\n",
             "[models.md]: crate::guide::models\n",
@@ -41,6 +42,7 @@ macro_rules! page {
             "[time-travel.md]: crate::guide::time_travel\n",
             "[tools.md]: crate::guide::tools\n",
             "[subgraphs.md]: crate::guide::subgraphs\n",
+            "[verification.md]: crate::guide::verification\n",
             "[writing-a-saver.md]: crate::guide::writing_a_saver\n",
             "[time-travel.md]: crate::guide::time_travel\n",
             "\n",
@@ -80,6 +82,7 @@ pages! {
     store "store.md"
     testing "testing.md"
     agent_loop "agent-loop.md"
+    agentic_loop "agentic-loop.md"
     models "models.md"
     tools "tools.md"
     mcp "mcp.md"

@@ -16,6 +16,7 @@ mod arguments;
 mod halt;
 #[path = "../terminal/model.rs"]
 mod model;
+#[path = "../terminal/progress.rs"]
 mod progress;
 #[path = "../terminal/mod.rs"]
 mod terminal;

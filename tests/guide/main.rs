@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "the README's program says what it does")]
 
 mod agent_loop;
+mod agentic_loop;
 mod checkpoints;
 #[cfg(feature = "cli")]
 mod cli;

@@ -28,7 +28,9 @@ pub(crate) async fn watch<S: State>(mut run: RunStream<S>, stream: bool) -> Resu
                 eprintln!("\r     {node} failed: {error}{retry}");
             }
             EventKind::MessageChunk { chunk, .. } => {
-                if let Ok(ModelChunk { purpose: Purpose::Agent, event, .. }) = chunk.decode() {
+                if let Ok(ModelChunk { purpose: Purpose::Agent | Purpose::Refiner, event, .. }) =
+                    chunk.decode()
+                {
                     speech.show(&event);
                 }
             }

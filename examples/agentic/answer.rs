@@ -1,0 +1,92 @@
+//! What the program prints of a turn.
+
+use std::io;
+use std::path::Path;
+
+use serde::Serialize;
+use superstep::nodes::compaction::Compaction;
+use superstep::nodes::graphs::AgenticState;
+use superstep::nodes::verification::{Verdict, Verification};
+use superstep::run::Run;
+
+use crate::arguments::Arguments;
+use crate::terminal::print;
+
+/// The response of a turn, and how it came about.
+#[derive(Serialize)]
+pub(crate) struct Answer {
+    response: String,
+    /// Nothing if nobody looked at it.
+    verified: Option<bool>,
+    score: Option<f64>,
+    /// Why it was not accepted.
+    reason: Option<String>,
+    /// The responses of this turn, the refused ones among them.
+    candidates: Vec<Verification>,
+    trace: Vec<String>,
+    turn: u32,
+    messages: usize,
+    compacted: Option<Compaction>,
+    llm_calls: u64,
+    thread_id: String,
+    db: String,
+}
+
+impl Answer {
+    pub(crate) fn of(run: &Run<AgenticState>, trace: Vec<String>, db: &Path) -> Self {
+        let state = &run.state;
+        let (verified, reason) = match state.verdict() {
+            Verdict::Verified(_) => (Some(true), None),
+            Verdict::Unverified { why, last } => {
+                (Some(false), Some([why.to_string(), last.result.feedback].join(". ")))
+            }
+            Verdict::Unchecked => (None, None),
+        };
+        let compacted = state.compactions.last().filter(|_| state.compaction_applied == Some(true));
+        Self {
+            response: state.response().unwrap_or_default().into_owned(),
+            verified,
+            score: state.verification_score,
+            reason,
+            candidates: Verification::of_turn(&state.verifications, state.turn).cloned().collect(),
+            trace,
+            turn: state.turn,
+            messages: state.messages.len(),
+            compacted: compacted.cloned(),
+            llm_calls: state.ledger.total().calls,
+            thread_id: run.thread.to_string(),
+            db: db.display().to_string(),
+        }
+    }
+
+    /// Whether nothing speaks against the response.
+    pub(crate) fn is_verified(&self) -> bool {
+        self.verified != Some(false)
+    }
+
+    pub(crate) fn print(&self, arguments: &Arguments) -> io::Result<()> {
+        if arguments.json {
+            return print(serde_json::to_string(self)?);
+        }
+        print(format_args!("{}\n", self.response))?;
+        if arguments.trace {
+            print(format_args!("trace: {}", self.trace.join(",")))?;
+        }
+        if let Some(Compaction { summarised, tokens_before, tokens_after, .. }) = &self.compacted {
+            let before = format_args!("{summarised} messages are shown in short");
+            print(format_args!("compacted: {before}, {tokens_after} tokens of {tokens_before}"))?;
+        }
+        match (&self.verified, self.score) {
+            (Some(true), Some(score)) => print(format_args!("verified: {score:.2} of 1"))?,
+            (Some(true), None) => print("verified")?,
+            (Some(false), _) => {
+                print(format_args!("not verified: {}", self.reason.as_deref().unwrap_or_default()))?;
+            }
+            (None, _) => print("not checked")?,
+        }
+        let Self { turn, thread_id, messages, llm_calls, db, .. } = self;
+        print(format_args!(
+            "turn {turn} of thread {thread_id}, {messages} messages, {llm_calls} model calls so far; in {db}"
+        ))
+    }
+}

@@ -1,0 +1,136 @@
+//! Answers questions from a folder of documents, in a conversation that may go on for days: the agentic loop, which
+//! gathers context, acts, verifies its work and repeats.
+//!
+//! ```text
+//! cargo run --release --example agentic -- "How do I fork a checkpoint?" --thread talk --trace
+//! cargo run --release --example agentic -- "And what does a fork copy?" --thread talk --trace
+//! cargo run --release --example agentic -- --print-config
+//! cargo run --release --example agentic -- debug log talk
+//! ```
+//!
+//! The model is built in: it quotes the documents and does not write, and it judges by words. `--model` takes another one, such
+//! as `anthropic:claude-sonnet-4-5`, with its key in the environment. `--help` lists the options.
+
+#![expect(clippy::print_stderr, reason = "a command-line program says there how it goes")]
+
+mod answer;
+mod arguments;
+#[path = "../terminal/metrics_page.rs"]
+mod metrics_page;
+#[path = "../terminal/model.rs"]
+mod model;
+#[path = "../terminal/progress.rs"]
+mod progress;
+mod settings;
+#[path = "../terminal/mod.rs"]
+mod terminal;
+mod trace;
+
+use std::error::Error;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use superstep::nodes::docs::{DocIndex, IndexOptions, SearchDocs};
+use superstep::nodes::graphs::{self, AgenticConfig, AgenticState};
+use superstep::nodes::telemetry::AgentMetrics;
+use superstep::nodes::tool::ToolRegistry;
+use superstep::nodes::verification::CitationRule;
+use superstep::prelude::*;
+use superstep::run::RunRequest;
+
+use crate::answer::Answer;
+use crate::arguments::{Arguments, Command};
+use crate::trace::Phases;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    terminal::ended(run(Arguments::of_process()).await)
+}
+
+async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
+    let settings = settings::read(&arguments)?;
+    if arguments.print_config {
+        terminal::print(settings.to_string().trim_end())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let config = config(&arguments)?.settings(settings.settings()?.clone())?;
+    let page = match arguments.metrics {
+        Some(port) => Some(metrics_page::serve(port).await?),
+        None => None,
+    };
+    let db = arguments.db()?;
+    let graph =
+        graphs::agentic(config)?.checkpointer(SqliteSaver::open(&db).await?).observe(AgentMetrics::new());
+    if let Some(Command::Debug { arguments }) = arguments.command.take() {
+        return Ok(superstep::debugger(&[&graph]).run(arguments).await);
+    }
+
+    let interrupt = CancellationToken::new();
+    let interrupted = interrupt.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            interrupted.cancel();
+        }
+    });
+    let thread = graph.thread(arguments.thread());
+    let mut is_verified = true;
+    for request in requests(&arguments, &thread) {
+        let phases = Phases::default();
+        let request = request.cancel_on(interrupt.clone()).observe(phases.clone());
+        let run = progress::watch(request.stream(), arguments.stream).await?;
+        if run.status != Status::Finished {
+            eprintln!(
+                "stopped at step {} of thread {}; nothing that was finished is lost",
+                run.step, run.thread
+            );
+            eprintln!("continue: {}", arguments.to_resume(&run.thread, &db));
+            return Ok(ExitCode::from(130));
+        }
+        let answer = Answer::of(&run, phases.ran(), &db);
+        answer.print(&arguments)?;
+        is_verified &= answer.is_verified();
+    }
+    if let Some(page) = page {
+        eprintln!("metrics at {}; Ctrl-C ends this", page.url());
+        interrupt.cancelled().await;
+    }
+    Ok(if is_verified { ExitCode::SUCCESS } else { ExitCode::from(UNVERIFIED) })
+}
+
+/// The exit code where a response was given that was not accepted.
+const UNVERIFIED: u8 = 3;
+
+/// The turns: one for each question, or the one that was left.
+fn requests(arguments: &Arguments, thread: &Thread<AgenticState>) -> Vec<RunRequest<AgenticState>> {
+    if arguments.resume {
+        return vec![thread.resume()];
+    }
+    let ask = |question: &String| {
+        let input = AgenticState::ask(question);
+        thread.run(match &arguments.user {
+            Some(user) => input.user_id(user.clone()),
+            None => input,
+        })
+    };
+    arguments.questions.iter().map(ask).collect()
+}
+
+fn config(arguments: &Arguments) -> Result<AgenticConfig, Box<dyn Error>> {
+    let folder = arguments.docs();
+    let index = DocIndex::build(&folder, &IndexOptions::default())?;
+    if index.report().passages == 0 {
+        return Err(format!("{} holds no Markdown or text to search", folder.display()).into());
+    }
+    let tools = ToolRegistry::new().with(SearchDocs::new(Arc::new(index)))?;
+    let mut config = AgenticConfig::new(arguments.model()?.open()?)
+        .tools(tools)
+        // What the response names as its source has to be what the documents were searched for.
+        .rule(CitationRule::new().or_none());
+    if let Some(model) = &arguments.fallback {
+        config = config.fallback(model.open()?);
+    }
+    if let Some(model) = &arguments.judge {
+        config = config.judge(model.open()?);
+    }
+    Ok(config)
+}

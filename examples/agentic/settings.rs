@@ -1,0 +1,24 @@
+//! What is set, and where.
+
+use superstep::nodes::configuration::{Configuration, ConfigurationError};
+use superstep::nodes::graphs::AgenticSettings;
+
+use crate::arguments::Arguments;
+
+/// The file of variables that is read if it is there.
+const DOTENV: &str = ".env";
+
+/// The settings of a profile, and over them those of a file, of `.env`, and of the environment.
+pub(crate) fn read(arguments: &Arguments) -> Result<Configuration<AgenticSettings>, ConfigurationError> {
+    let settings = match arguments.profile {
+        Some(profile) => Configuration::of(profile.settings(arguments.user.as_deref())),
+        None => Configuration::new(),
+    };
+    let settings = match &arguments.config {
+        Some(path) => settings.file(path)?,
+        None => settings,
+    };
+    let settings = settings.dotenv(DOTENV)?.environment()?;
+    settings.settings()?;
+    Ok(settings)
+}

@@ -1,0 +1,6 @@
+//! The agentic loop with a file, models behind a network, and as a program.
+
+mod conversation;
+mod program;
+#[path = "../programs/mod.rs"]
+mod programs;

@@ -1,0 +1,154 @@
+//! The example `agentic` as a program: what it prints, what it is told, and that a second process goes on.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::programs::{documents, example};
+
+const QUESTION: &str = "How many bytes does a fork copy?";
+
+/// Runs the example on a folder of its own.
+struct Bench(TempDir);
+
+impl Bench {
+    fn new() -> Self {
+        Self(documents())
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.0.path().join(name), text).expect("a new file");
+    }
+
+    fn run(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+        Command::new(example("agentic"))
+            .current_dir(self.0.path())
+            .args(["--docs", "docs", "--db", "agentic.db"])
+            .args(arguments)
+            .envs(variables.iter().copied())
+            .output()
+            .expect("the example runs")
+    }
+
+    /// Runs to an end without a complaint.
+    fn json(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Value {
+        let output = self.run(&[arguments, &["--json"]].concat(), variables);
+        assert!(output.status.success(), "{}", complaint(&output));
+        serde_json::from_slice(&output.stdout).expect("one JSON object")
+    }
+}
+
+fn complaint(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("text")
+}
+
+fn printed(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+#[test]
+fn s0_146_a_question_is_answered_verified_and_traced_offline() {
+    let output = Bench::new().run(&[QUESTION, "--thread", "t", "--trace"], &[]);
+    assert_eq!((output.status.code(), complaint(&output).as_str()), (Some(0), ""));
+    let said = printed(&output);
+    assert!(said.starts_with("The documents say:\n\n> A fork copies no bytes"), "{said}");
+    assert!(said.contains("\ntrace: compact,router,use_tools,respond,verify\nverified: "), "{said}");
+    assert!(said.contains("\nturn 1 of thread t, 4 messages, "), "{said}");
+}
+
+#[test]
+fn s0_098_a_second_process_goes_on_with_the_conversation_and_compacts_it() {
+    let bench = Bench::new();
+    for turn in 1..=3 {
+        assert_eq!(bench.json(&[QUESTION, "--thread", "days"], &[])["turn"], turn);
+    }
+    let small =
+        [("COMPACTION_THRESHOLD", "250"), ("TARGET_AFTER_COMPACTION", "200"), ("RECENT_MESSAGE_COUNT", "2")];
+    let next = bench.json(&["What does a checkpoint hold?", "--thread", "days"], &small);
+    assert_eq!((&next["turn"], &next["messages"]), (&4.into(), &16.into()), "nothing is lost");
+    let compacted = &next["compacted"];
+    assert!(compacted["summarised"].as_u64().expect("a number") >= 10, "{compacted}");
+    assert!(next["response"].as_str().expect("a text").contains("what changed in its superstep"), "{next}");
+    let again = bench.json(&["--resume", "--thread", "days"], &[]);
+    assert_eq!((&again["response"], &again["turn"]), (&next["response"], &4.into()));
+}
+
+#[test]
+fn a_response_that_is_not_accepted_is_said_to_be() {
+    let bench = Bench::new();
+    bench.write(
+        "script.json",
+        r#"{ "turns": [{ "say": "Five." }], "purposes": {
+            "router": [{ "json": { "action": "respond", "confidence": 1, "reasoning": "So." } }],
+            "verifier": [{ "say": "no judgement" }, { "say": "none either" }] } }"#,
+    );
+    let output = bench.run(&[QUESTION, "--model", "script:script.json"], &[]);
+    assert_eq!(output.status.code(), Some(3), "{}", complaint(&output));
+    assert!(
+        printed(&output).contains("\nnot verified: nobody could judge the response: "),
+        "{}",
+        printed(&output)
+    );
+}
+
+#[test]
+fn settings_come_from_a_file_from_dotenv_and_from_the_environment_and_are_printed_with_their_source() {
+    let bench = Bench::new();
+    bench.write(
+        "agentic.toml",
+        "compaction_threshold = 7000\nrecent_message_count = 3\nverification_mode = \"strict\"\n",
+    );
+    bench.write(".env", "RECENT_MESSAGE_COUNT=4\nMAX_TOOL_ROUNDS=6\nSOME_KEY=secret\n");
+    let arguments = ["--print-config", "--config", "agentic.toml"];
+    let output = bench.run(&arguments, &[("MAX_TOOL_ROUNDS", "7")]);
+    assert!(output.status.success(), "{}", complaint(&output));
+    let said = printed(&output);
+    let line = |name: &str| {
+        let line = said.lines().find(|line| line.starts_with(name)).expect("a line");
+        line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("COMPACTION_THRESHOLD"), "7000 agentic.toml");
+    assert_eq!(line("RECENT_MESSAGE_COUNT"), "4 .env");
+    assert_eq!(line("MAX_TOOL_ROUNDS"), "7 the environment");
+    assert_eq!(line("VERIFICATION_MODE"), "strict agentic.toml");
+    assert_eq!(line("ENABLE_VERIFICATION"), "true the defaults");
+    assert!(!said.contains("secret"), "{said}");
+    assert!(!bench.0.path().join("agentic.db").exists(), "nothing was asked");
+
+    for (variables, error) in [
+        (
+            ("VERIFICATION_MODE", "harsh"),
+            "VERIFICATION_MODE is `harsh` in the environment; say strict, standard or lenient",
+        ),
+        (("TARGET_AFTER_COMPACTION", "7000"), "say fewer tokens than COMPACTION_THRESHOLD, which is 7000"),
+    ] {
+        let output = bench.run(&["Why?", "--config", "agentic.toml"], &[variables]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(complaint(&output).contains(error), "{}", complaint(&output));
+    }
+    bench.write("bad.toml", "compaction_treshold = 7000\n");
+    let output = bench.run(&["Why?", "--config", "bad.toml"], &[]);
+    let said = complaint(&output);
+    assert!(
+        said.contains("`compaction_treshold` in bad.toml is no setting; there are enable_context"),
+        "{said}"
+    );
+}
+
+#[test]
+fn wrong_arguments_are_said_to_be() {
+    let bench = Bench::new();
+    for (arguments, code, error) in [
+        (&[][..], 2, "required"),
+        (&["--resume"], 2, "--thread"),
+        (&["--resume", "--thread", "none"], 1, "thread none has never run"),
+        (&[" "], 2, "it is blank"),
+        (&["Why?", "--profile", "half"], 2, "`half` is no profile; say development, canary or full"),
+        (&["Why?", "--docs", "none"], 1, "none"),
+    ] {
+        let output = bench.run(arguments, &[]);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", complaint(&output));
+        assert!(complaint(&output).contains(error), "{arguments:?}: {}", complaint(&output));
+    }
+}
