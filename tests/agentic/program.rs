@@ -145,7 +145,7 @@ fn wrong_arguments_are_said_to_be() {
         (&["--resume", "--thread", "none"], 1, "thread none has never run"),
         (&[" "], 2, "it is blank"),
         (&["Why?", "--profile", "half"], 2, "`half` is no profile; say development, canary or full"),
-        (&["Why?", "--docs", "none"], 1, "none"),
+        (&["Why?", "--config", "none.toml"], 1, "the settings in none.toml cannot be read"),
     ] {
         let output = bench.run(arguments, &[]);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", complaint(&output));
