@@ -2,15 +2,15 @@
 
 use std::error::Error;
 use std::ffi::OsString;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
-use etcetera::BaseStrategy;
 use superstep::id::ThreadId;
 use superstep::nodes::graphs::DEFAULT_MAX_ITERATIONS;
 use superstep::nodes::{ModelName, UnknownModel};
+
+use crate::command_line::{self, not_blank};
 
 /// Answers a question from a folder of documents; offline, by quoting them, unless another model is named.
 #[derive(Debug, Parser)]
@@ -85,14 +85,9 @@ impl Arguments {
         self.docs.clone().unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")))
     }
 
-    /// The file of checkpoints; the default's folder is made when it is not there.
+    /// The file of checkpoints.
     pub(crate) fn db(&self) -> Result<PathBuf, Box<dyn Error>> {
-        if let Some(db) = &self.db {
-            return Ok(db.clone());
-        }
-        let folder = etcetera::choose_base_strategy()?.data_dir().join("superstep");
-        std::fs::create_dir_all(&folder)?;
-        Ok(folder.join("agent_loop.db"))
+        self.db.clone().map_or_else(|| command_line::data_file("agent_loop.db"), Ok)
     }
 
     /// The model that is named here, or else by the environment.
@@ -101,37 +96,16 @@ impl Arguments {
     }
 
     pub(crate) fn thread(&self) -> ThreadId {
-        match &self.thread {
-            Some(thread) => thread.as_str().into(),
-            None => uuid::Uuid::now_v7().to_string().into(),
-        }
+        command_line::thread(self.thread.as_ref())
     }
 
     /// The command that continues an unfinished thread.
     pub(crate) fn to_resume(&self, thread: &ThreadId, db: &Path) -> String {
-        let mut command = format!(
-            "cargo run --release --example agent_loop -- --resume --thread {} --db {}",
-            quoted(thread),
-            quoted(db.display())
-        );
-        if let Some(docs) = &self.docs {
-            command.push_str(&format!(" --docs {}", quoted(docs.display())));
-        }
-        if let Some(model) = &self.model {
-            command.push_str(&format!(" --model {}", quoted(model)));
-        }
-        if self.json {
-            command.push_str(" --json");
-        }
-        command
+        let options = [
+            ("docs", self.docs.as_ref().map(|docs| docs.display().to_string())),
+            ("model", self.model.as_ref().map(ToString::to_string)),
+        ];
+        let command = command_line::to_resume("agent_loop", thread, db, options);
+        if self.json { command + " --json" } else { command }
     }
-}
-
-fn not_blank(text: &str) -> Result<String, &'static str> {
-    if text.trim().is_empty() { Err("it is blank") } else { Ok(text.to_owned()) }
-}
-
-/// Quotes a word for a shell.
-fn quoted(word: impl Display) -> String {
-    format!("'{}'", word.to_string().replace('\'', r"'\''"))
 }

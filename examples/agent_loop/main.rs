@@ -13,6 +13,8 @@
 
 mod answer;
 mod arguments;
+#[path = "../terminal/command_line.rs"]
+mod command_line;
 mod halt;
 #[path = "../terminal/model.rs"]
 mod model;

@@ -2,15 +2,15 @@
 
 use std::error::Error;
 use std::ffi::OsString;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
-use etcetera::BaseStrategy;
 use superstep::id::ThreadId;
 use superstep::nodes::graphs::Profile;
 use superstep::nodes::{ModelName, UnknownModel};
+
+use crate::command_line::{self, not_blank};
 
 /// Answers questions from a folder of documents, and verifies each answer; offline, unless another model is named.
 ///
@@ -111,14 +111,9 @@ impl Arguments {
         self.docs.clone().unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")))
     }
 
-    /// The file of checkpoints; the default's folder is made when it is not there.
+    /// The file of checkpoints.
     pub(crate) fn db(&self) -> Result<PathBuf, Box<dyn Error>> {
-        if let Some(db) = &self.db {
-            return Ok(db.clone());
-        }
-        let folder = etcetera::choose_base_strategy()?.data_dir().join("superstep");
-        std::fs::create_dir_all(&folder)?;
-        Ok(folder.join("agentic.db"))
+        self.db.clone().map_or_else(|| command_line::data_file("agentic.db"), Ok)
     }
 
     /// The model that is named here, or else by the environment.
@@ -127,41 +122,20 @@ impl Arguments {
     }
 
     pub(crate) fn thread(&self) -> ThreadId {
-        match &self.thread {
-            Some(thread) => thread.as_str().into(),
-            None => uuid::Uuid::now_v7().to_string().into(),
-        }
+        command_line::thread(self.thread.as_ref())
     }
 
     /// The command that continues an unfinished turn. What else was said it has to be told again.
     pub(crate) fn to_resume(&self, thread: &ThreadId, db: &Path) -> String {
-        let mut command = format!(
-            "cargo run --release --example agentic -- --resume --thread {} --db {}",
-            quoted(thread),
-            quoted(db.display())
-        );
-        for (name, value) in [
-            ("docs", self.docs.as_ref().map(|docs| quoted(docs.display()))),
-            ("model", self.model.as_ref().map(quoted)),
-            ("fallback", self.fallback.as_ref().map(quoted)),
-            ("judge", self.judge.as_ref().map(quoted)),
-            ("config", self.config.as_ref().map(|config| quoted(config.display()))),
-            ("profile", self.profile.as_ref().map(quoted)),
-            ("user", self.user.as_ref().map(quoted)),
-        ] {
-            if let Some(value) = value {
-                command.push_str(&format!(" --{name} {value}"));
-            }
-        }
-        command
+        let options = [
+            ("docs", self.docs.as_ref().map(|docs| docs.display().to_string())),
+            ("model", self.model.as_ref().map(ToString::to_string)),
+            ("fallback", self.fallback.as_ref().map(ToString::to_string)),
+            ("judge", self.judge.as_ref().map(ToString::to_string)),
+            ("config", self.config.as_ref().map(|config| config.display().to_string())),
+            ("profile", self.profile.as_ref().map(ToString::to_string)),
+            ("user", self.user.clone()),
+        ];
+        command_line::to_resume("agentic", thread, db, options)
     }
-}
-
-fn not_blank(text: &str) -> Result<String, &'static str> {
-    if text.trim().is_empty() { Err("it is blank") } else { Ok(text.to_owned()) }
-}
-
-/// Quotes a word for a shell.
-fn quoted(word: impl Display) -> String {
-    format!("'{}'", word.to_string().replace('\'', r"'\''"))
 }

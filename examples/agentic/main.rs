@@ -15,6 +15,8 @@
 
 mod answer;
 mod arguments;
+#[path = "../terminal/command_line.rs"]
+mod command_line;
 #[path = "../terminal/metrics_page.rs"]
 mod metrics_page;
 #[path = "../terminal/model.rs"]

@@ -214,8 +214,8 @@ async fn a_turn_that_is_cancelled_or_killed_at_any_point_goes_on_with_valid_requ
     }
 }
 
-/// How long a visit may take where that is limited.
-const LIMIT: Duration = Duration::from_millis(150);
+/// How long a visit may take where that is limited: one that nothing holds up takes some milliseconds, on a busy machine too.
+const LIMIT: Duration = Duration::from_millis(400);
 
 /// Runs a turn that is to time out and goes on where nothing does; whether it timed out.
 async fn is_timed_out(way: Way, streams: bool, tools: ToolRegistry, world: &World, next: Next) -> bool {
@@ -240,7 +240,7 @@ async fn a_turn_whose_model_stops_speaking_anywhere_goes_on_with_valid_requests(
                 let next = if events % 2 == 0 { Next::Resume } else { Next::Ask };
                 is_timed_out(way, streams, tools(), &world, next).await
             });
-            let broken: Vec<_> = stream::iter(events).buffered(12).collect().await;
+            let broken: Vec<_> = stream::iter(events).buffered(20).collect().await;
             let points = broken.iter().filter(|broken| **broken).count();
             assert!(points > 10 && !broken[59], "{way:?}: {broken:?}");
         }
