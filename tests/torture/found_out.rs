@@ -109,7 +109,14 @@ fn branch(db: &Path) {
     runtime.block_on(async {
         let trips = graph(Workload::Chain, Voice::kept().0)
             .checkpointer(SqliteSaver::open(db).await.expect("it opens"));
-        let before = trips.thread("t0").before_named("close").await.expect("it has come there");
+        let trunk = trips.thread("t0");
+        let mut before = trunk.before_named("close").await.expect("it has come there");
+        if before.id() == trunk.head().await.expect("it has run").id() {
+            // The kill came just then: it goes on, so that there is something to branch off from.
+            let run = trunk.resume().interrupt_after(["close"]).await.expect("it runs");
+            assert_ne!(run.status, Status::Finished);
+            before = trunk.before_named("close").await.expect("it has come there");
+        }
         let other = before.fork("other").await.expect("it can be forked");
         let run = other.resume().interrupt_after(["close"]).await.expect("it runs");
         assert_ne!(run.status, Status::Finished);
