@@ -69,7 +69,7 @@ impl Answer {
             return print(serde_json::to_string(self)?);
         }
         print(format_args!("{}\n", self.response))?;
-        if arguments.trace {
+        if arguments.trace && !self.trace.is_empty() {
             print(format_args!("trace: {}", self.trace.join(",")))?;
         }
         if let Some(Compaction { summarised, tokens_before, tokens_after, .. }) = &self.compacted {

@@ -79,7 +79,13 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     for request in requests(&arguments, &thread) {
         let phases = Phases::default();
         let request = request.cancel_on(interrupt.clone()).observe(phases.clone());
-        let run = progress::watch(request.stream(), arguments.stream).await?;
+        let run = match progress::watch(request.stream(), arguments.stream).await {
+            Ok(run) => run,
+            Err(error) => {
+                eprintln!("continue: {}", arguments.to_resume(&thread.id().clone(), &db));
+                return Err(error.into());
+            }
+        };
         if run.status != Status::Finished {
             eprintln!(
                 "stopped at step {} of thread {}; nothing that was finished is lost",

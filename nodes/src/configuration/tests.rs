@@ -56,6 +56,8 @@ fn a_bad_value_is_named_with_its_key_its_place_and_what_it_may_be() {
     assert_eq!(blank.origin("BRIGHTNESS"), &Origin::Default, "a blank variable says nothing");
     let error = lamp().set("colour", "red").unwrap_err();
     assert_eq!(error.to_string(), "`colour` in the program is no setting; there are lamp_on, brightness");
+    let bright = Configuration::of(Lamp { on: true, brightness: 11 }).settings().unwrap_err().to_string();
+    assert_eq!(bright, "BRIGHTNESS is `11` in the program; say a whole number from 0 to 10");
     let error = lamp().set("LAMP_ON", "true").unwrap().settings().unwrap_err().to_string();
     assert_eq!(error, "BRIGHTNESS is `0` in the defaults; say more than 0, or LAMP_ON=false");
 }
@@ -87,6 +89,12 @@ fn files_are_read_and_their_mistakes_named() {
         let error = lamp().file(write("bad.toml", text)).unwrap_err().to_string();
         assert!(error.contains(reason) && error.contains("bad.toml"), "{text}: {error}");
     }
+    let error = lamp().file(write("twice.toml", "brightness = 4\nBRIGHTNESS = 5\n")).unwrap_err().to_string();
+    assert!(error.ends_with("twice.toml cannot be read: it sets `brightness` twice"), "{error}");
+    let error = lamp().file(write("blank.toml", "lamp_on = \"\"\n")).unwrap_err().to_string();
+    assert!(error.contains("LAMP_ON is `` in "), "{error}");
+    let error = lamp().dotenv(write("key.env", "MODEL_KEY=sk-secret 123 abc\n")).unwrap_err().to_string();
+    assert!(error.ends_with("key.env cannot be read: a line of it is not NAME=VALUE"), "{error}");
     let error = lamp().dotenv(write("bad.env", "BRIGHTNESS=x\n")).unwrap_err().to_string();
     assert!(error.contains("bad.env; say a whole number"), "{error}");
     let error = lamp().file(folder.path().join("none.toml")).unwrap_err().to_string();

@@ -1,6 +1,8 @@
 //! Values for settings, source by source.
 
 use std::collections::BTreeMap;
+#[cfg(feature = "configuration-files")]
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 #[cfg(feature = "configuration-files")]
@@ -82,10 +84,15 @@ impl<S: Configurable> Configuration<S> {
         let path = path.as_ref();
         let failed = |reason: String| ConfigurationError::File { path: path.to_owned(), reason };
         let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| failed(error.to_string()))?;
+        let table: toml::Table =
+            text.parse().map_err(|error: toml::de::Error| failed(error.message().to_owned()))?;
         let origin = Origin::File(path.to_owned());
+        let mut said = BTreeSet::new();
         for (name, value) in table {
             let key = known::<S>(&name, &origin)?;
+            if !said.insert(key.name) {
+                return Err(failed(format!("it sets `{}` twice", key.name.to_ascii_lowercase())));
+            }
             let text = match value {
                 toml::Value::String(text) => text,
                 toml::Value::Integer(number) => number.to_string(),
@@ -93,6 +100,9 @@ impl<S: Configurable> Configuration<S> {
                 toml::Value::Boolean(value) => value.to_string(),
                 other => return Err(refused(key, other.type_str(), &origin)),
             };
+            if text.trim().is_empty() {
+                return Err(refused(key, &text, &origin));
+            }
             self.take(key, &text, &origin)?;
         }
         Ok(self)
@@ -108,7 +118,12 @@ impl<S: Configurable> Configuration<S> {
         let path = path.as_ref();
         let failed = |error: dotenvy::Error| ConfigurationError::File {
             path: path.to_owned(),
-            reason: error.to_string(),
+            // Such files hold keys, and the error quotes the line.
+            reason: match error {
+                dotenvy::Error::LineParse(..) => "a line of it is not NAME=VALUE".to_owned(),
+                dotenvy::Error::Io(error) => error.to_string(),
+                _ => "it is no file of variables".to_owned(),
+            },
         };
         if !path.exists() {
             return Ok(self);
@@ -126,8 +141,15 @@ impl<S: Configurable> Configuration<S> {
     /// Returns the settings.
     ///
     /// # Errors
-    /// When two of them do not fit together.
+    /// When one is not what it may be, or two of them do not fit together.
     pub fn settings(&self) -> Result<&S, ConfigurationError> {
+        let mut read = S::default();
+        for key in S::KEYS {
+            let shown = (key.show)(&self.settings);
+            if (key.read)(&mut read, &shown).is_none() {
+                return Err(refused(key, &shown, self.origin(key.name)));
+            }
+        }
         self.settings.check().map(|()| &self.settings).map_err(|(name, allowed)| {
             let key = S::KEYS.iter().find(|key| key.name == name);
             ConfigurationError::Value {

@@ -151,8 +151,8 @@ impl<S: State> Agent<S> {
         self
     }
 
-    /// Takes a response that is there: a visit asks no model, and writes nothing, if the conversation ends with an AI message
-    /// that asks for no tools.
+    /// Takes a response that is there: a visit asks no model, and only counts, if the conversation ends with an AI message that
+    /// asks for no tools.
     #[must_use]
     pub fn take_response(mut self) -> Self {
         self.takes_response = true;
@@ -256,7 +256,9 @@ impl<S: State> Agent<S> {
         early: Option<(&ToolRunner, ToolTask)>,
     ) -> Result<Output<S, AgentNext>, NodeError> {
         if self.takes_response && ends_with_response(self.messages.get(state)) {
-            return Ok(Output { update: None, route: AgentNext::Respond });
+            tell_length(self.messages.get(state).len(), calls);
+            let visit = self.iteration.get(state).saturating_add(1);
+            return Ok(Output { update: Some(self.iteration.write(visit)), route: AgentNext::Respond });
         }
         let opening = self.opening(state, calls);
         let request = self.request(state, opening.as_ref());
@@ -297,8 +299,7 @@ impl<S: State> Agent<S> {
         };
         let messages: Vec<_> = opening.into_iter().chain([said.into()]).chain(answers).collect();
         if next == AgentNext::Respond {
-            let length = self.messages.get(state).len() + messages.len();
-            calls.emit(ConversationLength::EVENT, &ConversationLength { messages: length as u64 });
+            tell_length(self.messages.get(state).len() + messages.len(), calls);
         }
         let update = [self.messages.write(appended(messages)), self.iteration.write(visit)];
         let counted = self.tallies.writes(&made);
@@ -307,6 +308,10 @@ impl<S: State> Agent<S> {
             route: next,
         })
     }
+}
+
+fn tell_length(messages: usize, calls: &ModelCalls) {
+    calls.emit(ConversationLength::EVENT, &ConversationLength { messages: messages as u64 });
 }
 
 /// What the calls of a visit took: of the model, and of the tools that have answered.

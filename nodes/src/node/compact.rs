@@ -12,7 +12,7 @@ use superstep_core::state::{Field, State};
 use super::OptionalText;
 use super::conversation::opening;
 use super::fields::{CompactionsField, MessagesField, Read, all, appended, recorded, text_of};
-use super::model_calls::ModelCalls;
+use super::model_calls::{ModelCalls, failure};
 use super::tally::{Tallies, Tally};
 use crate::compaction::{Compaction, CompactionPlan, ContextManager};
 use crate::message::{Message, MessageId};
@@ -34,6 +34,7 @@ pub struct Compact<S: State> {
     compactions: CompactionsField<S>,
     request: Option<Read<S, String>>,
     applied: Option<AppliedFields<S>>,
+    patience: u32,
     tallies: Tallies<S>,
 }
 
@@ -60,7 +61,16 @@ impl<S: State> Compact<S> {
         messages: MessagesField<S>,
         compactions: CompactionsField<S>,
     ) -> Self {
-        Self { model, manager, messages, compactions, request: None, applied: None, tallies: Tallies::none() }
+        Self {
+            model,
+            manager,
+            messages,
+            compactions,
+            request: None,
+            applied: None,
+            patience: 1,
+            tallies: Tallies::none(),
+        }
     }
 
     /// Begins a turn with its request: it is appended as a human message, unless the messages end with one of the same text.
@@ -74,6 +84,14 @@ impl<S: State> Compact<S> {
     #[must_use]
     pub fn applied(mut self, applied: Field<S, Option<bool>>, messages: Field<S, Option<u32>>) -> Self {
         self.applied = Some((applied, messages));
+        self
+    }
+
+    /// Says that the node's retry policy has so many attempts. An error of the model that may pass, as that it is overloaded, then
+    /// fails the node for its policy in all attempts but the last one; without this there is no summary at the first error.
+    #[must_use]
+    pub fn retried(mut self, attempts: u32) -> Self {
+        self.patience = attempts;
         self
     }
 
@@ -101,6 +119,22 @@ impl<S: State> Compact<S> {
         Ok(compaction)
     }
 
+    pub(super) fn describe_said(&self, node: &mut NodeDescription) {
+        if let Some((applied, messages)) = &self.applied {
+            node.writes_field(applied.id());
+            node.writes_field(messages.id());
+        }
+    }
+
+    /// The writes that say whether a conversation of so many messages was compacted.
+    pub(super) fn said(&self, is_compacted: bool, messages: usize) -> Vec<S::Update> {
+        let said = self.applied.iter().flat_map(|(applied, count)| {
+            let messages = u32::try_from(messages).unwrap_or(u32::MAX);
+            [applied.write(Some(is_compacted)), count.write(Some(messages))]
+        });
+        said.collect()
+    }
+
     async fn make(
         &self,
         plan: &CompactionPlan<'_>,
@@ -110,13 +144,16 @@ impl<S: State> Compact<S> {
         let mut left_out = 0;
         let reason = loop {
             let request = plan.request(format!("{id}.request"), left_out);
-            match calls.try_ask(&self.model, request).await? {
+            match calls.try_ask_about(&self.model, request).await? {
                 Ok(reply) => match plan.accept(id, &reply, left_out) {
                     Ok(compaction) => return Ok(Some(compaction)),
                     Err(unaccepted) => break unaccepted.to_string(),
                 },
                 Err(ModelError::RequestTooLong { .. }) if plan.shown() - left_out > 1 => {
                     left_out += (plan.shown() - left_out) / 2;
+                }
+                Err(error) if error.is_retryable() && calls.attempt() < self.patience => {
+                    return Err(failure(error));
                 }
                 Err(error) => break error.to_string(),
             }
@@ -139,11 +176,7 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Compact<S> {
         }
         let earlier = self.compactions.get(&state);
         let compaction = self.compaction(&calls.message_id(), &messages, earlier, &calls).await?;
-        let applied = self.applied.iter().flat_map(|(applied, count)| {
-            let messages = u32::try_from(messages.len()).unwrap_or(u32::MAX);
-            [applied.write(Some(compaction.is_some())), count.write(Some(messages))]
-        });
-        let mut writes: Vec<S::Update> = applied.collect();
+        let mut writes = self.said(compaction.is_some(), messages.len());
         writes.extend(opening.map(|message| self.messages.write(appended(vec![message]))));
         writes.extend(compaction.map(|made| self.compactions.write(recorded([made]))));
         writes.extend(self.tallies.writes(&calls.made()));
@@ -159,10 +192,7 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Compact<S> {
         if self.request.is_some() {
             node.writes_field(self.messages.id());
         }
-        if let Some((applied, messages)) = &self.applied {
-            node.writes_field(applied.id());
-            node.writes_field(messages.id());
-        }
+        self.describe_said(node);
         self.tallies.describe(node);
     }
 }

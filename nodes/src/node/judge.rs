@@ -46,7 +46,8 @@ impl From<NoJudgement> for NodeError {
     }
 }
 
-/// Asks for a judgement. A reply that is none is shown to the model with what is wrong with it, once.
+/// Asks for a judgement. A reply that is none is shown to the model with what is wrong with it, once. Replies of the record do
+/// not count, so that a run that failed for them asks again when it is resumed.
 pub(super) async fn judge<T>(
     calls: &ModelCalls,
     model: &Arc<dyn ChatModel>,
@@ -63,15 +64,16 @@ pub(super) async fn try_judge<T>(
     mut request: ModelRequest,
     read: impl Fn(&ModelReply) -> Result<T, ReplyError>,
 ) -> Result<Result<T, NoJudgement>, NodeError> {
-    let mut attempt = 1;
+    let (mut attempt, mut asked) = (1, 0);
     loop {
-        let reply = match calls.try_ask(model, request.clone()).await? {
+        let (reply, is_recorded) = match calls.try_ask_anew(model, request.clone()).await? {
             Ok(reply) => reply,
             Err(error) => return Ok(Err(NoJudgement::Model(error))),
         };
+        asked += u32::from(!is_recorded);
         let error = match read(&reply) {
             Ok(judgement) => return Ok(Ok(judgement)),
-            Err(error) if attempt >= ATTEMPTS => return Ok(Err(NoJudgement::Reply(error))),
+            Err(error) if asked >= ATTEMPTS => return Ok(Err(NoJudgement::Reply(error))),
             Err(error) => error,
         };
         let said = Message::ai(calls.message_id_of(format_args!("reply-{attempt}")), reply.content);

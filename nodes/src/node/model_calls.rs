@@ -105,8 +105,39 @@ impl ModelCalls {
         request: ModelRequest,
     ) -> Result<Result<ModelReply, ModelError>, NodeError> {
         let purpose = request.purpose;
-        match self.call(model, request, None).await {
-            Ok(recorded) => self.count(purpose, recorded).map(Ok),
+        match self.call(model, request, String::new(), None).await {
+            Ok((recorded, _)) => self.count(purpose, recorded).map(Ok),
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    /// As [`try_ask`](Self::try_ask), for calls of which an attempt may make others than the one before, as those are not recorded
+    /// that fail: they are told apart by the whole request, too.
+    pub(super) async fn try_ask_about(
+        &self,
+        model: &Arc<dyn ChatModel>,
+        request: ModelRequest,
+    ) -> Result<Result<ModelReply, ModelError>, NodeError> {
+        let purpose = request.purpose;
+        let json = serde_json::to_vec(&request).map_err(NodeError::terminal)?;
+        let key = blake3::hash(&json).to_hex()[..32].to_owned();
+        match self.call(model, request, key, None).await {
+            Ok((recorded, _)) => self.count(purpose, recorded).map(Ok),
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    /// As [`try_ask`](Self::try_ask), and tells whether the reply was taken from the record.
+    pub(super) async fn try_ask_anew(
+        &self,
+        model: &Arc<dyn ChatModel>,
+        request: ModelRequest,
+    ) -> Result<Result<(ModelReply, bool), ModelError>, NodeError> {
+        let purpose = request.purpose;
+        match self.call(model, request, String::new(), None).await {
+            Ok((recorded, is_recorded)) => {
+                self.count(purpose, recorded).map(|reply| Ok((reply, is_recorded)))
+            }
             Err(error) => Ok(Err(error)),
         }
     }
@@ -120,17 +151,19 @@ impl ModelCalls {
         tell: Option<Tell<'_>>,
     ) -> Result<ModelReply, NodeError> {
         let purpose = request.purpose;
-        let recorded = self.call(model, request, tell).await.map_err(failure)?;
+        let (recorded, _) = self.call(model, request, String::new(), tell).await.map_err(failure)?;
         self.count(purpose, recorded)
     }
 
-    /// Makes a call as an effect, or takes what is recorded of it.
+    /// Makes a call as an effect, or takes what is recorded of it, and tells which. Calls of one task and purpose are told apart by
+    /// the key, and of one key by their order.
     async fn call(
         &self,
         model: &Arc<dyn ChatModel>,
         request: ModelRequest,
+        key: String,
         tell: Option<Tell<'_>>,
-    ) -> Result<Recorded, ModelError> {
+    ) -> Result<(Recorded, bool), ModelError> {
         let purpose = request.purpose;
         let name = format!("model.{purpose}");
         let asked_at = self.info.clock();
@@ -142,7 +175,7 @@ impl ModelCalls {
             let elapsed = self.info.clock().saturating_sub(begun);
             Ok::<_, ModelError>(Recorded { reply, elapsed_ms: millis(elapsed) })
         };
-        let result = self.effects.run(&name, call).await;
+        let result = self.effects.run_keyed(&name, key, call).await;
         let is_recorded = !is_live.load(Ordering::Relaxed);
         if let (Ok(recorded), true) = (&result, is_recorded) {
             self.say_again(purpose, &recorded.reply);
@@ -151,7 +184,7 @@ impl ModelCalls {
             let elapsed = self.info.clock().saturating_sub(asked_at);
             self.tell(purpose, model.name(), &result, is_recorded, elapsed);
         }
-        result
+        result.map(|recorded| (recorded, is_recorded))
     }
 
     /// Emits that a call has ended.

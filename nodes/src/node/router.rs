@@ -12,9 +12,10 @@ use superstep_core::state::{Field, State};
 use super::OptionalText;
 use super::conversation::{ends_with, opening};
 use super::fields::{CompactionsField, MessagesField, Read, all, appended, text_of};
-use super::model_calls::ModelCalls;
+use super::model_calls::{ModelCalls, failure};
 use super::tally::{Tallies, Tally};
 use crate::compaction::view;
+use crate::message::Message;
 use crate::model::ChatModel;
 use crate::prompt::{OfferedTool, RouterPrompt, Said};
 use crate::text::{stem, words};
@@ -24,7 +25,8 @@ use crate::{NextAction, RoutingDecision};
 /// The node that decides whether a request takes tools: a model does, and if it cannot be asked or gives no decision, the
 /// words of the request do.
 ///
-/// The request is appended to the messages as a human message, unless they end with one of the same text. Without tools there is
+/// The request is appended to the messages as a human message, unless they end with one of the same text; a blank one fails the
+/// node if they do not end with a human message. Without tools there is
 /// nothing to decide, and no model is asked. An error of the model does not end the run: the response may still be had.
 ///
 /// While the run is observed, the decision is emitted as a custom event of the name [`Router::EVENT`], with a [`Routing`] as
@@ -36,6 +38,7 @@ pub struct Router<S: State> {
     tools: Vec<ToolSpec>,
     compactions: Option<CompactionsField<S>>,
     decision: Option<DecisionFields<S>>,
+    patience: u32,
     tallies: Tallies<S>,
 }
 
@@ -107,6 +110,7 @@ impl<S: State> Router<S> {
             tools: Vec::new(),
             compactions: None,
             decision: None,
+            patience: 1,
             tallies: Tallies::none(),
         }
     }
@@ -137,6 +141,14 @@ impl<S: State> Router<S> {
         self
     }
 
+    /// Says that the node's retry policy has so many attempts. An error of the model that may pass, as that it is overloaded, then
+    /// fails the node for its policy in all attempts but the last one; without this words decide at the first error.
+    #[must_use]
+    pub fn retried(mut self, attempts: u32) -> Self {
+        self.patience = attempts;
+        self
+    }
+
     /// Counts the model calls in a field, such as a [`Ledger`](crate::model::Ledger), for the purpose
     /// [`Router`](crate::model::Purpose::Router).
     #[must_use]
@@ -153,7 +165,12 @@ impl<S: State> Router<S> {
         }
         let prompt = self.prompt(state);
         let said = calls.try_ask(&self.model, prompt.to_request(calls.message_id_of("request"))).await?;
-        let decided = said.map_err(|error| error.to_string());
+        let decided = match said {
+            Err(error) if error.is_retryable() && calls.attempt() < self.patience => {
+                return Err(failure(error));
+            }
+            said => said.map_err(|error| error.to_string()),
+        };
         let decided = decided.and_then(|reply| prompt.read(&reply).map_err(|error| error.to_string()));
         Ok(match decided {
             Ok(decision) => Routing { decision, by: RoutedBy::Model },
@@ -202,6 +219,12 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Router<S> {
     async fn call(&self, task: Task<S, C>) -> Self::Output {
         let (state, calls) = (Arc::clone(task.state()), ModelCalls::of(&task));
         drop(task);
+        let messages = self.messages.get(&state);
+        if (self.request)(&state).trim().is_empty() && !matches!(messages.last(), Some(Message::Human(_))) {
+            return Err(NodeError::terminal(
+                "there is nothing to answer: the request is blank, and no message of a user is the last",
+            ));
+        }
         let routing = self.decide(&state, &calls).await?;
         calls.emit(Self::EVENT, &routing);
         let Routing { decision: RoutingDecision { action, confidence, reasoning }, .. } = routing;

@@ -153,6 +153,11 @@ impl<S: State> UseTools<S> {
                 break;
             }
         }
+        // Who responds after the last round is shown what fits.
+        if let (Some((compact, _)), Some(Message::Tool(_))) = (&self.compacting, messages.last()) {
+            let id = calls.message_id_of("last.compaction");
+            compactions.extend(compact.compaction(&id, &messages, &compactions, calls).await?);
+        }
         let (messages, compactions) =
             (messages.split_off(before.len()), compactions.split_off(earlier.len()));
         Ok(Gathered { messages, compactions })
@@ -182,16 +187,22 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for UseTools<S> {
         let (state, calls, tools) = (Arc::clone(task.state()), ModelCalls::of(&task), ToolTask::of(&task));
         drop(task);
         let Gathered { messages, compactions } = self.gather(&state, &calls, &tools).await?;
-        let recorded = self.compacting.as_ref().map(|(_, field)| field.write(recorded(compactions)));
-        let said = [self.messages.write(appended(messages))].into_iter().chain(recorded);
-        Ok(Output::updated(all(said.chain(self.tallies.writes(&calls.made())))))
+        let length = self.messages.get(&state).len() + messages.len();
+        let mut writes = vec![self.messages.write(appended(messages))];
+        if let Some((compact, field)) = self.compacting.as_ref().filter(|_| !compactions.is_empty()) {
+            writes.extend(compact.said(true, length));
+            writes.push(field.write(recorded(compactions)));
+        }
+        writes.extend(self.tallies.writes(&calls.made()));
+        Ok(Output::updated(all(writes)))
     }
 
     fn describe(&self, node: &mut NodeDescription) {
         <Effects as FromTask<S, C>>::describe(node, 0);
         node.writes_field(self.messages.id());
-        if let Some((_, compactions)) = &self.compacting {
+        if let Some((compact, compactions)) = &self.compacting {
             node.writes_field(compactions.id());
+            compact.describe_said(node);
         }
         self.tallies.describe(node);
     }

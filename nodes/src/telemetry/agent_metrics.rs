@@ -195,10 +195,15 @@ impl Seen {
         let graph = run.graph.clone();
         RUNS.add(1, &[("graph", &graph), ("outcome", outcome)]);
         RUN_DURATION.record(seconds(at.saturating_sub(run.began_ms)), &[("graph", &graph)]);
-        for used in run.into_loops().filter(|used| used.is_verified) {
-            ATTEMPTS_USED.record(f64::from(used.refinements), &[]);
-        }
         let Some(end) = end else { return };
+        for used in run.into_loops() {
+            if let Some(messages) = used.length {
+                CONVERSATION.record(messages as f64, &[]);
+            }
+            if used.is_verified {
+                ATTEMPTS_USED.record(f64::from(used.refinements), &[]);
+            }
+        }
         let ended = self.ended.entry(graph.clone()).or_default();
         ended.all += 1;
         ended.failed += u64::from(end == End::Failed);
@@ -243,7 +248,7 @@ fn finished(task: OpenTask, around: &mut Loop, at: u64) {
                 REFINEMENTS.add(1, &[]);
                 around.refining = Some(Refining { began_ms: task.began_ms, score_before: refined.score });
             }
-            Signal::Conversation(length) => CONVERSATION.record(length.messages as f64, &[]),
+            Signal::Conversation(length) => around.length = Some(length.messages),
             // They are counted when they are told of.
             Signal::ModelCall(_) | Signal::ToolRun(_) => {}
         }

@@ -232,7 +232,7 @@ pub(super) const CONVERSATION: Metric = Metric::histogram(
     "conversation.length",
     "messages",
     &[],
-    "How many messages there are in a conversation when a response is given.",
+    "How many messages there are in a conversation when a run has given its response.",
     MESSAGES,
 );
 

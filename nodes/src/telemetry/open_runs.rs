@@ -43,6 +43,8 @@ pub(super) struct Loop {
     pub(super) is_verified: bool,
     pub(super) refinements: u32,
     pub(super) refining: Option<Refining>,
+    /// How many messages there were with the last response.
+    pub(super) length: Option<u64>,
 }
 
 /// A refinement whose response is not verified yet.

@@ -145,15 +145,14 @@ impl<C: Send + Sync + 'static> AgenticGraph<C> {
 
 /// Gather context: the conversation is shown in short if it has become too long.
 fn compact_context(config: &AgenticConfig) -> Compact<AgenticState> {
-    compaction(config)
-        .task(AgenticState::USER_REQUEST)
-        .applied(AgenticState::COMPACTION_APPLIED, AgenticState::ORIGINAL_MESSAGE_COUNT)
-        .count(AgenticState::LEDGER)
+    compaction(config).task(AgenticState::USER_REQUEST).count(AgenticState::LEDGER)
 }
 
 fn compaction(config: &AgenticConfig) -> Compact<AgenticState> {
     let model = config.model_of(config.summariser.as_ref());
     Compact::new(model, config.context_manager(), AgenticState::MESSAGES, AgenticState::COMPACTIONS)
+        .applied(AgenticState::COMPACTION_APPLIED, AgenticState::ORIGINAL_MESSAGE_COUNT)
+        .retried(config.attempts)
 }
 
 fn route_request(config: &AgenticConfig) -> Router<AgenticState> {
@@ -162,6 +161,7 @@ fn route_request(config: &AgenticConfig) -> Router<AgenticState> {
         .tools(&config.tools)
         .compacted(AgenticState::COMPACTIONS)
         .decision(AgenticState::NEXT_ACTION, AgenticState::ROUTING_CONFIDENCE, AgenticState::REASONING)
+        .retried(config.attempts)
         .count(AgenticState::LEDGER)
 }
 

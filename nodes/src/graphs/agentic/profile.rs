@@ -25,8 +25,8 @@ pub struct UnknownProfile(pub String);
 /// A part of all users, the same ones each time.
 ///
 /// Users are told apart by a digest of their ids, so nobody has to be remembered, and who is in a smaller part is in every
-/// larger one. A thread goes on with the graph that it began with while its user stays in the same part; either graph reads
-/// the other's threads.
+/// larger one. A thread goes on with the graph that it began with while its user stays in the same part; either graph goes on with
+/// the other's threads once their turns are finished.
 ///
 /// ```
 /// use superstep_nodes::graphs::Canary;

@@ -151,9 +151,6 @@ impl Configurable for AgenticSettings {
     ];
 
     fn check(&self) -> Result<(), (&'static str, String)> {
-        if !(0.0..=1.0).contains(&self.verification_quality_threshold) {
-            return Err(("VERIFICATION_QUALITY_THRESHOLD", "a number from 0 to 1".to_owned()));
-        }
         let (target, threshold) = (self.target_after_compaction, self.compaction_threshold);
         match self.enable_context_compaction && target >= threshold {
             true => Err((

@@ -16,7 +16,7 @@ use crate::verification::{Verdict, Verification};
 /// The state of an [`agentic`](super::agentic()) graph.
 ///
 /// A thread is a conversation of several turns: each run with a new input, made with [`ask`](Self::ask), is one. `messages`,
-/// `compactions`, `verifications` and `ledger` grow over all turns; the others are about the current one. What is not there in
+/// `compactions`, `verifications` and `ledger` grow over all turns, and `user_id` stays; the others are about the current one. What is not there in
 /// JSON is as it is by default, so states without the later fields can be read.
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -26,7 +26,7 @@ pub struct AgenticState {
     pub messages: MessageLog,
     /// How the request is worked on.
     pub next_action: Option<NextAction>,
-    /// Who asks.
+    /// Who asks; the same one in later turns, until another is named.
     pub user_id: Option<String>,
     /// By what those who ask know this turn.
     pub request_id: Option<String>,

@@ -119,6 +119,29 @@ async fn calls_of_a_reply_that_was_cut_off_are_answered_and_not_run() {
     assert_eq!((read.load(Ordering::Relaxed), state.messages.len()), (0, 4));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_an_earlier_attempt_was_given_stands_for_nothing_else() {
+    let (tools, _) = pages();
+    let busy = ModelError::Overloaded { reason: "busy".into(), retry_after: None };
+    let gone = ModelError::OutOfCredit { reason: "0.00".into() };
+    let model = (1..=14).fold(Scripted::new(), |model, page| model.then(asks(page..page + 1)));
+    // The first summary fails, the second stands on it, and then the node is tried again.
+    let summaries = [Turn::Fail(gone), "B without A".into(), "A".into(), "B after A".into()];
+    let model = Arc::new(model.fail(busy).say("Words.").on(crate::model::Purpose::Summarizer, summaries));
+    let manager = ContextManager::new().threshold(600).target(300).recent(2);
+    let compact = Compact::new(Arc::clone(&model) as _, manager, Chat::MESSAGES, Chat::COMPACTIONS);
+    let node = node(&model, &tools).rounds(NonZeroU32::new(20).unwrap());
+    let mut graph = StateGraph::<Chat>::new("reading");
+    let tools = graph.node("use_tools", node.compacted(compact, Chat::COMPACTIONS));
+    graph.policy(tools).retry(superstep_core::node::Retry::exponential(2));
+    graph.edge(START, tools);
+    graph.edge(tools, END);
+    let graph = graph.compile().unwrap().checkpointer(MemorySaver::new());
+    let state = graph.run(question()).await.unwrap().finished().unwrap();
+    let summaries: Vec<_> = state.compactions.iter().map(|made| made.summary.as_str()).collect();
+    assert_eq!(summaries, ["A", "B after A"]);
+}
+
 #[tokio::test]
 async fn what_becomes_too_long_between_rounds_is_compacted() {
     let (tools, _) = pages();

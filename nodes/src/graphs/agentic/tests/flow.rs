@@ -85,6 +85,7 @@ async fn the_response_that_the_tools_led_to_is_not_asked_for_twice() {
     assert_eq!(purposes(&model), [Router, Agent, Agent, Verifier, Refiner, Verifier]);
     let kinds: Vec<_> = state.messages.iter().map(|said| crate::prompt::Said::from(said).from).collect();
     assert_eq!(kinds, ["user", "assistant", "tool", "assistant"]);
+    assert_eq!(state.responses, 2, "the one that the tools led to counts");
     let again = model.requests().remove(4);
     assert!(
         again.messages.iter().any(|message| message.text() == "Rain in Paris."),
@@ -197,6 +198,78 @@ async fn a_resumed_run_pays_for_nothing_twice() {
     assert_eq!(state.verification_passed, Some(true));
     use Purpose::{Agent, Router, Verifier};
     assert_eq!(purposes(&model), [Router, Agent, Agent, Verifier, Verifier]);
+}
+
+#[tokio::test]
+async fn s0_046_a_judge_that_gave_no_judgement_is_asked_again_when_the_run_is_resumed() {
+    let replies = ["Looks good!".into(), "Very good!".into(), Turn::Json(judged(1.0))];
+    let model = Arc::new(Scripted::new().say("Hello.").on(Purpose::Verifier, replies));
+    let settings = AgenticSettings {
+        on_judge_error: crate::verification::OnJudgeError::Fail,
+        ..AgenticSettings::default()
+    };
+    let loop_ = graph(config(&model).settings(settings).unwrap());
+    loop_.thread("t").run(AgenticState::ask("Hello?")).await.unwrap_err();
+    let state = loop_.thread("t").resume().await.unwrap().finished().unwrap();
+    assert_eq!(state.verification_passed, Some(true));
+    use Purpose::{Agent, Verifier};
+    assert_eq!(purposes(&model), [Agent, Verifier, Verifier, Verifier]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_passes_costs_neither_the_summary_nor_the_decision() {
+    let busy = || Turn::Fail(ModelError::Overloaded { reason: "busy".into(), retry_after: None });
+    let model = Scripted::new()
+        .on(Purpose::Summarizer, [busy(), busy(), "They talked.".into()])
+        .on(Purpose::Router, [busy(), Turn::Json(routed("respond"))])
+        .on(Purpose::Verifier, json_turns([judged(1.0)]))
+        .say("Hello.");
+    let model = Arc::new(model);
+    let settings = AgenticSettings {
+        compaction_threshold: 600,
+        target_after_compaction: 500,
+        recent_message_count: 1,
+        ..AgenticSettings::default()
+    };
+    let before = Message::human("before", "word ".repeat(900));
+    let loop_ = graph(config(&model).tools(weather()).settings(settings).unwrap());
+    let (state, _) = turn(&loop_, AgenticState::ask("Hello?").messages([before])).await;
+    assert_eq!(state.compactions[0].summary, "They talked.");
+    assert_eq!((state.compactions.len(), state.routing_confidence), (1, Some(0.9)));
+}
+
+#[tokio::test]
+async fn s0_069_a_compaction_between_rounds_of_tools_is_said_too() {
+    let model = Scripted::new()
+        .on(Purpose::Router, json_turns([routed("use_tools")]))
+        .on(Purpose::Summarizer, ["Rain."; 9])
+        .on(Purpose::Verifier, json_turns([judged(1.0)]));
+    let model = (0..4).fold(model, |model, _| model.then(asks_for("x".repeat(600)))).say("It rains.");
+    let model = Arc::new(model);
+    let settings = AgenticSettings {
+        compaction_threshold: 500,
+        target_after_compaction: 400,
+        recent_message_count: 2,
+        max_tool_rounds: std::num::NonZeroU32::new(4).unwrap(),
+        ..AgenticSettings::default()
+    };
+    let loop_ = graph(config(&model).tools(weather()).settings(settings).unwrap());
+    let (state, _) = turn(&loop_, AgenticState::ask("Does it rain?")).await;
+    assert_eq!((state.compaction_applied, state.original_message_count), (Some(true), Some(9)));
+    // The last round has made it too long again, and the response is asked for with what fits.
+    let last = state.compactions.last().unwrap();
+    assert_eq!(last.id, "use_tools.3.last.compaction");
+    let asked = model.requests().into_iter().rfind(|request| request.purpose == Purpose::Agent).unwrap();
+    assert_eq!(asked.messages.len(), 4, "the summary, the question, and the last round");
+}
+
+#[tokio::test]
+async fn a_blank_request_is_not_answered_with_the_response_before() {
+    let model = Arc::new(Scripted::new().say("Hello.").on(Purpose::Verifier, json_turns([judged(1.0)])));
+    let loop_ = graph(config(&model));
+    turn(&loop_, AgenticState::ask("Hello?")).await;
+    let error = loop_.thread("t").run(AgenticState::ask("  ")).await.unwrap_err().to_string();
+    assert!(error.contains("there is nothing to answer: the request is blank"), "{error}");
 }
 
 #[test]

@@ -30,7 +30,11 @@ fn weather() -> ToolRegistry {
 }
 
 fn asks_for_weather() -> Turn {
-    Turn::Call(vec![crate::message::ToolCall::new("c1", "weather", json!({ "city": "Paris" }))])
+    asks_for("Paris".to_owned())
+}
+
+fn asks_for(city: String) -> Turn {
+    Turn::Call(vec![crate::message::ToolCall::new("c1", "weather", json!({ "city": city }))])
 }
 
 fn routed(action: &str) -> Value {

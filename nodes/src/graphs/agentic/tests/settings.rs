@@ -89,6 +89,12 @@ fn settings_that_do_not_fit_together_are_refused() {
         error,
         "TARGET_AFTER_COMPACTION is `8000` in the program; say fewer tokens than COMPACTION_THRESHOLD, which is 8000"
     );
-    let none = AgenticSettings { verification_quality_threshold: f64::NAN, ..AgenticSettings::default() };
-    assert!(config(&model).settings(none).is_err());
+    for bad in [
+        AgenticSettings { verification_quality_threshold: f64::NAN, ..AgenticSettings::default() },
+        AgenticSettings { max_refinement_attempts: 100_000, ..AgenticSettings::default() },
+        AgenticSettings { recent_message_count: usize::MAX, ..AgenticSettings::default() },
+    ] {
+        let error = config(&model).settings(bad).unwrap_err().to_string();
+        assert!(error.contains(" in the program; say "), "{error}");
+    }
 }

@@ -205,7 +205,7 @@ fn s0_093_to_096_a_loop_tells_how_long_its_parts_took_and_what_a_refinement_chan
             "agent.routing.decisions_total action=respond by=model: 1",
         ]
     );
-    assert_eq!(of(&recorded, "conversation."), ["conversation.length: 2 4"]);
+    assert_eq!(of(&recorded, "conversation."), ["conversation.length: 4"]);
     assert_eq!(
         of(&recorded, "agent.node.duration"),
         [
