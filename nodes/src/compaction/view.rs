@@ -6,8 +6,8 @@ use super::Compaction;
 use crate::message::Message;
 
 /// Returns the messages that models are shown: system messages first, then what is pinned, then the summary, and then what
-/// came after. The last message of a person is shown as it is in any case, right after the summary if that covers it: it is what
-/// is to be answered. Without a compaction all messages, as they are.
+/// came after. The last message of a person is shown as it is until it is answered, right after the summary if that covers it.
+/// Without a compaction all messages, as they are.
 ///
 /// The last compaction counts. One whose messages are gone says nothing, and the one before counts.
 pub fn view(messages: &[Message], compactions: &[Compaction]) -> Vec<Message> {
@@ -23,10 +23,14 @@ pub fn view(messages: &[Message], compactions: &[Compaction]) -> Vec<Message> {
     kept.chain([summary(compaction)]).chain(question.cloned()).chain(recent.iter().cloned()).collect()
 }
 
-/// The last message of a person, if it is among the first so many.
+/// The last message of a person, if it is among the first so many, and is not answered yet.
 pub(super) fn covered_question(messages: &[Message], covered: usize) -> Option<&Message> {
     let last = messages.iter().rposition(|message| matches!(message, Message::Human(_)))?;
-    messages[..covered].get(last)
+    let is_response = |message: &Message| matches!(message, Message::Ai(said) if said.tool_calls.is_empty());
+    match messages[last..].iter().any(is_response) {
+        true => None,
+        false => messages[..covered].get(last),
+    }
 }
 
 /// The compaction that counts, and how many messages it covers.

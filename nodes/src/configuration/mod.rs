@@ -17,7 +17,7 @@
 //! let look_up = |name: &str| variables.iter().find(|(held, _)| *held == name).map(|(_, value)| value.into());
 //! let configuration = Configuration::<AgenticSettings>::new().variables(look_up)?;
 //! assert_eq!(configuration.settings()?.compaction_threshold, 6_000);
-//! assert!(configuration.to_string().contains("COMPACTION_THRESHOLD            6000      the environment"));
+//! assert!(configuration.to_string().contains("COMPACTION_THRESHOLD            6000     the environment"));
 //!
 //! let bad = |_: &str| Some("many".into());
 //! let error = Configuration::<AgenticSettings>::new().variables(bad).unwrap_err();
