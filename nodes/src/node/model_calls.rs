@@ -104,11 +104,7 @@ impl ModelCalls {
         model: &Arc<dyn ChatModel>,
         request: ModelRequest,
     ) -> Result<Result<ModelReply, ModelError>, NodeError> {
-        let purpose = request.purpose;
-        match self.call(model, request, String::new(), None).await {
-            Ok((recorded, _)) => self.count(purpose, recorded).map(Ok),
-            Err(error) => Ok(Err(error)),
-        }
+        Ok(self.try_call(model, request, String::new()).await?.map(|(reply, _)| reply))
     }
 
     /// As [`try_ask`](Self::try_ask), for calls of which an attempt may make others than the one before, as those are not recorded
@@ -118,13 +114,9 @@ impl ModelCalls {
         model: &Arc<dyn ChatModel>,
         request: ModelRequest,
     ) -> Result<Result<ModelReply, ModelError>, NodeError> {
-        let purpose = request.purpose;
         let json = serde_json::to_vec(&request).map_err(NodeError::terminal)?;
         let key = blake3::hash(&json).to_hex()[..32].to_owned();
-        match self.call(model, request, key, None).await {
-            Ok((recorded, _)) => self.count(purpose, recorded).map(Ok),
-            Err(error) => Ok(Err(error)),
-        }
+        Ok(self.try_call(model, request, key).await?.map(|(reply, _)| reply))
     }
 
     /// As [`try_ask`](Self::try_ask), and tells whether the reply was taken from the record.
@@ -133,13 +125,7 @@ impl ModelCalls {
         model: &Arc<dyn ChatModel>,
         request: ModelRequest,
     ) -> Result<Result<(ModelReply, bool), ModelError>, NodeError> {
-        let purpose = request.purpose;
-        match self.call(model, request, String::new(), None).await {
-            Ok((recorded, is_recorded)) => {
-                self.count(purpose, recorded).map(|reply| Ok((reply, is_recorded)))
-            }
-            Err(error) => Ok(Err(error)),
-        }
+        self.try_call(model, request, String::new()).await
     }
 
     /// As [`ask`](Self::ask), and tells of each tool call as soon as its input is complete, in the order of the calls:
@@ -153,6 +139,20 @@ impl ModelCalls {
         let purpose = request.purpose;
         let (recorded, _) = self.call(model, request, String::new(), tell).await.map_err(failure)?;
         self.count(purpose, recorded)
+    }
+
+    /// Makes a call that a node goes on without, and counts it if it was answered.
+    async fn try_call(
+        &self,
+        model: &Arc<dyn ChatModel>,
+        request: ModelRequest,
+        key: String,
+    ) -> Result<Result<(ModelReply, bool), ModelError>, NodeError> {
+        let purpose = request.purpose;
+        match self.call(model, request, key, None).await {
+            Ok((recorded, is_recorded)) => Ok(Ok((self.count(purpose, recorded)?, is_recorded))),
+            Err(error) => Ok(Err(error)),
+        }
     }
 
     /// Makes a call as an effect, or takes what is recorded of it, and tells which. Calls of one task and purpose are told apart by
