@@ -171,16 +171,21 @@ impl TaskCell {
 
     /// Where the task is: see [`TaskInfo::place`](super::TaskInfo::place).
     pub(crate) fn task_place(&self) -> String {
-        let mut place = match &self.run.around {
-            Some(around) => alloc::format!("{}/", around.cell().task_place()),
-            None => String::new(),
+        let place = |cell: &Self| {
+            let TaskFacts { step, each, .. } = cell.facts;
+            match each {
+                Some((sender, item)) => alloc::format!("{}.{step}#{sender}.{item}", cell.node()),
+                None => alloc::format!("{}.{step}", cell.node()),
+            }
         };
-        let TaskFacts { step, each, .. } = self.facts;
-        place.push_str(&alloc::format!("{}.{step}", self.node()));
-        if let Some((sender, item)) = each {
-            place.push_str(&alloc::format!("#{sender}.{item}"));
-        }
-        place
+        let mut places: Vec<String> = self.outwards().map(place).collect();
+        places.reverse();
+        places.join("/")
+    }
+
+    /// This task, and then those whose subgraphs it is in, up to the graph at the top.
+    pub(crate) fn outwards(&self) -> impl Iterator<Item = &Self> {
+        core::iter::successors(Some(self), |cell| cell.run.around.as_ref().map(|around| around.cell()))
     }
 
     /// The task's id. It depends on the base checkpoint, so a task without a saver has none.

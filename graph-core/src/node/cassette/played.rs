@@ -100,12 +100,10 @@ impl TaskCell {
     /// The tasks that lead to this one, from the graph down.
     fn place(&self, occurrence: u32) -> Live {
         let mut live = Live { place: Vec::new(), threads: Vec::new(), occurrence };
-        let mut cell = Some(self);
-        while let Some(of) = cell {
+        for of in self.outwards() {
             let (node, step, each) = (of.node().clone(), of.facts.step, of.facts.each);
             live.place.push(Level { node, step, each });
             live.threads.push(of.run.thread.clone());
-            cell = of.run.around.as_ref().map(|around| around.cell());
         }
         live.place.reverse();
         live.threads.reverse();
