@@ -20,7 +20,7 @@ use super::tool_runner::{Answer, ToolRunner, ToolTask};
 use super::tools::Tools;
 use super::turn_evaluation::TurnEvaluation;
 use crate::compaction;
-use crate::message::{AiMessage, Message};
+use crate::message::{AiMessage, Message, MessageId};
 use crate::model::{ChatModel, Ledger, ModelRequest, Purpose, Settings, StopReason, ToolChoice, Usage};
 use crate::tool::{ToolRegistry, ToolSpec};
 use crate::verification::Verification;
@@ -285,14 +285,13 @@ impl<S: State> Agent<S> {
                 calls.emit(Self::REASONING, &Reasoning { agent, text });
             }
         }
+        let id = |position: usize| calls.message_id_of(position);
         let (next, answers) = match limit {
             _ if said.tool_calls.is_empty() => (AgentNext::Respond, Vec::new()),
-            _ if self.tool_choice == ToolChoice::None => {
-                (AgentNext::Respond, skipped(&said, 0, NOT_NOW, calls))
-            }
-            Some(limit) => (AgentNext::Respond, skipped(&said, 0, &at_limit(limit), calls)),
+            _ if self.tool_choice == ToolChoice::None => (AgentNext::Respond, skipped(&said, 0, NOT_NOW, id)),
+            Some(limit) => (AgentNext::Respond, skipped(&said, 0, &at_limit(limit), id)),
             None => {
-                let rest = if cut_off { skipped(&said, answers.len(), CUT_OFF, calls) } else { Vec::new() };
+                let rest = if cut_off { skipped(&said, answers.len(), CUT_OFF, id) } else { Vec::new() };
                 let answers = answers.into_iter().map(|answer| Message::from(answer.message));
                 (AgentNext::RunTools, answers.chain(rest).collect())
             }
@@ -339,8 +338,13 @@ fn at_limit(limit: u32) -> String {
 }
 
 /// Answers the calls that are not run, which are those from this position on, with the reason.
-fn skipped(said: &AiMessage, from: usize, reason: &str, calls: &ModelCalls) -> Vec<Message> {
-    let answer = |(position, call)| Message::tool_error(calls.message_id_of(position), call, reason);
+pub(super) fn skipped(
+    said: &AiMessage,
+    from: usize,
+    reason: &str,
+    id: impl Fn(usize) -> MessageId,
+) -> Vec<Message> {
+    let answer = |(position, call)| Message::tool_error(id(position), call, reason);
     said.tool_calls.iter().enumerate().skip(from).map(answer).collect()
 }
 

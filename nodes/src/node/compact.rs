@@ -7,11 +7,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
+use superstep_core::reducer::{LogEdit, LogWrite};
 use superstep_core::state::{Field, State};
 
 use super::OptionalText;
 use super::conversation::opening;
-use super::fields::{CompactionsField, MessagesField, Read, all, appended, recorded, text_of};
+use super::fields::{CompactionsField, MessagesField, Read, all, appended, text_of};
 use super::model_calls::{ModelCalls, failure};
 use super::tally::{Tallies, Tally};
 use crate::compaction::{Compaction, CompactionPlan, ContextManager};
@@ -119,7 +120,23 @@ impl<S: State> Compact<S> {
         Ok(compaction)
     }
 
-    pub(super) fn describe_said(&self, node: &mut NodeDescription) {
+    /// The compactions of a state.
+    pub(super) fn earlier<'s>(&self, state: &'s S) -> &'s [Compaction] {
+        self.compactions.get(state)
+    }
+
+    /// The write that records compactions.
+    pub(super) fn record(&self, made: impl IntoIterator<Item = Compaction>) -> S::Update {
+        self.compactions.write(LogWrite(made.into_iter().map(LogEdit::Put).collect()))
+    }
+
+    /// Says that a node writes what [`record`](Self::record) and [`said`](Self::said) make.
+    pub(super) fn describe_records(&self, node: &mut NodeDescription) {
+        node.writes_field(self.compactions.id());
+        self.describe_said(node);
+    }
+
+    fn describe_said(&self, node: &mut NodeDescription) {
         if let Some((applied, messages)) = &self.applied {
             node.writes_field(applied.id());
             node.writes_field(messages.id());
@@ -174,11 +191,11 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Compact<S> {
         if let Some(opening) = &opening {
             messages.to_mut().push(opening.clone());
         }
-        let earlier = self.compactions.get(&state);
-        let compaction = self.compaction(&calls.message_id(), &messages, earlier, &calls).await?;
+        let compaction =
+            self.compaction(&calls.message_id(), &messages, self.earlier(&state), &calls).await?;
         let mut writes = self.said(compaction.is_some(), messages.len());
         writes.extend(opening.map(|message| self.messages.write(appended(vec![message]))));
-        writes.extend(compaction.map(|made| self.compactions.write(recorded([made]))));
+        writes.extend(compaction.map(|made| self.record([made])));
         writes.extend(self.tallies.writes(&calls.made()));
         if writes.is_empty() {
             return Ok(Output { update: None, route: () });

@@ -1,6 +1,6 @@
 //! What the nodes have in common about the fields of a state.
 
-use superstep_core::reducer::{LogEdit, LogWrite};
+use superstep_core::reducer::LogWrite;
 use superstep_core::state::{Field, IntoWrite, State, StateUpdate};
 
 use super::OptionalText;
@@ -29,11 +29,6 @@ pub(super) fn all<U: StateUpdate>(updates: impl IntoIterator<Item = U>) -> U {
 /// Makes the write that adds messages at the end.
 pub(super) fn appended(messages: Vec<Message>) -> LogWrite<Message> {
     messages.into_write()
-}
-
-/// Makes the write that records compactions.
-pub(super) fn recorded(made: impl IntoIterator<Item = Compaction>) -> LogWrite<Compaction> {
-    LogWrite(made.into_iter().map(LogEdit::Put).collect())
 }
 
 /// Returns the turn of a state; a state that counts none has one turn.

@@ -9,8 +9,9 @@ use superstep_core::error::NodeError;
 use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Task};
 use superstep_core::state::{Field, State};
 
+use super::agent::{CUT_OFF, skipped};
 use super::compact::Compact;
-use super::fields::{CompactionsField, MessagesField, all, appended, recorded};
+use super::fields::{MessagesField, all, appended};
 use super::model_calls::ModelCalls;
 use super::tally::{Tallies, Tally};
 use super::tool_runner::{self, ToolRunner, ToolTask};
@@ -36,7 +37,7 @@ pub struct UseTools<S: State> {
     rounds: NonZeroU32,
     system: Option<String>,
     settings: Settings,
-    compacting: Option<(Compact<S>, CompactionsField<S>)>,
+    compact: Option<Compact<S>>,
     tallies: Tallies<S>,
 }
 
@@ -62,7 +63,7 @@ impl<S: State> UseTools<S> {
             rounds: Self::ROUNDS,
             system: None,
             settings: Settings::default(),
-            compacting: None,
+            compact: None,
             tallies: Tallies::none(),
         }
     }
@@ -102,11 +103,11 @@ impl<S: State> UseTools<S> {
         self
     }
 
-    /// Shows the model the conversation in short, as the compactions in this field say, and compacts it as `compact` would
-    /// before each call of the model that it has become too long for.
+    /// Shows the model the conversation in short, as the compactions of this node say, and compacts it as that would before each
+    /// call of the model that it has become too long for.
     #[must_use]
-    pub fn compacted(mut self, compact: Compact<S>, compactions: CompactionsField<S>) -> Self {
-        self.compacting = Some((compact, compactions));
+    pub fn compacted(mut self, compact: Compact<S>) -> Self {
+        self.compact = Some(compact);
         self
     }
 
@@ -120,30 +121,25 @@ impl<S: State> UseTools<S> {
 
     async fn gather(&self, state: &S, calls: &ModelCalls, task: &ToolTask) -> Result<Gathered, NodeError> {
         let before = self.messages.get(state);
-        let earlier = self.compacting.as_ref().map_or(&[][..], |(_, compactions)| compactions.get(state));
+        let earlier = self.compact.as_ref().map_or(&[][..], |compact| compact.earlier(state));
+        let tools = self.runner.specs();
         let (mut messages, mut compactions) = (before.to_vec(), earlier.to_vec());
         for round in 1..=self.rounds.get() {
-            if let Some((compact, _)) = &self.compacting {
+            if let Some(compact) = &self.compact {
                 let id = calls.message_id_of(format_args!("{round}.compaction"));
                 compactions.extend(compact.compaction(&id, &messages, &compactions, calls).await?);
             }
-            let mut request = ModelRequest::new(Purpose::Agent, view(&messages, &compactions))
-                .with_tools(self.runner.specs());
+            let mut request =
+                ModelRequest::new(Purpose::Agent, view(&messages, &compactions)).with_tools(tools.clone());
             request.system.clone_from(&self.system);
             request.settings.clone_from(&self.settings);
             let reply = calls.ask(&self.model, request).await?;
             let is_cut_off = reply.stop.is_cut_off();
             let said = reply.into_message(calls.message_id_of(round));
             let answers = match is_cut_off {
-                true => said
-                    .tool_calls
-                    .iter()
-                    .enumerate()
-                    .map(|(position, call)| {
-                        let id = calls.message_id_of(format_args!("{round}.{position}"));
-                        Message::tool_error(id, call, super::agent::CUT_OFF)
-                    })
-                    .collect(),
+                true => skipped(&said, 0, CUT_OFF, |position| {
+                    calls.message_id_of(format_args!("{round}.{position}"))
+                }),
                 false => self.answers(round, &said, task).await,
             };
             let asks = !said.tool_calls.is_empty();
@@ -154,7 +150,7 @@ impl<S: State> UseTools<S> {
             }
         }
         // Who responds after the last round is shown what fits.
-        if let (Some((compact, _)), Some(Message::Tool(_))) = (&self.compacting, messages.last()) {
+        if let (Some(compact), Some(Message::Tool(_))) = (&self.compact, messages.last()) {
             let id = calls.message_id_of("last.compaction");
             compactions.extend(compact.compaction(&id, &messages, &compactions, calls).await?);
         }
@@ -189,9 +185,9 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for UseTools<S> {
         let Gathered { messages, compactions } = self.gather(&state, &calls, &tools).await?;
         let length = self.messages.get(&state).len() + messages.len();
         let mut writes = vec![self.messages.write(appended(messages))];
-        if let Some((compact, field)) = self.compacting.as_ref().filter(|_| !compactions.is_empty()) {
+        if let Some(compact) = self.compact.as_ref().filter(|_| !compactions.is_empty()) {
             writes.extend(compact.said(true, length));
-            writes.push(field.write(recorded(compactions)));
+            writes.push(compact.record(compactions));
         }
         writes.extend(self.tallies.writes(&calls.made()));
         Ok(Output::updated(all(writes)))
@@ -200,9 +196,8 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for UseTools<S> {
     fn describe(&self, node: &mut NodeDescription) {
         <Effects as FromTask<S, C>>::describe(node, 0);
         node.writes_field(self.messages.id());
-        if let Some((compact, compactions)) = &self.compacting {
-            node.writes_field(compactions.id());
-            compact.describe_said(node);
+        if let Some(compact) = &self.compact {
+            compact.describe_records(node);
         }
         self.tallies.describe(node);
     }

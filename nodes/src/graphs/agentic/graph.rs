@@ -174,7 +174,7 @@ fn use_tools(config: &AgenticConfig) -> UseTools<AgenticState> {
         .settings(config.model_settings.clone())
         .count(AgenticState::LEDGER);
     match config.settings.enable_context_compaction {
-        true => tools.compacted(compaction(config), AgenticState::COMPACTIONS),
+        true => tools.compacted(compaction(config)),
         false => tools,
     }
 }

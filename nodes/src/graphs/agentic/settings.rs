@@ -2,8 +2,10 @@
 
 use std::num::NonZeroU32;
 
+use super::state::AgenticState;
 use crate::compaction::ContextManager;
 use crate::configuration::{Configurable, Key, read_into};
+use crate::node::{Refine, UseTools};
 use crate::verification::{OnJudgeError, OutputVerifier, VerificationMode};
 
 /// All that can be set of an [`agentic`](super::agentic()) graph: in code, in a file, or by the environment, through a
@@ -61,10 +63,10 @@ impl Default for AgenticSettings {
             recent_message_count: ContextManager::RECENT,
             enable_verification: true,
             verification_quality_threshold: OutputVerifier::THRESHOLD,
-            max_refinement_attempts: 3,
+            max_refinement_attempts: Refine::<AgenticState, Option<u32>>::MAX_ATTEMPTS,
             verification_mode: VerificationMode::default(),
             on_judge_error: OnJudgeError::default(),
-            max_tool_rounds: NonZeroU32::new(5).expect("five is not zero"),
+            max_tool_rounds: UseTools::<AgenticState>::ROUNDS,
         }
     }
 }

@@ -1,6 +1,5 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use superstep_core::reducer::LogWrite;
 
 use futures_util::stream::{self, BoxStream, StreamExt};
 use superstep_core::checkpoint::MemorySaver;

@@ -132,7 +132,7 @@ async fn a_summary_that_an_earlier_attempt_was_given_stands_for_nothing_else() {
     let compact = Compact::new(Arc::clone(&model) as _, manager, Chat::MESSAGES, Chat::COMPACTIONS);
     let node = node(&model, &tools).rounds(NonZeroU32::new(20).unwrap());
     let mut graph = StateGraph::<Chat>::new("reading");
-    let tools = graph.node("use_tools", node.compacted(compact, Chat::COMPACTIONS));
+    let tools = graph.node("use_tools", node.compacted(compact));
     graph.policy(tools).retry(superstep_core::node::Retry::exponential(2));
     graph.edge(START, tools);
     graph.edge(tools, END);
@@ -150,7 +150,7 @@ async fn what_becomes_too_long_between_rounds_is_compacted() {
     let manager = ContextManager::new().threshold(400).target(200).recent(2);
     let compact = Compact::new(Arc::clone(&model) as _, manager, Chat::MESSAGES, Chat::COMPACTIONS);
     let node = node(&model, &tools).rounds(NonZeroU32::new(12).unwrap());
-    let graph = graph(node.compacted(compact, Chat::COMPACTIONS));
+    let graph = graph(node.compacted(compact));
     let state = graph.run(question()).await.unwrap().finished().unwrap();
     assert_eq!(state.messages.last().unwrap().text(), "Words.");
     assert!(state.compactions.len() >= 2, "{:?}", state.compactions);
