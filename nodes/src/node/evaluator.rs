@@ -13,7 +13,7 @@ use super::judge::judge;
 use super::model_calls::ModelCalls;
 use super::tally::{Tallies, Tally};
 use super::turn_evaluation::TurnEvaluation;
-use crate::model::ChatModel;
+use crate::model::{ChatModel, RoughTokens, TokenCounter};
 use crate::prompt::{EvaluatorPrompt, Evidence};
 
 /// The node that has a model judge the latest response, and appends the evaluation.
@@ -27,6 +27,7 @@ pub struct Evaluator<S: State> {
     evaluations: Field<S, Vec<TurnEvaluation>>,
     iteration: Option<Field<S, u32>>,
     turn: Option<Field<S, u32>>,
+    evidence_tokens: u64,
     tallies: Tallies<S>,
 }
 
@@ -38,7 +39,16 @@ impl<S: State> Evaluator<S> {
         messages: MessagesField<S>,
         evaluations: Field<S, Vec<TurnEvaluation>>,
     ) -> Self {
-        Self { model, task, messages, evaluations, iteration: None, turn: None, tallies: Tallies::none() }
+        Self {
+            model,
+            task,
+            messages,
+            evaluations,
+            iteration: None,
+            turn: None,
+            evidence_tokens: Evidence::MOST_TOKENS,
+            tallies: Tallies::none(),
+        }
     }
 
     /// Names responses by this count. Without it they are numbered as they are evaluated, from 1 in each turn.
@@ -55,6 +65,14 @@ impl<S: State> Evaluator<S> {
         self
     }
 
+    /// Shows the model so many tokens of what the tools of the turn returned, about, as they are [estimated](RoughTokens): of the
+    /// longest outputs the beginning and the end. Without this they are [16,000](Evidence::MOST_TOKENS).
+    #[must_use]
+    pub fn evidence_tokens(mut self, most: u64) -> Self {
+        self.evidence_tokens = most;
+        self
+    }
+
     /// Counts the model calls in a field: as [`LlmCalls`](super::LlmCalls), as a [`Ledger`](crate::model::Ledger), or
     /// in both.
     #[must_use]
@@ -68,11 +86,14 @@ impl<S: State> Evaluator<S> {
         let said = last_response(messages)
             .ok_or_else(|| NodeError::terminal("there is no response to evaluate: no AI message is there"))?;
         let turn = turn_of(self.turn.as_ref(), state);
+        let evidence = Evidence::within(Evidence::of_turn(messages), self.evidence_tokens, |output| {
+            RoughTokens.text(output)
+        });
         let prompt = EvaluatorPrompt {
             task: self.task.get(state).clone(),
             iteration: self.iteration_of(state, turn),
             response: said.content.to_text().into_owned(),
-            evidence: Evidence::of_turn(messages),
+            evidence,
         };
         let request = prompt.to_request(calls.message_id());
         let judgement = judge(calls, &self.model, request, |reply| prompt.read(reply)).await?;

@@ -51,3 +51,4 @@ pub use ranker::RankerPrompt;
 pub use router::{OfferedTool, RouterPrompt};
 pub use summary::{Said, SummaryPrompt};
 pub use verifier::VerifierPrompt;
+pub(crate) use xml::escaped;

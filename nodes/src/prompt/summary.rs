@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::material;
 use crate::message::{Message, MessageId, ToolCall};
 use crate::model::{ModelRequest, Purpose};
+use crate::text::abridged;
 
 /// What a summariser is to look at: the earlier part of a conversation, which the model that goes on will not see.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -70,22 +71,10 @@ impl From<&Message> for Said {
         let call = |call: &ToolCall| serde_json::json!({ "tool": call.name, "input": call.input });
         Self {
             from: from.to_owned(),
-            text: shortened(&message.text()),
+            text: abridged(&message.text(), MOST_OF_TEXT).into_owned(),
             calls: message.tool_calls().iter().map(call).collect(),
         }
     }
-}
-
-/// The beginning and the end of a long text.
-fn shortened(text: &str) -> String {
-    let characters = text.chars().count();
-    if characters <= MOST_OF_TEXT {
-        return text.to_owned();
-    }
-    let half = MOST_OF_TEXT / 2;
-    let begin: String = text.chars().take(half).collect();
-    let end: String = text.chars().skip(characters - half).collect();
-    format!("{begin} [{} characters left out] {end}", characters - 2 * half)
 }
 
 #[cfg(test)]
@@ -96,10 +85,8 @@ mod tests {
     fn of_a_long_text_the_beginning_and_the_end_are_shown() {
         let text = format!("{}{}{}", "ä".repeat(2_000), "x".repeat(77), "ö".repeat(2_000));
         let shown = Said::from(&Message::human("m", text)).text;
-        assert!(
-            shown.starts_with("ää") && shown.ends_with("öö") && shown.contains(" [77 characters left out] ")
-        );
-        assert_eq!(shortened(&"x".repeat(4_000)).len(), 4_000);
+        let expected = format!("{}\n[… 77 characters left out …]\n{}", "ä".repeat(2_000), "ö".repeat(2_000));
+        assert_eq!(shown, expected);
     }
 
     #[test]

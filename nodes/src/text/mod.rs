@@ -10,6 +10,7 @@
 //! The stems are those of SQLite's `porter` tokenizer, so what the full-text index finds is what is
 //! matched here.
 
+mod abridged;
 mod query;
 mod relevance;
 mod stem;
@@ -18,6 +19,7 @@ mod synonyms;
 mod units;
 mod words;
 
+pub(crate) use abridged::{abridged, left_out};
 pub(crate) use query::{Query, Term, Terms};
 pub(crate) use relevance::{Relevance, Source, relevance};
 pub(crate) use stem::stem;

@@ -1,6 +1,7 @@
 //! Results that are too long.
 
 use crate::message::{Content, Part};
+use crate::text::left_out;
 
 /// Takes text out of the middle of content so that at most `most` characters of it are left, and puts a mark there
 /// that says how many are missing. Parts that are no text stay.
@@ -12,7 +13,7 @@ pub(super) fn cut_in_the_middle(content: &mut Content, most: usize) {
     }
     // The beginning says what it is, and the end how it went: both are kept.
     let (begin, end) = (most.div_ceil(2), all - most / 2);
-    let mark = format!("\n[… {} characters left out …]\n", end - begin);
+    let mark = format!("\n{}\n", left_out(end - begin));
     let (mut cut, mut at, mut marked) = (Content::empty(), 0, false);
     for part in content.parts() {
         let Some(text) = part.as_text() else {

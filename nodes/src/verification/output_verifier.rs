@@ -10,8 +10,8 @@ use super::{
     Breach, Judgement, Rule, RuleError, Score, Submission, VerificationCriterion, VerificationMode,
     VerificationResult, VerifiedBy,
 };
-use crate::model::ModelReply;
-use crate::prompt::VerifierPrompt;
+use crate::model::{ModelReply, RoughTokens, TokenCounter};
+use crate::prompt::{Evidence, VerifierPrompt, escaped};
 
 /// Says how responses are verified: by which rules, and by a judge that is asked about which criteria.
 ///
@@ -28,6 +28,8 @@ pub struct OutputVerifier {
     on_judge_error: OnJudgeError,
     refuses_repeats: bool,
     shows_images: bool,
+    source_tokens: u64,
+    counter: Arc<dyn TokenCounter>,
 }
 
 /// What becomes of a response that the judge cannot be asked about, or that it gives no judgement on.
@@ -63,6 +65,8 @@ impl OutputVerifier {
             on_judge_error: OnJudgeError::Accept,
             refuses_repeats: true,
             shows_images: true,
+            source_tokens: Evidence::MOST_TOKENS,
+            counter: Arc::new(RoughTokens),
         }
     }
 
@@ -125,6 +129,21 @@ impl OutputVerifier {
     #[must_use]
     pub fn without_images(mut self) -> Self {
         self.shows_images = false;
+        self
+    }
+
+    /// Shows the judge so many tokens of what the tools of the turn returned, about: of the longest outputs the beginning and the
+    /// end. Without this they are [16,000](Evidence::MOST_TOKENS). Rules see all of it.
+    #[must_use]
+    pub fn source_tokens(mut self, most: u64) -> Self {
+        self.source_tokens = most;
+        self
+    }
+
+    /// Counts tokens so; they are [estimated](RoughTokens) if nothing is said.
+    #[must_use]
+    pub fn counter(mut self, counter: impl TokenCounter + 'static) -> Self {
+        self.counter = Arc::new(counter);
         self
     }
 
@@ -199,6 +218,9 @@ impl OutputVerifier {
         if !self.shows_images {
             submission.images.clear();
         }
+        submission.sources = Evidence::within(submission.sources, self.source_tokens, |output| {
+            self.counter.text(&escaped(output))
+        });
         VerifierPrompt { criteria: self.criteria.clone(), submission }
     }
 

@@ -123,10 +123,13 @@ impl AgenticConfig {
         Ok(self)
     }
 
-    /// Counts the tokens of conversations so; they are [estimated](crate::model::RoughTokens) if nothing is said.
+    /// Counts the tokens of conversations and of what a judge is shown so; they are [estimated](crate::model::RoughTokens) if
+    /// nothing is said.
     #[must_use]
     pub fn counter(mut self, counter: impl TokenCounter + 'static) -> Self {
-        self.manager = self.manager.counter(counter);
+        let counter = Arc::new(counter);
+        self.manager = self.manager.counter(Arc::clone(&counter));
+        self.verifier = self.verifier.counter(counter);
         self
     }
 
@@ -181,6 +184,8 @@ impl AgenticConfig {
             .clone()
             .threshold(threshold.expect("settings are checked when they are taken"))
             .mode(self.settings.verification_mode)
+            // A judge is shown no more of them than a model is of a conversation.
+            .source_tokens(self.settings.compaction_threshold)
             .on_judge_error(self.settings.on_judge_error)
     }
 

@@ -17,6 +17,8 @@ pub use rough::RoughTokens;
 #[cfg(feature = "tokens")]
 pub use tiktoken::{Tiktoken, UnknownEncoding};
 
+use std::sync::Arc;
+
 use super::{ModelRequest, OutputFormat};
 use crate::message::{Content, Message, Part};
 
@@ -64,6 +66,28 @@ pub trait TokenCounter: Send + Sync {
             OutputFormat::Json { name, schema } => self.text(name) + self.text(&schema.to_string()),
         };
         system + messages + request.tools.iter().map(tool).sum::<u64>() + output + PER_REPLY
+    }
+}
+
+impl<T: TokenCounter + ?Sized> TokenCounter for Arc<T> {
+    fn text(&self, text: &str) -> u64 {
+        (**self).text(text)
+    }
+
+    fn image_tokens(&self) -> ImageTokens {
+        (**self).image_tokens()
+    }
+
+    fn message(&self, message: &Message) -> u64 {
+        (**self).message(message)
+    }
+
+    fn content(&self, content: &Content) -> u64 {
+        (**self).content(content)
+    }
+
+    fn request(&self, request: &ModelRequest) -> u64 {
+        (**self).request(request)
     }
 }
 

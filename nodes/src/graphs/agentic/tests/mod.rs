@@ -3,6 +3,7 @@ mod flow;
 mod paths;
 mod rollout;
 mod settings;
+mod window;
 
 use std::sync::{Arc, Mutex};
 
