@@ -9,17 +9,20 @@ use opentelemetry::global;
 use schemars::JsonSchema;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use serde::Deserialize;
+use serde_json::json;
 use superstep_core::checkpoint::MemorySaver;
 use superstep_core::graph::{END, START, StateGraph, to};
 use superstep_core::reducer::KeyedLog;
-use superstep_core::run::TraceLog;
+use superstep_core::run::{Graph, TraceLog};
 use superstep_core::state::State;
 use superstep_nodes::compaction::{Compaction, ContextManager};
+use superstep_nodes::graphs::{self, AgenticConfig, AgenticSettings, AgenticState};
 use superstep_nodes::message::{MessageLog, ToolCall};
-use superstep_nodes::model::{ChatModel, Prices, Purpose, Scripted};
+use superstep_nodes::model::{ChatModel, Extractive, ModelError, Prices, Purpose, Scripted, Turn};
 use superstep_nodes::node::{Agent, AgentNext, Compact, Tools};
 use superstep_nodes::telemetry::{AgentMetrics, AgentSpans, Metric};
 use superstep_nodes::tool::{ToolRegistry, TypedTool};
+use superstep_nodes::verification::VerificationCriterion;
 
 extern crate superstep_core as superstep;
 
@@ -34,11 +37,12 @@ fn child(role: &str) -> Output {
 }
 
 #[test]
-fn an_observed_run_opens_no_socket() {
+fn observed_runs_open_no_socket() {
     let Output { status, stdout, stderr } = child("run");
     let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     assert!(status.success(), "{status}: {stdout}{stderr}");
-    assert!(stdout.contains("it has said: Nine."), "{stdout}");
+    assert!(stdout.contains("it has said: Nine. Bye."), "{stdout}");
+    assert!(stdout.contains("the loop has said: It is nine. Good-bye."), "{stdout}");
 }
 
 /// Or else the test above would prove nothing.
@@ -71,7 +75,7 @@ fn in_a_process_without_sockets() {
             .enable_time()
             .build()
             .expect("a runtime")
-            .block_on(observed_run()),
+            .block_on(observed_runs()),
         _ => drop(std::net::UdpSocket::bind("127.0.0.1:0")),
     }
 }
@@ -92,17 +96,36 @@ struct Sum {
     b: i64,
 }
 
-/// Compaction, model calls, a tool call; watched by everything that watches.
-#[expect(clippy::print_stdout, reason = "the parent reads it")]
-async fn observed_run() {
+async fn observed_runs() {
     Metric::describe_all();
+    chat().await;
+    agentic_loop().await;
+    extractive_loop().await;
+}
+
+/// A graph, watched by everything that watches.
+fn watched<S: State>(graph: Graph<S>) -> Graph<S> {
+    graph
+        .checkpointer(MemorySaver::new())
+        .observe(AgentMetrics::new().prices(Prices::none()))
+        .observe(AgentSpans::new(global::tracer_with_scope(AgentSpans::scope())))
+        .observe(TraceLog::new())
+}
+
+fn add() -> ToolRegistry {
+    let add = TypedTool::new("add", "Adds two numbers.", |Sum { a, b }| async move { (a + b).to_string() });
+    ToolRegistry::new().with(add).expect("a tool")
+}
+
+/// Compaction, model calls, a tool call.
+#[expect(clippy::print_stdout, reason = "the parent reads it")]
+async fn chat() {
     let input = serde_json::json!({ "a": 4, "b": 5 });
     let model = Scripted::new().then(ToolCall::new("c", "add", input)).say("Nine.").say("Bye.");
     let model: Arc<dyn ChatModel> = Arc::new(model.on(Purpose::Summarizer, ["They add."]));
     let manager = ContextManager::new().threshold(100).target(50).recent(1);
     let compact = Compact::new(Arc::clone(&model), manager, Chat::MESSAGES, Chat::COMPACTIONS);
-    let add = TypedTool::new("add", "Adds two numbers.", |Sum { a, b }| async move { (a + b).to_string() });
-    let tools = ToolRegistry::new().with(add).expect("a tool");
+    let tools = add();
     let agent = Agent::new(model, Chat::MESSAGES, Chat::VISITS).task(Chat::QUESTION).tools(&tools);
     let mut g = StateGraph::<Chat>::new("chat");
     let (compact, agent) = (g.node("compact", compact), g.node("agent", agent));
@@ -114,11 +137,7 @@ async fn observed_run() {
         AgentNext::Respond => END,
     });
     g.edge(tools, agent);
-    let graph = g.compile().expect("sound").checkpointer(MemorySaver::new());
-    let graph = graph
-        .observe(AgentMetrics::new().prices(Prices::none()))
-        .observe(AgentSpans::new(global::tracer_with_scope(AgentSpans::scope())))
-        .observe(TraceLog::new());
+    let graph = watched(g.compile().expect("sound"));
     let mut said = Vec::new();
     for question in ["How much is four and five?", "Goodbye."] {
         let question = format!("{question} {}", "word ".repeat(200));
@@ -128,4 +147,57 @@ async fn observed_run() {
         assert_eq!(state.compactions.len(), said.len() - 1, "{:?}", state.compactions);
     }
     println!("it has said: {}", said.join(" "));
+}
+
+/// Everything that the loop does: a compaction, a decision of the router, a tool, a fallback, a refused response.
+#[expect(clippy::print_stdout, reason = "the parent reads it")]
+async fn agentic_loop() {
+    let route = |action: &str| Turn::Json(json!({ "action": action, "confidence": 0.9, "reasoning": "So." }));
+    let call = Turn::Call(vec![ToolCall::new("c", "add", json!({ "a": 4, "b": 5 }))]);
+    let model = Scripted::new()
+        .on(Purpose::Router, [route("use_tools"), route("respond")])
+        .then(call)
+        .say("Nine, I guess.")
+        .on(Purpose::Refiner, ["It is nine."])
+        .then("Good-bye.")
+        .on(Purpose::Verifier, [judged(0.2), judged(0.9), judged(0.9)])
+        .on(Purpose::Summarizer, ["They add."]);
+    let refused = ModelError::Unauthorized { reason: "no key".into() };
+    let settings = AgenticSettings {
+        compaction_threshold: 300,
+        target_after_compaction: 150,
+        recent_message_count: 1,
+        ..AgenticSettings::default()
+    };
+    // The model that is asked first is gone for everything but the routing, which has a model of its own.
+    let model = Arc::new(model);
+    let first = (0..8).fold(Scripted::new(), |first, _| first.fail(refused.clone()));
+    let config = AgenticConfig::new(first).fallback(Arc::clone(&model)).router(Arc::clone(&model));
+    let config = config.judge(Arc::clone(&model)).summariser(model).tools(add());
+    let graph = watched(graphs::agentic(config.settings(settings).expect("good")).expect("a graph"));
+    let mut said = Vec::new();
+    for question in ["How much is four and five?", "Goodbye."] {
+        let question = format!("{question} {}", "word ".repeat(200));
+        let run = graph.thread("t").run(AgenticState::ask(question)).await.expect("it runs");
+        let state = run.finished().expect("it finishes");
+        assert!(state.verdict().is_verified(), "{:?}", state.verdict());
+        said.push(state.response().expect("a response").into_owned());
+        assert_eq!(state.compactions.is_empty(), said.len() == 1, "{:?}", state.compactions);
+    }
+    println!("the loop has said: {}", said.join(" "));
+}
+
+/// A judgement that gives all criteria the same score.
+fn judged(score: f64) -> Turn {
+    let finding = |criterion| json!({ "criterion": criterion, "finding": "It is so.", "score": score });
+    let findings = VerificationCriterion::ALL.map(finding);
+    Turn::Json(
+        json!({ "findings": findings, "critical_issues": [], "suggestions": [], "feedback": "Be sure." }),
+    )
+}
+
+async fn extractive_loop() {
+    let graph = watched(graphs::agentic(AgenticConfig::new(Extractive).tools(add())).expect("a graph"));
+    let run = graph.thread("t").run(AgenticState::ask("What is a checkpoint?")).await.expect("it runs");
+    assert!(run.finished().expect("it finishes").response().is_some());
 }

@@ -166,6 +166,11 @@ impl<S: Configurable> Configuration<S> {
         self.origins.get(name).unwrap_or(&Origin::Default)
     }
 
+    /// Returns what is set: the name of each setting, its value, and where it came from.
+    pub fn values(&self) -> impl Iterator<Item = (&'static str, String, &Origin)> {
+        S::KEYS.iter().map(|key| (key.name, (key.show)(&self.settings), self.origin(key.name)))
+    }
+
     fn take(&mut self, key: &'static Key<S>, value: &str, origin: &Origin) -> Result<(), ConfigurationError> {
         let value = value.trim();
         if value.is_empty() {
@@ -196,11 +201,11 @@ fn known<S: Configurable>(name: &str, origin: &Origin) -> Result<&'static Key<S>
 
 impl<S: Configurable> fmt::Display for Configuration<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown: Vec<_> = S::KEYS.iter().map(|key| (key.name, (key.show)(&self.settings))).collect();
-        let names = shown.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        let values = shown.iter().map(|(_, value)| value.chars().count()).max().unwrap_or(0);
-        for (name, value) in shown {
-            writeln!(f, "{name:names$}  {value:values$}  {}", self.origin(name))?;
+        let shown: Vec<_> = self.values().collect();
+        let names = shown.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
+        let values = shown.iter().map(|(_, value, _)| value.chars().count()).max().unwrap_or(0);
+        for (name, value, origin) in shown {
+            writeln!(f, "{name:names$}  {value:values$}  {origin}")?;
         }
         Ok(())
     }

@@ -93,7 +93,7 @@ impl Accumulator {
                 self.request_id = request_id;
             }
             ModelEvent::TextDelta { text } => self.say(text),
-            ModelEvent::ThinkingDelta { .. } | ModelEvent::Usage(_) => {}
+            ModelEvent::Fallback { .. } | ModelEvent::ThinkingDelta { .. } | ModelEvent::Usage(_) => {}
             ModelEvent::Part { part } => self.parts.push(part),
             ModelEvent::ToolCallStart { index, id, name } => self.start_call(index, id, name)?,
             ModelEvent::ToolCallInput { index, json } => self.open_call(index)?.json.push_str(&json),

@@ -13,6 +13,13 @@ use crate::message::Part;
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ModelEvent {
+    /// A model has failed before it said anything, and another is asked in its place: see [`Fallback`](super::Fallback).
+    Fallback {
+        /// The name of the model that failed.
+        failed: String,
+        /// Why: the [kind](super::ModelError::kind) of its error.
+        error: String,
+    },
     /// The stream begins.
     Start {
         /// The name of the model that answers, which may differ from the one that was asked.

@@ -13,7 +13,8 @@ use super::{ChatModel, ModelError, ModelEvent, ModelRequest};
 ///
 /// What may pass, such as an overload, is left to the retries of the node; [`when`](Self::when) decides otherwise. A model that
 /// has begun to speak is not replaced: who watches has read it. A reply says which model gave it, and so does a
-/// [`Ledger`](super::Ledger). If all fail, the error is that of the last one.
+/// [`Ledger`](super::Ledger). If all fail, the error is that of the last one. Of the others a stream tells with
+/// [`ModelEvent::Fallback`], so that metrics and traces have them, too.
 ///
 /// ```
 /// use superstep_nodes::model::{ChatModel, Fallback, ModelError, ModelRequest, Purpose, Scripted};
@@ -56,25 +57,32 @@ impl Fallback {
     /// Asks the models in order, and returns what the first says that does not fail before it speaks.
     async fn begin(self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let mut at = 0;
+        let mut fallbacks = Vec::new();
         loop {
             let mut events = self.models[at].stream(request.clone());
             let mut held = Vec::new();
             let failed = loop {
                 match events.next().await {
+                    // What a model says before it speaks is forgotten if it fails then, but for those that failed before it.
+                    Some(Ok(event @ ModelEvent::Fallback { .. })) => fallbacks.push(Ok(event)),
                     Some(Ok(event @ (ModelEvent::Start { .. } | ModelEvent::Usage(_)))) => {
                         held.push(Ok(event))
                     }
-                    Some(Err(error)) if at + 1 < self.models.len() && (self.when)(&error) => break true,
+                    Some(Err(error)) if at + 1 < self.models.len() && (self.when)(&error) => {
+                        break Some(error);
+                    }
                     Some(said) => {
                         held.push(said);
-                        break false;
+                        break None;
                     }
-                    None => break false,
+                    None => break None,
                 }
             };
-            if !failed {
-                return stream::iter(held).chain(events).boxed();
-            }
+            let Some(error) = failed else {
+                return stream::iter(fallbacks).chain(stream::iter(held)).chain(events).boxed();
+            };
+            let (failed, error) = (self.models[at].name().to_owned(), error.kind().to_owned());
+            fallbacks.push(Ok(ModelEvent::Fallback { failed, error }));
             at += 1;
         }
     }
@@ -127,6 +135,16 @@ mod tests {
         let reply = ask(&model).await.unwrap();
         assert_eq!((reply.model.as_str(), &*reply.text()), ("other", "Hello."));
         assert_eq!(model.name(), "scripted");
+    }
+
+    #[tokio::test]
+    async fn a_stream_tells_of_the_models_that_failed() {
+        let inner = Fallback::new(Scripted::new().fail(refused())).or(Scripted::new().fail(refused()));
+        let model = Fallback::new(inner).or(other());
+        let events: Vec<_> = model.stream(ModelRequest::new(Purpose::Agent, vec![])).collect().await;
+        let failed = Ok(ModelEvent::Fallback { failed: "scripted".into(), error: "unauthorized".into() });
+        assert_eq!(events[..2], [failed.clone(), failed]);
+        assert_eq!(events[2], Ok(ModelEvent::Start { model: "other".into(), request_id: None }));
     }
 
     #[tokio::test]

@@ -27,7 +27,8 @@ use crate::model::{ChatModel, ModelError};
 /// that is no shorter either, everything stays as it was.
 ///
 /// While the run is observed, each compaction is emitted as a custom event of the name [`Compact::EVENT`], with the
-/// [`Compaction`] as its data, and beside its members the `threshold`: the tokens above which a conversation is compacted.
+/// [`Compaction`] as its data, and beside its members the `threshold`, the tokens above which a conversation is compacted, and
+/// `elapsed_ms` and `model_ms`: how long it took, and how much of that was spent waiting for the model.
 pub struct Compact<S: State> {
     model: Arc<dyn ChatModel>,
     manager: ContextManager,
@@ -49,6 +50,10 @@ struct Told<'c> {
     compaction: &'c Compaction,
     /// The number of tokens above which a conversation is compacted.
     threshold: u64,
+    /// How long it took.
+    elapsed_ms: u64,
+    /// How much of it was spent waiting for the model; nothing if the summary was taken from the record.
+    model_ms: u64,
 }
 
 impl<S: State> Compact<S> {
@@ -112,10 +117,14 @@ impl<S: State> Compact<S> {
         compactions: &[Compaction],
         calls: &ModelCalls,
     ) -> Result<Option<Compaction>, NodeError> {
+        let (began_ms, waited_ms) = (calls.clock_ms(), calls.waited_ms());
         let Some(plan) = self.manager.plan(messages, compactions) else { return Ok(None) };
         let compaction = self.make(&plan, id.as_str(), calls).await?;
         if let Some(compaction) = &compaction {
-            calls.emit(Self::EVENT, &Told { compaction, threshold: self.manager.limit() });
+            let threshold = self.manager.limit();
+            let elapsed_ms = calls.clock_ms().saturating_sub(began_ms);
+            let model_ms = calls.waited_ms().saturating_sub(waited_ms);
+            calls.emit(Self::EVENT, &Told { compaction, threshold, elapsed_ms, model_ms });
         }
         Ok(compaction)
     }

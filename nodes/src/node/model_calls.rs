@@ -1,7 +1,7 @@
 //! The model calls of one task, as effects.
 
 use std::fmt::Display;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,7 +16,9 @@ use superstep_core::state::State;
 use super::model_call::ModelCall;
 use super::model_chunk::ModelChunk;
 use crate::message::{MessageId, ToolCall};
-use crate::model::{Accumulator, ChatModel, Ledger, ModelError, ModelReply, ModelRequest, Purpose, Usage};
+use crate::model::{
+    Accumulator, ChatModel, Ledger, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, Usage,
+};
 
 /// What a task needs to call a model and to name what it writes.
 pub(super) struct ModelCalls {
@@ -24,6 +26,7 @@ pub(super) struct ModelCalls {
     emit: Emit,
     info: TaskInfo,
     made: Mutex<Ledger>,
+    waited_ms: AtomicU64,
 }
 
 /// What is recorded of a call.
@@ -48,12 +51,23 @@ impl ModelCalls {
             emit: task.extract(),
             info: task.extract(),
             made: Mutex::default(),
+            waited_ms: AtomicU64::new(0),
         }
     }
 
     /// Returns the calls that this task has made so far.
     pub(super) fn made(&self) -> Ledger {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the time that the task sees, in milliseconds.
+    pub(super) fn clock_ms(&self) -> u64 {
+        millis(self.info.clock())
+    }
+
+    /// Returns how long this task has waited for models so far, in milliseconds.
+    pub(super) fn waited_ms(&self) -> u64 {
+        self.waited_ms.load(Ordering::Relaxed)
     }
 
     /// Emits a custom event, if somebody observes the run.
@@ -166,23 +180,25 @@ impl ModelCalls {
     ) -> Result<(Recorded, bool), ModelError> {
         let purpose = request.purpose;
         let name = format!("model.{purpose}");
-        let asked_at = self.info.clock();
+        let begun_ms = self.clock_ms();
+        let asked_ms = AtomicU64::new(begun_ms);
         let is_live = AtomicBool::new(false);
         let call = || async {
             is_live.store(true, Ordering::Relaxed);
-            let begun = self.info.clock();
-            let reply = self.converse(model, request, tell).await?;
-            let elapsed = self.info.clock().saturating_sub(begun);
-            Ok::<_, ModelError>(Recorded { reply, elapsed_ms: millis(elapsed) })
+            let reply = self.converse(model, request, &asked_ms, tell).await?;
+            Ok::<_, ModelError>(Recorded { reply, elapsed_ms: self.since(&asked_ms) })
         };
         let result = self.effects.run_keyed(&name, key, call).await;
         let is_recorded = !is_live.load(Ordering::Relaxed);
-        if let (Ok(recorded), true) = (&result, is_recorded) {
-            self.say_again(purpose, &recorded.reply);
+        match &result {
+            Ok(recorded) if is_recorded => self.say_again(purpose, &recorded.reply),
+            _ => {
+                let waited = self.clock_ms().saturating_sub(begun_ms);
+                self.waited_ms.fetch_add(waited, Ordering::Relaxed);
+            }
         }
         if self.emit.is_observed() {
-            let elapsed = self.info.clock().saturating_sub(asked_at);
-            self.tell(purpose, model.name(), &result, is_recorded, elapsed);
+            self.tell(purpose, model.name(), &result, is_recorded, self.since(&asked_ms));
         }
         result.map(|recorded| (recorded, is_recorded))
     }
@@ -194,7 +210,7 @@ impl ModelCalls {
         asked: &str,
         result: &Result<Recorded, ModelError>,
         recorded: bool,
-        elapsed: Duration,
+        elapsed_ms: u64,
     ) {
         let asked = asked.to_owned();
         let call = match result {
@@ -204,10 +220,24 @@ impl ModelCalls {
             }
             Err(error) => {
                 let (model, usage, error) = (asked.clone(), Usage::default(), Some(error.kind().to_owned()));
-                ModelCall { purpose, asked, model, usage, elapsed_ms: millis(elapsed), recorded, error }
+                ModelCall { purpose, asked, model, usage, elapsed_ms, recorded, error }
             }
         };
         self.emit.emit(ModelCall::EVENT, &call);
+    }
+
+    /// Emits that a model has failed and another is asked in its place.
+    fn tell_of_fallback(&self, purpose: Purpose, failed: &str, error: &str, elapsed_ms: u64) {
+        let (asked, model, usage) = (failed.to_owned(), failed.to_owned(), Usage::default());
+        let error = Some(error.to_owned());
+        self.emit(
+            ModelCall::EVENT,
+            &ModelCall { purpose, asked, model, usage, elapsed_ms, recorded: false, error },
+        );
+    }
+
+    fn since(&self, asked_ms: &AtomicU64) -> u64 {
+        self.clock_ms().saturating_sub(asked_ms.load(Ordering::Relaxed))
     }
 
     /// Counts a call that was made.
@@ -230,10 +260,13 @@ impl ModelCalls {
         }
     }
 
+    /// Asks the model now. Of a [`Fallback`](crate::model::Fallback) each model that fails is told of by itself, if somebody observes
+    /// the run; the time from which on the last one was asked is kept in `asked_ms`.
     async fn converse(
         &self,
         model: &Arc<dyn ChatModel>,
         request: ModelRequest,
+        asked_ms: &AtomicU64,
         mut tell: Option<Tell<'_>>,
     ) -> Result<ModelReply, ModelError> {
         if !self.emit.is_observed() && tell.is_none() {
@@ -245,6 +278,10 @@ impl ModelCalls {
         let mut told = 0;
         while let Some(event) = events.next().await {
             let event = event?;
+            if let ModelEvent::Fallback { failed, error } = &event {
+                self.tell_of_fallback(purpose, failed, error, self.since(asked_ms));
+                asked_ms.store(self.clock_ms(), Ordering::Relaxed);
+            }
             if self.emit.is_observed() {
                 self.emit.message(&ModelChunk { purpose, event: event.clone() });
             }

@@ -8,6 +8,7 @@ use superstep_core::id::RunId;
 use superstep_core::run::{EventKind, Observer, RunEvent, Status};
 
 use super::catalogue::*;
+use super::metric::Metric;
 use super::open_runs::{Loop, OpenRuns, OpenTask, Refining};
 use super::rating::{AlreadyRated, Rating};
 use super::signal::{Compacted, Signal, Verified, name_of};
@@ -229,19 +230,16 @@ fn is_end(status: &Status) -> Option<End> {
 /// Counts what a task has done that finished.
 fn finished(task: OpenTask, around: &mut Loop, at: u64) {
     let took = at.saturating_sub(task.began_ms);
-    let parts = [("model", task.model_ms), ("own", took.saturating_sub(task.model_ms))];
     for signal in task.signals {
         match signal {
-            Signal::Compaction(compacted) => compaction(&compacted, parts),
+            Signal::Compaction(compacted) => compaction(&compacted),
             Signal::Routing(routed) => {
                 let action = name_of(&routed.decision.action);
                 ROUTINGS.add(1, &[("action", &action), ("by", &name_of(&routed.by))]);
                 ROUTING_CONFIDENCE.record(routed.decision.confidence, &[("action", &action)]);
             }
             Signal::Verification(verified) => {
-                for (part, ms) in parts {
-                    VERIFICATION_DURATION.record(seconds(ms), &[("part", part)]);
-                }
+                record_parts(&VERIFICATION_DURATION, took, task.model_ms);
                 verification(&verified, around, at);
             }
             Signal::Refinement(refined) => {
@@ -255,15 +253,20 @@ fn finished(task: OpenTask, around: &mut Loop, at: u64) {
     }
 }
 
-fn compaction(compacted: &Compacted, parts: [(&'static str, u64); 2]) {
+fn compaction(compacted: &Compacted) {
     COMPACTIONS.add(1, &[("by", compacted.by())]);
     // Counts of tokens are far below where a float loses ones, and what is compacted has some.
     COMPRESSION.record(compacted.tokens_after as f64 / compacted.tokens_before.max(1) as f64, &[]);
     if compacted.tokens_after <= compacted.threshold {
         OVERFLOWS_PREVENTED.add(1, &[]);
     }
-    for (part, ms) in parts {
-        COMPACTION_DURATION.record(seconds(ms), &[("part", part)]);
+    record_parts(&COMPACTION_DURATION, compacted.elapsed_ms, compacted.model_ms);
+}
+
+/// Records how much of the time was spent waiting for models, and the rest.
+fn record_parts(metric: &Metric, elapsed_ms: u64, model_ms: u64) {
+    for (part, ms) in [("model", model_ms), ("own", elapsed_ms.saturating_sub(model_ms))] {
+        metric.record(seconds(ms), &[("part", part)]);
     }
 }
 

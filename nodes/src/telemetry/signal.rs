@@ -25,6 +25,8 @@ pub(super) struct Compacted {
     pub(super) tokens_before: u64,
     pub(super) tokens_after: u64,
     pub(super) threshold: u64,
+    pub(super) elapsed_ms: u64,
+    pub(super) model_ms: u64,
 }
 
 impl Compacted {

@@ -20,7 +20,7 @@ use superstep_core::state::State;
 use super::*;
 use crate::compaction::{Compaction, ContextManager};
 use crate::message::{Message, MessageLog, ToolCall};
-use crate::model::{ModelError, ModelReply, Purpose, Scripted, Turn};
+use crate::model::{ChatModel, Fallback, ModelError, ModelReply, Purpose, Scripted, Turn};
 use crate::node::{Agent, AgentNext, Compact, Tools};
 use crate::tool::{ToolRegistry, TypedTool};
 
@@ -43,7 +43,7 @@ struct City {
 const SAID: [&str; 4] = ["mackerel", "herring", "sprat", "anchovy"];
 
 /// An agent that looks something up, and one more node that says how its response is.
-fn graph(model: Scripted) -> Graph<Chat> {
+fn graph(model: impl ChatModel) -> Graph<Chat> {
     let weather = TypedTool::new("weather", "Tells the weather.", |City { city }| async move {
         match city.as_str() {
             "herring" => Ok("sprat"),
@@ -286,4 +286,18 @@ async fn a_cancelled_run_ends_all_its_spans() {
     for name in ["invoke_agent patient", "wait"] {
         assert_eq!(attribute(named(&all, name), "superstep.outcome"), Some("cancelled".into()), "{name}");
     }
+}
+
+#[tokio::test]
+async fn a_model_whose_place_another_takes_has_a_span_of_its_own() {
+    let (exporter, provider) = tracer();
+    let first = Scripted::new().fail(ModelError::Unauthorized { reason: "no sprat".into() });
+    let model = Fallback::new(first).or(Scripted::new().then(Turn::Reply(ModelReply::new("other", "So."))));
+    let graph = graph(model).observe(spans(&provider));
+    graph.thread("t").run(Chat::update().question("Well?".to_owned())).await.unwrap().finished().unwrap();
+    let spans = exporter.get_finished_spans().unwrap();
+    let calls: Vec<_> = spans.iter().filter(|span| span.name == "chat scripted").collect();
+    let of = |key| calls.iter().map(|span| attribute(span, key)).collect::<Vec<_>>();
+    assert_eq!(of(gen_ai::ERROR), [Some("unauthorized".into()), None]);
+    assert_eq!(of(gen_ai::RESPONSE_MODEL), [None, Some("other".into())]);
 }
