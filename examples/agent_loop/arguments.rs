@@ -92,7 +92,11 @@ impl Arguments {
 
     /// The model that is named here, or else by the environment.
     pub(crate) fn model(&self) -> Result<ModelName, UnknownModel> {
-        Ok(crate::model::chosen(self.model.as_ref())?.unwrap_or_default())
+        Ok(self.named_model()?.unwrap_or_default())
+    }
+
+    fn named_model(&self) -> Result<Option<ModelName>, UnknownModel> {
+        crate::model::chosen(self.model.as_ref())
     }
 
     pub(crate) fn thread(&self) -> ThreadId {
@@ -103,9 +107,9 @@ impl Arguments {
     pub(crate) fn to_resume(&self, thread: &ThreadId, db: &Path) -> String {
         let options = [
             ("docs", self.docs.as_ref().map(|docs| docs.display().to_string())),
-            ("model", self.model.as_ref().map(ToString::to_string)),
+            ("model", self.named_model().ok().flatten().map(|model| model.to_string())),
         ];
-        let command = command_line::to_resume("agent_loop", thread, db, options);
+        let command = command_line::to_resume("agent_loop", thread, db, [], options);
         if self.json { command + " --json" } else { command }
     }
 }

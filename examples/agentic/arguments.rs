@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use superstep::id::ThreadId;
-use superstep::nodes::graphs::Profile;
+use superstep::nodes::configuration::{Configuration, Origin};
+use superstep::nodes::graphs::{AgenticSettings, Profile};
 use superstep::nodes::{ModelName, UnknownModel};
 
 use crate::command_line::{self, not_blank};
@@ -118,24 +119,36 @@ impl Arguments {
 
     /// The model that is named here, or else by the environment.
     pub(crate) fn model(&self) -> Result<ModelName, UnknownModel> {
-        Ok(crate::model::chosen(self.model.as_ref())?.unwrap_or_default())
+        Ok(self.named_model()?.unwrap_or_default())
+    }
+
+    fn named_model(&self) -> Result<Option<ModelName>, UnknownModel> {
+        crate::model::chosen(self.model.as_ref())
     }
 
     pub(crate) fn thread(&self) -> ThreadId {
         command_line::thread(self.thread.as_ref())
     }
 
-    /// The command that continues an unfinished turn. What else was said it has to be told again.
-    pub(crate) fn to_resume(&self, thread: &ThreadId, db: &Path) -> String {
+    /// The command that continues an unfinished turn. What else was said it has to be told again, the environment's settings
+    /// among it.
+    pub(crate) fn to_resume(
+        &self,
+        thread: &ThreadId,
+        db: &Path,
+        settings: &Configuration<AgenticSettings>,
+    ) -> String {
+        let said = settings.values().filter(|(_, _, origin)| **origin == Origin::Environment);
+        let variables = said.map(|(name, value, _)| (name, value));
         let options = [
             ("docs", self.docs.as_ref().map(|docs| docs.display().to_string())),
-            ("model", self.model.as_ref().map(ToString::to_string)),
+            ("model", self.named_model().ok().flatten().map(|model| model.to_string())),
             ("fallback", self.fallback.as_ref().map(ToString::to_string)),
             ("judge", self.judge.as_ref().map(ToString::to_string)),
             ("config", self.config.as_ref().map(|config| config.display().to_string())),
             ("profile", self.profile.as_ref().map(ToString::to_string)),
             ("user", self.user.clone()),
         ];
-        command_line::to_resume("agentic", thread, db, options)
+        command_line::to_resume("agentic", thread, db, variables, options)
     }
 }

@@ -38,11 +38,10 @@ use superstep::nodes::telemetry::AgentMetrics;
 use superstep::nodes::tool::ToolRegistry;
 use superstep::nodes::verification::CitationRule;
 use superstep::prelude::*;
-use superstep::run::RunRequest;
+use superstep::run::{RunRequest, ThreadError};
 
 use crate::answer::Answer;
 use crate::arguments::{Arguments, Command};
-use crate::trace::Phases;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -77,12 +76,17 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let thread = graph.thread(arguments.thread());
     let mut is_verified = true;
     for request in requests(&arguments, &thread) {
-        let phases = Phases::default();
-        let request = request.cancel_on(interrupt.clone()).observe(phases.clone());
+        let request = request.cancel_on(interrupt.clone());
         let run = match progress::watch(request.stream(), arguments.stream).await {
             Ok(run) => run,
+            Err(error @ RunError::Thread(ThreadError::Restore(_))) => {
+                eprintln!(
+                    "the turn was begun with other settings: continue with those, or ask something new"
+                );
+                return Err(error.into());
+            }
             Err(error) => {
-                eprintln!("continue: {}", arguments.to_resume(&thread.id().clone(), &db));
+                eprintln!("continue: {}", arguments.to_resume(thread.id(), &db, &settings));
                 return Err(error.into());
             }
         };
@@ -91,10 +95,10 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
                 "stopped at step {} of thread {}; nothing that was finished is lost",
                 run.step, run.thread
             );
-            eprintln!("continue: {}", arguments.to_resume(&run.thread, &db));
+            eprintln!("continue: {}", arguments.to_resume(&run.thread, &db, &settings));
             return Ok(ExitCode::from(130));
         }
-        let answer = Answer::of(&run, phases.ran(), &db);
+        let answer = Answer::of(&run, trace::phases(&thread).await?, &db);
         answer.print(&arguments)?;
         is_verified &= answer.is_verified();
     }

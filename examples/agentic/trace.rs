@@ -1,26 +1,17 @@
 //! Which phases a turn went through.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use superstep::checkpoint::Source;
+use superstep::nodes::graphs::AgenticState;
+use superstep::prelude::*;
+use superstep::run::ThreadError;
 
-use superstep::run::{EventKind, Observer, RunEvent};
-
-/// The nodes that have run, in order.
-#[derive(Clone, Default)]
-pub(crate) struct Phases(Arc<Mutex<Vec<String>>>);
-
-impl Phases {
-    pub(crate) fn ran(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+/// The nodes that have run in the latest turn of a thread, in order: also those of a process that did not end it.
+pub(crate) async fn phases(thread: &Thread<AgenticState>) -> Result<Vec<String>, ThreadError> {
+    let mut history = thread.history()?;
+    let mut ran = Vec::new();
+    while let Some(step) = history.next().await?.filter(|step| step.source != Source::Input) {
+        ran.extend(step.ran.iter().rev().filter(|node| !node.is_start()).map(ToString::to_string));
     }
-}
-
-impl Observer for Phases {
-    fn on_event(&self, event: &RunEvent) {
-        if let EventKind::TaskFinished { node, .. } = &event.kind
-            && event.path.is_empty()
-            && !node.is_start()
-        {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(node.to_string());
-        }
-    }
+    ran.reverse();
+    Ok(ran)
 }

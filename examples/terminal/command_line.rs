@@ -22,18 +22,22 @@ pub(crate) fn thread(named: Option<&String>) -> ThreadId {
     }
 }
 
-/// The command that continues an unfinished thread, with those options that have a value.
+/// The command that continues an unfinished thread, with these variables of the environment, and with those options that
+/// have a value.
 pub(crate) fn to_resume<const N: usize>(
     example: &str,
     thread: &ThreadId,
     db: &Path,
+    variables: impl IntoIterator<Item = (&'static str, String)>,
     options: [(&str, Option<String>); N],
 ) -> String {
-    let mut command = format!(
+    let mut command: String =
+        variables.into_iter().map(|(name, value)| format!("{name}={} ", quoted(value))).collect();
+    command.push_str(&format!(
         "cargo run --release --example {example} -- --resume --thread {} --db {}",
         quoted(thread),
         quoted(db.display())
-    );
+    ));
     for (name, value) in options {
         if let Some(value) = value {
             command.push_str(&format!(" --{name} {}", quoted(value)));

@@ -93,6 +93,44 @@ fn a_response_that_is_not_accepted_is_said_to_be() {
 }
 
 #[test]
+fn a_turn_that_failed_is_continued_by_the_command_that_is_printed() {
+    let bench = Bench::new();
+    let script = |verifier: &str| {
+        format!(
+            r#"{{ "turns": [{{ "say": "Five." }}], "purposes": {{
+                "router": [{{ "json": {{ "action": "respond", "confidence": 1, "reasoning": "So." }} }}],
+                "verifier": [{verifier}] }} }}"#
+        )
+    };
+    bench.write("script.json", &script(r#"{ "say": "no judgement" }, { "say": "none either" }"#));
+    let variables = [("ON_JUDGE_ERROR", "fail"), ("SUPERSTEP_MODEL", "script:script.json")];
+    let output = bench.run(&[QUESTION, "--thread", "it's"], &variables);
+    assert_eq!(output.status.code(), Some(1), "{}", complaint(&output));
+    let command = "continue: ON_JUDGE_ERROR='fail' cargo run --release --example agentic -- --resume \
+                   --thread 'it'\\''s' --db 'agentic.db' --docs 'docs' --model 'script:script.json'\n";
+    assert!(complaint(&output).contains(command), "{}", complaint(&output));
+
+    // Without the node at which the turn was left there is nothing to go on from.
+    let resume = ["--resume", "--thread", "it's", "--model", "script:script.json"];
+    let output = bench.run(&resume, &[("ENABLE_VERIFICATION", "false")]);
+    let said = complaint(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("the turn was begun with other settings: "), "{said}");
+    assert!(said.contains(r#"next node "verify" does not exist"#), "{said}");
+
+    let findings = ["accuracy", "completeness", "clarity", "relevance", "safety", "sources"]
+        .map(|name| serde_json::json!({ "criterion": name, "finding": "Good.", "score": 1 }));
+    let judgement = serde_json::json!(
+        { "findings": findings, "critical_issues": [], "suggestions": [], "feedback": "" }
+    );
+    bench.write("script.json", &script(&format!(r#"{{ "json": {judgement} }}"#)));
+    let done = bench.json(&resume, &[]);
+    assert_eq!((&done["response"], &done["verified"]), (&"Five.".into(), &true.into()));
+    let trace = serde_json::json!(["compact", "router", "respond", "verify"]);
+    assert_eq!(done["trace"], trace, "the other process's nodes are in it");
+}
+
+#[test]
 fn settings_come_from_a_file_from_dotenv_and_from_the_environment_and_are_printed_with_their_source() {
     let bench = Bench::new();
     bench.write(

@@ -52,6 +52,27 @@ fn configured(model: Scripted) -> Result<AgenticConfig, Box<dyn std::error::Erro
     Ok(config)
 }
 
+/// Both pages that say what can be set say what the code says.
+#[test]
+fn the_tables_of_settings_have_each_with_its_default() {
+    let pages = [
+        include_str!("../../docs/agentic-loop.md"),
+        include_str!("../../nodes/src/graphs/agentic/settings.rs"),
+    ];
+    for page in pages {
+        let rows = page.lines().filter_map(|line| line.trim_start_matches("/// ").strip_prefix("| `"));
+        let rows: Vec<_> = rows.filter_map(|row| row.split_once("` | ")).collect();
+        let rows: Vec<_> = rows
+            .iter()
+            .filter_map(|(name, rest)| Some((*name, rest.split_once(" | ")?.0.trim_matches('`').to_owned())))
+            .filter(|(name, _)| name.chars().all(|sign| sign.is_ascii_uppercase() || sign == '_'))
+            .collect();
+        let values: Vec<_> =
+            Configuration::<AgenticSettings>::new().values().map(|(name, value, _)| (name, value)).collect();
+        assert_eq!(rows, values);
+    }
+}
+
 #[test]
 fn a_file_of_settings_that_is_not_there_is_named() {
     let error = configured(Scripted::new()).unwrap_err().to_string();
