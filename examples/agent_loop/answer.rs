@@ -63,7 +63,7 @@ impl Answer {
     }
 
     pub(crate) fn print(&self, arguments: &Arguments) -> io::Result<()> {
-        if arguments.json {
+        if arguments.answering.json {
             return print(serde_json::to_string(self)?);
         }
         print(format_args!("{}\n", self.response))?;

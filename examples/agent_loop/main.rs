@@ -12,6 +12,8 @@
 #![expect(clippy::print_stderr, reason = "a command-line program says there how it goes")]
 
 mod answer;
+#[path = "../terminal/answering.rs"]
+mod answering;
 mod arguments;
 #[path = "../terminal/command_line.rs"]
 mod command_line;
@@ -25,16 +27,14 @@ mod terminal;
 
 use std::error::Error;
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use superstep::nodes::docs::{DocIndex, IndexOptions, SearchDocs};
 use superstep::nodes::graphs::{self, AgentState, EvaluatorConfig};
-use superstep::nodes::tool::ToolRegistry;
 use superstep::prelude::*;
 use superstep::run::ThreadError;
 
 use crate::answer::Answer;
-use crate::arguments::{Arguments, Command};
+use crate::answering::Command;
+use crate::arguments::Arguments;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -42,18 +42,18 @@ async fn main() -> ExitCode {
 }
 
 async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
-    let db = arguments.db()?;
+    let db = arguments.answering.db("agent_loop.db")?;
     let halt = halt::Halt::new(arguments.halt_at.as_ref());
     let saver = SqliteSaver::options().observe_commits(halt.at_commits()).open(&db).await?;
-    let tools = ToolRegistry::new().with(SearchDocs::new(Arc::new(index(&arguments)?)))?;
-    let config = EvaluatorConfig::new(arguments.model()?.open()?).tools(tools);
+    let model = arguments.answering.model()?.open()?;
+    let config = EvaluatorConfig::new(model).tools(arguments.answering.tools()?);
     let graph = graphs::evaluator(config)?.checkpointer(saver).observe(halt.at_nodes());
 
-    if let Some(Command::Debug { arguments }) = arguments.command.take() {
+    if let Some(Command::Debug { arguments }) = arguments.answering.command.take() {
         return Ok(superstep::debugger(&[&graph]).run(arguments).await);
     }
 
-    let thread = graph.thread(arguments.thread());
+    let thread = graph.thread(arguments.answering.thread());
     let resumes = arguments.resume && (arguments.question.is_none() || has_run(&thread).await?);
     let request = match &arguments.question {
         // The limit is written each time: a thread keeps the one of its last turn.
@@ -62,22 +62,9 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
         }
         _ => thread.resume(),
     };
-    let interrupt = CancellationToken::new();
-    let (interrupted, released) = (interrupt.clone(), halt.clone());
-    let mut signal = Box::pin(tokio::signal::ctrl_c());
-    // Polled once, so that Ctrl-C is listened to before anything runs.
-    tokio::select! {
-        biased;
-        _ = &mut signal => interrupt.cancel(),
-        () = std::future::ready(()) => {}
-    }
-    tokio::spawn(async move {
-        if signal.await.is_ok() {
-            interrupted.cancel();
-            released.release();
-        }
-    });
-    let run = progress::watch(request.cancel_on(interrupt).stream(), arguments.stream).await?;
+    let released = halt.clone();
+    let interrupt = answering::interrupt(move || released.release());
+    let run = progress::watch(request.cancel_on(interrupt).stream(), arguments.answering.stream).await?;
 
     halt.report();
     if run.status != Status::Finished {
@@ -96,13 +83,4 @@ async fn has_run(thread: &Thread<AgentState>) -> Result<bool, ThreadError> {
         Err(ThreadError::NeverRan(_)) => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-fn index(arguments: &Arguments) -> Result<DocIndex, Box<dyn Error>> {
-    let folder = arguments.docs();
-    let index = DocIndex::build(&folder, &IndexOptions::default())?;
-    if index.report().passages == 0 {
-        return Err(format!("{} holds no Markdown or text to search", folder.display()).into());
-    }
-    Ok(index)
 }

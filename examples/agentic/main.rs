@@ -14,6 +14,8 @@
 #![expect(clippy::print_stderr, reason = "a command-line program says there how it goes")]
 
 mod answer;
+#[path = "../terminal/answering.rs"]
+mod answering;
 mod arguments;
 #[path = "../terminal/command_line.rs"]
 mod command_line;
@@ -30,18 +32,16 @@ mod trace;
 
 use std::error::Error;
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use superstep::nodes::docs::{DocIndex, IndexOptions, SearchDocs};
 use superstep::nodes::graphs::{self, AgenticConfig, AgenticState};
 use superstep::nodes::telemetry::AgentMetrics;
-use superstep::nodes::tool::ToolRegistry;
 use superstep::nodes::verification::CitationRule;
 use superstep::prelude::*;
 use superstep::run::{RunRequest, ThreadError};
 
 use crate::answer::Answer;
-use crate::arguments::{Arguments, Command};
+use crate::answering::Command;
+use crate::arguments::Arguments;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -59,25 +59,19 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
         Some(port) => Some(metrics_page::serve(port).await?),
         None => None,
     };
-    let db = arguments.db()?;
+    let db = arguments.answering.db("agentic.db")?;
     let graph =
         graphs::agentic(config)?.checkpointer(SqliteSaver::open(&db).await?).observe(AgentMetrics::new());
-    if let Some(Command::Debug { arguments }) = arguments.command.take() {
+    if let Some(Command::Debug { arguments }) = arguments.answering.command.take() {
         return Ok(superstep::debugger(&[&graph]).run(arguments).await);
     }
 
-    let interrupt = CancellationToken::new();
-    let interrupted = interrupt.clone();
-    tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            interrupted.cancel();
-        }
-    });
-    let thread = graph.thread(arguments.thread());
+    let interrupt = answering::interrupt(|| {});
+    let thread = graph.thread(arguments.answering.thread());
     let mut is_verified = true;
     for request in requests(&arguments, &thread) {
         let request = request.cancel_on(interrupt.clone());
-        let run = match progress::watch(request.stream(), arguments.stream).await {
+        let run = match progress::watch(request.stream(), arguments.answering.stream).await {
             Ok(run) => run,
             Err(error @ RunError::Thread(ThreadError::Restore(_))) => {
                 eprintln!(
@@ -128,14 +122,8 @@ fn requests(arguments: &Arguments, thread: &Thread<AgenticState>) -> Vec<RunRequ
 }
 
 fn config(arguments: &Arguments) -> Result<AgenticConfig, Box<dyn Error>> {
-    let folder = arguments.docs();
-    let index = DocIndex::build(&folder, &IndexOptions::default())?;
-    if index.report().passages == 0 {
-        return Err(format!("{} holds no Markdown or text to search", folder.display()).into());
-    }
-    let tools = ToolRegistry::new().with(SearchDocs::new(Arc::new(index)))?;
-    let mut config = AgenticConfig::new(arguments.model()?.open()?)
-        .tools(tools)
+    let mut config = AgenticConfig::new(arguments.answering.model()?.open()?)
+        .tools(arguments.answering.tools()?)
         // What the response names as its source has to be what the documents were searched for.
         .rule(CitationRule::new().or_none());
     if let Some(model) = &arguments.fallback {

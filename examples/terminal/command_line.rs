@@ -24,12 +24,12 @@ pub(crate) fn thread(named: Option<&String>) -> ThreadId {
 
 /// The command that continues an unfinished thread, with these variables of the environment, and with those options that
 /// have a value.
-pub(crate) fn to_resume<const N: usize>(
+pub(crate) fn to_resume(
     example: &str,
     thread: &ThreadId,
     db: &Path,
     variables: impl IntoIterator<Item = (&'static str, String)>,
-    options: [(&str, Option<String>); N],
+    options: impl IntoIterator<Item = (&'static str, Option<String>)>,
 ) -> String {
     let mut command: String =
         variables.into_iter().map(|(name, value)| format!("{name}={} ", quoted(value))).collect();

@@ -1,0 +1,124 @@
+//! What the examples have in common that answer from a folder of documents.
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use superstep::id::ThreadId;
+use superstep::nodes::docs::{DocIndex, IndexOptions, SearchDocs};
+use superstep::nodes::tool::ToolRegistry;
+use superstep::nodes::{ModelName, UnknownModel};
+use superstep::prelude::CancellationToken;
+
+use crate::command_line::{self, not_blank};
+
+/// What they are told alike.
+#[derive(Debug, Args)]
+pub(crate) struct Answering {
+    /// The folder of documents [default: this repository's own].
+    #[arg(long, value_name = "DIR")]
+    docs: Option<PathBuf>,
+
+    /// The file that keeps every step [default: one of this example, under superstep in your data folder].
+    #[arg(long, value_name = "FILE")]
+    db: Option<PathBuf>,
+
+    /// The conversation to continue; a new one without it.
+    #[arg(long, value_name = "ID", value_parser = not_blank)]
+    thread: Option<String>,
+
+    /// The model: extractive, script:FILE, or one behind a network, such as anthropic:claude-sonnet-4-5, with its key in
+    /// the environment [default: SUPERSTEP_MODEL, or extractive].
+    #[arg(long, value_name = "NAME")]
+    model: Option<ModelName>,
+
+    /// Show what the model says as it says it; so also on a terminal.
+    #[arg(long)]
+    pub(crate) stream: bool,
+
+    /// Print one JSON object for each answer.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Look into the file, and run, replay and answer its threads. `debug --help` lists the verbs.
+    #[command(disable_help_flag = true)]
+    Debug {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "VERB ..")]
+        arguments: Vec<OsString>,
+    },
+}
+
+impl Answering {
+    /// The tool that searches the documents.
+    pub(crate) fn tools(&self) -> Result<ToolRegistry, Box<dyn Error>> {
+        let folder = self.docs.clone().unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+        let index = DocIndex::build(&folder, &IndexOptions::default())?;
+        if index.report().passages == 0 {
+            return Err(format!("{} holds no Markdown or text to search", folder.display()).into());
+        }
+        Ok(ToolRegistry::new().with(SearchDocs::new(index.into()))?)
+    }
+
+    /// The file of checkpoints: the one that is named, or that of this name in the user's data folder.
+    pub(crate) fn db(&self, default: &str) -> Result<PathBuf, Box<dyn Error>> {
+        self.db.clone().map_or_else(|| command_line::data_file(default), Ok)
+    }
+
+    /// The model that is named here, or else by the environment.
+    pub(crate) fn model(&self) -> Result<ModelName, UnknownModel> {
+        Ok(self.named_model()?.unwrap_or_default())
+    }
+
+    fn named_model(&self) -> Result<Option<ModelName>, UnknownModel> {
+        crate::model::chosen(self.model.as_ref())
+    }
+
+    pub(crate) fn thread(&self) -> ThreadId {
+        command_line::thread(self.thread.as_ref())
+    }
+
+    /// The command that continues an unfinished thread of an example, with what else it has to be told.
+    pub(crate) fn to_resume(
+        &self,
+        example: &str,
+        thread: &ThreadId,
+        db: &Path,
+        variables: impl IntoIterator<Item = (&'static str, String)>,
+        options: impl IntoIterator<Item = (&'static str, Option<String>)>,
+    ) -> String {
+        let model = self.named_model().ok().flatten();
+        let own = [
+            ("docs", self.docs.as_ref().map(|docs| docs.display().to_string())),
+            ("model", model.map(|model| model.to_string())),
+        ];
+        let options = own.into_iter().chain(options);
+        let command = command_line::to_resume(example, thread, db, variables, options);
+        if self.json { command + " --json" } else { command }
+    }
+}
+
+/// Is cancelled by Ctrl-C, from now on; `then` is called when it is.
+pub(crate) fn interrupt(then: impl FnOnce() + Send + 'static) -> CancellationToken {
+    let interrupt = CancellationToken::new();
+    let interrupted = interrupt.clone();
+    let mut signal = Box::pin(tokio::signal::ctrl_c());
+    // Polled once, so that Ctrl-C is listened to before anything runs.
+    if futures_util::FutureExt::now_or_never(&mut signal).is_some() {
+        interrupt.cancel();
+        return interrupt;
+    }
+    tokio::spawn(async move {
+        if signal.await.is_ok() {
+            interrupted.cancel();
+            then();
+        }
+    });
+    interrupt
+}
