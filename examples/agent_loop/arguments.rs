@@ -18,6 +18,9 @@ pub(crate) struct Arguments {
     #[arg(required_unless_present = "resume", value_parser = not_blank)]
     pub(crate) question: Option<String>,
 
+    #[command(flatten)]
+    pub(crate) answering: Answering,
+
     /// Continue a thread that a crash or Ctrl-C left; of a finished one, print the result again.
     #[arg(long, requires = "thread")]
     pub(crate) resume: bool,
@@ -29,9 +32,6 @@ pub(crate) struct Arguments {
     /// Stand still at the Nth time a point is passed, for tests that kill or interrupt the process there.
     #[arg(long, value_name = "POINT:N", hide = true)]
     pub(crate) halt_at: Option<crate::halt::Mark>,
-
-    #[command(flatten)]
-    pub(crate) answering: Answering,
 }
 
 impl Arguments {

@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     #[arg(required_unless_present_any = ["resume", "print_config"], value_parser = not_blank)]
     pub(crate) questions: Vec<String>,
 
+    #[command(flatten)]
+    pub(crate) answering: Answering,
+
     /// Continue a turn that a crash or Ctrl-C left; of a finished one, print the result again.
     #[arg(long, requires = "thread", conflicts_with = "questions")]
     pub(crate) resume: bool,
@@ -57,9 +60,6 @@ pub(crate) struct Arguments {
     /// Serve metrics for Prometheus on this port of 127.0.0.1, until Ctrl-C; 0 for any port.
     #[arg(long, value_name = "PORT")]
     pub(crate) metrics: Option<u16>,
-
-    #[command(flatten)]
-    pub(crate) answering: Answering,
 }
 
 impl Arguments {
