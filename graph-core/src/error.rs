@@ -162,7 +162,7 @@ pub enum EffectError {
     /// It was started before and has no recorded end. Declare what is then to be done.
     #[error(
         "effect `{effect}` was started before, and whether it happened is not known; if it may run again, declare \
-         it with on_unknown(OnUnknown::Retry)"
+         it with on_unknown(OnUnknown::Retry), and with OnUnknown::Ask somebody is asked"
     )]
     Unknown {
         /// The effect.

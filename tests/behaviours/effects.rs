@@ -241,7 +241,8 @@ async fn an_effect_of_unknown_outcome_is_not_repeated_silently() {
             assert_eq!(
                 error.to_string(),
                 "node \"pays\" failed at step 1: effect `pay` was started before, and whether it happened is \
-                 not known; if it may run again, declare it with on_unknown(OnUnknown::Retry)"
+                 not known; if it may run again, declare it with on_unknown(OnUnknown::Retry), and with OnUnknown::Ask \
+                 somebody is asked"
             );
         }
         assert_eq!(stage.calls.of("paid"), 1);

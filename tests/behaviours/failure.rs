@@ -180,6 +180,26 @@ async fn an_error_may_ask_for_a_longer_wait() {
 }
 
 #[tokio::test]
+async fn a_node_knows_which_attempt_is_its_last() {
+    for (retries, expected) in [(0, &["true"][..]), (3, &["false", "false", "true"])] {
+        let mut g = StateGraph::<Log, Stage>::new("g");
+        let node = g.node("node", |task: TaskInfo, calls: Dep<Calls>| async move {
+            calls.note(task.is_last_attempt().to_string());
+            Err::<(), _>(NodeError::retryable("busy"))
+        });
+        if retries > 0 {
+            g.policy(node).retry(Retry::fixed(retries, Duration::ZERO));
+        }
+        g.edge(START, node);
+        g.edge(node, END);
+        let stage = Stage::default();
+        let graph = g.compile().expect("sound").with_context(stage.clone());
+        failure(graph.run(Log::update()).await);
+        assert_eq!(stage.calls.take(), expected);
+    }
+}
+
+#[tokio::test]
 async fn attempts_count_from_one_again_after_a_resume() {
     let mut g = StateGraph::<Log, Stage>::new("g");
     let node = g.node("node", |task: TaskInfo, calls: Dep<Calls>, broken: Dep<Broken>| async move {

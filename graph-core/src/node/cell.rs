@@ -48,6 +48,8 @@ pub(crate) struct TaskFacts {
     /// For an item of `each`: the task that sent it, by position, and the item's index.
     pub(crate) each: Option<(u32, u32)>,
     pub(crate) remaining_steps: u64,
+    /// How many attempts the policy allows.
+    pub(crate) attempts: u32,
     pub(crate) on_unknown: OnUnknown,
     pub(crate) on_mismatch: OnMismatch,
     /// Whether storage knows something of its questions or effects.

@@ -202,7 +202,8 @@ impl<'f> Effect<'f> {
             fx.cell.refuse_live(&flight.id)?;
             return Ok(Found::New { flight, started: None });
         };
-        let unknown = || EffectError::Unknown { effect: (*name).to_string() };
+        let effect = || if key.is_empty() { (*name).to_string() } else { format!("{name}[{key}]") };
+        let unknown = || EffectError::Unknown { effect: effect() };
         let broken = |error| NodeError::new(NodeErrorKind::Effect, error);
         match &known.outcome {
             Some(EffectOutcome::Ok(value)) => match fx.decode(name, value)? {

@@ -41,6 +41,13 @@ impl TaskInfo {
         self.attempt
     }
 
+    /// Whether the node's retry policies allow no attempt after this one, whatever the error: for a node that can do without what
+    /// has failed, and would rather try again while it may.
+    #[must_use]
+    pub fn is_last_attempt(&self) -> bool {
+        self.attempt >= self.cell.facts.attempts
+    }
+
     /// A name that no other task of the thread has, and that the same run has again, so that what a node writes may be named
     /// by it: the node and the superstep, `agent.3`. An item of [`each`](crate::graph::each) also has the position of the task
     /// that sent it and its own, `agent.3#0.4`, and a task of a subgraph those around it, `research.2/agent.3`.

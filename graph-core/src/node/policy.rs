@@ -26,6 +26,13 @@ pub struct Policy {
     pub(crate) interrupt_after: bool,
 }
 
+impl Policy {
+    /// How many attempts there may be, the first one included.
+    pub(crate) fn attempts(&self) -> u32 {
+        self.retries.iter().map(|retry| retry.attempts).max().unwrap_or(1).max(1)
+    }
+}
+
 /// What becomes of an effect that was started and has no recorded end.
 ///
 /// After a crash it is not known whether it happened. It is never repeated silently.

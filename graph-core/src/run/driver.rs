@@ -289,6 +289,7 @@ impl Driver {
                     step: self.step + 1,
                     each,
                     remaining_steps: self.machine.remaining(),
+                    attempts: policy.attempts(),
                     on_unknown: policy.on_unknown,
                     on_mismatch: policy.on_mismatch,
                     is_resumed: slot.rare.is_some(),

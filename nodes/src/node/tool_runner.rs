@@ -127,9 +127,12 @@ impl ToolTask {
         id: MessageId,
         context: ToolContext,
     ) -> Answer {
-        let unknown = if prepared.effect().may_repeat() { OnUnknown::Retry } else { OnUnknown::Fail };
         let name = format!("tool.{}", call.name);
-        let effects = self.effects.on_unknown(unknown);
+        // What becomes of a call that may have happened, and may not be made twice, is the node's policy.
+        let effects = match prepared.effect().may_repeat() {
+            true => self.effects.on_unknown(OnUnknown::Retry),
+            false => self.effects.clone(),
+        };
         let is_live = AtomicBool::new(false);
         let run = || async {
             is_live.store(true, Ordering::Relaxed);

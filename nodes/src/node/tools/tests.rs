@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 use superstep_core::checkpoint::MemorySaver;
 use superstep_core::graph::{END, START, StateGraph};
+use superstep_core::node::{EffectQuestion, OnUnknown};
 use superstep_core::reducer::KeyedLog;
 use superstep_core::run::{EventKind, Graph, RunEvent};
 
@@ -14,7 +15,7 @@ use super::*;
 use crate::message::{MessageLog, ToolMessage, ToolStatus};
 use crate::tool::{Concurrency, ToolEffect, ToolEvent, ToolEventKind, TypedTool};
 
-#[derive(State, Clone, Default)]
+#[derive(State, Clone, Debug, Default)]
 struct Chat {
     #[reducer(KeyedLog)]
     messages: MessageLog,
@@ -180,4 +181,47 @@ async fn a_recorded_call_is_told_of_again_when_the_run_is_resumed() {
     let expected = [("quick", started()), ("quick", ended()), ("slow", started()), ("slow", ended())];
     assert_eq!(*events.lock().unwrap(), expected.map(|(tool, kind)| (tool.to_owned(), kind)));
     assert_eq!(runs.load(Ordering::Relaxed), 1);
+}
+
+/// A call that a crash cut short may have happened. Whether somebody is asked is the node's policy.
+#[tokio::test]
+async fn of_a_call_that_was_cut_short_somebody_is_asked_if_the_node_says_so() {
+    let pays = Arc::new(AtomicU32::new(0));
+    let paid = Arc::clone(&pays);
+    let pay = TypedTool::new("pay", "Pays.", move |Nothing {}| {
+        let first = paid.fetch_add(1, Ordering::Relaxed) == 0;
+        async move {
+            if first {
+                std::future::pending::<()>().await;
+            }
+            Ok::<_, Infallible>("paid")
+        }
+    });
+    let tools = ToolRegistry::new().with(pay).unwrap();
+    let saver = MemorySaver::new();
+    let graph = |policy: Option<OnUnknown>| {
+        let mut g = StateGraph::<Chat>::new("tools");
+        let node = g.node("tools", Tools::new(tools.clone(), Chat::MESSAGES));
+        if let Some(policy) = policy {
+            g.policy(node).on_unknown(policy);
+        }
+        g.edge(START, node);
+        g.edge(node, END);
+        g.compile().unwrap().checkpointer(saver.clone())
+    };
+    let asked = Message::ai_with_calls("asked", "", vec![ToolCall::new("c7", "pay", json!({}))]);
+    let thread = graph(None);
+    let run = thread.thread("t");
+    let begun = run.run(Chat::update().messages([asked]));
+    tokio::time::timeout(std::time::Duration::from_millis(50), begun.into_future()).await.unwrap_err();
+    assert_eq!(pays.load(Ordering::Relaxed), 1);
+
+    let error = graph(None).thread("t").resume().await.unwrap_err().to_string();
+    assert!(error.contains("effect `tool.pay[0:c7]` was started before"), "{error}");
+    let run = graph(Some(OnUnknown::Ask)).thread("t").resume().await.unwrap();
+    let question: EffectQuestion = run.interrupted().unwrap()[0].question().unwrap();
+    assert_eq!((question.effect.as_str(), question.key.as_str()), ("tool.pay", "0:c7"));
+    let state = graph(Some(OnUnknown::Retry)).thread("t").resume().await.unwrap().finished().unwrap();
+    assert_eq!(state.messages.last().unwrap().text(), "paid");
+    assert_eq!(pays.load(Ordering::Relaxed), 2);
 }
