@@ -22,7 +22,12 @@ impl Evidence {
     /// Returns the outputs of the tools that ran without error since the last human message.
     pub fn of_turn(messages: &[Message]) -> Vec<Self> {
         let start = messages.iter().rposition(|message| matches!(message, Message::Human(_))).unwrap_or(0);
-        messages[start..]
+        Self::of(&messages[start..])
+    }
+
+    /// Returns the outputs of the tools that ran without error.
+    pub(crate) fn of(messages: &[Message]) -> Vec<Self> {
+        messages
             .iter()
             .filter_map(|message| match message {
                 Message::Tool(result) if result.status == ToolStatus::Ok => {
@@ -34,19 +39,21 @@ impl Evidence {
     }
 
     /// Leaves the beginning and the end of the longest outputs, so that all together have about `most` tokens, as `count` counts
-    /// them: outputs that have no more than their share stay as they are, and the others share equally what these leave.
-    pub(crate) fn within(evidence: Vec<Self>, most: u64, count: impl Fn(&str) -> u64) -> Vec<Self> {
-        let tokens: Vec<u64> = evidence.iter().map(|source| count(&source.output)).collect();
-        let share = share(&tokens, most);
-        let fit = |(source, tokens): (Self, u64)| {
-            if tokens <= share {
-                return source;
-            }
-            let characters = source.output.chars().count() as u128 * u128::from(share) / u128::from(tokens);
-            let output = abridged(&source.output, usize::try_from(characters).unwrap_or(usize::MAX));
-            Self { tool: source.tool, output: output.into_owned() }
-        };
-        evidence.into_iter().zip(tokens).map(fit).collect()
+    /// them.
+    pub(crate) fn within(mut evidence: Vec<Self>, most: u64, count: impl Fn(&str) -> u64) -> Vec<Self> {
+        fit(evidence.iter_mut().map(|source| &mut source.output).collect(), most, count);
+        evidence
+    }
+}
+
+/// Leaves the beginning and the end of the longest texts, so that all together have about `most` tokens, as `count` counts them:
+/// texts that have no more than their share stay as they are, and the others share equally what these leave.
+pub(crate) fn fit(texts: Vec<&mut String>, most: u64, count: impl Fn(&str) -> u64) {
+    let tokens: Vec<u64> = texts.iter().map(|text| count(text)).collect();
+    let share = share(&tokens, most);
+    for (text, tokens) in texts.into_iter().zip(tokens).filter(|(_, tokens)| *tokens > share) {
+        let characters = text.chars().count() as u128 * u128::from(share) / u128::from(tokens);
+        *text = abridged(text, usize::try_from(characters).unwrap_or(usize::MAX)).into_owned();
     }
 }
 

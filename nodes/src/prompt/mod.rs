@@ -44,6 +44,7 @@ pub use decider::DeciderPrompt;
 pub use error::ReplyError;
 pub use evaluator::EvaluatorPrompt;
 pub use evidence::Evidence;
+pub(crate) use evidence::fit;
 pub(crate) use material::material;
 #[cfg(feature = "schema-validation")]
 pub(crate) use material::without_fence;

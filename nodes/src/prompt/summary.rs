@@ -60,6 +60,13 @@ still matters of an earlier summary. Write plain text without an introduction.";
     }
 }
 
+impl Said {
+    /// What a message says, without the tools that it asks for.
+    pub(crate) fn of_text(message: &Message) -> Self {
+        Self { calls: Vec::new(), ..Self::from(message) }
+    }
+}
+
 impl From<&Message> for Said {
     fn from(message: &Message) -> Self {
         let from = match message {

@@ -11,7 +11,7 @@ use super::{
     VerificationResult, VerifiedBy,
 };
 use crate::model::{ModelReply, RoughTokens, TokenCounter};
-use crate::prompt::{Evidence, VerifierPrompt, escaped};
+use crate::prompt::{Evidence, VerifierPrompt, escaped, fit};
 
 /// Says how responses are verified: by which rules, and by a judge that is asked about which criteria.
 ///
@@ -50,6 +50,9 @@ impl Default for OutputVerifier {
 }
 
 impl OutputVerifier {
+    /// The name of the rule that a response says something. It is always there, and no other one is checked where it is broken.
+    pub const RESPONSE: &'static str = "response";
+
     /// The score that a response needs, if nobody says otherwise.
     pub const THRESHOLD: f64 = 0.7;
 
@@ -132,8 +135,8 @@ impl OutputVerifier {
         self
     }
 
-    /// Shows the judge so many tokens of what the tools of the turn returned, about: of the longest outputs the beginning and the
-    /// end. Without this they are [16,000](Evidence::MOST_TOKENS). Rules see all of it.
+    /// Shows the judge so many tokens of what the tools of the turn returned and of what was said before it, about: of the longest
+    /// texts the beginning and the end. Without this they are [16,000](Evidence::MOST_TOKENS). Rules see all of it.
     #[must_use]
     pub fn source_tokens(mut self, most: u64) -> Self {
         self.source_tokens = most;
@@ -194,6 +197,11 @@ impl OutputVerifier {
     /// When a rule cannot be checked, which says nothing of the response.
     pub async fn check_rules(&self, submission: &Submission) -> Result<VerificationResult, RuleError> {
         let (mut checked, mut broken, mut issues) = (Vec::new(), Vec::new(), Vec::new());
+        if submission.is_blank() {
+            let rule = vec![Self::RESPONSE.to_owned()];
+            let issue = "The response is empty. Respond to the request.".to_owned();
+            return Ok(VerificationResult::by_rules(self.pass_threshold(), rule.clone(), rule, vec![issue]));
+        }
         for rule in &self.rules {
             let name = rule.name().to_owned();
             match rule.check(submission).await {
@@ -218,9 +226,9 @@ impl OutputVerifier {
         if !self.shows_images {
             submission.images.clear();
         }
-        submission.sources = Evidence::within(submission.sources, self.source_tokens, |output| {
-            self.counter.text(&escaped(output))
-        });
+        let sources = submission.sources.iter_mut().map(|source| &mut source.output);
+        let said = submission.conversation.iter_mut().map(|said| &mut said.text);
+        fit(sources.chain(said).collect(), self.source_tokens, |text| self.counter.text(&escaped(text)));
         VerifierPrompt { criteria: self.criteria.clone(), submission }
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::message::{Image, Message, Part};
-use crate::prompt::Evidence;
+use crate::prompt::{Evidence, Said};
 
 /// What is to be verified: a response, what it responds to, and what it may rest on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -12,19 +12,32 @@ pub struct Submission {
     pub request: String,
     /// The response.
     pub response: String,
+    /// What was said last before the request, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conversation: Vec<Said>,
     /// What the tools of this turn returned.
     pub sources: Vec<Evidence>,
+    /// What the tools of earlier turns returned, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier_sources: Vec<Evidence>,
     /// The pictures of this turn: those of the user, of the tools, and of the response.
     pub images: Vec<Image>,
 }
 
 impl Submission {
+    /// How many of the messages before the request belong to it.
+    pub const MESSAGES: usize = 6;
+
     /// Takes the response with which a conversation ends: what was asked for is the text of the last human message, and
-    /// what came after it the response may rest on.
+    /// what came after it the response may rest on. Of what was said before it has the last [messages](Self::MESSAGES), and all
+    /// that tools returned.
     pub fn of_turn(messages: &[Message], response: impl Into<String>) -> Self {
         let start = messages.iter().rposition(|message| matches!(message, Message::Human(_)));
         let request = start.map(|start| messages[start].text().into_owned()).unwrap_or_default();
-        let parts = messages[start.unwrap_or(0)..].iter().flat_map(|message| message.content().parts());
+        let (before, turn) = messages.split_at(start.unwrap_or(0));
+        let said = before.iter().filter(|message| !message.text().trim().is_empty());
+        let said: Vec<_> = said.rev().take(Self::MESSAGES).collect();
+        let parts = turn.iter().flat_map(|message| message.content().parts());
         let images = parts.filter_map(|part| match part {
             Part::Image(image) => Some(image.clone()),
             _ => None,
@@ -32,8 +45,15 @@ impl Submission {
         Self {
             request,
             response: response.into(),
-            sources: Evidence::of_turn(messages),
+            conversation: said.into_iter().rev().map(Said::of_text).collect(),
+            sources: Evidence::of(turn),
+            earlier_sources: Evidence::of(before),
             images: images.collect(),
         }
+    }
+
+    /// Whether the response says nothing.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.response.trim().is_empty()
     }
 }

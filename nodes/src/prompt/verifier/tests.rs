@@ -12,7 +12,9 @@ fn prompt(text: &str) -> VerifierPrompt {
         submission: Submission {
             request: text.into(),
             response: text.into(),
+            conversation: vec![Said { from: "user".into(), text: text.into(), calls: Vec::new() }],
             sources: vec![Evidence { tool: text.into(), output: text.into() }],
+            earlier_sources: Vec::new(),
             images: vec![Image::url("https://example.org/a.png")],
         },
     }
@@ -33,9 +35,9 @@ fn check(text: &str) {
     let document = roxmltree::Document::parse(&xml).unwrap_or_else(|error| panic!("{error}: {xml}"));
     let root = document.root_element();
     let names: Vec<_> = root.children().filter(|it| it.is_element()).map(|it| it.tag_name().name()).collect();
-    assert_eq!(names, ["criteria", "user_request", "sources", "images", "response"]);
+    assert_eq!(names, ["criteria", "conversation", "user_request", "sources", "images", "response"]);
     let expected = as_xml_has_it(text);
-    for name in ["user_request", "source", "response"] {
+    for name in ["message", "user_request", "source", "response"] {
         let mut found = root.descendants().filter(|it| it.has_tag_name(name));
         let (element, another) = (found.next().unwrap(), found.next());
         assert!(another.is_none() && !element.children().any(|it| it.is_element()), "{name}");

@@ -6,7 +6,7 @@ use super::{Breach, Rule};
 use crate::prompt::Evidence;
 use crate::verification::Submission;
 
-/// The rule that the response names its sources, and that each of them was returned by a tool of this turn.
+/// The rule that the response names its sources, and that each of them was returned by a tool, in this turn or before.
 ///
 /// The sources are a list behind a line `Sources:`, one a line, as a path or an address, with lines or without:
 ///
@@ -60,9 +60,10 @@ impl Rule for CitationRule {
                 "The response names no source. End it with a line `Sources:` and one `- path:lines` a line.",
             ));
         }
+        let all = || submission.sources.iter().chain(&submission.earlier_sources);
         let made_up: Vec<String> = named
             .iter()
-            .filter(|place| !submission.sources.iter().any(|source| returned(source, place)))
+            .filter(|place| !all().any(|source| returned(source, place)))
             .map(Place::to_string)
             .collect();
         match made_up.is_empty() {
