@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use superstep::nodes::configuration::Configuration;
-use superstep::nodes::graphs::{self, AgenticConfig, AgenticSettings, AgenticState, Canary, Profile};
+use superstep::nodes::graphs::{
+    self, AgenticConfig, AgenticGraph, AgenticSettings, AgenticState, Canary, Profile,
+};
 use superstep::nodes::message::ToolCall;
 use superstep::nodes::model::{Purpose, Scripted, Turn};
 use superstep::nodes::tool::{ToolRegistry, TypedTool};
@@ -41,6 +43,20 @@ async fn a_response_is_given_with_a_verdict() -> super::Result {
     }
 
     assert!(matches!(state.verdict(), Verdict::Verified(checked) if checked.response == "None."));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_person_is_asked_of_a_call_of_unknown_outcome() -> super::Result {
+    let model = Scripted::new().say("Paid.").on(Purpose::Verifier, [judged(1.0)]);
+    let config = AgenticConfig::new(model);
+
+    let mut agent = AgenticGraph::<()>::new(&config);
+    agent.graph.policy(agent.use_tools).on_unknown(OnUnknown::Ask);
+    let agent = agent.graph.compile()?;
+
+    let state = agent.run(AgenticState::ask("Pay the bill.")).await?.finished()?;
+    assert_eq!(state.response().as_deref(), Some("Paid."));
     Ok(())
 }
 

@@ -8,11 +8,11 @@ use futures_util::stream::{self, BoxStream};
 
 use super::{ChatModel, ModelError, ModelEvent, ModelRequest};
 
-/// A model, and others that are asked in order if it fails in a way that another try would not mend: refused credentials, an
-/// account that is used up, a request that it does not take.
+/// A model, and others that are asked in order if it fails: an overload, refused credentials, an account that is used up, a
+/// request that it does not take.
 ///
-/// What may pass, such as an overload, is left to the retries of the node; [`when`](Self::when) decides otherwise. A model that
-/// has begun to speak is not replaced: who watches has read it. A reply says which model gave it, and so does a
+/// With [`when`](Self::when) some errors are not answered like this, such as those that the node's retry policy is for. A model
+/// that has begun to speak is not replaced: who watches has read it. A reply says which model gave it, and so does a
 /// [`Ledger`](super::Ledger). If all fail, the error is that of the last one. Of the others a stream tells with
 /// [`ModelEvent::Fallback`], so that metrics and traces have them, too.
 ///
@@ -37,7 +37,7 @@ type When = dyn Fn(&ModelError) -> bool + Send + Sync;
 impl Fallback {
     /// Takes the model that is asked first.
     pub fn new(model: impl ChatModel) -> Self {
-        Self { models: vec![Arc::new(model)], when: Arc::new(|error| !error.is_retryable()) }
+        Self { models: vec![Arc::new(model)], when: Arc::new(|_| true) }
     }
 
     /// Asks this model if all before it have failed.
@@ -148,17 +148,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_may_pass_is_left_to_retries_unless_it_is_said_otherwise() {
-        let first = Fallback::new(Scripted::new().fail(overloaded())).or(other());
-        assert_eq!(ask(&first).await.unwrap_err(), overloaded());
-        let at_once = Fallback::new(Scripted::new().fail(overloaded())).or(other()).when(|_| true);
+    async fn what_may_pass_is_left_to_retries_if_it_is_said_so() {
+        let at_once = Fallback::new(Scripted::new().fail(overloaded())).or(other());
         assert_eq!(ask(&at_once).await.unwrap().model, "other");
+        let first = Fallback::new(Scripted::new().fail(overloaded())).or(other());
+        let first = first.when(|error| !error.is_retryable());
+        assert_eq!(ask(&first).await.unwrap_err(), overloaded());
     }
 
     #[tokio::test]
     async fn a_model_that_has_begun_to_speak_is_not_replaced() {
         let first = Scripted::new().then(Turn::BreakOff("half an ans".into()));
-        let model = Fallback::new(first).or(other()).when(|_| true);
+        let model = Fallback::new(first).or(other());
         assert!(matches!(ask(&model).await.unwrap_err(), ModelError::Stream { .. }));
     }
 

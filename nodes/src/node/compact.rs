@@ -22,7 +22,7 @@ use crate::model::{ChatModel, ModelError};
 /// The node that compacts a conversation that has become too long: it asks a model for a summary of the earlier part and records
 /// what the [`Agent`](super::Agent) is to be shown. A conversation that is short enough it leaves alone, without any call.
 ///
-/// It fails for no model's sake. Messages that are too many for the model are shown to it without the oldest ones; a summary
+/// It fails for no model's sake, but for an error that may pass where its retry policy has an attempt left. Messages that are too many for the model are shown to it without the oldest ones; a summary
 /// that is of no use, and an error of the model, leave what could be [noted](crate::compaction::KeyInformation); and if
 /// that is no shorter either, everything stays as it was.
 ///
@@ -36,7 +36,6 @@ pub struct Compact<S: State> {
     compactions: CompactionsField<S>,
     request: Option<Read<S, String>>,
     applied: Option<AppliedFields<S>>,
-    patience: u32,
     tallies: Tallies<S>,
 }
 
@@ -67,16 +66,7 @@ impl<S: State> Compact<S> {
         messages: MessagesField<S>,
         compactions: CompactionsField<S>,
     ) -> Self {
-        Self {
-            model,
-            manager,
-            messages,
-            compactions,
-            request: None,
-            applied: None,
-            patience: 1,
-            tallies: Tallies::none(),
-        }
+        Self { model, manager, messages, compactions, request: None, applied: None, tallies: Tallies::none() }
     }
 
     /// Begins a turn with its request: it is appended as a human message, unless the messages end with one of the same text.
@@ -90,14 +80,6 @@ impl<S: State> Compact<S> {
     #[must_use]
     pub fn applied(mut self, applied: Field<S, Option<bool>>, messages: Field<S, Option<u32>>) -> Self {
         self.applied = Some((applied, messages));
-        self
-    }
-
-    /// Says that the node's retry policy has so many attempts. An error of the model that may pass, as that it is overloaded, then
-    /// fails the node for its policy in all attempts but the last one; without this there is no summary at the first error.
-    #[must_use]
-    pub fn retried(mut self, attempts: u32) -> Self {
-        self.patience = attempts;
         self
     }
 
@@ -178,9 +160,7 @@ impl<S: State> Compact<S> {
                 Err(ModelError::RequestTooLong { .. }) if plan.shown() - left_out > 1 => {
                     left_out += (plan.shown() - left_out) / 2;
                 }
-                Err(error) if error.is_retryable() && calls.attempt() < self.patience => {
-                    return Err(failure(error));
-                }
+                Err(error) if calls.is_worth_another_attempt(&error) => return Err(failure(error)),
                 Err(error) => break error.to_string(),
             }
         };

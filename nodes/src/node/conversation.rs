@@ -13,6 +13,12 @@ pub(super) fn last_response(messages: &[Message]) -> Option<&AiMessage> {
     })
 }
 
+/// Returns what the user said last.
+pub(super) fn last_request(messages: &[Message]) -> String {
+    let said = messages.iter().rev().find(|message| matches!(message, Message::Human(_)));
+    said.map(|message| message.text().into_owned()).unwrap_or_default()
+}
+
 /// Whether a conversation ends with this request.
 pub(super) fn ends_with(messages: &[Message], request: &str) -> bool {
     matches!(messages.last(), Some(message @ Message::Human(_)) if message.text() == request)
@@ -74,7 +80,8 @@ pub(super) fn correction(verifications: &[Verification], turn: u32) -> Option<Me
     );
     for Verification { attempt, result, .. } in &refused {
         text.push_str(&format!("\nResponse {attempt}"));
-        if let Some(score) = result.score {
+        // A score that is high enough is not what is wrong.
+        if let Some(score) = result.score.filter(|score| *score < result.threshold) {
             text.push_str(&format!(", score {score} of 1, where {} is needed", result.threshold));
         }
         text.push_str(&format!(": {}\n", result.feedback.trim()));

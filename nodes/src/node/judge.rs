@@ -22,9 +22,9 @@ pub(super) enum NoJudgement {
 }
 
 impl NoJudgement {
-    /// Tells whether the same question may have an answer later.
-    pub(super) fn may_pass(&self) -> bool {
-        matches!(self, Self::Model(error) if error.is_retryable())
+    /// Tells whether it is for the node's retry policy to ask again.
+    pub(super) fn is_worth_another_attempt(&self, calls: &ModelCalls) -> bool {
+        matches!(self, Self::Model(error) if calls.is_worth_another_attempt(error))
     }
 }
 

@@ -14,7 +14,7 @@
 //! |---|---|---|---|
 //! | [`Agent`] | once | messages, iteration | [`AgentNext`] |
 //! | [`Tools`] | – | messages | – |
-//! | [`UseTools`] | until it asks for no tools | messages | – |
+//! | [`UseTools`] | until it asks for no tools | messages | [`UseToolsNext`] |
 //! | [`Compact`] | if the conversation is too long | compactions | – |
 //! | [`Router`] | once, if there are tools | messages, the decision | [`NextAction`](crate::NextAction) |
 //! | [`Evaluator`] | once | evaluations | – |
@@ -71,6 +71,7 @@ mod tools;
 mod turn_evaluation;
 mod turn_ranking;
 mod use_tools;
+mod use_tools_next;
 mod verify;
 mod verify_next;
 
@@ -98,5 +99,6 @@ pub use tools::Tools;
 pub use turn_evaluation::TurnEvaluation;
 pub use turn_ranking::TurnRanking;
 pub use use_tools::UseTools;
+pub use use_tools_next::UseToolsNext;
 pub use verify::Verify;
 pub use verify_next::VerifyNext;

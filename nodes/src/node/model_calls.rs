@@ -87,9 +87,9 @@ impl ModelCalls {
         MessageId::new(format!("{}.{part}", self.message_id()))
     }
 
-    /// Returns which attempt of the task this is, from 1.
-    pub(super) fn attempt(&self) -> u32 {
-        self.info.attempt()
+    /// Whether an error is one for the node's retry policy: it may pass, and there is an attempt left in which it may have.
+    pub(super) fn is_worth_another_attempt(&self, error: &ModelError) -> bool {
+        error.is_retryable() && !self.info.is_last_attempt()
     }
 
     /// Runs an effect of the task that is no model call.

@@ -10,7 +10,7 @@ use superstep_core::node::{Effects, FromTask, Node, NodeDescription, Output, Tas
 use superstep_core::state::{Field, State};
 
 use super::OptionalText;
-use super::conversation::{ends_with, opening};
+use super::conversation::{ends_with, last_request, opening};
 use super::fields::{CompactionsField, MessagesField, Read, all, appended, text_of};
 use super::model_calls::{ModelCalls, failure};
 use super::tally::{Tallies, Tally};
@@ -38,7 +38,6 @@ pub struct Router<S: State> {
     tools: Vec<ToolSpec>,
     compactions: Option<CompactionsField<S>>,
     decision: Option<DecisionFields<S>>,
-    patience: u32,
     tallies: Tallies<S>,
 }
 
@@ -110,7 +109,6 @@ impl<S: State> Router<S> {
             tools: Vec::new(),
             compactions: None,
             decision: None,
-            patience: 1,
             tallies: Tallies::none(),
         }
     }
@@ -141,14 +139,6 @@ impl<S: State> Router<S> {
         self
     }
 
-    /// Says that the node's retry policy has so many attempts. An error of the model that may pass, as that it is overloaded, then
-    /// fails the node for its policy in all attempts but the last one; without this words decide at the first error.
-    #[must_use]
-    pub fn retried(mut self, attempts: u32) -> Self {
-        self.patience = attempts;
-        self
-    }
-
     /// Counts the model calls in a field, such as a [`Ledger`](crate::model::Ledger), for the purpose
     /// [`Router`](crate::model::Purpose::Router).
     #[must_use]
@@ -166,9 +156,7 @@ impl<S: State> Router<S> {
         let prompt = self.prompt(state);
         let said = calls.try_ask(&self.model, prompt.to_request(calls.message_id_of("request"))).await?;
         let decided = match said {
-            Err(error) if error.is_retryable() && calls.attempt() < self.patience => {
-                return Err(failure(error));
-            }
+            Err(error) if calls.is_worth_another_attempt(&error) => return Err(failure(error)),
             said => said.map_err(|error| error.to_string()),
         };
         let decided = decided.and_then(|reply| prompt.read(&reply).map_err(|error| error.to_string()));
@@ -178,8 +166,16 @@ impl<S: State> Router<S> {
         })
     }
 
+    /// What is asked for; where that is blank, what the user said last.
+    fn request_of(&self, state: &S) -> String {
+        match (self.request)(state) {
+            request if request.trim().is_empty() => last_request(self.messages.get(state)),
+            request => request,
+        }
+    }
+
     fn prompt(&self, state: &S) -> RouterPrompt {
-        let request = (self.request)(state);
+        let request = self.request_of(state);
         let compactions = self.compactions.as_ref().map_or(&[][..], |compactions| compactions.get(state));
         let mut before = view(self.messages.get(state), compactions);
         if ends_with(&before, &request) {

@@ -12,21 +12,24 @@ use superstep_core::state::{Field, State};
 use super::agent::{CUT_OFF, skipped};
 use super::compact::Compact;
 use super::fields::{MessagesField, all, appended};
-use super::model_calls::ModelCalls;
+use super::model_calls::{ModelCalls, failure};
 use super::tally::{Tallies, Tally};
 use super::tool_runner::{self, ToolRunner, ToolTask};
+use super::use_tools_next::UseToolsNext;
 use crate::compaction::{Compaction, view};
 use crate::message::{AiMessage, Message};
 use crate::model::{ChatModel, ModelRequest, Purpose, Settings};
 use crate::tool::{ExecutionPolicy, ToolRegistry};
 
 /// The node that lets a model use tools until it has what it needs: it asks the model, runs the tools that the model asks for,
-/// shows it the results, and so on. The reply that asks for none is appended as the response; after the last
-/// [round](Self::rounds) there is none yet.
+/// shows it the results, and so on. The reply that asks for none is appended as the response, unless it is blank or was cut off;
+/// after the last [round](Self::rounds) there is none yet. If the model fails after tools have run, the visit ends with what they
+/// did and leads to [`UseToolsNext::Again`], so that a failed turn has it in its conversation; the next visit asks again.
 ///
 /// It is one node, so a graph that routes to it reads as what it does; [`Agent`](super::Agent) and [`Tools`](super::Tools) are
 /// the same as two, with a checkpoint after each. Every call of the model and of a tool is an effect of its own all the same: a
-/// run that is resumed does none again that has finished. All messages are appended at its end.
+/// run that is resumed does none again that has finished. All messages are appended at its end: a turn that a crash has left is
+/// to be resumed, as a new request on the thread would know nothing of what the visit had done by then.
 ///
 /// While the run is observed, calls of tools emit [`ToolEvent`](crate::tool::ToolEvent)s, as custom events of the name
 /// [`UseTools::EVENT`].
@@ -45,13 +48,14 @@ pub struct UseTools<S: State> {
 struct Gathered {
     messages: Vec<Message>,
     compactions: Vec<Compaction>,
+    next: UseToolsNext,
 }
 
 impl<S: State> UseTools<S> {
     /// The name of the custom events that calls of tools emit.
     pub const EVENT: &'static str = tool_runner::EVENT;
 
-    /// How often tools are run in a visit, if nobody says otherwise.
+    /// How often tools are run for a request, if nobody says otherwise.
     pub const ROUNDS: NonZeroU32 = NonZeroU32::new(5).expect("five is not zero");
 
     /// Makes a node in which `model` continues `messages` with these tools.
@@ -68,7 +72,7 @@ impl<S: State> UseTools<S> {
         }
     }
 
-    /// Runs tools so often in a visit, at most.
+    /// Runs tools so often for a request, at most.
     #[must_use]
     pub fn rounds(mut self, rounds: NonZeroU32) -> Self {
         self.rounds = rounds;
@@ -124,7 +128,9 @@ impl<S: State> UseTools<S> {
         let earlier = self.compact.as_ref().map_or(&[][..], |compact| compact.earlier(state));
         let tools = self.runner.specs();
         let (mut messages, mut compactions) = (before.to_vec(), earlier.to_vec());
-        for round in 1..=self.rounds.get() {
+        let mut next = UseToolsNext::Done;
+        let rounds = self.rounds.get().saturating_sub(rounds_since_request(before));
+        for round in 1..=rounds {
             if let Some(compact) = &self.compact {
                 let id = calls.message_id_of(format_args!("{round}.compaction"));
                 compactions.extend(compact.compaction(&id, &messages, &compactions, calls).await?);
@@ -133,8 +139,19 @@ impl<S: State> UseTools<S> {
                 ModelRequest::new(Purpose::Agent, view(&messages, &compactions)).with_tools(tools.clone());
             request.system.clone_from(&self.system);
             request.settings.clone_from(&self.settings);
-            let reply = calls.ask(&self.model, request).await?;
+            let reply = match calls.try_ask(&self.model, request).await? {
+                Ok(reply) => reply,
+                Err(error) if round > 1 && !calls.is_worth_another_attempt(&error) => {
+                    next = UseToolsNext::Again;
+                    break;
+                }
+                Err(error) => return Err(failure(error)),
+            };
             let is_cut_off = reply.stop.is_cut_off();
+            if reply.tool_calls.is_empty() && (is_cut_off || reply.text().trim().is_empty()) {
+                // It is no response: who responds is to give one.
+                break;
+            }
             let said = reply.into_message(calls.message_id_of(round));
             let answers = match is_cut_off {
                 true => skipped(&said, 0, CUT_OFF, |position| {
@@ -156,7 +173,7 @@ impl<S: State> UseTools<S> {
         }
         let (messages, compactions) =
             (messages.split_off(before.len()), compactions.split_off(earlier.len()));
-        Ok(Gathered { messages, compactions })
+        Ok(Gathered { messages, compactions, next })
     }
 
     /// Runs the tools that a message asks for.
@@ -176,13 +193,20 @@ impl<S: State> UseTools<S> {
     }
 }
 
+/// How often tools were run already since the user said something.
+fn rounds_since_request(messages: &[Message]) -> u32 {
+    let turn = messages.iter().rev().take_while(|message| !matches!(message, Message::Human(_)));
+    let rounds = turn.filter(|message| !message.tool_calls().is_empty()).count();
+    u32::try_from(rounds).unwrap_or(u32::MAX)
+}
+
 impl<S: State, C: Send + Sync + 'static> Node<S, C> for UseTools<S> {
-    type Output = Result<Output<S, ()>, NodeError>;
+    type Output = Result<Output<S, UseToolsNext>, NodeError>;
 
     async fn call(&self, task: Task<S, C>) -> Self::Output {
         let (state, calls, tools) = (Arc::clone(task.state()), ModelCalls::of(&task), ToolTask::of(&task));
         drop(task);
-        let Gathered { messages, compactions } = self.gather(&state, &calls, &tools).await?;
+        let Gathered { messages, compactions, next } = self.gather(&state, &calls, &tools).await?;
         let length = self.messages.get(&state).len() + messages.len();
         let mut writes = vec![self.messages.write(appended(messages))];
         if let Some(compact) = self.compact.as_ref().filter(|_| !compactions.is_empty()) {
@@ -190,7 +214,7 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for UseTools<S> {
             writes.push(compact.record(compactions));
         }
         writes.extend(self.tallies.writes(&calls.made()));
-        Ok(Output::updated(all(writes)))
+        Ok(Output { update: Some(all(writes)), route: next })
     }
 
     fn describe(&self, node: &mut NodeDescription) {

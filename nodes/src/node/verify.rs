@@ -41,7 +41,6 @@ pub struct Verify<S: State> {
     attempts: Option<(Read<S, u32>, u32)>,
     turn: Option<Field<S, u32>>,
     results: Vec<(FieldId, Write<S>)>,
-    patience: u32,
     tallies: Tallies<S>,
 }
 
@@ -77,13 +76,12 @@ impl<S: State> Verify<S> {
             attempts: None,
             turn: None,
             results: Vec::new(),
-            patience: 1,
             tallies: Tallies::none(),
         }
     }
 
-    /// Reads in this field what the user asked for. Without it, and where it is not there, that is the text of the last
-    /// human message.
+    /// Reads in this field what the user asked for. Without it, and where it is not there or blank, that is the text of the
+    /// last human message.
     #[must_use]
     pub fn request<T: OptionalText>(mut self, request: Field<S, T>) -> Self {
         self.request = Some(Box::new(move |state| request.get(state).get().map(str::to_owned)));
@@ -134,15 +132,6 @@ impl<S: State> Verify<S> {
         self
     }
 
-    /// Says that the node's retry policy has so many attempts. With [`OnJudgeError::Accept`] an error of the model that may pass,
-    /// as that it is overloaded, then fails the node for its policy in all attempts but the last one; without this the response
-    /// is given at the first error.
-    #[must_use]
-    pub fn retried(mut self, attempts: u32) -> Self {
-        self.patience = attempts;
-        self
-    }
-
     /// Counts the model calls in a field, such as a [`Ledger`](crate::model::Ledger), for the purpose
     /// [`Verifier`](crate::model::Purpose::Verifier).
     #[must_use]
@@ -162,7 +151,8 @@ impl<S: State> Verify<S> {
             Some(result) => result,
             None => {
                 let mut submission = Submission::of_turn(messages, response.as_str());
-                if let Some(request) = self.request.as_ref().and_then(|read| read(state)) {
+                let request = self.request.as_ref().and_then(|read| read(state));
+                if let Some(request) = request.filter(|request| !request.trim().is_empty()) {
                     submission.request = request;
                 }
                 self.examine(submission, calls).await?
@@ -191,7 +181,7 @@ impl<S: State> Verify<S> {
         submission: Submission,
         calls: &ModelCalls,
     ) -> Result<VerificationResult, NodeError> {
-        let by_rules = match self.verifier.has_rules() {
+        let by_rules = match self.verifier.has_rules() || submission.is_blank() {
             true => {
                 let check = || self.verifier.check_rules(&submission);
                 Some(calls.run("rules", check).await.map_err(NodeError::terminal)?)
@@ -222,7 +212,7 @@ impl<S: State> Verify<S> {
             Ok(result) => return Ok(result),
             Err(none) => none,
         };
-        let is_for_the_policy = none.may_pass() && calls.attempt() < self.patience;
+        let is_for_the_policy = none.is_worth_another_attempt(calls);
         match self.verifier.judge_error_policy() {
             OnJudgeError::Accept if !is_for_the_policy => Ok(self.verifier.unjudged(none.to_string())),
             OnJudgeError::Accept | OnJudgeError::Fail => Err(none.into()),

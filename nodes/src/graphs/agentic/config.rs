@@ -1,6 +1,7 @@
 //! What an agentic loop is made of.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use superstep_core::node::Retry;
@@ -16,12 +17,14 @@ use crate::verification::{OutputVerifier, Rule, Score, VerificationCriterion};
 /// What an [`agentic`](super::agentic()) graph is made of: a model, and what differs from the defaults.
 #[derive(Clone)]
 pub struct AgenticConfig {
-    pub(super) model: Arc<dyn ChatModel>,
+    model: Arc<dyn ChatModel>,
+    fallbacks: Vec<Arc<dyn ChatModel>>,
     pub(super) judge: Option<Arc<dyn ChatModel>>,
     pub(super) router: Option<Arc<dyn ChatModel>>,
     pub(super) summariser: Option<Arc<dyn ChatModel>>,
     pub(super) tools: ToolRegistry,
     pub(super) policy: ExecutionPolicy,
+    pub(super) workspace: Option<PathBuf>,
     pub(super) system: String,
     pub(super) model_settings: Settings,
     pub(super) settings: AgenticSettings,
@@ -43,11 +46,13 @@ impl AgenticConfig {
     pub fn new(model: impl ChatModel) -> Self {
         Self {
             model: Arc::new(model),
+            fallbacks: Vec::new(),
             judge: None,
             router: None,
             summariser: None,
             tools: ToolRegistry::new(),
             policy: ExecutionPolicy::default(),
+            workspace: None,
             system: INSTRUCTIONS.to_owned(),
             model_settings: Settings::default(),
             settings: AgenticSettings::default(),
@@ -57,10 +62,10 @@ impl AgenticConfig {
         }
     }
 
-    /// Asks this model if the one before fails in a way that another try would not mend: see [`Fallback`].
+    /// Asks this model where another one fails, in whatever role, and those before it that were named like this: see [`Fallback`].
     #[must_use]
     pub fn fallback(mut self, model: impl ChatModel) -> Self {
-        self.model = Arc::new(Fallback::new(self.model).or(model));
+        self.fallbacks.push(Arc::new(model));
         self
     }
 
@@ -96,6 +101,13 @@ impl AgenticConfig {
     #[must_use]
     pub fn policy(mut self, policy: ExecutionPolicy) -> Self {
         self.policy = policy;
+        self
+    }
+
+    /// Has the tools of all threads work in this folder.
+    #[must_use]
+    pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.workspace = Some(folder.into());
         self
     }
 
@@ -193,9 +205,13 @@ impl AgenticConfig {
         Retry::exponential(self.attempts)
     }
 
-    /// The model of a role, or the one for everything.
+    /// The model of a role, or the one for everything, with those that are asked where it fails.
     pub(super) fn model_of(&self, role: Option<&Arc<dyn ChatModel>>) -> Arc<dyn ChatModel> {
-        Arc::clone(role.unwrap_or(&self.model))
+        let model = Arc::clone(role.unwrap_or(&self.model));
+        if self.fallbacks.is_empty() {
+            return model;
+        }
+        Arc::new(self.fallbacks.iter().cloned().fold(Fallback::new(model), Fallback::or))
     }
 }
 

@@ -1,7 +1,5 @@
 //! The wiring of an agentic loop.
 
-use std::sync::Arc;
-
 use superstep_core::graph::{BuildError, END, NodeRef, START, StateGraph, to};
 use superstep_core::node::NoInput;
 use superstep_core::run::Graph;
@@ -11,7 +9,7 @@ use super::config::AgenticConfig;
 use super::state::AgenticState;
 use crate::NextAction;
 use crate::model::ToolChoice;
-use crate::node::{Agent, AgentNext, Compact, Refine, Router, UseTools, Verify, VerifyNext};
+use crate::node::{Agent, AgentNext, Compact, Refine, Router, UseTools, UseToolsNext, Verify, VerifyNext};
 
 /// Makes the graph of a loop that gathers context, acts, verifies its work, and repeats.
 ///
@@ -37,8 +35,8 @@ use crate::node::{Agent, AgentNext, Compact, Refine, Router, UseTools, Verify, V
 /// A response that is refused is taken out of the conversation, and the next one is asked for with what was said of it. After
 /// the last attempt the last response is given as it is: [`AgenticState::verdict`] says so.
 ///
-/// A turn takes 3 + 3 × (1 + refinements) supersteps at most. Calls of models and tools are effects: a run that is resumed
-/// makes none again that has finished.
+/// A turn takes 3 + 3 × (1 + refinements) supersteps at most, and one more each time that the model fails between tools. Calls of
+/// models and tools are effects: a run that is resumed makes none again that has finished.
 ///
 /// # Errors
 /// None with the wiring as it is; the type is that of every graph's compilation.
@@ -79,7 +77,7 @@ pub struct AgenticGraph<C = ()> {
     /// The node `router`.
     pub router: NodeRef<NoInput, NextAction>,
     /// The node `use_tools`.
-    pub use_tools: NodeRef<NoInput, ()>,
+    pub use_tools: NodeRef<NoInput, UseToolsNext>,
     /// The node `respond`.
     pub respond: NodeRef<NoInput, AgentNext>,
     /// The nodes `verify` and `refine`, if responses are verified.
@@ -103,9 +101,10 @@ impl<C: Send + Sync + 'static> AgenticGraph<C> {
             (graph.node("verify", verify_response(config)), graph.node("refine", refine_response()))
         });
 
-        for node in [compact, Some(use_tools)].into_iter().flatten() {
-            graph.policy(node).retry(config.retry());
+        if let Some(compact) = compact {
+            graph.policy(compact).retry(config.retry());
         }
+        graph.policy(use_tools).retry(config.retry());
         graph.policy(router).retry(config.retry());
         graph.policy(respond).retry(config.retry());
 
@@ -120,7 +119,10 @@ impl<C: Send + Sync + 'static> AgenticGraph<C> {
             NextAction::UseTools => to(use_tools),
             NextAction::Respond => to(respond),
         });
-        graph.edge(use_tools, respond);
+        graph.route(use_tools, move |next| match next {
+            UseToolsNext::Done => to(respond),
+            UseToolsNext::Again => to(use_tools),
+        });
         match verify {
             Some((verify, refine)) => {
                 graph.policy(verify).retry(config.retry());
@@ -152,7 +154,6 @@ fn compaction(config: &AgenticConfig) -> Compact<AgenticState> {
     let model = config.model_of(config.summariser.as_ref());
     Compact::new(model, config.context_manager(), AgenticState::MESSAGES, AgenticState::COMPACTIONS)
         .applied(AgenticState::COMPACTION_APPLIED, AgenticState::ORIGINAL_MESSAGE_COUNT)
-        .retried(config.attempts)
 }
 
 fn route_request(config: &AgenticConfig) -> Router<AgenticState> {
@@ -161,18 +162,21 @@ fn route_request(config: &AgenticConfig) -> Router<AgenticState> {
         .tools(&config.tools)
         .compacted(AgenticState::COMPACTIONS)
         .decision(AgenticState::NEXT_ACTION, AgenticState::ROUTING_CONFIDENCE, AgenticState::REASONING)
-        .retried(config.attempts)
         .count(AgenticState::LEDGER)
 }
 
 /// Take action: tools run until the model has what it needs.
 fn use_tools(config: &AgenticConfig) -> UseTools<AgenticState> {
-    let tools = UseTools::new(Arc::clone(&config.model), config.tools.clone(), AgenticState::MESSAGES)
+    let tools = UseTools::new(config.model_of(None), config.tools.clone(), AgenticState::MESSAGES)
         .rounds(config.settings.max_tool_rounds)
         .policy(config.policy)
         .system(config.system.clone())
         .settings(config.model_settings.clone())
         .count(AgenticState::LEDGER);
+    let tools = match &config.workspace {
+        Some(folder) => tools.workspace(folder),
+        None => tools,
+    };
     match config.settings.enable_context_compaction {
         true => tools.compacted(compaction(config)),
         false => tools,
@@ -180,7 +184,7 @@ fn use_tools(config: &AgenticConfig) -> UseTools<AgenticState> {
 }
 
 fn respond(config: &AgenticConfig) -> Agent<AgenticState> {
-    Agent::new(Arc::clone(&config.model), AgenticState::MESSAGES, AgenticState::RESPONSES)
+    Agent::new(config.model_of(None), AgenticState::MESSAGES, AgenticState::RESPONSES)
         .system(config.system.clone())
         .settings(config.model_settings.clone())
         .tools(&config.tools)
@@ -202,7 +206,6 @@ fn verify_response(config: &AgenticConfig) -> Verify<AgenticState> {
         .passed(AgenticState::VERIFICATION_PASSED)
         .score(AgenticState::VERIFICATION_SCORE)
         .feedback(AgenticState::VERIFICATION_FEEDBACK)
-        .retried(config.attempts)
         .count(AgenticState::LEDGER)
 }
 

@@ -88,10 +88,10 @@ impl AgenticState {
 
     /// Returns the response of this turn, accepted or not; nothing if there is none yet.
     pub fn response(&self) -> Option<Cow<'_, str>> {
-        match self.messages.last() {
-            Some(message @ Message::Ai(said)) if said.tool_calls.is_empty() => Some(message.text()),
-            _ => None,
-        }
+        // Each refinement has taken one out.
+        let is_there = self.responses > self.refinement_attempts.unwrap_or(0);
+        let said = self.messages.iter().rev().find(|message| matches!(message, Message::Ai(_)));
+        said.filter(|_| is_there).map(Message::text)
     }
 
     /// Returns what became of the response: whoever shows it matches this.

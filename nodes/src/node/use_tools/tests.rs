@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde::Deserialize;
 use serde_json::json;
 use superstep_core::checkpoint::MemorySaver;
-use superstep_core::graph::{END, START, StateGraph};
+use superstep_core::graph::{END, START, StateGraph, to};
 use superstep_core::reducer::{KeyedLog, Sum};
 use superstep_core::run::Graph;
 
@@ -48,7 +48,10 @@ fn graph(node: UseTools<Chat>) -> Graph<Chat> {
     let mut graph = StateGraph::<Chat>::new("reading");
     let tools = graph.node("use_tools", node.count(Chat::LEDGER));
     graph.edge(START, tools);
-    graph.edge(tools, END);
+    graph.route(tools, move |next| match next {
+        UseToolsNext::Done => END,
+        UseToolsNext::Again => to(tools),
+    });
     graph.compile().unwrap().checkpointer(MemorySaver::new())
 }
 
@@ -94,16 +97,67 @@ async fn after_the_last_round_there_is_no_response_yet_and_no_open_call() {
     assert_eq!(model.remaining(), 1);
 }
 
+fn gone() -> ModelError {
+    ModelError::Unauthorized { reason: "expired".into() }
+}
+
 #[tokio::test]
-async fn a_resumed_visit_neither_asks_nor_runs_again_what_is_done() {
+async fn a_turn_that_failed_between_tools_has_what_they_did_and_goes_on_with_them() {
     let (tools, read) = pages();
-    let gone = ModelError::Unauthorized { reason: "expired".into() };
-    let model = Arc::new(Scripted::new().then(asks(1..2)).fail(gone).say("Words."));
+    let model =
+        Arc::new(Scripted::new().then(asks(1..2)).fail(gone()).fail(gone()).then(asks(2..3)).say("Words."));
+    let graph = graph(node(&model, &tools).rounds(NonZeroU32::new(2).unwrap()));
+    graph.thread("t").run(question()).await.unwrap_err();
+    let left = graph.thread("t").state().await.unwrap().values;
+    assert_eq!(ids(&left), ["q", "use_tools.1.1", "use_tools.1.1.0"]);
+    assert_eq!(left.ledger.total().calls, 1, "what was paid is counted");
+
+    // Of two rounds one is left.
+    let state = graph.thread("t").resume().await.unwrap().finished().unwrap();
+    assert_eq!(ids(&state)[3..], ["use_tools.2.1", "use_tools.2.1.0"]);
+    assert_eq!((read.load(Ordering::Relaxed), model.remaining()), (2, 1));
+}
+
+#[tokio::test]
+async fn who_asks_something_new_after_a_failure_is_not_given_the_work_again() {
+    let (tools, read) = pages();
+    let model = Arc::new(Scripted::new().then(asks(1..2)).fail(gone()).fail(gone()).say("It is read."));
     let graph = graph(node(&model, &tools));
     graph.thread("t").run(question()).await.unwrap_err();
-    let state = graph.thread("t").resume().await.unwrap().finished().unwrap();
+    let next = Chat::update().messages([Message::human("q2", "Did you read it?")]);
+    graph.thread("t").run(next).await.unwrap().finished().unwrap();
+    let shown = model.requests().pop().unwrap().messages;
+    assert!(shown.iter().any(|message| message.text().starts_with("Page 1. ")), "{shown:?}");
+    assert_eq!(read.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_attempt_neither_asks_nor_runs_again_what_is_done() {
+    let (tools, read) = pages();
+    let busy = ModelError::Overloaded { reason: "busy".into(), retry_after: None };
+    let model = Arc::new(Scripted::new().then(asks(1..2)).fail(busy).say("Words."));
+    let mut graph = StateGraph::<Chat>::new("reading");
+    let tools = graph.node("use_tools", node(&model, &tools));
+    graph.policy(tools).retry(superstep_core::node::Retry::exponential(2));
+    graph.edge(START, tools);
+    graph.route(tools, |_| END);
+    let graph = graph.compile().unwrap().checkpointer(MemorySaver::new());
+    let state = graph.run(question()).await.unwrap().finished().unwrap();
     assert_eq!(ids(&state), ["q", "use_tools.1.1", "use_tools.1.1.0", "use_tools.1.2"]);
     assert_eq!((read.load(Ordering::Relaxed), model.requests().len()), (1, 3));
+}
+
+#[tokio::test]
+async fn a_reply_that_is_blank_or_cut_off_is_no_response() {
+    let (tools, _) = pages();
+    let mut cut = crate::model::ModelReply::new("m", "The pages sa");
+    cut.stop = StopReason::MaxTokens;
+    for reply in [Turn::Say(" ".to_owned()), Turn::Reply(cut)] {
+        let model = Arc::new(Scripted::new().then(asks(1..2)).then(reply));
+        let state = graph(node(&model, &tools)).run(question()).await.unwrap().finished().unwrap();
+        assert_eq!(ids(&state), ["q", "use_tools.1.1", "use_tools.1.1.0"]);
+        assert_eq!(state.ledger.total().calls, 2);
+    }
 }
 
 #[tokio::test]
@@ -135,7 +189,10 @@ async fn a_summary_that_an_earlier_attempt_was_given_stands_for_nothing_else() {
     let tools = graph.node("use_tools", node.compacted(compact));
     graph.policy(tools).retry(superstep_core::node::Retry::exponential(2));
     graph.edge(START, tools);
-    graph.edge(tools, END);
+    graph.route(tools, move |next| match next {
+        UseToolsNext::Done => END,
+        UseToolsNext::Again => to(tools),
+    });
     let graph = graph.compile().unwrap().checkpointer(MemorySaver::new());
     let state = graph.run(question()).await.unwrap().finished().unwrap();
     let summaries: Vec<_> = state.compactions.iter().map(|made| made.summary.as_str()).collect();

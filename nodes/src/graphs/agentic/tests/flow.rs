@@ -304,3 +304,68 @@ fn s0_063_to_s0_075_the_state_has_these_fields() {
         assert!(state.get(field).is_some(), "{field}");
     }
 }
+
+#[tokio::test]
+async fn s0_027_the_fallback_model_answers_for_every_role_and_for_whatever_reason() {
+    let errors = [
+        ModelError::OutOfCredit { reason: "0.00".into() },
+        ModelError::Overloaded { reason: "529".into(), retry_after: None },
+    ];
+    for error in errors {
+        let down = || Scripted::new().fail(error.clone()).fail(error.clone());
+        let spare = Scripted::new()
+            .on(Purpose::Router, json_turns([routed("respond")]))
+            .say("Here I am.")
+            .on(Purpose::Verifier, json_turns([judged(1.0)]));
+        let config = AgenticConfig::new(down()).router(down()).judge(down()).tools(weather()).fallback(spare);
+        let (state, _) = turn(&graph(config), AgenticState::ask("Who is there?")).await;
+        assert!(state.verdict().is_verified(), "{:?}", state.verdict());
+        assert_eq!(state.response().as_deref(), Some("Here I am."));
+    }
+}
+
+/// A provider may ask for a tool although the request says that it must not.
+#[tokio::test]
+async fn the_response_is_the_one_that_was_verified_also_where_it_asks_for_tools() {
+    let asks = crate::message::ToolCall::new("c1", "weather", json!({ "city": "Paris" }));
+    let reply = crate::model::ModelReply::new("m", "It rains.").with_calls(vec![asks]);
+    let model = Scripted::new()
+        .on(Purpose::Router, json_turns([routed("respond")]))
+        .then(Turn::Reply(reply))
+        .on(Purpose::Verifier, json_turns([judged(1.0)]));
+    let model = Arc::new(model);
+    let (state, _) = turn(&graph(config(&model).tools(weather())), AgenticState::ask("Weather?")).await;
+    let Verdict::Verified(verified) = state.verdict() else { panic!("{:?}", state.verdict()) };
+    assert_eq!((state.response().as_deref(), verified.response.as_str()), (Some("It rains."), "It rains."));
+}
+
+#[tokio::test]
+async fn a_turn_that_failed_has_no_response_and_not_that_of_the_turn_before() {
+    let gone = ModelError::Unauthorized { reason: "expired".into() };
+    let model = Scripted::new().say("Hello.").fail(gone).on(Purpose::Verifier, json_turns([judged(1.0)]));
+    let loop_ = graph(config(&Arc::new(model)));
+    let (state, _) = turn(&loop_, AgenticState::ask("Hello?")).await;
+    assert_eq!(state.response().as_deref(), Some("Hello."));
+    for request in [" ", "And now?"] {
+        loop_.thread("t").run(AgenticState::ask(request)).await.unwrap_err();
+        let state = loop_.thread("t").state().await.unwrap().values;
+        assert_eq!(state.response(), None, "{request}");
+    }
+}
+
+#[tokio::test]
+async fn tools_work_in_the_workspace() {
+    let place = TypedTool::with_context("place", "Says where it is.", |Nowhere {}, context| async move {
+        context.workspace().map_or_else(|| "nowhere".to_owned(), |folder| folder.display().to_string())
+    });
+    let call = crate::message::ToolCall::new("c1", "place", json!({}));
+    let model =
+        Scripted::new().on(Purpose::Router, json_turns([routed("use_tools")])).then(call).say("There.");
+    let model = Arc::new(model);
+    let config = config(&model).tools(ToolRegistry::new().with(place).unwrap()).workspace("/work");
+    let (state, _) = turn(&graph(config.without_judge()), AgenticState::ask("Where are you?")).await;
+    assert!(state.messages.iter().any(|message| message.text() == "/work"), "{:?}", state.messages);
+}
+
+#[derive(Deserialize, schemars::JsonSchema)]
+struct Nowhere {}

@@ -105,7 +105,7 @@ async fn an_error_that_may_pass_is_left_to_the_policy_of_the_node_before_a_respo
     ] {
         let model = judged_by(turns);
         let judge = Arc::clone(&model) as Arc<dyn ChatModel>;
-        let verify = verify(Arc::clone(&judge), passing(), 3).retried(3);
+        let verify = verify(Arc::clone(&judge), passing(), 3);
         let state = run(&graph_of(judge, verify, Some(retry.clone()))).await;
         assert_eq!((state.passed, model.remaining()), (passed, 7));
     }
@@ -197,7 +197,63 @@ async fn the_model_that_is_always_there_can_be_the_judge() {
         "{}",
         invention.feedback
     );
-    assert_eq!(judged(" ").await.critical_issues, ["The response is empty."]);
+    assert_eq!(judged(" ").await.passed, Some(false));
     let modest = judged(crate::model::extractive::NOT_ANSWERED).await;
     assert!(modest.score > invention.score && modest.score < quote.score, "{modest:?}");
+}
+
+#[tokio::test]
+async fn a_blank_response_is_refused_by_whoever_verifies() {
+    let model = Arc::new(Scripted::new().on(Purpose::Agent, [" \n"]).on(Purpose::Refiner, ["None."]));
+    let rules = Verify::by_rules(OutputVerifier::new(), Chat::MESSAGES, Chat::VERIFICATIONS);
+    let rules = rules.attempts(Chat::ATTEMPTS, 3).turn(Chat::TURN);
+    let state = run(&graph_of(Arc::clone(&model) as _, rules, None)).await;
+    let [blank, other] = &state.verifications[..] else { panic!("{:?}", state.verifications) };
+    assert_eq!(blank.result.feedback, "The response is empty. Respond to the request.");
+    assert_eq!((blank.result.passed, other.response.as_str()), (Some(false), "None."));
+    let again = &asked(&model, Purpose::Refiner)[0].messages;
+    assert!(again.last().unwrap().text().contains("The response is empty."), "{again:?}");
+}
+
+#[tokio::test]
+async fn where_the_request_is_blank_what_the_user_said_is_shown_to_the_judge_with_what_came_before() {
+    let model = model(&[1.0]);
+    let search = ToolCall::new("c", "search_docs", json!({}));
+    let talk = [
+        Message::human("q1", "What does a fork copy?"),
+        Message::ai_with_calls("a1", "", vec![search.clone()]),
+        Message::tool("t1", &search, "[1] forks.md:3 A fork copies nothing."),
+        Message::ai("a2", "Nothing."),
+        Message::human("q2", "Where did you read that?"),
+    ];
+    let input = Chat::update().turn(2).question(Some(" ".to_owned())).attempts(Some(0)).messages(talk);
+    graph(&model, passing(), 3).thread("t").run(input).await.unwrap().finished().unwrap();
+    let prompt = asked(&model, Purpose::Verifier)[0].messages[0].text().into_owned();
+    assert!(prompt.contains("<user_request>Where did you read that?</user_request>"), "{prompt}");
+    let before = "<conversation>\n<message from=\"user\">What does a fork copy?</message>\n\
+                  <message from=\"tool\">[1] forks.md:3 A fork copies nothing.</message>\n\
+                  <message from=\"assistant\">Nothing.</message>\n</conversation>";
+    assert!(prompt.contains(before), "{prompt}");
+    assert!(prompt.contains("<sources>\n</sources>"), "{prompt}");
+}
+
+#[tokio::test]
+async fn what_was_found_in_an_earlier_turn_may_be_named_as_a_source() {
+    let search = ToolCall::new("c", "search_docs", json!({}));
+    let talk = [
+        Message::human("q1", "What does a fork copy?"),
+        Message::ai_with_calls("a1", "", vec![search.clone()]),
+        Message::tool("t1", &search, "[1] forks.md:3-9 (Forks)\nA fork copies nothing."),
+        Message::ai("a2", "Nothing."),
+        Message::human("q2", "Where did you read that?"),
+    ];
+    for (source, passed) in [("forks.md:3", true), ("knives.md:3", false)] {
+        let said = format!("Here.\n\nSources:\n- {source}");
+        let model = Arc::new(Scripted::new().on(Purpose::Agent, [said.as_str()]));
+        let verifier = OutputVerifier::new().rule(crate::verification::CitationRule::new());
+        let rules = Verify::by_rules(verifier, Chat::MESSAGES, Chat::VERIFICATIONS).turn(Chat::TURN);
+        let input = Chat::update().turn(2).attempts(Some(0)).messages(talk.clone());
+        let run = graph_of(model, rules.passed(Chat::PASSED), None).thread("t").run(input).await;
+        assert_eq!(run.unwrap().finished().unwrap().passed, Some(passed), "{source}");
+    }
 }

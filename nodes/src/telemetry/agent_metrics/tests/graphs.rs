@@ -120,7 +120,7 @@ async fn s0_090_the_time_of_a_compaction_between_tools_is_its_own() {
     let node = UseTools::new(model, slow_pages(), Chat::MESSAGES).compacted(compact);
     let node = g.node("use_tools", node);
     g.edge(START, node);
-    g.edge(node, END);
+    g.route(node, |_| END);
     let graph = g.compile().unwrap().observe(AgentMetrics::new());
     let graph = graph.ambient(TestAmbient::seeded(1).on_paused_time());
     let said = [
