@@ -89,7 +89,7 @@ async fn a_resume_repeats_no_finished_call_and_repeats_a_read_that_was_cut_short
 async fn a_change_that_was_cut_short_is_never_repeated_unasked() {
     let (run, first, stuck, _) = resumed(ToolEffect::Changes).await;
     let error = run.unwrap_err().to_string();
-    assert!(error.contains("`tool.second` was started before"), "{error}");
+    assert!(error.contains("`tool.second[1:c2]` was started before"), "{error}");
     assert_eq!((first.get(), stuck.get()), (1, 1));
 }
 
