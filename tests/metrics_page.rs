@@ -28,6 +28,19 @@ async fn get(url: &str, host: &str) -> String {
 #[tokio::test]
 async fn what_a_run_has_done_is_read_from_the_page() {
     let page = metrics_page::serve(0).await.unwrap();
+    // A dashboard that divides by what passed and failed showed nothing while nothing had failed.
+    let before = get(&page.url(), "127.0.0.1:9464").await;
+    let lines: BTreeSet<&str> = before.lines().collect();
+    for line in [
+        "context_overflow_prevented_total 0",
+        "verification_passed_total 0",
+        "verification_failed_total 0",
+        "verification_unjudged_total 0",
+        "verification_refinement_total 0",
+    ] {
+        assert!(lines.contains(line), "no line {line} in {before}");
+    }
+
     let metrics = AgentMetrics::new().prices(Prices::none().with("claude-x", Price::per_million(3.0, 15.0)));
     let reply = ModelReply::new("claude-x", "Hello.").with_usage(Usage::of(1_000, 200));
     let config = CallbackConfig::new(Scripted::new().then(Turn::Reply(reply)), "Be kind.");
@@ -127,6 +140,28 @@ fn s0_148_the_dashboard_asks_for_metrics_that_there_are_and_for_all_of_the_loop(
         let metric = Metric::ALL.iter().find(|metric| metric.name == name).expect("it is measured");
         assert!(series(metric).iter().any(|series| asked.contains(series)), "{name} is not on the dashboard");
     }
+}
+
+#[test]
+fn where_the_dashboard_divides_what_never_happened_is_0() {
+    let dashboard: Value = serde_json::from_str(include_str!("../docs/dashboards/agents.json")).unwrap();
+    let mut asked = Vec::new();
+    queries(&dashboard, &mut asked);
+    let counters: Vec<String> = Metric::ALL
+        .iter()
+        .filter(|metric| metric.kind == MetricKind::Counter && metric.labels.is_empty())
+        .map(Metric::prometheus_name)
+        .collect();
+    let mut sums = 0;
+    for query in &asked {
+        for counter in &counters {
+            let sum = format!("sum(rate({counter}[$__rate_interval]))");
+            sums += query.matches(&sum).count();
+            let safe = query.matches(&format!("{sum} or vector(0)")).count();
+            assert_eq!(safe, query.matches(counter.as_str()).count(), "{counter} in {query}");
+        }
+    }
+    assert!(sums >= 7, "{asked:?}");
 }
 
 #[test]

@@ -43,6 +43,9 @@ impl Metric {
 
     /// Describes all metrics to the recorder of the `metrics` facade that is installed: what they say, and their units. To be
     /// called once, after a recorder is installed.
+    ///
+    /// Counters without labels are there from then on, at 0: what never happened is a number, as those are who ask for it to
+    /// compute with. Which labels there will be is not known beforehand, so all else is there once it is recorded.
     pub fn describe_all() {
         for metric in Self::ALL {
             let Self { name, unit, about, .. } = *metric;
@@ -58,6 +61,9 @@ impl Metric {
                 (MetricKind::Gauge, None) => describe_gauge!(name, about),
                 (MetricKind::Histogram, Some(unit)) => describe_histogram!(name, unit, about),
                 (MetricKind::Histogram, None) => describe_histogram!(name, about),
+            }
+            if metric.kind == MetricKind::Counter && metric.labels.is_empty() {
+                metric.add(0, &[]);
             }
         }
     }

@@ -368,3 +368,32 @@ fn calls_have_a_cost_where_there_are_prices_and_tools_that_nobody_has_are_one() 
         ]
     );
 }
+
+#[test]
+fn counters_without_labels_are_there_at_0_once_they_are_described() {
+    let recorder = DebuggingRecorder::new();
+    let snapshot = recorder.snapshotter();
+    let _here = metrics::set_default_local_recorder(&recorder);
+    Metric::describe_all();
+    let mut there = Vec::new();
+    for (key, _, about, value) in snapshot.snapshot().into_vec() {
+        assert_eq!(value, DebugValue::Counter(0), "{key:?}");
+        assert!(about.is_some(), "{key:?} is not described");
+        there.push(key.key().name().to_owned());
+    }
+    there.sort();
+    assert_eq!(
+        there,
+        [
+            "context.overflow_prevented_total",
+            "verification.failed_total",
+            "verification.passed_total",
+            "verification.refinement_total",
+            "verification.unjudged_total",
+        ]
+    );
+    // And each goes on from there.
+    Metric::describe_all();
+    FAILED.add(1, &[]);
+    assert_eq!(of(&recorded(&snapshot), "verification."), ["verification.failed_total: 1"]);
+}
