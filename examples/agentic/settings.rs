@@ -1,6 +1,6 @@
 //! What is set, and where.
 
-use superstep::nodes::configuration::{Configuration, ConfigurationError};
+use superstep::nodes::configuration::{Configuration, ConfigurationError, Origin};
 use superstep::nodes::graphs::AgenticSettings;
 
 use crate::arguments::Arguments;
@@ -11,7 +11,10 @@ const DOTENV: &str = ".env";
 /// The settings of a profile, and over them those of a file, of `.env`, and of the environment.
 pub(crate) fn read(arguments: &Arguments) -> Result<Configuration<AgenticSettings>, ConfigurationError> {
     let settings = match arguments.profile {
-        Some(profile) => Configuration::of(profile.settings(arguments.user.as_deref())),
+        Some(profile) => {
+            let origin = Origin::Named(format!("the profile {profile}"));
+            Configuration::of_origin(profile.settings(arguments.user.as_deref()), &origin)
+        }
         None => Configuration::new(),
     };
     let settings = match &arguments.config {

@@ -142,10 +142,11 @@ fn settings_come_from_a_file_from_dotenv_and_from_the_environment_and_are_printe
     let output = bench.run(&arguments, &[("MAX_TOOL_ROUNDS", "7")]);
     assert!(output.status.success(), "{}", complaint(&output));
     let said = printed(&output);
-    let line = |name: &str| {
+    let line_of = |said: &str, name: &str| {
         let line = said.lines().find(|line| line.starts_with(name)).expect("a line");
         line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
     };
+    let line = |name| line_of(&said, name);
     assert_eq!(line("COMPACTION_THRESHOLD"), "7000 agentic.toml");
     assert_eq!(line("RECENT_MESSAGE_COUNT"), "4 .env");
     assert_eq!(line("MAX_TOOL_ROUNDS"), "7 the environment");
@@ -153,6 +154,11 @@ fn settings_come_from_a_file_from_dotenv_and_from_the_environment_and_are_printe
     assert_eq!(line("ENABLE_VERIFICATION"), "true the defaults");
     assert!(!said.contains("secret"), "{said}");
     assert!(!bench.0.path().join("agentic.db").exists(), "nothing was asked");
+
+    let output = bench.run(&["--print-config", "--profile", "canary"], &[("VERIFICATION_MODE", "strict")]);
+    let said = printed(&output);
+    assert_eq!(line_of(&said, "ENABLE_VERIFICATION"), "false the profile canary");
+    assert_eq!(line_of(&said, "VERIFICATION_MODE"), "strict the environment");
 
     for (variables, error) in [
         (

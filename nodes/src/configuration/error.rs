@@ -8,8 +8,8 @@ use super::Origin;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigurationError {
-    /// A value is none that the setting may have.
-    #[error("{key} is `{value}` in {origin}; say {allowed}")]
+    /// A value is none that the setting may have; that of a default, because of what else is set.
+    #[error("{key} is `{value}` {}; say {allowed}", standing(origin))]
     Value {
         /// The setting.
         key: String,
@@ -38,4 +38,12 @@ pub enum ConfigurationError {
         /// Why not.
         reason: String,
     },
+}
+
+/// Where a refused value stands. Nobody has said a default: whoever reads of it has to be told that something else was said.
+fn standing(origin: &Origin) -> String {
+    match origin {
+        Origin::Default => "by default, and has to be set, too".to_owned(),
+        origin => format!("in {origin}"),
+    }
 }

@@ -25,6 +25,8 @@
 //! # Ok::<(), superstep_nodes::configuration::ConfigurationError>(())
 //! ```
 
+#[cfg(feature = "configuration-files")]
+mod dotenv;
 mod error;
 mod key;
 mod origin;

@@ -15,6 +15,8 @@ pub enum Origin {
     Environment,
     /// The program.
     Code,
+    /// What a program calls so, such as `the profile canary`.
+    Named(String),
 }
 
 impl fmt::Display for Origin {
@@ -24,6 +26,7 @@ impl fmt::Display for Origin {
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Environment => f.write_str("the environment"),
             Self::Code => f.write_str("the program"),
+            Self::Named(name) => f.write_str(name),
         }
     }
 }

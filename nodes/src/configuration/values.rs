@@ -8,6 +8,8 @@ use std::fmt;
 #[cfg(feature = "configuration-files")]
 use std::path::Path;
 
+#[cfg(feature = "configuration-files")]
+use super::dotenv;
 use super::{Configurable, ConfigurationError, Key, Origin};
 
 /// Settings that are read source by source: what a later one says replaces what an earlier one has said. The usual order is a
@@ -35,9 +37,15 @@ impl<S: Configurable> Configuration<S> {
 
     /// Takes these settings in the place of the defaults: those of a program. What is as it is by default counts as a default.
     pub fn of(settings: S) -> Self {
+        Self::of_origin(settings, &Origin::Code)
+    }
+
+    /// Takes these settings in the place of the defaults, as [`of`](Self::of) does, and says that they came from there:
+    /// `Origin::Named("the profile canary".to_owned())`.
+    pub fn of_origin(settings: S, origin: &Origin) -> Self {
         let default = S::default();
         let is_said = |key: &&Key<S>| (key.show)(&settings) != (key.show)(&default);
-        let origins = S::KEYS.iter().filter(is_said).map(|key| (key.name, Origin::Code)).collect();
+        let origins = S::KEYS.iter().filter(is_said).map(|key| (key.name, origin.clone())).collect();
         Self { settings, origins }
     }
 
@@ -112,25 +120,18 @@ impl<S: Configurable> Configuration<S> {
     /// left alone. A file that is not there says nothing.
     ///
     /// # Errors
-    /// When it is there and cannot be read, or sets a setting to what it may not be.
+    /// When it is there and cannot be read, or sets a setting to what it may not be. A line that is no setting is told by its
+    /// number and not quoted, as such files hold keys.
     #[cfg(feature = "configuration-files")]
     pub fn dotenv(mut self, path: impl AsRef<Path>) -> Result<Self, ConfigurationError> {
         let path = path.as_ref();
-        let failed = |error: dotenvy::Error| ConfigurationError::File {
-            path: path.to_owned(),
-            // Such files hold keys, and the error quotes the line.
-            reason: match error {
-                dotenvy::Error::LineParse(..) => "a line of it is not NAME=VALUE".to_owned(),
-                dotenvy::Error::Io(error) => error.to_string(),
-                _ => "it is no file of variables".to_owned(),
-            },
-        };
         if !path.exists() {
             return Ok(self);
         }
+        let failed = |reason: String| ConfigurationError::File { path: path.to_owned(), reason };
+        let file = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
         let origin = Origin::File(path.to_owned());
-        for line in dotenvy::from_path_iter(path).map_err(failed)? {
-            let (name, value) = line.map_err(failed)?;
+        for (name, value) in dotenv::variables(&file).map_err(failed)? {
             if let Some(key) = S::KEYS.iter().find(|key| key.name == name) {
                 self.take(key, &value, &origin)?;
             }

@@ -1,6 +1,7 @@
 //! What can be set of an agentic loop.
 
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 
 use super::state::AgenticState;
 use crate::compaction::ContextManager;
@@ -14,7 +15,7 @@ use crate::verification::{OnJudgeError, OutputVerifier, VerificationMode};
 /// | variable | default | may be |
 /// |---|---|---|
 /// | `ENABLE_CONTEXT_COMPACTION` | true | `true` or `false` |
-/// | `COMPACTION_THRESHOLD` | 8000 | 1 to 10,000,000 tokens, above which the conversation is compacted |
+/// | `COMPACTION_THRESHOLD` | 8000 | 2 to 10,000,000 tokens, above which the conversation is compacted |
 /// | `TARGET_AFTER_COMPACTION` | 4000 | 1 to 10,000,000 tokens, fewer than the threshold |
 /// | `RECENT_MESSAGE_COUNT` | 5 | 0 to 1000 messages that stay as they are |
 /// | `ENABLE_VERIFICATION` | true | `true` or `false` |
@@ -71,9 +72,10 @@ impl Default for AgenticSettings {
     }
 }
 
-/// How many tokens a setting may be.
-const TOKENS: std::ops::RangeInclusive<u64> = 1..=10_000_000;
-const ALLOWED_TOKENS: &str = "a whole number from 1 to 10000000";
+/// How many tokens may be too long: fewer than that are to be left.
+const THRESHOLDS: RangeInclusive<u64> = 2..=10_000_000;
+/// How many tokens may be left.
+const TARGETS: RangeInclusive<u64> = 1..=10_000_000;
 const SWITCH: &str = "true or false";
 
 impl Configurable for AgenticSettings {
@@ -86,14 +88,14 @@ impl Configurable for AgenticSettings {
         },
         Key {
             name: "COMPACTION_THRESHOLD",
-            allowed: ALLOWED_TOKENS,
-            read: |set, text| read_into(&mut set.compaction_threshold, text, |it| TOKENS.contains(it)),
+            allowed: "a whole number from 2 to 10000000",
+            read: |set, text| read_into(&mut set.compaction_threshold, text, |it| THRESHOLDS.contains(it)),
             show: |set| set.compaction_threshold.to_string(),
         },
         Key {
             name: "TARGET_AFTER_COMPACTION",
-            allowed: ALLOWED_TOKENS,
-            read: |set, text| read_into(&mut set.target_after_compaction, text, |it| TOKENS.contains(it)),
+            allowed: "a whole number from 1 to 10000000",
+            read: |set, text| read_into(&mut set.target_after_compaction, text, |it| TARGETS.contains(it)),
             show: |set| set.target_after_compaction.to_string(),
         },
         Key {

@@ -29,7 +29,7 @@ fn s0_077_to_s0_084_these_are_the_names_and_the_defaults() {
 fn s0_085_a_bad_value_is_an_error_that_names_key_value_source_and_range() {
     for (name, value, allowed) in [
         ("ENABLE_CONTEXT_COMPACTION", "yes", "true or false"),
-        ("COMPACTION_THRESHOLD", "0", "a whole number from 1 to 10000000"),
+        ("COMPACTION_THRESHOLD", "1", "a whole number from 2 to 10000000"),
         ("TARGET_AFTER_COMPACTION", "-1", "a whole number from 1 to 10000000"),
         ("RECENT_MESSAGE_COUNT", "many", "a whole number from 0 to 1000"),
         ("ENABLE_VERIFICATION", "1", "true or false"),
@@ -89,6 +89,15 @@ fn settings_that_do_not_fit_together_are_refused() {
         error,
         "TARGET_AFTER_COMPACTION is `8000` in the program; say fewer tokens than COMPACTION_THRESHOLD, which is 8000"
     );
+    // Whoever had set the threshold alone read of a setting of which nothing was said.
+    let small = Configuration::<AgenticSettings>::new().set("compaction_threshold", "3000").unwrap();
+    assert_eq!(
+        small.settings().unwrap_err().to_string(),
+        "TARGET_AFTER_COMPACTION is `4000` by default, and has to be set, too; say fewer tokens than COMPACTION_THRESHOLD, \
+         which is 3000"
+    );
+    let least = small.set("compaction_threshold", "2").unwrap().set("target_after_compaction", "1").unwrap();
+    assert!(least.settings().is_ok(), "the least threshold has a target");
     for bad in [
         AgenticSettings { verification_quality_threshold: f64::NAN, ..AgenticSettings::default() },
         AgenticSettings { max_refinement_attempts: 100_000, ..AgenticSettings::default() },
