@@ -32,6 +32,22 @@ fn s0_060_s0_061_there_are_six_nodes_with_both_and_three_with_neither() {
     assert_eq!(nodes(false, true), set(&["router", "use_tools", "respond", "verify", "refine"]));
 }
 
+/// Whoever looks for how a phase is done finds a function of this name, and the node is what it makes.
+#[test]
+fn s0_062_the_nodes_are_made_by_functions_of_these_names() {
+    let source: String = include_str!("../graph.rs").split_whitespace().collect();
+    for (node, function) in
+        [("compact", "compact_context"), ("verify", "verify_response"), ("refine", "refine_response")]
+    {
+        assert!(source.contains(&format!("fn{function}(")), "there is no function {function}");
+        assert!(
+            source.contains(&format!("graph.node(\"{node}\",{function}(")),
+            "{node} is not of {function}"
+        );
+        assert!(nodes(true, true).contains(node));
+    }
+}
+
 #[tokio::test]
 async fn s0_107_to_s0_109_all_four_combinations_run_the_same_script_to_the_same_response() {
     let mut said = Vec::new();
