@@ -12,6 +12,7 @@ use superstep::nodes::node::{LlmCalls, is_complete};
 use superstep::run::Run;
 
 use crate::arguments::Arguments;
+use crate::progress::Shown;
 use crate::terminal::print;
 
 /// The answer, and how it came about.
@@ -62,11 +63,14 @@ impl Answer {
         }
     }
 
-    pub(crate) fn print(&self, arguments: &Arguments) -> io::Result<()> {
+    /// Prints it, but for a response that stands there already.
+    pub(crate) fn print(&self, arguments: &Arguments, shown: &Shown) -> io::Result<()> {
         if arguments.answering.json {
             return print(serde_json::to_string(self)?);
         }
-        print(format_args!("{}\n", self.response))?;
+        if !shown.is(&self.response) {
+            print(format_args!("{}\n", self.response))?;
+        }
         print(format_args!(
             "{} in {}; {} of thread {} in {}",
             counted(self.llm_calls.total, "model call"),

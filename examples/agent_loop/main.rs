@@ -64,7 +64,8 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     };
     let released = halt.clone();
     let interrupt = answering::interrupt(move || released.release());
-    let run = progress::watch(request.cancel_on(interrupt).stream(), arguments.answering.stream).await?;
+    let (run, shown) =
+        progress::watch(request.cancel_on(interrupt).stream(), arguments.answering.stream).await?;
 
     halt.report();
     if run.status != Status::Finished {
@@ -73,7 +74,7 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
         return Ok(ExitCode::from(130));
     }
     let checkpoints = thread.history()?.collect().await?.len();
-    Answer::of(&run, checkpoints, &db).print(&arguments)?;
+    Answer::of(&run, checkpoints, &db).print(&arguments, &shown)?;
     Ok(ExitCode::SUCCESS)
 }
 

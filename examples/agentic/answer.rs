@@ -6,20 +6,21 @@ use std::path::Path;
 use serde::Serialize;
 use superstep::nodes::compaction::Compaction;
 use superstep::nodes::graphs::AgenticState;
-use superstep::nodes::verification::{Verdict, Verification};
+use superstep::nodes::verification::{Verdict, Verification, WhyUnverified};
 use superstep::run::Run;
 
 use crate::arguments::Arguments;
+use crate::progress::Shown;
 use crate::terminal::print;
 
 /// The response of a turn, and how it came about.
 #[derive(Serialize)]
 pub(crate) struct Answer {
     response: String,
-    /// Nothing if nobody looked at it.
+    /// Nothing if nobody could judge it, or was to.
     verified: Option<bool>,
     score: Option<f64>,
-    /// Why it was not accepted.
+    /// Why it was not accepted: it was refused, or nobody could judge it.
     reason: Option<String>,
     /// The responses of this turn, the refused ones among them.
     candidates: Vec<Verification>,
@@ -37,9 +38,8 @@ impl Answer {
         let state = &run.state;
         let (verified, reason) = match state.verdict() {
             Verdict::Verified(_) => (Some(true), None),
-            Verdict::Unverified { why, last } => {
-                (Some(false), Some([why.to_string(), last.result.feedback].join(". ")))
-            }
+            Verdict::Unverified { why: WhyUnverified::NotJudged { reason }, .. } => (None, Some(reason)),
+            Verdict::Unverified { why, last } => (Some(false), Some(refused(&why, &last.result.feedback))),
             Verdict::Unchecked => (None, None),
         };
         let compacted = state.compactions.last().filter(|_| state.compaction_applied == Some(true));
@@ -59,16 +59,19 @@ impl Answer {
         }
     }
 
-    /// Whether nothing speaks against the response.
-    pub(crate) fn is_verified(&self) -> bool {
-        self.verified != Some(false)
+    /// Whether the response was accepted, or is given as nobody was to judge it.
+    pub(crate) fn is_accepted(&self) -> bool {
+        self.reason.is_none()
     }
 
-    pub(crate) fn print(&self, arguments: &Arguments) -> io::Result<()> {
+    /// Prints it, but for a response that stands there already.
+    pub(crate) fn print(&self, arguments: &Arguments, shown: &Shown) -> io::Result<()> {
         if arguments.answering.json {
             return print(serde_json::to_string(self)?);
         }
-        print(format_args!("{}\n", self.response))?;
+        if !shown.is(&self.response) {
+            print(format_args!("{}\n", self.response))?;
+        }
         if arguments.trace && !self.trace.is_empty() {
             print(format_args!("trace: {}", self.trace.join(",")))?;
         }
@@ -76,17 +79,26 @@ impl Answer {
             let before = format_args!("{summarised} messages are shown in short");
             print(format_args!("compacted: {before}, {tokens_after} tokens of {tokens_before}"))?;
         }
-        match (&self.verified, self.score) {
-            (Some(true), Some(score)) => print(format_args!("verified: {score:.2} of 1"))?,
-            (Some(true), None) => print("verified")?,
-            (Some(false), _) => {
-                print(format_args!("not verified: {}", self.reason.as_deref().unwrap_or_default()))?;
-            }
-            (None, _) => print("not checked")?,
+        match (self.verified, &self.reason) {
+            (Some(_), Some(reason)) => print(format_args!("not verified: {reason}"))?,
+            (None, Some(reason)) => print(format_args!("not judged: {reason}"))?,
+            (Some(_), None) => match self.score {
+                Some(score) => print(format_args!("verified: {score:.2} of 1"))?,
+                None => print("verified")?,
+            },
+            (None, None) => print("not checked")?,
         }
         let Self { turn, thread_id, messages, llm_calls, db, .. } = self;
         print(format_args!(
             "turn {turn} of thread {thread_id}, {messages} messages, {llm_calls} model calls so far; in {db}"
         ))
+    }
+}
+
+/// Why a response was refused, and what was said of it.
+fn refused(why: &WhyUnverified, feedback: &str) -> String {
+    match feedback.trim() {
+        "" => why.to_string(),
+        feedback => format!("{why}. {feedback}"),
     }
 }

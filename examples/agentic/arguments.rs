@@ -14,7 +14,7 @@ use crate::command_line::not_blank;
 
 /// Answers questions from a folder of documents, and verifies each answer; offline, unless another model is named.
 ///
-/// Exits with 3 if an answer is given that was not accepted.
+/// Exits with 3 if an answer is given that was refused, or that nobody could judge.
 #[derive(Debug, Parser)]
 #[command(name = "agentic", subcommand_negates_reqs = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {

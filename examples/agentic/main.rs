@@ -68,11 +68,11 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
 
     let interrupt = answering::interrupt(|| {});
     let thread = graph.thread(arguments.answering.thread());
-    let mut is_verified = true;
+    let mut is_accepted = true;
     for request in requests(&arguments, &thread) {
         let request = request.cancel_on(interrupt.clone());
-        let run = match progress::watch(request.stream(), arguments.answering.stream).await {
-            Ok(run) => run,
+        let (run, shown) = match progress::watch(request.stream(), arguments.answering.stream).await {
+            Ok(watched) => watched,
             Err(error @ RunError::Thread(ThreadError::Restore(_))) => {
                 eprintln!(
                     "the turn was begun with other settings: continue with those, or ask something new"
@@ -93,17 +93,17 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
             return Ok(ExitCode::from(130));
         }
         let answer = Answer::of(&run, trace::phases(&thread).await?, &db);
-        answer.print(&arguments)?;
-        is_verified &= answer.is_verified();
+        answer.print(&arguments, &shown)?;
+        is_accepted &= answer.is_accepted();
     }
     if let Some(page) = page {
         eprintln!("metrics at {}; Ctrl-C ends this", page.url());
         interrupt.cancelled().await;
     }
-    Ok(if is_verified { ExitCode::SUCCESS } else { ExitCode::from(UNVERIFIED) })
+    Ok(if is_accepted { ExitCode::SUCCESS } else { ExitCode::from(UNVERIFIED) })
 }
 
-/// The exit code where a response was given that was not accepted.
+/// The exit code where a response was given that was refused, or that nobody could judge.
 const UNVERIFIED: u8 = 3;
 
 /// The turns: one for each question, or the one that was left.

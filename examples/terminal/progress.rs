@@ -9,9 +9,12 @@ use superstep::run::{EventKind, Run, RunError, RunStream};
 use superstep::state::State;
 
 /// Follows a run to its end. What the model says is shown to whoever watches, and if `stream` says so.
-pub(crate) async fn watch<S: State>(mut run: RunStream<S>, stream: bool) -> Result<Run<S>, RunError> {
+pub(crate) async fn watch<S: State>(
+    mut run: RunStream<S>,
+    stream: bool,
+) -> Result<(Run<S>, Shown), RunError> {
     let live = std::io::stderr().is_terminal();
-    let mut speech = Speech { is_shown: live || stream, speaks: false };
+    let mut speech = Speech { is_shown: live || stream, speaks: false, said: String::new() };
     let mut begun = Instant::now();
     while let Some(event) = run.next().await {
         match event.kind {
@@ -37,7 +40,19 @@ pub(crate) async fn watch<S: State>(mut run: RunStream<S>, stream: bool) -> Resu
             _ => {}
         }
     }
-    run.finish().await
+    let run = run.finish().await?;
+    let is_read = live && std::io::stdout().is_terminal();
+    Ok((run, Shown(is_read.then_some(speech.said))))
+}
+
+/// What the model said last, if it stands on the terminal that is printed to.
+pub(crate) struct Shown(Option<String>);
+
+impl Shown {
+    /// Whether it is this answer, which so need not be printed again.
+    pub(crate) fn is(&self, answer: &str) -> bool {
+        self.0.as_deref() == Some(answer)
+    }
 }
 
 /// What the model says to the question, as it says it.
@@ -45,6 +60,8 @@ struct Speech {
     is_shown: bool,
     /// It is within a line of its own.
     speaks: bool,
+    /// What was shown last.
+    said: String,
 }
 
 impl Speech {
@@ -53,8 +70,10 @@ impl Speech {
             ModelEvent::TextDelta { text } if self.is_shown => {
                 if !std::mem::replace(&mut self.speaks, true) {
                     eprintln!();
+                    self.said.clear();
                 }
                 eprint!("{text}");
+                self.said.push_str(text);
             }
             ModelEvent::Stop { .. } if std::mem::take(&mut self.speaks) => eprintln!(),
             _ => {}

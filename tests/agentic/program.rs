@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::programs::{documents, example};
@@ -74,35 +74,93 @@ fn s0_098_a_second_process_goes_on_with_the_conversation_and_compacts_it() {
     assert_eq!((&again["response"], &again["turn"]), (&next["response"], &4.into()));
 }
 
+/// A script whose model says this, and whose judge that.
+fn script(said: &str, judged: &[Value]) -> String {
+    let routed = json!({ "json": { "action": "respond", "confidence": 1, "reasoning": "So." } });
+    let said = vec![json!({ "say": said }); judged.len()];
+    json!({ "turns": said, "purposes": { "router": [routed], "refiner": said, "verifier": judged } })
+        .to_string()
+}
+
+/// What a judge says who gives each criterion this score.
+fn judgement(score: f64, feedback: &str) -> Value {
+    let findings = ["accuracy", "completeness", "clarity", "relevance", "safety", "sources"]
+        .map(|name| json!({ "criterion": name, "finding": "So.", "score": score }));
+    json!({ "json": { "findings": findings, "critical_issues": [], "suggestions": [], "feedback": feedback } })
+}
+
 #[test]
 fn a_response_that_is_not_accepted_is_said_to_be() {
     let bench = Bench::new();
+    bench.write("script.json", &script("Five.", &[judgement(0.1, "It is none."), judgement(0.1, "No.")]));
+    let variables = [("MAX_REFINEMENT_ATTEMPTS", "0")];
+    let output = bench.run(&[QUESTION, "--model", "script:script.json"], &variables);
+    assert_eq!(output.status.code(), Some(3), "{}", complaint(&output));
+    let said = printed(&output);
+    assert!(said.contains("\nnot verified: none of 1 responses was accepted. It is none."), "{said}");
+    let output = bench.run(&[QUESTION, "--model", "script:script.json", "--json"], &variables);
+    assert_eq!(output.status.code(), Some(3), "{}", complaint(&output));
+    let said: Value = serde_json::from_str(&printed(&output)).expect("an object");
+    assert_eq!(said["verified"], false, "{said}");
+}
+
+/// It was said to be refused, `"verified": false`, which nobody had done.
+#[test]
+fn a_response_that_nobody_could_judge_is_not_said_to_be_refused() {
+    let bench = Bench::new();
     bench.write(
         "script.json",
-        r#"{ "turns": [{ "say": "Five." }], "purposes": {
-            "router": [{ "json": { "action": "respond", "confidence": 1, "reasoning": "So." } }],
-            "verifier": [{ "say": "no judgement" }, { "say": "none either" }] } }"#,
+        &script("Five.", &[json!({ "say": "no judgement" }), json!({ "say": "none" })]),
     );
     let output = bench.run(&[QUESTION, "--model", "script:script.json"], &[]);
+    assert_eq!(output.status.code(), Some(3), "nobody accepted it: {}", complaint(&output));
+    let said = printed(&output);
+    let line = said.lines().find(|line| line.starts_with("not judged: ")).expect("a line that says so");
+    assert!(!line.ends_with([' ', '.']), "{line:?}");
+    let output = bench.run(&[QUESTION, "--model", "script:script.json", "--json"], &[]);
     assert_eq!(output.status.code(), Some(3), "{}", complaint(&output));
-    assert!(
-        printed(&output).contains("\nnot verified: nobody could judge the response: "),
-        "{}",
+    let json: Value = serde_json::from_str(&printed(&output)).expect("an object");
+    assert_eq!((&json["verified"], &json["score"]), (&Value::Null, &Value::Null), "{json}");
+    assert_eq!(format!("not judged: {}", json["reason"].as_str().expect("a reason")), line);
+
+    let output = bench.run(&[QUESTION, "--model", "script:script.json"], &[("ENABLE_VERIFICATION", "false")]);
+    assert_eq!(output.status.code(), Some(0), "nobody was to judge it: {}", complaint(&output));
+    assert!(printed(&output).contains("\nnot checked\n"), "{}", printed(&output));
+}
+
+/// On a terminal the answer stood twice: as it was made, and below it again.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_stands_on_the_terminal_is_not_printed_again() {
+    let bench = Bench::new();
+    bench.write("script.json", &script("It copies nothing at all.", &[judgement(1.0, "")]));
+    let program = example("agentic");
+    let arguments = "--docs docs --db agentic.db --model script:script.json";
+    let on_terminal = |more: &str| {
+        let command = format!("'{}' {arguments} {more}", program.display());
+        let output = Command::new("script")
+            .current_dir(bench.0.path())
+            .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+            .output()
+            .expect("`script` of util-linux gives a terminal");
+        assert!(output.status.success(), "{} {}", printed(&output), complaint(&output));
         printed(&output)
-    );
+    };
+    let times = |said: &str| said.matches("It copies nothing at all.").count();
+    let said = on_terminal("'How many bytes?'");
+    assert_eq!(times(&said), 1, "{said}");
+    assert!(said.contains("verified: 1.00 of 1"), "{said}");
+    let piped = on_terminal("'How many bytes?' | cat");
+    assert_eq!(times(&piped), 2, "what is read by a program has the answer: {piped}");
+    let as_json = on_terminal("'How many bytes?' --json");
+    assert!(as_json.contains("\"response\":\"It copies nothing at all.\""), "{as_json}");
 }
 
 #[test]
 fn a_turn_that_failed_is_continued_by_the_command_that_is_printed() {
     let bench = Bench::new();
-    let script = |verifier: &str| {
-        format!(
-            r#"{{ "turns": [{{ "say": "Five." }}], "purposes": {{
-                "router": [{{ "json": {{ "action": "respond", "confidence": 1, "reasoning": "So." }} }}],
-                "verifier": [{verifier}] }} }}"#
-        )
-    };
-    bench.write("script.json", &script(r#"{ "say": "no judgement" }, { "say": "none either" }"#));
+    let babble = [json!({ "say": "no judgement" }), json!({ "say": "none either" })];
+    bench.write("script.json", &script("Five.", &babble));
     let variables = [("ON_JUDGE_ERROR", "fail"), ("SUPERSTEP_MODEL", "script:script.json")];
     let output = bench.run(&[QUESTION, "--thread", "it's"], &variables);
     assert_eq!(output.status.code(), Some(1), "{}", complaint(&output));
@@ -118,15 +176,10 @@ fn a_turn_that_failed_is_continued_by_the_command_that_is_printed() {
     assert!(said.starts_with("the turn was begun with other settings: "), "{said}");
     assert!(said.contains(r#"next node "verify" does not exist"#), "{said}");
 
-    let findings = ["accuracy", "completeness", "clarity", "relevance", "safety", "sources"]
-        .map(|name| serde_json::json!({ "criterion": name, "finding": "Good.", "score": 1 }));
-    let judgement = serde_json::json!(
-        { "findings": findings, "critical_issues": [], "suggestions": [], "feedback": "" }
-    );
-    bench.write("script.json", &script(&format!(r#"{{ "json": {judgement} }}"#)));
+    bench.write("script.json", &script("Five.", &[judgement(1.0, "")]));
     let done = bench.json(&resume, &[]);
     assert_eq!((&done["response"], &done["verified"]), (&"Five.".into(), &true.into()));
-    let trace = serde_json::json!(["compact", "router", "respond", "verify"]);
+    let trace = json!(["compact", "router", "respond", "verify"]);
     assert_eq!(done["trace"], trace, "the other process's nodes are in it");
 }
 
