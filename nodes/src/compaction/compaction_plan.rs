@@ -17,10 +17,11 @@ pub struct CompactionPlan<'m> {
     /// How many those messages have that stay as they are.
     pub(super) kept: u64,
     pub(super) tokens_before: u64,
+    /// The last compaction that a model wrote.
     pub(super) earlier: Option<&'m Compaction>,
     pub(super) through: MessageId,
     pub(super) pinned: Vec<MessageId>,
-    /// The messages that are to be summarised now.
+    /// The messages that are to be summarised now: all behind the earlier summary.
     pub(super) material: Vec<Message>,
     pub(super) notes: KeyInformation,
 }

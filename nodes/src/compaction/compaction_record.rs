@@ -20,9 +20,9 @@ pub struct Compaction {
     pub through: MessageId,
     /// The messages among these that models are still shown as they are.
     pub pinned: Vec<MessageId>,
-    /// How many messages the summary stands for: those that are covered, without system messages and pinned ones.
+    /// How many messages the summary and the notes stand for: those that are covered, without system messages and pinned ones.
     pub summarised: u64,
-    /// What the summariser wrote; empty if none did.
+    /// What the summariser wrote. If none did, the last summary that one wrote; empty if there is none.
     pub summary: String,
     /// What was noted beside the summary, word for word, oldest first.
     pub notes: Vec<String>,
@@ -50,7 +50,8 @@ pub enum Summariser {
         /// How many of the messages it was not shown, because they were too many for it: the oldest ones.
         left_out: u64,
     },
-    /// Nobody, as no model gave one that is of use: there are only the notes.
+    /// Nobody, as no model gave one that is of use: of what came after the last summary there are only the notes, until a
+    /// model summarises it.
     Nobody {
         /// Why.
         reason: String,

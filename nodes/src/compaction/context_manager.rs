@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::units::units;
-use super::view::{covered_question, in_force, view};
+use super::view::{covered_question, in_force, last_summary, view};
 use super::{Compaction, CompactionPlan, KeyInformation};
 use crate::message::{Message, MessageId};
 use crate::model::{RoughTokens, TokenCounter};
@@ -109,6 +109,9 @@ impl ContextManager {
 
     /// Plans how a conversation is compacted that has been compacted like this; `None` if it need not be, or if there is
     /// nothing that a summary could stand for, or hardly anything: less than a twentieth of the conversation.
+    ///
+    /// A summariser is shown all that no model has summarised yet: where one gave no summary that is of use, the next is asked
+    /// for those messages, too.
     pub fn plan<'m>(
         &'m self,
         messages: &'m [Message],
@@ -119,28 +122,37 @@ impl ContextManager {
         if tokens_before <= self.threshold {
             return None;
         }
-        let (earlier, start) = match in_force(messages, compactions) {
-            Some((compaction, covered)) => (Some(compaction), covered),
-            None => (None, 0),
-        };
+        let in_force = in_force(messages, compactions);
+        let covered = in_force.map_or(0, |(_, covered)| covered);
+        let held: &[MessageId] = in_force.map_or(&[], |(compaction, _)| &compaction.pinned);
+        // What nobody summarised is not in the last summary, so it is material again, though models are no longer shown it.
+        let (earlier, start) = last_summary(messages, compactions).unzip();
+        let start = start.unwrap_or(0);
         let end = self.begin_of_recent(messages);
-        let part = messages.get(start..end).filter(|part| !part.is_empty())?;
-        let mut pinned: Vec<MessageId> = earlier.map(|earlier| earlier.pinned.clone()).unwrap_or_default();
-        let mut material = Vec::new();
+        let part = messages.get(start..end).filter(|_| covered < end)?;
+        let (mut pinned, mut material) = (held.to_vec(), Vec::new());
+        // The messages that models are shown now, and then would not be.
+        let mut new: Vec<&Message> = Vec::new();
         for unit in units(part) {
-            let unit = &part[unit];
-            let is_pinned = unit.iter().any(|message| (self.pins)(message));
-            for message in unit.iter().filter(|message| !matches!(message, Message::System(_))) {
+            let is_pinned =
+                part[unit.clone()].iter().any(|message| (self.pins)(message) || held.contains(message.id()));
+            for at in unit.filter(|at| !matches!(part[*at], Message::System(_))) {
+                let message = &part[at];
                 match is_pinned {
+                    true if held.contains(message.id()) => {}
                     true => pinned.push(message.id().clone()),
                     false => material.push(message.clone()),
+                }
+                if !is_pinned && start + at >= covered {
+                    new.push(message);
                 }
             }
         }
         let through = part.last()?.id().clone();
         let question = covered_question(messages, end).map(Message::id);
         let is_question = |message: &Message| question == Some(message.id());
-        if self.count(&material) < tokens_before / WORTHWHILE || material.iter().all(is_question) {
+        let worth: u64 = new.iter().map(|message| self.counter.message(message)).sum();
+        if worth < tokens_before / WORTHWHILE || new.iter().all(|message| is_question(message)) {
             return None;
         }
         let kept = messages[..end].iter().filter(|message| {
@@ -148,7 +160,8 @@ impl ContextManager {
         });
         let kept: u64 = kept.map(|message| self.counter.message(message)).sum();
         let kept = kept + self.count(&messages[end..]);
-        let notes = KeyInformation::of(&material).after(earlier.map_or(&[], |earlier| &earlier.notes));
+        let notes =
+            KeyInformation::of(&material).after(earlier.map_or(&[], |earlier: &Compaction| &earlier.notes));
         Some(CompactionPlan {
             counter: &*self.counter,
             budget: self.target.saturating_sub(kept).max(LEAST_BUDGET),

@@ -234,14 +234,75 @@ fn test_summarization_captures_key_info() {
 #[test]
 fn without_a_model_what_was_noted_stands_in_its_place() {
     let mut messages: Vec<Message> = (0..10).map(|n| human(&n.to_string(), 900)).collect();
-    messages[1] = Message::human("1", "We agreed on Rust.");
     let manager = manager();
-    let compaction = manager.plan(&messages, &[]).unwrap().without_summary("c", "it is down").unwrap();
+    let by_nobody = |messages: &[Message], held: &[Compaction]| {
+        manager.plan(messages, held).unwrap().without_summary("c", "it is down").unwrap()
+    };
+    let compaction = by_nobody(&messages, &[]);
+    let shown = view(&messages, &[compaction])[0].text().into_owned();
+    assert_eq!(shown, "[5 earlier messages are not shown and not summarised]");
+
+    messages[1] = Message::human("1", "We agreed on Rust.");
+    let compaction = by_nobody(&messages, &[]);
     assert_eq!(compaction.by, Summariser::Nobody { reason: "it is down".into() });
-    let shown = view(&messages, &[compaction]);
-    assert!(
-        shown[0].text().contains("There is no summary.") && shown[0].text().contains("- We agreed on Rust.")
-    );
+    let shown = view(&messages, &[compaction])[0].text().into_owned();
+    let head = "[5 earlier messages are not shown and not summarised; only what follows was noted]";
+    assert_eq!(shown, format!("{head}\n\nNoted word for word:\n- We agreed on Rust."));
+
+    // A summary that a model wrote before stays, and is not said to be of all.
+    let mut held = compacted(&manager, &messages, &[], "They talk.");
+    messages.extend((10..20).map(|n| human(&n.to_string(), 900)));
+    held.push(by_nobody(&messages, &held));
+    let shown = view(&messages, &held)[0].text().into_owned();
+    let head = "[15 earlier messages are not shown; only the first of them are summarised, and of the others only lines noted]";
+    assert_eq!(shown, format!("{head}\nThey talk.\n\nNoted word for word:\n- We agreed on Rust."));
+}
+
+#[test]
+fn what_nobody_summarised_is_summarised_next_time() {
+    // One summary that was of no use dropped its part of the conversation for good: the next plan began after it.
+    let mut messages: Vec<Message> = (0..10).map(|n| human(&n.to_string(), 900)).collect();
+    messages[1] = Message::human("1", "We agreed on Rust.");
+    let manager = manager().pin(|message| message.id().as_str() == "2");
+    let mut held = Vec::new();
+    for (round, seen) in [(0, 4), (1, 14), (2, 24)] {
+        let plan = manager.plan(&messages, &held).unwrap();
+        assert_eq!((plan.shown(), plan.summarised()), (seen, seen as u64));
+        let again = manager.plan(&messages, &held).unwrap();
+        assert_eq!(again.request("r", 0), plan.request("r", 0));
+        let made = plan.without_summary(&format!("c{round}"), "it is down").unwrap();
+        assert_eq!(made.notes, ["We agreed on Rust."], "noted once");
+        assert_eq!(made.pinned, [messages[2].id().clone()], "pinned once");
+        held.push(made);
+        assert_eq!(manager.count(&view(&messages, &held)), held[round].tokens_after);
+        assert!(manager.plan(&messages, &held).is_none(), "it is short enough");
+        let next = messages.len()..messages.len() + 10;
+        messages.extend(next.map(|n| human(&n.to_string(), 900)));
+    }
+    let before = manager.count(&view(&messages, &held));
+    let plan = manager.plan(&messages, &held).unwrap();
+    let made = plan.accept("c3", &reply("They talk."), 0).unwrap();
+    assert_eq!((plan.shown(), made.summarised, made.tokens_before), (34, 34, before));
+    held.push(made);
+    let ids: Vec<_> = view(&messages, &held).iter().map(|message| message.id().to_string()).collect();
+    assert_eq!(ids, ["2", "c3.summary", "35", "36", "37", "38", "39"]);
+
+    // From then on only what is new is summarised.
+    messages.extend((40..50).map(|n| human(&n.to_string(), 900)));
+    let plan = manager.plan(&messages, &held).unwrap();
+    assert_eq!((plan.shown(), plan.summarised()), (10, 44));
+}
+
+#[test]
+fn where_nothing_is_new_no_model_is_asked_again_for_what_nobody_summarised() {
+    let mut messages: Vec<Message> = (0..5).map(|n| human(&n.to_string(), 900)).collect();
+    messages.extend((5..10).map(|n| human(&n.to_string(), 2_000)));
+    let manager = manager();
+    let held = [manager.plan(&messages, &[]).unwrap().without_summary("c", "it is down").unwrap()];
+    assert!(manager.count(&view(&messages, &held)) > manager.limit(), "the last messages alone are too long");
+    assert!(manager.plan(&messages, &held).is_none());
+    messages.push(human("10", 2_000));
+    assert_eq!(manager.plan(&messages, &held).unwrap().shown(), 6);
 }
 
 #[test]
@@ -318,5 +379,50 @@ proptest! {
         let systems = |messages: &[Message]| messages.iter().filter(|message| matches!(message, Message::System(_))).count();
         prop_assert_eq!(systems(&shown), systems(&messages));
         prop_assert!(manager.count(&shown) <= manager.count(&messages));
+    }
+
+    #[test]
+    fn whatever_fails_each_message_is_offered_until_a_model_summarised_it(
+        rounds in prop::collection::vec((prop::collection::vec(turn(), 1..20), any::<bool>()), 1..8),
+    ) {
+        let manager = manager().threshold(3_000).target(1_500).pin(|message| message.text().len() % 7 == 0);
+        let sizes: Vec<usize> = rounds.iter().map(|(turns, _)| turns.len()).collect();
+        let fails: Vec<bool> = rounds.iter().map(|(_, fails)| *fails).collect();
+        let all = messages_of(rounds.into_iter().flat_map(|(turns, _)| turns).collect());
+        let (mut held, mut summarised): (Vec<Compaction>, Vec<String>) = (Vec::new(), Vec::new());
+        let mut turns = 0;
+        for (round, (size, fails)) in sizes.into_iter().zip(fails).enumerate() {
+            turns += size;
+            let is_said = |message: &&Message| {
+                let id = message.id().as_str();
+                let turn = id[1..].split('.').next().and_then(|turn| turn.parse::<usize>().ok());
+                turn.is_some_and(|turn| turn < turns)
+            };
+            let messages: Vec<Message> = all.iter().filter(is_said).cloned().collect();
+            let Some(plan) = manager.plan(&messages, &held) else { continue };
+            let offered: Vec<String> = plan.material.iter().map(|message| message.id().to_string()).collect();
+            prop_assert!(offered.iter().all(|id| !summarised.contains(id)));
+            let id = format!("c{round}");
+            let made = match fails {
+                true => plan.without_summary(&id, "it is down"),
+                false => plan.accept(&id, &reply("summary"), 0),
+            };
+            let Ok(made) = made else { continue };
+            prop_assert!(made.tokens_after < made.tokens_before);
+            prop_assert_eq!(made.summarised, (summarised.len() + offered.len()) as u64);
+            prop_assert_eq!(made.pinned.iter().collect::<HashSet<_>>().len(), made.pinned.len());
+            prop_assert_eq!(made.notes.iter().collect::<HashSet<_>>().len(), made.notes.len());
+            if !fails {
+                summarised.extend(offered);
+                let covered = messages.iter().take_while(|message| *message.id() != made.through).count() + 1;
+                let lost = messages[..covered].iter().filter(|message| {
+                    let is_kept = matches!(message, Message::System(_)) || made.pinned.contains(message.id());
+                    !is_kept && !summarised.iter().any(|id| id == message.id().as_str())
+                });
+                prop_assert_eq!(lost.count(), 0);
+            }
+            held.push(made);
+            prop_assert_eq!(manager.count(&view(&messages, &held)), held[held.len() - 1].tokens_after);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::Compaction;
+use super::{Compaction, Summariser};
 use crate::message::Message;
 
 /// Returns the messages that models are shown: system messages first, then what is pinned, then the summary, and then what
@@ -38,18 +38,46 @@ pub(super) fn in_force<'c>(
     messages: &[Message],
     compactions: &'c [Compaction],
 ) -> Option<(&'c Compaction, usize)> {
-    compactions.iter().rev().find_map(|compaction| {
-        let through = messages.iter().rposition(|message| *message.id() == compaction.through)?;
-        Some((compaction, through + 1))
-    })
+    compactions.iter().rev().find_map(|compaction| covers(messages, compaction))
+}
+
+/// The last summary that a model wrote, of those that count or did before, and how many messages it covers.
+pub(super) fn last_summary<'c>(
+    messages: &[Message],
+    compactions: &'c [Compaction],
+) -> Option<(&'c Compaction, usize)> {
+    let by_models = compactions.iter().filter(|made| matches!(made.by, Summariser::Model { .. }));
+    by_models.rev().find_map(|compaction| covers(messages, compaction))
+}
+
+fn covers<'c>(messages: &[Message], compaction: &'c Compaction) -> Option<(&'c Compaction, usize)> {
+    let through = messages.iter().rposition(|message| *message.id() == compaction.through)?;
+    Some((compaction, through + 1))
 }
 
 /// A person's message, as what was said may not give orders that the instructions do not.
 pub(super) fn summary(compaction: &Compaction) -> Message {
-    let Compaction { id, summarised, summary, notes, .. } = compaction;
-    let messages = if *summarised == 1 { "message" } else { "messages" };
-    let mut text = format!("[Summary of {summarised} earlier {messages}, which are not shown]\n");
-    text.push_str(if summary.is_empty() { "There is no summary." } else { summary });
+    let Compaction { id, summarised, summary, notes, by, .. } = compaction;
+    let (messages, are) = if *summarised == 1 { ("message", "is") } else { ("messages", "are") };
+    let mut text = match by {
+        Summariser::Model { .. } => {
+            format!("[Summary of {summarised} earlier {messages}, which {are} not shown]")
+        }
+        Summariser::Nobody { .. } => {
+            let but = match (summary.is_empty(), notes.is_empty()) {
+                (true, true) => " and not summarised",
+                (true, false) => " and not summarised; only what follows was noted",
+                (false, true) => "; only the first of them are summarised",
+                (false, false) => {
+                    "; only the first of them are summarised, and of the others only lines noted"
+                }
+            };
+            format!("[{summarised} earlier {messages} {are} not shown{but}]")
+        }
+    };
+    if !summary.is_empty() {
+        text.extend(["\n", summary]);
+    }
     if !notes.is_empty() {
         text.push_str("\n\nNoted word for word:");
         notes.iter().for_each(|line| text.extend(["\n- ", line]));

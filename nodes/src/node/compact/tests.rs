@@ -192,6 +192,25 @@ async fn s0_021_a_summariser_that_fails_ends_no_run() {
 }
 
 #[tokio::test]
+async fn when_the_summariser_is_back_it_is_shown_what_it_missed() {
+    let model = Talker::with_windows(10_000, 10_000);
+    model.is_down.store(true, Ordering::Relaxed);
+    let graph = graph(Arc::clone(&model) as Arc<dyn ChatModel>, manager());
+    let state = talk(&graph, 0..8).await;
+    let missed = state.compactions.len();
+    assert!(missed > 1 && model.asked(Purpose::Summarizer).len() == missed, "once for each compaction");
+    assert!(state.compactions.iter().all(|made| made.tokens_after < made.tokens_before));
+    model.is_down.store(false, Ordering::Relaxed);
+
+    let state = talk(&graph, 8..12).await;
+    let made = &state.compactions[missed];
+    assert!(matches!(made.by, Summariser::Model { left_out: 0, .. }), "{made:?}");
+    let prompt: SummaryPrompt = material(&model.asked(Purpose::Summarizer)[missed]).unwrap();
+    assert!(prompt.messages[0].text.starts_with("Question 0."), "{prompt:?}");
+    assert_eq!(prompt.messages.len() as u64, made.summarised);
+}
+
+#[tokio::test]
 async fn s0_002_three_hundred_turns_never_overflow_a_window_of_16_000_tokens() {
     let model = Talker::with_windows(16_000, 16_000);
     let graph = graph(Arc::clone(&model) as Arc<dyn ChatModel>, ContextManager::new());
