@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::material;
-use crate::message::{Message, MessageId, ToolCall};
+use crate::message::{Message, MessageId, Part, ToolCall};
 use crate::model::{ModelRequest, Purpose};
 use crate::text::abridged;
 
@@ -28,7 +28,7 @@ pub struct SummaryPrompt {
 pub struct Said {
     /// Who said it: `user`, `assistant`, `tool` or `system`.
     pub from: String,
-    /// What was said; of a long text its beginning and its end.
+    /// What was said; of a long text its beginning and its end. Of pictures it says how many there were.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// The tools that were asked for, with their inputs.
@@ -75,18 +75,24 @@ impl From<&Message> for Said {
             Message::Tool(_) => "tool",
             Message::System(_) => "system",
         };
-        let call = |call: &ToolCall| serde_json::json!({ "tool": call.name, "input": call.input });
-        Self {
-            from: from.to_owned(),
-            text: abridged(&message.text(), MOST_OF_TEXT).into_owned(),
-            calls: message.tool_calls().iter().map(call).collect(),
+        let mut text = abridged(&message.text(), MOST_OF_TEXT).into_owned();
+        let is_picture = |part: &&Part| matches!(part, Part::Image(_));
+        let pictures = message.content().parts().iter().filter(is_picture).count();
+        if pictures > 0 {
+            let pictures =
+                if pictures == 1 { "a picture".to_owned() } else { format!("{pictures} pictures") };
+            let line = if text.is_empty() { "" } else { "\n" };
+            text.extend([line, "[", &pictures, ", not shown here]"]);
         }
+        let call = |call: &ToolCall| serde_json::json!({ "tool": call.name, "input": call.input });
+        Self { from: from.to_owned(), text, calls: message.tool_calls().iter().map(call).collect() }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::{Content, Image};
 
     #[test]
     fn of_a_long_text_the_beginning_and_the_end_are_shown() {
@@ -94,6 +100,19 @@ mod tests {
         let shown = Said::from(&Message::human("m", text)).text;
         let expected = format!("{}\n[… 77 characters left out …]\n{}", "ä".repeat(2_000), "ö".repeat(2_000));
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn it_is_said_of_pictures_that_there_were_some() {
+        // They vanished without a word, and a question about them made no sense.
+        let picture = || Part::Image(Image::url("https://example.org/cat.png"));
+        let shown =
+            |parts: Vec<Part>| Said::from(&Message::human("m", parts.into_iter().collect::<Content>())).text;
+        let text = "x".repeat(MOST_OF_TEXT);
+        let asked = shown(vec![Part::text(text.clone()), picture(), picture()]);
+        assert_eq!(asked, format!("{text}\n[2 pictures, not shown here]"));
+        assert_eq!(shown(vec![picture()]), "[a picture, not shown here]");
+        assert_eq!(shown(vec![Part::text("Hello.")]), "Hello.");
     }
 
     #[test]
