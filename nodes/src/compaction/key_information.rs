@@ -2,17 +2,19 @@
 
 use std::collections::HashSet;
 
-use crate::message::Message;
+use crate::message::{Message, ToolStatus};
 use crate::model::TokenCounter;
+use crate::text::statements;
 
-/// What a conversation says of decisions, requirements and errors: the lines that say so, found by their words. It costs
-/// nothing and forgets nothing that it finds, so it stands beside every summary, and alone where no model gives one.
+/// What a conversation says of decisions, requirements and errors: the sentences that say so, found by their words. It takes no
+/// model, so it stands beside every summary, and alone where no model gives one. A compaction has room for some of them only: of
+/// those that fit, for the ones that were said last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyInformation {
     lines: Vec<String>,
 }
 
-/// The words that mark a line, in lower case.
+/// The words that mark a sentence, in lower case.
 const MARKS: [&str; 21] = [
     "decision",
     "decided",
@@ -37,22 +39,21 @@ const MARKS: [&str; 21] = [
     "goal",
 ];
 
-/// How many characters of a line are noted.
-const MOST_OF_LINE: usize = 240;
+/// How many characters a note has at most, without the marks that say that more was said.
+const MOST_OF_NOTE: usize = 240;
 
 impl KeyInformation {
-    /// Finds the lines of these messages, oldest first. Of results of tools only errors are looked at.
+    /// Finds the sentences, list items and headings of these messages, oldest first. A sentence goes on over line breaks. Of one
+    /// that is too long the parts are taken that say so, and `…` stands where it goes on. Of results of tools only errors are
+    /// looked at.
     pub fn of(messages: &[Message]) -> Self {
         let mut known = HashSet::new();
         let mut lines = Vec::new();
         for message in messages {
-            let text = message.text();
-            let said = match message {
-                Message::Tool(result) if result.status == crate::message::ToolStatus::Ok => continue,
-                _ => text.lines(),
-            };
-            for line in said.map(str::trim).filter(|line| is_marked(line)) {
-                let line: String = line.chars().take(MOST_OF_LINE).collect();
+            if matches!(message, Message::Tool(result) if result.status == ToolStatus::Ok) {
+                continue;
+            }
+            for line in statements(&message.text()).iter().flat_map(|statement| notes(statement)) {
                 if known.insert(line.clone()) {
                     lines.push(line);
                 }
@@ -61,7 +62,7 @@ impl KeyInformation {
         Self { lines }
     }
 
-    /// The lines.
+    /// What was found, each as one line.
     pub fn lines(&self) -> &[String] {
         &self.lines
     }
@@ -72,21 +73,130 @@ impl KeyInformation {
         Self { lines: earlier.iter().cloned().chain(new).collect() }
     }
 
-    /// The last lines that have at most so many tokens together: what is said last is more likely to hold.
-    pub(super) fn within(mut self, budget: u64, counter: &dyn TokenCounter) -> Vec<String> {
+    /// What has at most so many tokens together, oldest first. What is said last is more likely to hold, so it is taken first; a
+    /// line that does not fit makes room for those before it.
+    pub(super) fn within(self, budget: u64, counter: &dyn TokenCounter) -> Vec<String> {
         let mut left = budget;
-        let fits = |line: &&String| {
+        let fits = |line: &String| {
             let tokens = counter.text(line) + counter.text("- \n");
             let fits = tokens <= left;
-            left = left.saturating_sub(tokens);
+            if fits {
+                left -= tokens;
+            }
             fits
         };
-        let kept = self.lines.iter().rev().take_while(fits).count();
-        self.lines.split_off(self.lines.len() - kept)
+        let mut kept: Vec<String> = self.lines.into_iter().rev().filter(fits).collect();
+        kept.reverse();
+        kept
     }
+}
+
+/// What is noted of a statement: all of it, or the parts of a long one that are marked.
+fn notes(statement: &str) -> Vec<String> {
+    let parts = parts(statement);
+    let last = parts.len() - 1;
+    let marked =
+        parts.iter().map(|part| part.replace('\n', " ")).enumerate().filter(|(_, part)| is_marked(part));
+    let noted = marked.map(|(at, part)| {
+        let before = if at > 0 { "… " } else { "" };
+        let behind = if at < last { " …" } else { "" };
+        format!("{before}{part}{behind}")
+    });
+    noted.collect()
+}
+
+/// Cuts a statement into parts that are short enough to be noted, where a line ends or at least a word.
+fn parts(statement: &str) -> Vec<&str> {
+    let (mut parts, mut rest) = (Vec::new(), statement.trim());
+    while let Some((most, _)) = rest.char_indices().nth(MOST_OF_NOTE) {
+        let begin = &rest[..most];
+        let cut = begin.rfind('\n').or_else(|| begin.rfind(char::is_whitespace)).unwrap_or(most);
+        let (part, behind) = rest.split_at(cut);
+        parts.push(part.trim_end());
+        rest = behind.trim_start();
+    }
+    parts.push(rest);
+    parts
 }
 
 fn is_marked(line: &str) -> bool {
     let lower = line.to_lowercase();
     MARKS.iter().any(|mark| lower.contains(mark))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::ToolCall;
+    use crate::model::RoughTokens;
+
+    fn noted(text: &str) -> Vec<String> {
+        KeyInformation::of(&[Message::human("m", text)]).lines
+    }
+
+    #[test]
+    fn a_sentence_that_goes_on_over_a_line_break_is_noted_whole() {
+        // Only its first line was noted, and the exception was lost.
+        let text = "Never deploy to production on a Friday unless\nAnna has agreed. Bye.\n\n## We decided on Rust\nok\n\n\
+                    - it must be fast,\n  but not at night\n- nice";
+        let expected = [
+            "Never deploy to production on a Friday unless Anna has agreed.",
+            "We decided on Rust",
+            "it must be fast, but not at night",
+        ];
+        assert_eq!(noted(text), expected);
+    }
+
+    #[test]
+    fn nobody_takes_a_sentence_for_whole_that_is_cut() {
+        let words = |count: usize| vec!["word"; count].join(" ");
+        assert_eq!(noted(&format!("It must {}", words(46))), [format!("It must {}", words(46))]);
+        assert_eq!(noted(&format!("It must {} stop", words(60))), [format!("It must {} …", words(46))]);
+        assert_eq!(
+            noted(&format!("{} never {}", words(50), words(2))),
+            [format!("… {} never word word", words(2))]
+        );
+        let lines = format!("{}\nit failed with E42\n{}", words(46), words(46));
+        assert_eq!(noted(&lines), ["… it failed with E42 …"]);
+        assert_eq!(
+            noted(&"must".repeat(100)),
+            [format!("{} …", "must".repeat(60)), format!("… {}", "must".repeat(40))]
+        );
+    }
+
+    #[test]
+    fn of_what_tools_returned_and_of_code_only_what_speaks_of_errors_is_noted() {
+        let call = ToolCall::new("c", "run", serde_json::Value::Null);
+        let log = "```\nstarted\nerror: E42\ndone\n```";
+        let messages = [Message::tool("1", &call, "It must be."), Message::tool_error("2", &call, log)];
+        assert_eq!(KeyInformation::of(&messages).lines(), ["error: E42"]);
+    }
+
+    #[test]
+    fn a_note_that_does_not_fit_leaves_room_for_those_before_it() {
+        let long = format!("It must {}", "a ".repeat(60).trim());
+        let found = noted(&format!("We agreed on Rust.\n\n{long}\n\nIt is due today.\n\nWe decided."));
+        assert_eq!(found.len(), 4);
+        let information = KeyInformation { lines: found };
+        assert_eq!(
+            information.clone().within(20, &RoughTokens),
+            ["We agreed on Rust.", "It is due today.", "We decided."]
+        );
+        assert_eq!(information.clone().within(9, &RoughTokens), ["It is due today.", "We decided."]);
+        assert_eq!(information.clone().within(100, &RoughTokens), information.lines());
+        assert!(information.within(0, &RoughTokens).is_empty());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_breaks_it_and_every_note_stands_in_the_text(text in "((must|x|東|ä|\\.|- |# |```| |\n){0,9}[a-z ]{0,90}){0,9}") {
+            for note in noted(&text) {
+                let said = note.trim_start_matches("… ").trim_end_matches(" …");
+                assert!(said.chars().count() <= MOST_OF_NOTE && !said.contains('\n'), "{note}");
+                let squeeze = |text: &str| text.chars().filter(|letter| !letter.is_whitespace()).collect::<String>();
+                let without_markers = |text: &str| squeeze(text).replace(['-', '#'], "");
+                assert!(without_markers(&text).contains(&without_markers(said)), "{note}");
+            }
+        }
+    }
 }

@@ -214,7 +214,7 @@ fn a_summary_that_is_no_use_is_not_taken() {
 fn test_summarization_captures_key_info() {
     let mut messages: Vec<Message> = (0..9).map(|n| human(&n.to_string(), 200)).collect();
     let manager = manager().threshold(1_500).target(1_500);
-    messages[2] = Message::human("2", format!("{}\nDecision: we store times in UTC.\nok", "x".repeat(200)));
+    messages[2] = Message::human("2", format!("{}.\nDecision: we store times in UTC.\nOk.", "x".repeat(200)));
     messages[3] = Message::ai("3", "The deploy failed with the error E42.\nBye.");
     let compactions = compacted(&manager, &messages, &[], "Nothing of note.");
     let expected = ["Decision: we store times in UTC.", "The deploy failed with the error E42."];

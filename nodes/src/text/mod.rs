@@ -25,5 +25,5 @@ pub(crate) use relevance::{Relevance, Source, relevance};
 pub(crate) use stem::stem;
 pub(crate) use stop_words::{is_filler_word, is_stop_word};
 pub(crate) use synonyms::synonyms;
-pub(crate) use units::units;
+pub(crate) use units::{statements, units};
 pub(crate) use words::{parts, words};

@@ -4,6 +4,28 @@
 /// rows, and whole code blocks. Each is as it stands in the text, without list markers and with the lines
 /// of a sentence joined; headings and the rules of tables are left out.
 pub(crate) fn units(text: &str) -> Vec<String> {
+    let quoted = |unit| match unit {
+        Unit::Heading(_) => None,
+        Unit::Said(text) => Some(text.replace('\n', " ")),
+        Unit::Code(text) => Some(text),
+    };
+    read(text).into_iter().filter_map(quoted).collect()
+}
+
+/// Returns what a text states, in order: its sentences, with the line breaks that are in them, its list items, headings and table
+/// rows, and of a code block each line.
+pub(crate) fn statements(text: &str) -> Vec<String> {
+    let stated = |unit| match unit {
+        Unit::Heading(text) | Unit::Said(text) => vec![text],
+        Unit::Code(text) => {
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && fence(line).is_none());
+            lines.map(str::to_owned).collect()
+        }
+    };
+    read(text).into_iter().flat_map(stated).collect()
+}
+
+fn read(text: &str) -> Vec<Unit> {
     let mut units = Units::default();
     for line in text.lines() {
         units.line(line);
@@ -12,9 +34,18 @@ pub(crate) fn units(text: &str) -> Vec<String> {
     units.done
 }
 
+enum Unit {
+    /// A heading, without its signs.
+    Heading(String),
+    /// A sentence, a list item or a row of a table.
+    Said(String),
+    /// A code block, with its fences.
+    Code(String),
+}
+
 #[derive(Default)]
 struct Units {
-    done: Vec<String>,
+    done: Vec<Unit>,
     block: Block,
 }
 
@@ -41,21 +72,24 @@ impl Units {
             }
             return;
         }
-        if let Some(fence) = ["```", "~~~"].iter().find(|fence| trimmed.starts_with(**fence)) {
+        if let Some(fence) = fence(trimmed) {
             self.end_block();
-            self.block = Block::Code { fence: (*fence).to_owned(), text: format!("{line}\n") };
-        } else if trimmed.is_empty() || is_heading(trimmed) {
+            self.block = Block::Code { fence: fence.to_owned(), text: format!("{line}\n") };
+        } else if trimmed.is_empty() {
             self.end_block();
+        } else if is_heading(trimmed) {
+            self.end_block();
+            self.done.push(Unit::Heading(trimmed.trim_start_matches('#').trim().to_owned()));
         } else if trimmed.starts_with('|') {
             self.end_block();
             if !is_table_rule(trimmed) {
-                self.done.push(trimmed.to_owned());
+                self.done.push(Unit::Said(trimmed.to_owned()));
             }
         } else if let Some(item) = list_item(trimmed) {
             self.end_block();
             self.block = Block::Prose(item.to_owned());
         } else if let Block::Prose(text) = &mut self.block {
-            text.push(' ');
+            text.push('\n');
             text.push_str(trimmed.trim_start_matches("> "));
         } else {
             self.block = Block::Prose(trimmed.trim_start_matches("> ").to_owned());
@@ -65,10 +99,15 @@ impl Units {
     fn end_block(&mut self) {
         match std::mem::take(&mut self.block) {
             Block::None => {}
-            Block::Prose(text) => self.done.extend(sentences(&text).map(str::to_owned)),
-            Block::Code { text, .. } => self.done.push(text.trim_end().to_owned()),
+            Block::Prose(text) => self.done.extend(sentences(&text).map(|text| Unit::Said(text.to_owned()))),
+            Block::Code { text, .. } => self.done.push(Unit::Code(text.trim_end().to_owned())),
         }
     }
+}
+
+/// Returns the sign that begins or ends a code block, if the line begins with one.
+fn fence(line: &str) -> Option<&'static str> {
+    ["```", "~~~"].into_iter().find(|fence| line.starts_with(fence))
 }
 
 fn is_heading(line: &str) -> bool {
@@ -182,6 +221,15 @@ mod tests {
                 "```rust\nlet x = 1. + y;\n\nlet z;\n```",
                 "End",
             ]
+        );
+    }
+
+    #[test]
+    fn what_is_stated_has_its_line_breaks_and_headings_and_lines_of_code() {
+        let text = "# Must be fast\nNever do it\nunless asked. Or\n- ask\n  first\n- wait\n```\na\n\n b\n```\n|c|\nd";
+        assert_eq!(
+            statements(text),
+            ["Must be fast", "Never do it\nunless asked.", "Or", "ask\nfirst", "wait", "a", "b", "|c|", "d"]
         );
     }
 
