@@ -7,12 +7,13 @@ use super::{Compaction, KeyInformation, Summariser};
 use crate::message::{Message, MessageId};
 use crate::model::{ModelReply, ModelRequest, StopReason, TokenCounter};
 use crate::prompt::{Said, SummaryPrompt};
+use crate::text::abridged;
 
 /// Which part of a conversation a summary is to stand for: see [`ContextManager::plan`](super::ContextManager::plan).
 #[derive(Clone)]
 pub struct CompactionPlan<'m> {
     pub(super) counter: &'m dyn TokenCounter,
-    /// How many tokens the summary may have.
+    /// How many tokens the message may have that shows the summary and the notes.
     pub(super) budget: u64,
     /// How many those messages have that stay as they are.
     pub(super) kept: u64,
@@ -26,7 +27,7 @@ pub struct CompactionPlan<'m> {
     pub(super) notes: KeyInformation,
 }
 
-/// Why a compaction is not made: models go on seeing what they saw.
+/// Why a compaction is not made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unaccepted {
@@ -48,6 +49,9 @@ pub enum Unaccepted {
 
 /// How many of the tokens of a summary are for what is noted beside it: one of so many.
 const FOR_NOTES: u64 = 4;
+
+/// A summary that is too long is made shorter by one of so many of its characters at least.
+const LEAST_STEP: usize = 64;
 
 impl CompactionPlan<'_> {
     /// Returns how many messages the summary will stand for.
@@ -76,7 +80,8 @@ impl CompactionPlan<'_> {
         prompt.to_request(id)
     }
 
-    /// Takes a summary, of which the oldest messages were left out, so many of them.
+    /// Takes a summary, of which the oldest messages were left out, so many of them. Of one that is longer than there is room
+    /// for, the beginning and the end are taken, with a mark between them.
     ///
     /// # Errors
     /// When it is not whole, or does not make the conversation shorter.
@@ -98,7 +103,8 @@ impl CompactionPlan<'_> {
         self.compaction(id, text, self.budget / FOR_NOTES, by)
     }
 
-    /// Takes what can be noted without a model, because none gave a summary, for this reason. The earlier summary stays.
+    /// Takes what can be noted without a model, because none gave a summary that is of use, for this reason. The earlier summary
+    /// stays.
     ///
     /// # Errors
     /// When that does not make the conversation shorter.
@@ -130,7 +136,8 @@ impl CompactionPlan<'_> {
             tokens_before: self.tokens_before,
             tokens_after: 0,
         };
-        compaction.tokens_after = self.kept + self.counter.message(&summary(&compaction));
+        let tokens = self.fit(&mut compaction);
+        compaction.tokens_after = self.kept + tokens;
         match compaction.tokens_after < compaction.tokens_before {
             true => Ok(compaction),
             false => Err(Unaccepted::NotShorter {
@@ -138,6 +145,28 @@ impl CompactionPlan<'_> {
                 after: compaction.tokens_after,
             }),
         }
+    }
+
+    /// Leaves so much of a summary as the budget has room for beside the notes, and returns how many tokens it is shown in.
+    fn fit(&self, compaction: &mut Compaction) -> u64 {
+        let shown = |compaction: &Compaction| self.counter.message(&summary(compaction));
+        let mut tokens = shown(compaction);
+        if tokens <= self.budget {
+            return tokens;
+        }
+        let whole = std::mem::take(&mut compaction.summary);
+        let others = shown(compaction);
+        let room = u128::from(self.budget.saturating_sub(others));
+        let mut most = whole.chars().count();
+        while tokens > self.budget && most > 0 {
+            // A text is hardly ever as dense at its ends as it is as a whole, and the mark has tokens, too: a few rounds come close.
+            let taken = u128::from(tokens.saturating_sub(others).max(1));
+            let in_proportion = usize::try_from(most as u128 * room / taken).unwrap_or(most);
+            most = in_proportion.min(most - most.div_ceil(LEAST_STEP));
+            compaction.summary = abridged(&whole, most).trim().to_owned();
+            tokens = shown(compaction);
+        }
+        tokens
     }
 }
 

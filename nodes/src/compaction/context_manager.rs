@@ -12,8 +12,8 @@ use crate::model::{RoughTokens, TokenCounter};
 /// Decides when a conversation is to be compacted, and which part of it.
 ///
 /// A conversation of more tokens than the threshold is. Its system messages, what is pinned and its last messages stay as they
-/// are; a summary stands for all others. The summary is given as much room as is left to the target. See the
-/// [module](super).
+/// are; a summary stands for all others. The summary has as much room as is left to the target, and what is longer is brought to it.
+/// See the [module](super).
 #[derive(Clone)]
 pub struct ContextManager {
     threshold: u64,
@@ -25,7 +25,7 @@ pub struct ContextManager {
 
 type Pins = dyn Fn(&Message) -> bool + Send + Sync;
 
-/// How many tokens a summary may have in any case, however large the rest is.
+/// How many tokens a summary and its notes may have in any case, however large the rest is.
 const LEAST_BUDGET: u64 = 400;
 
 /// Which part of a conversation has to be left to summarise, so that a summary is worth its call: one in so many tokens. Where the
@@ -67,7 +67,8 @@ impl ContextManager {
         self
     }
 
-    /// Has as many tokens left then, if the messages that stay as they are allow it.
+    /// Has no more tokens left then, if the messages that stay as they are allow it: the summary has what these leave of it, or
+    /// 400 tokens if they leave less.
     #[must_use]
     pub fn target(mut self, tokens: u64) -> Self {
         self.target = tokens;

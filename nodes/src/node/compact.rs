@@ -22,9 +22,11 @@ use crate::model::{ChatModel, ModelError};
 /// The node that compacts a conversation that has become too long: it asks a model for a summary of the earlier part and records
 /// what the [`Agent`](super::Agent) is to be shown. A conversation that is short enough it leaves alone, without any call.
 ///
-/// It fails for no model's sake, but for an error that may pass where its retry policy has an attempt left. Messages that are too many for the model are shown to it without the oldest ones; a summary
-/// that is of no use, and an error of the model, leave what could be [noted](crate::compaction::KeyInformation); and if
-/// that is no shorter either, everything stays as it was.
+/// It fails for no model's sake; but an error that may pass is left to the node's retry policy while that has an attempt left.
+/// Messages that are too many for the model are shown to it without the oldest ones. A summary that is of no use, as it is empty,
+/// cut off or would make nothing shorter, and an error of the model leave what could be
+/// [noted](crate::compaction::KeyInformation), if that is shorter; if it is not, everything stays as it was. What was only noted,
+/// the model is shown the next time, too.
 ///
 /// While the run is observed, each compaction is emitted as a custom event of the name [`Compact::EVENT`], with the
 /// [`Compaction`] as its data, and beside its members the `threshold`, the tokens above which a conversation is compacted, and
