@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "thread", conflicts_with = "questions")]
     pub(crate) resume: bool,
 
-    /// The model that is asked if the first fails in a way that another try would not mend.
+    /// The model that is asked where another one fails.
     #[arg(long, value_name = "NAME")]
     pub(crate) fallback: Option<ModelName>,
 

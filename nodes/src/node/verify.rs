@@ -14,7 +14,7 @@ use super::model_calls::ModelCalls;
 use super::tally::{Tallies, Tally};
 use super::verify_next::VerifyNext;
 use super::{OptionalCount, OptionalText};
-use crate::model::ChatModel;
+use crate::model::{ChatModel, StopReason};
 use crate::verification::{
     OnJudgeError, OutputVerifier, Submission, Verification, VerificationResult, VerifiedBy,
 };
@@ -40,6 +40,7 @@ pub struct Verify<S: State> {
     request: Option<Read<S, Option<String>>>,
     attempts: Option<(Read<S, u32>, u32)>,
     turn: Option<Field<S, u32>>,
+    stop: Option<Field<S, Option<StopReason>>>,
     results: Vec<(FieldId, Write<S>)>,
     tallies: Tallies<S>,
 }
@@ -75,6 +76,7 @@ impl<S: State> Verify<S> {
             request: None,
             attempts: None,
             turn: None,
+            stop: None,
             results: Vec::new(),
             tallies: Tallies::none(),
         }
@@ -100,6 +102,14 @@ impl<S: State> Verify<S> {
     #[must_use]
     pub fn turn(mut self, turn: Field<S, u32>) -> Self {
         self.turn = Some(turn);
+        self
+    }
+
+    /// Refuses a response that a limit has cut off, as this field says, in which the [agent](super::Agent::stop) writes why the model
+    /// ended it.
+    #[must_use]
+    pub fn stop(mut self, stop: Field<S, Option<StopReason>>) -> Self {
+        self.stop = Some(stop);
         self
     }
 
@@ -151,6 +161,8 @@ impl<S: State> Verify<S> {
             Some(result) => result,
             None => {
                 let mut submission = Submission::of_turn(messages, response.as_str());
+                let stop = self.stop.as_ref().and_then(|stop| stop.get(state).as_ref());
+                submission.is_cut_off = matches!(stop, Some(StopReason::MaxTokens | StopReason::WindowFull));
                 let request = self.request.as_ref().and_then(|read| read(state));
                 if let Some(request) = request.filter(|request| !request.trim().is_empty()) {
                     submission.request = request;
@@ -181,7 +193,7 @@ impl<S: State> Verify<S> {
         submission: Submission,
         calls: &ModelCalls,
     ) -> Result<VerificationResult, NodeError> {
-        let by_rules = match self.verifier.has_rules() || submission.is_blank() {
+        let by_rules = match self.verifier.has_rules() || submission.lacks().is_some() {
             true => {
                 let check = || self.verifier.check_rules(&submission);
                 Some(calls.run("rules", check).await.map_err(NodeError::terminal)?)

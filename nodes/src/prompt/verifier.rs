@@ -106,8 +106,8 @@ Answer with JSON only.";
         reader.expect("</sources>\n<images count=\"")?;
         reader.text_until("\"/>\n<response>")?;
         let response = reader.text_until("</response>\n</verification>")?;
-        let earlier_sources = Vec::new();
-        let submission = Submission { request, response, conversation, sources, earlier_sources, images };
+        let submission =
+            Submission { request, response, conversation, sources, images, ..Submission::default() };
         reader.is_at_end().then_some(Self { criteria, submission })
     }
 

@@ -50,7 +50,8 @@ impl Default for OutputVerifier {
 }
 
 impl OutputVerifier {
-    /// The name of the rule that a response says something. It is always there, and no other one is checked where it is broken.
+    /// The name of the rule that a response says something, to its end. It is always there, and no other one is checked where it is
+    /// broken.
     pub const RESPONSE: &'static str = "response";
 
     /// The score that a response needs, if nobody says otherwise.
@@ -197,10 +198,9 @@ impl OutputVerifier {
     /// When a rule cannot be checked, which says nothing of the response.
     pub async fn check_rules(&self, submission: &Submission) -> Result<VerificationResult, RuleError> {
         let (mut checked, mut broken, mut issues) = (Vec::new(), Vec::new(), Vec::new());
-        if submission.is_blank() {
-            let rule = vec![Self::RESPONSE.to_owned()];
-            let issue = "The response is empty. Respond to the request.".to_owned();
-            return Ok(VerificationResult::by_rules(self.pass_threshold(), rule.clone(), rule, vec![issue]));
+        if let Some(issue) = submission.lacks() {
+            let (rule, issues) = (vec![Self::RESPONSE.to_owned()], vec![issue.to_owned()]);
+            return Ok(VerificationResult::by_rules(self.pass_threshold(), rule.clone(), rule, issues));
         }
         for rule in &self.rules {
             let name = rule.name().to_owned();

@@ -12,6 +12,9 @@ pub struct Submission {
     pub request: String,
     /// The response.
     pub response: String,
+    /// Whether a limit has cut it off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut_off: bool,
     /// What was said last before the request, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversation: Vec<Said>,
@@ -45,6 +48,7 @@ impl Submission {
         Self {
             request,
             response: response.into(),
+            is_cut_off: false,
             conversation: said.into_iter().rev().map(Said::of_text).collect(),
             sources: Evidence::of(turn),
             earlier_sources: Evidence::of(before),
@@ -52,8 +56,14 @@ impl Submission {
         }
     }
 
-    /// Whether the response says nothing.
-    pub(crate) fn is_blank(&self) -> bool {
-        self.response.trim().is_empty()
+    /// Why the response is none, whoever verifies it.
+    pub(crate) fn lacks(&self) -> Option<&'static str> {
+        match self {
+            _ if self.response.trim().is_empty() => Some("The response is empty. Respond to the request."),
+            Self { is_cut_off: true, .. } => {
+                Some("The response was cut off at the limit of its length. Respond in fewer words.")
+            }
+            _ => None,
+        }
     }
 }

@@ -193,6 +193,7 @@ fn respond(config: &AgenticConfig) -> Agent<AgenticState> {
         .compacted(AgenticState::COMPACTIONS)
         .corrections(AgenticState::VERIFICATIONS)
         .turn(AgenticState::TURN)
+        .stop(AgenticState::STOP)
         .count(AgenticState::LEDGER)
 }
 
@@ -203,6 +204,7 @@ fn verify_response(config: &AgenticConfig) -> Verify<AgenticState> {
         .request(AgenticState::USER_REQUEST)
         .attempts(AgenticState::REFINEMENT_ATTEMPTS, config.settings.max_refinement_attempts)
         .turn(AgenticState::TURN)
+        .stop(AgenticState::STOP)
         .passed(AgenticState::VERIFICATION_PASSED)
         .score(AgenticState::VERIFICATION_SCORE)
         .feedback(AgenticState::VERIFICATION_FEEDBACK)

@@ -10,7 +10,7 @@ use superstep_core::state::State;
 use crate::NextAction;
 use crate::compaction::Compaction;
 use crate::message::{Message, MessageLog};
-use crate::model::Ledger;
+use crate::model::{Ledger, StopReason};
 use crate::verification::{Verdict, Verification};
 
 /// The state of an [`agentic`](super::agentic()) graph.
@@ -53,6 +53,8 @@ pub struct AgenticState {
     pub turn: u32,
     /// How many responses were made in this turn.
     pub responses: u32,
+    /// Why the model ended the last of them; nothing of one that the tools led to.
+    pub stop: Option<StopReason>,
     /// What models are no longer shown of the conversation.
     #[reducer(KeyedLog)]
     pub compactions: Vec<Compaction>,
@@ -84,6 +86,7 @@ impl AgenticState {
             .set_user_request(Some(request.into()))
             .turn(1)
             .responses(0)
+            .set_stop(None)
     }
 
     /// Returns the response of this turn, accepted or not; nothing if there is none yet.

@@ -14,8 +14,8 @@ fn prompt(text: &str) -> VerifierPrompt {
             response: text.into(),
             conversation: vec![Said { from: "user".into(), text: text.into(), calls: Vec::new() }],
             sources: vec![Evidence { tool: text.into(), output: text.into() }],
-            earlier_sources: Vec::new(),
             images: vec![Image::url("https://example.org/a.png")],
+            ..Submission::default()
         },
     }
 }

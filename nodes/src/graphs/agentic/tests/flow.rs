@@ -369,3 +369,22 @@ async fn tools_work_in_the_workspace() {
 
 #[derive(Deserialize, schemars::JsonSchema)]
 struct Nowhere {}
+
+#[tokio::test]
+async fn a_response_that_was_cut_off_is_refused_and_a_shorter_one_is_asked_for() {
+    let mut cut = crate::model::ModelReply::new("m", "It rai");
+    cut.stop = crate::model::StopReason::MaxTokens;
+    let model = Scripted::new()
+        .then(Turn::Reply(cut))
+        .on(Purpose::Refiner, ["It rains."])
+        .on(Purpose::Verifier, json_turns([judged(1.0)]));
+    let model = Arc::new(model);
+    let (state, ran) = turn(&graph(config(&model)), AgenticState::ask("Weather?")).await;
+    assert_eq!(ran, "compact,router,respond,verify,refine,respond,verify");
+    assert_eq!(
+        state.verifications[0].result.feedback,
+        "The response was cut off at the limit of its length. Respond in fewer words."
+    );
+    assert_eq!(state.response().as_deref(), Some("It rains."));
+    assert!(state.verdict().is_verified() && model.remaining() == 0, "the judge saw the second alone");
+}
