@@ -7,8 +7,7 @@ use clap::{CommandFactory, Parser};
 use superstep::id::ThreadId;
 use superstep::nodes::graphs::DEFAULT_MAX_ITERATIONS;
 
-use crate::answering::Answering;
-use crate::command_line::not_blank;
+use crate::answering::{Answering, not_blank};
 
 /// Answers a question from a folder of documents; offline, by quoting them, unless another model is named.
 #[derive(Debug, Parser)]

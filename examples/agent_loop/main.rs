@@ -15,8 +15,6 @@ mod answer;
 #[path = "../terminal/answering.rs"]
 mod answering;
 mod arguments;
-#[path = "../terminal/command_line.rs"]
-mod command_line;
 mod halt;
 #[path = "../terminal/model.rs"]
 mod model;

@@ -9,8 +9,7 @@ use superstep::nodes::ModelName;
 use superstep::nodes::configuration::{Configuration, Origin};
 use superstep::nodes::graphs::{AgenticSettings, Profile};
 
-use crate::answering::Answering;
-use crate::command_line::not_blank;
+use crate::answering::{Answering, not_blank};
 
 /// Answers questions from a folder of documents, and verifies each answer; offline, unless another model is named.
 ///

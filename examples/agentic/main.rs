@@ -17,8 +17,6 @@ mod answer;
 #[path = "../terminal/answering.rs"]
 mod answering;
 mod arguments;
-#[path = "../terminal/command_line.rs"]
-mod command_line;
 #[path = "../terminal/metrics_page.rs"]
 mod metrics_page;
 #[path = "../terminal/model.rs"]

@@ -2,16 +2,16 @@
 
 use std::error::Error;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use etcetera::BaseStrategy;
 use superstep::id::ThreadId;
 use superstep::nodes::docs::{DocIndex, IndexOptions, SearchDocs};
 use superstep::nodes::tool::ToolRegistry;
 use superstep::nodes::{ModelName, UnknownModel};
 use superstep::prelude::CancellationToken;
-
-use crate::command_line::{self, not_blank};
 
 /// What they are told alike.
 #[derive(Debug, Args)]
@@ -68,7 +68,12 @@ impl Answering {
 
     /// The file of checkpoints: the one that is named, or that of this name in the user's data folder.
     pub(crate) fn db(&self, default: &str) -> Result<PathBuf, Box<dyn Error>> {
-        self.db.clone().map_or_else(|| command_line::data_file(default), Ok)
+        if let Some(db) = &self.db {
+            return Ok(db.clone());
+        }
+        let folder = etcetera::choose_base_strategy()?.data_dir().join("superstep");
+        std::fs::create_dir_all(&folder)?;
+        Ok(folder.join(default))
     }
 
     /// The model that is named here, or else by the environment.
@@ -80,11 +85,16 @@ impl Answering {
         crate::model::chosen(self.model.as_ref())
     }
 
+    /// The thread that is named, or a new one.
     pub(crate) fn thread(&self) -> ThreadId {
-        command_line::thread(self.thread.as_ref())
+        match &self.thread {
+            Some(thread) => thread.as_str().into(),
+            None => uuid::Uuid::now_v7().to_string().into(),
+        }
     }
 
-    /// The command that continues an unfinished thread of an example, with what else it has to be told.
+    /// The command that continues an unfinished thread of an example, with these variables of the environment, and with those
+    /// options that have a value.
     pub(crate) fn to_resume(
         &self,
         example: &str,
@@ -98,10 +108,30 @@ impl Answering {
             ("docs", self.docs.as_ref().map(|docs| docs.display().to_string())),
             ("model", model.map(|model| model.to_string())),
         ];
-        let options = own.into_iter().chain(options);
-        let command = command_line::to_resume(example, thread, db, variables, options);
+        let variables = variables.into_iter().map(|(name, value)| format!("{name}={} ", quoted(value)));
+        let mut command: String = variables.collect();
+        command.push_str(&format!(
+            "cargo run --release --example {example} -- --resume --thread {} --db {}",
+            quoted(thread),
+            quoted(db.display())
+        ));
+        for (name, value) in own.into_iter().chain(options) {
+            if let Some(value) = value {
+                command.push_str(&format!(" --{name} {}", quoted(value)));
+            }
+        }
         if self.json { command + " --json" } else { command }
     }
+}
+
+/// Refuses a text of nothing but white space.
+pub(crate) fn not_blank(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() { Err("it is blank") } else { Ok(text.to_owned()) }
+}
+
+/// Quotes a word for a shell.
+fn quoted(word: impl Display) -> String {
+    format!("'{}'", word.to_string().replace('\'', r"'\''"))
 }
 
 /// Is cancelled by Ctrl-C, from now on; `then` is called when it is.

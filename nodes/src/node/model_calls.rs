@@ -218,22 +218,9 @@ impl ModelCalls {
                 let (model, usage, elapsed_ms) = (reply.model.clone(), reply.usage, *elapsed_ms);
                 ModelCall { purpose, asked, model, usage, elapsed_ms, recorded, error: None }
             }
-            Err(error) => {
-                let (model, usage, error) = (asked.clone(), Usage::default(), Some(error.kind().to_owned()));
-                ModelCall { purpose, asked, model, usage, elapsed_ms, recorded, error }
-            }
+            Err(error) => ModelCall { recorded, ..failed_call(purpose, &asked, error.kind(), elapsed_ms) },
         };
         self.emit.emit(ModelCall::EVENT, &call);
-    }
-
-    /// Emits that a model has failed and another is asked in its place.
-    fn tell_of_fallback(&self, purpose: Purpose, failed: &str, error: &str, elapsed_ms: u64) {
-        let (asked, model, usage) = (failed.to_owned(), failed.to_owned(), Usage::default());
-        let error = Some(error.to_owned());
-        self.emit(
-            ModelCall::EVENT,
-            &ModelCall { purpose, asked, model, usage, elapsed_ms, recorded: false, error },
-        );
     }
 
     fn since(&self, asked_ms: &AtomicU64) -> u64 {
@@ -279,7 +266,8 @@ impl ModelCalls {
         while let Some(event) = events.next().await {
             let event = event?;
             if let ModelEvent::Fallback { failed, error } = &event {
-                self.tell_of_fallback(purpose, failed, error, self.since(asked_ms));
+                let call = failed_call(purpose, failed, error, self.since(asked_ms));
+                self.emit(ModelCall::EVENT, &call);
                 asked_ms.store(self.clock_ms(), Ordering::Relaxed);
             }
             if self.emit.is_observed() {
@@ -294,6 +282,19 @@ impl ModelCalls {
             }
         }
         Ok(reply.finish()?)
+    }
+}
+
+/// What is told of a model that failed.
+fn failed_call(purpose: Purpose, asked: &str, error: &str, elapsed_ms: u64) -> ModelCall {
+    ModelCall {
+        purpose,
+        asked: asked.to_owned(),
+        model: asked.to_owned(),
+        usage: Usage::default(),
+        elapsed_ms,
+        recorded: false,
+        error: Some(error.to_owned()),
     }
 }
 

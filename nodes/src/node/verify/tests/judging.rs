@@ -215,18 +215,23 @@ async fn a_blank_response_is_refused_by_whoever_verifies() {
     assert!(again.last().unwrap().text().contains("The response is empty."), "{again:?}");
 }
 
-#[tokio::test]
-async fn where_the_request_is_blank_what_the_user_said_is_shown_to_the_judge_with_what_came_before() {
-    let model = model(&[1.0]);
+/// A second question, about what was found for the first.
+fn follow_up() -> [Message; 5] {
     let search = ToolCall::new("c", "search_docs", json!({}));
-    let talk = [
+    [
         Message::human("q1", "What does a fork copy?"),
         Message::ai_with_calls("a1", "", vec![search.clone()]),
         Message::tool("t1", &search, "[1] forks.md:3 A fork copies nothing."),
         Message::ai("a2", "Nothing."),
         Message::human("q2", "Where did you read that?"),
-    ];
-    let input = Chat::update().turn(2).question(Some(" ".to_owned())).attempts(Some(0)).messages(talk);
+    ]
+}
+
+#[tokio::test]
+async fn where_the_request_is_blank_what_the_user_said_is_shown_to_the_judge_with_what_came_before() {
+    let model = model(&[1.0]);
+    let input = Chat::update().turn(2).question(Some(" ".to_owned())).attempts(Some(0));
+    let input = input.messages(follow_up());
     graph(&model, passing(), 3).thread("t").run(input).await.unwrap().finished().unwrap();
     let prompt = asked(&model, Purpose::Verifier)[0].messages[0].text().into_owned();
     assert!(prompt.contains("<user_request>Where did you read that?</user_request>"), "{prompt}");
@@ -239,20 +244,12 @@ async fn where_the_request_is_blank_what_the_user_said_is_shown_to_the_judge_wit
 
 #[tokio::test]
 async fn what_was_found_in_an_earlier_turn_may_be_named_as_a_source() {
-    let search = ToolCall::new("c", "search_docs", json!({}));
-    let talk = [
-        Message::human("q1", "What does a fork copy?"),
-        Message::ai_with_calls("a1", "", vec![search.clone()]),
-        Message::tool("t1", &search, "[1] forks.md:3-9 (Forks)\nA fork copies nothing."),
-        Message::ai("a2", "Nothing."),
-        Message::human("q2", "Where did you read that?"),
-    ];
     for (source, passed) in [("forks.md:3", true), ("knives.md:3", false)] {
         let said = format!("Here.\n\nSources:\n- {source}");
         let model = Arc::new(Scripted::new().on(Purpose::Agent, [said.as_str()]));
         let verifier = OutputVerifier::new().rule(crate::verification::CitationRule::new());
         let rules = Verify::by_rules(verifier, Chat::MESSAGES, Chat::VERIFICATIONS).turn(Chat::TURN);
-        let input = Chat::update().turn(2).attempts(Some(0)).messages(talk.clone());
+        let input = Chat::update().turn(2).attempts(Some(0)).messages(follow_up());
         let run = graph_of(model, rules.passed(Chat::PASSED), None).thread("t").run(input).await;
         assert_eq!(run.unwrap().finished().unwrap().passed, Some(passed), "{source}");
     }
