@@ -1,14 +1,32 @@
 //! A message of any kind.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep_core::reducer::Keyed;
 
-use super::{AiMessage, Content, HumanMessage, MessageId, SystemMessage, ToolCall, ToolMessage};
+use super::{
+    AiMessage, Content, HumanMessage, ImageSource, MessageId, Part, SystemMessage, ToolCall, ToolMessage,
+    ToolStatus,
+};
 
 /// One message of a conversation.
+///
+/// Its `Display` is for people: the role and the text, and for each tool call a line with its input. Images are named in
+/// brackets, and thoughts are left out. Texts are written as they are, control characters included.
+///
+/// ```
+/// use superstep_nodes::message::{Message, ToolCall};
+///
+/// let call = ToolCall::new("c1", "price", serde_json::json!({ "fruit": "pear" }));
+/// let asked = Message::ai_with_calls("m2", "I look that up.", vec![call.clone()]);
+/// assert_eq!(asked.to_string(), "ai: I look that up.\nai calls price {\"fruit\":\"pear\"}");
+/// assert_eq!(Message::tool("m3", &call, "40 cents").to_string(), "tool price: 40 cents");
+/// ```
+///
+/// In JSON it has a `type`:
 ///
 /// ```
 /// use superstep_nodes::message::Message;
@@ -98,6 +116,42 @@ impl Message {
     }
 }
 
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = readable(self.content());
+        match self {
+            Self::Human(_) => write!(f, "human: {text}"),
+            Self::System(_) => write!(f, "system: {text}"),
+            Self::Tool(answer) => match answer.status {
+                ToolStatus::Ok => write!(f, "tool {}: {text}", answer.name),
+                ToolStatus::Error => write!(f, "tool {} failed: {text}", answer.name),
+            },
+            Self::Ai(said) => {
+                let is_said = !text.trim().is_empty() || said.tool_calls.is_empty();
+                let said_line = is_said.then(|| format!("ai: {text}"));
+                let calls =
+                    said.tool_calls.iter().map(|call| format!("ai calls {} {}", call.name, call.input));
+                let lines: Vec<_> = said_line.into_iter().chain(calls).collect();
+                f.write_str(&lines.join("\n"))
+            }
+        }
+    }
+}
+
+/// The content for people: texts, and in brackets the parts that are not text.
+fn readable(content: &Content) -> String {
+    let part = |part: &Part| match part {
+        Part::Text { text } => text.clone(),
+        Part::Image(image) => match &image.source {
+            ImageSource::Base64 { media_type, .. } => format!("[image: {media_type}]"),
+            ImageSource::Url { url } => format!("[image: {url}]"),
+        },
+        Part::Native(native) => format!("[part of {}]", native.origin.provider),
+        Part::Thinking(_) | Part::ToolCall { .. } => String::new(),
+    };
+    content.parts().iter().map(part).collect()
+}
+
 impl Keyed for Message {
     fn id(&self) -> &str {
         self.id().as_str()
@@ -133,6 +187,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::message::{Image, Origin, Thinking};
 
     #[test]
     fn each_kind_has_its_type_and_survives_json() {
@@ -149,6 +204,40 @@ mod tests {
             let json = serde_json::to_value(&message).unwrap();
             assert_eq!(json["type"], kind);
             assert_eq!(serde_json::from_value::<Message>(json).unwrap(), message);
+        }
+    }
+
+    /// There was only `Debug`: to print a conversation, every program wrote a `match` of its own.
+    #[test]
+    fn a_message_is_shown_as_its_role_and_what_it_says() {
+        let call = ToolCall::new("c1", "price", json!({ "fruit": "pear" }));
+        let thought = Part::Thinking(Thinking {
+            text: "Hm.".into(),
+            origin: Origin::new("anthropic", "m"),
+            raw: Value::Null,
+        });
+        let seen = [Part::text("Is this one? "), Part::Image(Image::base64("image/jpeg", "AAAA"))];
+        let calls = || vec![call.clone(), call.clone()];
+        let line = "ai calls price {\"fruit\":\"pear\"}";
+        let cases = [
+            (
+                Message::human("1", "What does it cost?\nAnd why?"),
+                "human: What does it cost?\nAnd why?".to_owned(),
+            ),
+            (
+                Message::human("1", Content::from_iter(seen)),
+                "human: Is this one? [image: image/jpeg]".to_owned(),
+            ),
+            (Message::ai("2", "I do not know."), "ai: I do not know.".to_owned()),
+            (Message::ai("2", ""), "ai: ".to_owned()),
+            (Message::ai_with_calls("2", "I look.", calls()), format!("ai: I look.\n{line}\n{line}")),
+            (Message::ai_with_calls("2", thought, calls()), format!("{line}\n{line}")),
+            (Message::tool("3", &call, "40 cents"), "tool price: 40 cents".to_owned()),
+            (Message::tool_error("3", &call, "no pears"), "tool price failed: no pears".to_owned()),
+            (Message::system("4", "Be brief."), "system: Be brief.".to_owned()),
+        ];
+        for (message, shown) in cases {
+            assert_eq!(message.to_string(), shown);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What a model says, as an event of the run.
 
 use serde::{Deserialize, Serialize};
+use superstep_core::run::{EventKind, RunEvent};
 
 use crate::model::{ModelEvent, Purpose};
 
@@ -13,4 +14,26 @@ pub struct ModelChunk {
     pub purpose: Purpose,
     /// What the model says.
     pub event: ModelEvent,
+}
+
+impl ModelChunk {
+    /// Reads the event of a run; `None` if the event is no piece of what a model says.
+    ///
+    /// ```
+    /// use superstep_core::run::RunEvent;
+    /// use superstep_nodes::model::ModelEvent;
+    /// use superstep_nodes::node::ModelChunk;
+    ///
+    /// fn show(event: &RunEvent) {
+    ///     if let Some(ModelChunk { event: ModelEvent::TextDelta { text }, .. }) = ModelChunk::of(event) {
+    ///         print!("{text}");
+    ///     }
+    /// }
+    /// ```
+    pub fn of(event: &RunEvent) -> Option<Self> {
+        match &event.kind {
+            EventKind::MessageChunk { chunk, .. } => chunk.decode().ok(),
+            _ => None,
+        }
+    }
 }
