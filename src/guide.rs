@@ -9,6 +9,8 @@ macro_rules! page {
             "[../README.md#examples]: https://github.com/superstep-rs/superstep#examples\n",
             "[../benches/README.md]: https://github.com/superstep-rs/superstep/blob/main/benches/README.md\n",
             "[../examples/opening_hours/graph.rs]: https://github.com/superstep-rs/superstep/blob/main/examples/opening_hours/graph.rs\n",
+            "[../tests/guide/story.rs]: https://github.com/superstep-rs/superstep/blob/main/tests/guide/story.rs\n",
+            "[agentic-loop.md]: crate::guide::agentic_loop\n",
             "[checkpoints.md]: crate::guide::checkpoints\n",
             "[checkpoints.md#durability-levels]: crate::guide::checkpoints#durability-levels\n",
             "[cli.md]: crate::guide::cli\n",
@@ -38,13 +40,16 @@ macro_rules! page {
             "[state-and-reducers.md#secret-fields]: crate::guide::state_and_reducers#secret-fields\n",
             "[state-and-reducers.md#built-in-reducers]: crate::guide::state_and_reducers#built-in-reducers\n",
             "[store.md]: crate::guide::store\n",
+            "[streaming.md]: crate::guide::streaming\n",
+            "[supervisor.md]: crate::guide::supervisor\n",
             "[testing.md]: crate::guide::testing\n",
             "[time-travel.md]: crate::guide::time_travel\n",
             "[tools.md]: crate::guide::tools\n",
+            "[tutorial.md]: crate::guide::tutorial\n",
+            "[tutorial.md#an-agent-with-tools]: crate::guide::tutorial#an-agent-with-tools\n",
             "[subgraphs.md]: crate::guide::subgraphs\n",
             "[verification.md]: crate::guide::verification\n",
             "[writing-a-saver.md]: crate::guide::writing_a_saver\n",
-            "[time-travel.md]: crate::guide::time_travel\n",
             "\n",
             include_str!(concat!("../docs/", $file))
         )
@@ -61,6 +66,7 @@ macro_rules! pages {
 }
 
 pages! {
+    tutorial "tutorial.md"
     graphs "graphs.md"
     state_and_reducers "state-and-reducers.md"
     nodes_and_extractors "nodes-and-extractors.md"
@@ -77,12 +83,14 @@ pages! {
     interrupts "interrupts.md"
     effects_and_resume "effects-and-resume.md"
     errors_and_retries "errors-and-retries.md"
+    streaming "streaming.md"
     events_and_tracing "events-and-tracing.md"
     secrets "secrets.md"
     store "store.md"
     testing "testing.md"
     agent_loop "agent-loop.md"
     agentic_loop "agentic-loop.md"
+    supervisor "supervisor.md"
     models "models.md"
     tools "tools.md"
     mcp "mcp.md"

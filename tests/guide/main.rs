@@ -35,10 +35,13 @@ mod several_processes;
 mod state_and_reducers;
 mod store;
 mod story;
+mod streaming;
 mod subgraphs;
+mod supervisor;
 mod testing;
 mod time_travel;
 mod tools;
+mod tutorial;
 mod verification;
 #[cfg(feature = "conformance")]
 mod writing_a_saver;
