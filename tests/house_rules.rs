@@ -295,6 +295,46 @@ fn snippets_are_pieces_of_programs_that_run() {
     report(&broken);
 }
 
+/// Snippets were shown without their imports, so a reader who pasted one had to guess them. A page shows the `use`
+/// declarations of its program for every name that its snippets mention.
+#[test]
+fn pages_show_what_their_snippets_import() {
+    let mut broken = Vec::new();
+    for page in files("docs", ".md") {
+        let name = page.trim_start_matches("docs/").trim_end_matches(".md").replace('-', "_");
+        let program = format!("tests/guide/{name}.rs");
+        if !root().join(&program).is_file() {
+            continue;
+        }
+        let text = read(&page);
+        let snippets = text.split("```rust\n").skip(1).filter_map(|block| block.split("```").next());
+        let snippets: String = snippets.map(|snippet| format!("\n{snippet}")).collect();
+        let shown = imports(&snippets);
+        let code = snippets.split("\nuse ").map(|rest| rest.split_once(';').map_or(rest, |(_, code)| code));
+        let mentioned: BTreeSet<&str> = code.flat_map(words).collect();
+        for path in imports(&read(&program)).iter().filter(|path| !path.starts_with("super::")) {
+            let name = path.trim_end_matches("::self").rsplit("::").next().unwrap_or_default();
+            if (name == "*" || mentioned.contains(name)) && !shown.contains(path) {
+                broken.push(format!("{page} mentions {name} and does not show `use {path};`"));
+            }
+        }
+    }
+    report(&broken);
+}
+
+/// The paths that the `use` declarations of a program name.
+fn imports(program: &str) -> BTreeSet<String> {
+    let declared = program.split("\nuse ").skip(1).filter_map(|rest| rest.split(';').next());
+    let paths = declared.flat_map(|path| match path.split_once('{') {
+        Some((module, names)) => {
+            let names = names.trim_end_matches('}').split(',').map(str::trim);
+            names.filter(|name| !name.is_empty()).map(|name| format!("{module}{name}")).collect()
+        }
+        None => vec![path.to_owned()],
+    });
+    paths.collect()
+}
+
 /// A program without what formatting changes: white space, and commas at the ends of lists.
 fn pure(program: &str) -> String {
     program.chars().filter(|letter| !letter.is_whitespace() && *letter != ',').collect()

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use superstep::nodes::docs::{DocIndex, IndexOptions, SearchDocs};
-use superstep::nodes::graphs::{
-    self, AgentState, CallbackConfig, CallbackExit, CallbackState, Callbacks, EvaluatorConfig,
-};
+use superstep::nodes::graphs::{self, AgentState, CallbackConfig, CallbackState, Callbacks, EvaluatorConfig};
 use superstep::nodes::model::{Extractive, Scripted};
 use superstep::nodes::tool::{ToolEffect, ToolRegistry, TypedTool};
 use superstep::prelude::*;
+
+use superstep::nodes::graphs::CallbackExit;
 
 #[derive(Deserialize, JsonSchema)]
 struct Sum {

@@ -1,18 +1,22 @@
 //! Snippets of `docs/agentic-loop.md`.
 
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use superstep::nodes::configuration::Configuration;
 use superstep::nodes::graphs::{
     self, AgenticConfig, AgenticGraph, AgenticSettings, AgenticState, Canary, Profile,
 };
+use superstep::nodes::tool::TypedTool;
+use superstep::nodes::verification::{CitationRule, Verdict};
+use superstep::prelude::*;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use superstep::nodes::message::ToolCall;
 use superstep::nodes::model::{Purpose, Scripted, Turn};
-use superstep::nodes::tool::{ToolRegistry, TypedTool};
-use superstep::nodes::verification::{CitationRule, Verdict, VerificationCriterion};
-use superstep::prelude::*;
+use superstep::nodes::tool::ToolRegistry;
+use superstep::nodes::verification::VerificationCriterion;
 use tokio::sync::Barrier;
 
 fn judged(score: f64) -> Turn {

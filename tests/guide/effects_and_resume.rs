@@ -1,10 +1,10 @@
 //! Snippets of `docs/effects-and-resume.md`.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use superstep::id::IdempotencyKey;
 use superstep::prelude::*;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 #[derive(State, Clone, Debug, Default)]
 struct Order {

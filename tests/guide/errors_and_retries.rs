@@ -1,10 +1,11 @@
 //! Snippets of `docs/errors-and-retries.md`.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use superstep::prelude::*;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 #[derive(State, Clone, Debug, Default)]
 struct Page {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use superstep::prelude::*;
+
 use superstep::state::Json;
 
 use super::story::{Verdict, stories, topic};

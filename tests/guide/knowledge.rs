@@ -1,9 +1,11 @@
 //! Snippets of `docs/knowledge.md`.
 
-use superstep::nodes::message::ToolCall;
-use superstep::nodes::provider::{OpenAiEmbedder, ProviderError};
+use superstep::nodes::provider::OpenAiEmbedder;
 use superstep::nodes::rag::{HashEmbedder, KnowledgeBase, SearchKnowledge};
 use superstep::nodes::tool::ToolRegistry;
+
+use superstep::nodes::message::ToolCall;
+use superstep::nodes::provider::ProviderError;
 
 #[tokio::test]
 async fn documents_are_ingested_and_found() -> super::Result {

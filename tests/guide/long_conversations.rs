@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use superstep::graph::BuildError;
 use superstep::nodes::compaction::{Compaction, ContextManager};
-use superstep::nodes::message::{Message, MessageLog};
-use superstep::nodes::model::{ChatModel, Purpose, Scripted};
-use superstep::nodes::node::{Agent, AgentNext, Compact};
+use superstep::nodes::message::MessageLog;
+use superstep::nodes::node::{Agent, Compact};
 use superstep::prelude::*;
 use superstep::reducer::LogWrite;
+
+use superstep::graph::BuildError;
+use superstep::nodes::message::Message;
+use superstep::nodes::model::{ChatModel, Purpose, Scripted};
+use superstep::nodes::node::AgentNext;
 
 #[derive(State, Clone, Default)]
 struct Chat {

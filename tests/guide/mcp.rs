@@ -1,13 +1,14 @@
 //! Snippets of `docs/mcp.md`.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use superstep::nodes::mcp::{
     BearerToken, GraphTool, McpCommand, McpOptions, McpServer, McpService, McpStream, McpUrl,
 };
+use superstep::prelude::*;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use superstep::nodes::message::ToolCall;
 use superstep::nodes::tool::ToolRegistry;
-use superstep::prelude::*;
 
 #[tokio::test]
 async fn the_tools_of_a_server_are_added_to_those_of_an_agent() {

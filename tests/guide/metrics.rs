@@ -1,9 +1,13 @@
 //! Snippets of `docs/metrics.md`, and its table.
 
 use opentelemetry::global;
-use superstep::nodes::graphs::{CallbackConfig, CallbackState, callback};
-use superstep::nodes::model::{Price, Prices, Scripted};
-use superstep::nodes::telemetry::{AgentMetrics, AgentSpans, Metric, MetricKind, Rating};
+use superstep::nodes::graphs::callback;
+use superstep::nodes::model::{Price, Prices};
+use superstep::nodes::telemetry::{AgentMetrics, AgentSpans, Metric, Rating};
+
+use superstep::nodes::graphs::{CallbackConfig, CallbackState};
+use superstep::nodes::model::Scripted;
+use superstep::nodes::telemetry::MetricKind;
 
 #[tokio::test]
 async fn a_graph_is_measured_and_rated() -> super::Result {

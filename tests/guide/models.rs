@@ -2,13 +2,15 @@
 
 #![cfg(all(feature = "providers", feature = "testkit"))]
 
-use superstep::checkpoint::MemorySaver;
 use superstep::nodes::ModelName;
-use superstep::nodes::graphs::{self, AgentState, EvaluatorConfig};
+use superstep::nodes::graphs::{self, EvaluatorConfig};
 use superstep::nodes::message::Message;
 use superstep::nodes::model::{ChatModel, Extractive, Ledger, ModelRequest, Price, Prices, Purpose};
 use superstep::nodes::provider::{Anthropic, Thinking};
 use superstep::nodes::testkit::{MockServer, Reply};
+
+use superstep::checkpoint::MemorySaver;
+use superstep::nodes::graphs::AgentState;
 
 #[tokio::test]
 async fn a_client_is_asked_directly() -> super::Result {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use superstep::graph::BuildError;
 use superstep::node::{Cache, node};
 use superstep::prelude::*;
 
@@ -51,6 +52,22 @@ async fn check(
     let known = names.iter().any(|name| essay.draft.contains(name));
     let enough = known || info.remaining_steps() < 2;
     (Essay::update().topic("again"), if enough { Next::Stop } else { Next::Again })
+}
+
+fn essays(deps: Deps) -> Result<Graph<Essay>, BuildError> {
+    let mut g = StateGraph::<Essay, Deps>::new("essay");
+    let write = g.node("write", write);
+    g.edge(START, write);
+    g.edge(write, END);
+    let needs_context: Graph<Essay, Deps> = g.compile()?;
+    Ok(needs_context.with_context(deps))
+}
+
+#[tokio::test]
+async fn a_context_makes_a_graph_ready() -> super::Result {
+    let essays = essays(Deps { llm: Llm, names: Arc::default() })?;
+    assert_eq!(essays.run(Essay::update().topic("Rust")).await?.finished()?.draft, "<Rust>");
+    Ok(())
 }
 
 fn count(essay: Snapshot<Essay>) -> Update<Essay> {

@@ -2,16 +2,16 @@
 
 #![cfg(feature = "images")]
 
-use std::path::Path;
-
-use superstep::nodes::graphs::{
-    CriticConfig, CriticSettings, CriticState, Critique, VisionDetail, critic, critique_image,
-};
+use superstep::nodes::graphs::{CriticSettings, CriticState, Critique, VisionDetail, critic, critique_image};
 use superstep::nodes::images::ImagePreparation;
 use superstep::nodes::message::{Content, Detail, Part};
-use superstep::nodes::model::Scripted;
 use superstep::nodes::rag::EmbedderName;
 use superstep::prelude::*;
+
+use std::path::Path;
+
+use superstep::nodes::graphs::CriticConfig;
+use superstep::nodes::model::Scripted;
 
 const PHOTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/photo_critic/landscape.jpg");
 const TEXTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/photo_critic/advice");

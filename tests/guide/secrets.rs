@@ -1,10 +1,10 @@
 //! Snippets of `docs/secrets.md`.
 
-use std::time::Duration;
-
 use superstep::checkpoint::care::{self, Form};
 use superstep::checkpoint::{CheckpointFile, Key, KeyRing, SqliteReader};
 use superstep::prelude::*;
+
+use std::time::Duration;
 
 use super::story::{stories, topic};
 

@@ -1,14 +1,16 @@
 //! Snippets of `docs/testing.md`.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
 use superstep::run::{EventKind, RunEvent};
-
 use superstep::testing::{self, Cassette, TestAmbient, Trace};
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use serde::{Deserialize, Serialize};
 
 use super::story::{Story, Verdict, stories};
 

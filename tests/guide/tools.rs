@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use superstep::nodes::message::{Message, MessageLog, ToolCall, ToolStatus};
-use superstep::nodes::model::{ChatModel, Scripted};
-use superstep::nodes::node::{Agent, AgentNext, Tools};
+use superstep::nodes::node::{Agent, Tools};
 use superstep::nodes::tool::{
     AllowReadOnly, ExecutionPolicy, InvalidInput, Permission, Tool, ToolContext, ToolFailure, ToolOutput,
     ToolRegistry, ToolResult, TypedTool, tool,
@@ -16,13 +14,17 @@ use superstep::nodes::tool::{
 use superstep::nodes::tools::{self, Bash, HttpRequest, SqlQuery, Workspace};
 use superstep::prelude::*;
 
-type Prices = BTreeMap<String, u32>;
+use superstep::nodes::message::{Message, MessageLog, ToolCall, ToolStatus};
+use superstep::nodes::model::{ChatModel, Scripted};
+use superstep::nodes::node::AgentNext;
 
 /// Adds two numbers.
 #[tool(read_only)]
 async fn add(a: i64, b: i64) -> Result<String, &'static str> {
     a.checked_add(b).map(|sum| sum.to_string()).ok_or("the sum is too large")
 }
+
+type Prices = BTreeMap<String, u32>;
 
 /// Finds the price of a product.
 #[tool(read_only, timeout = Duration::from_secs(5))]

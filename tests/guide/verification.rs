@@ -1,15 +1,15 @@
 //! Snippets of `docs/verification.md`.
 
+use superstep::nodes::message::MessageLog;
+use superstep::nodes::node::{Agent, AgentNext, Refine, Verify, VerifyNext};
+use superstep::nodes::verification::{CitationRule, OutputVerifier, Verdict, Verification, VerificationMode};
+use superstep::prelude::*;
+
 use std::sync::Arc;
 
 use superstep::graph::BuildError;
-use superstep::nodes::message::MessageLog;
 use superstep::nodes::model::{ChatModel, Purpose, Scripted, Turn};
-use superstep::nodes::node::{Agent, AgentNext, Refine, Verify, VerifyNext};
-use superstep::nodes::verification::{
-    CitationRule, OutputVerifier, Verdict, Verification, VerificationCriterion, VerificationMode,
-};
-use superstep::prelude::*;
+use superstep::nodes::verification::VerificationCriterion;
 
 #[derive(State, Clone, Default)]
 struct Chat {

@@ -1,13 +1,16 @@
 //! Snippets of `docs/writing-a-saver.md`.
 
-use std::result::Result;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use superstep::checkpoint::conformance::{self, Subject};
-use superstep::checkpoint::{Around, Checkpointer, Commit, Committed, MemorySaver, SqliteSaver, StoreError};
+use superstep::checkpoint::{Around, Checkpointer, Commit, Committed, SqliteSaver, StoreError};
 use superstep::error::BoxError;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use superstep::checkpoint::MemorySaver;
 
 use super::story::{stories, topic};
 

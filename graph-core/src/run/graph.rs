@@ -30,7 +30,7 @@ use crate::state::{Change, ErasedState, FieldId, IntoInput, State};
 use crate::store::{MemoryStore, Store};
 
 /// A compiled graph over states `S` that still needs a context of type `C`; with `C = ()`, one that is ready
-/// to run.
+/// to run. [`with_context`](Self::with_context) turns the one into the other.
 ///
 /// Cheap to clone: clones share everything.
 pub struct Graph<S: State, C = ()> {
@@ -262,7 +262,11 @@ impl<S: State, C> Graph<S, C> {
 }
 
 impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
-    /// Gives the nodes their context.
+    /// Gives the nodes their context, and returns a graph that can run.
+    ///
+    /// The type changes: `compile` returns a `Graph<S, C>`, which has no method to run it while its context is missing,
+    /// and this method returns a `Graph<S>`. So a function or a struct that holds a finished graph names it `Graph<S>`,
+    /// whatever its nodes take. A graph whose nodes take no context is a `Graph<S>` from the start.
     #[must_use]
     pub fn with_context(self, context: C) -> Graph<S> {
         let ready = self.with(|runtime| runtime.context = Arc::new(context));
