@@ -54,6 +54,7 @@
 //! | [`engine`] | the pure machine, for those who write a driver of their own |
 //! | [`guide`] | the documentation, a page per topic |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 pub use superstep_core::{engine, error, graph, id, lock, node, reducer, route, run, state};

@@ -124,6 +124,47 @@ fn files_are_short_and_named_after_what_is_in_them() {
     report(&broken);
 }
 
+/// ARCHITECTURE.md said that one counter was all global state, while there were five statics that change.
+#[test]
+fn all_global_state_is_listed() {
+    if !is_workspace() {
+        return;
+    }
+    let listed = read("ARCHITECTURE.md");
+    let mut broken = Vec::new();
+    for path in MEMBERS.iter().flat_map(|member| files(&format!("{member}/src"), ".rs")) {
+        for line in code(&path) {
+            broken
+                .extend(line.contains("thread_local!").then(|| format!("{path} has a thread-local: {line}")));
+            let declared = line.trim_start().trim_start_matches("pub(crate) ").strip_prefix("static ");
+            let Some((name, _)) = declared.and_then(|rest| rest.split_once(':')) else { continue };
+            let path = path.trim_start_matches("./");
+            if !listed.lines().any(|row| row.contains(&format!("`{name}`")) && row.contains(path)) {
+                broken.push(format!("ARCHITECTURE.md does not list `{name}` of {path} as global state"));
+            }
+        }
+    }
+    report(&broken);
+}
+
+/// Packages were published with their tests, which are of no use to programs and need the whole workspace.
+#[test]
+fn published_packages_hold_no_tests() {
+    if !is_workspace() {
+        return;
+    }
+    for member in MEMBERS {
+        let manifest = read(format!("{member}/Cargo.toml"));
+        let include = manifest.lines().find_map(|line| line.strip_prefix("include = ")).unwrap_or_default();
+        let included: Vec<&str> = include.split('"').skip(1).step_by(2).collect();
+        for needed in ["/src", "/LICENSE-*", "/README.md"] {
+            assert!(included.contains(&needed), "{member}: the package has no {needed}: {include}");
+        }
+        let unneeded = included.iter().find(|path| ["/tests", "/benches", "/fuzz"].contains(path));
+        assert_eq!(unneeded, None, "{member}: {include}");
+    }
+}
+
 #[test]
 fn crates_depend_one_way() {
     if !is_workspace() {

@@ -45,6 +45,7 @@
 //!
 //! Every row carries a checksum over its columns and its identity: a damaged or misplaced row is
 //! [`StoreError::Corrupt`](superstep_core::checkpoint::StoreError::Corrupt), never a value.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 pub mod care;

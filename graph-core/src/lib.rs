@@ -1,5 +1,6 @@
 //! The graph engine of [Superstep](https://docs.rs/superstep). Add `superstep` to a program, not this crate.
 #![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(feature = "tokio"), expect(dead_code, unused_imports, reason = "what only a driver uses"))]
 

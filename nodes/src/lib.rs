@@ -24,6 +24,7 @@
 //! number or opens a connection: the same input gives the same output. What a model or a tool answers is recorded, which is
 //! what lets a run be replayed.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 // The derives name the framework `superstep`, as users do.
