@@ -33,7 +33,7 @@ async fn price(
     }
 }
 
-/// Prints the model's words while a run goes on, and returns how the run ended.
+/// Prints the model's words as they come, and returns how the run ended.
 async fn show(request: RunRequest<Chat>) -> Result<Run<Chat>, Box<dyn Error>> {
     let mut run = request.stream().view(View::Messages);
     while let Some(event) = run.next().await {
