@@ -36,21 +36,21 @@ use crate::state::{ErasedUpdate, State};
 pub struct EditRequest<S> {
     runtime: Arc<Runtime>,
     thread: ThreadId,
-    plays: Plays,
+    outcomes: Vec<GivenOutcome>,
     state: PhantomData<fn() -> S>,
 }
 
-/// What is played.
-pub(super) enum Plays {
-    /// These nodes, with these outcomes.
-    Given(Vec<(Selected, Result<Done, NodeError>)>),
-    /// The node that ran last, with its own decision.
-    Last(Box<dyn ErasedUpdate>),
-}
+/// A node, with the outcome that it is said to have had.
+type GivenOutcome = (Selected, Result<Done, NodeError>);
 
 impl<S: State> EditRequest<S> {
-    pub(super) fn new(runtime: Arc<Runtime>, thread: ThreadId, plays: Plays) -> Self {
-        Self { runtime, thread, plays, state: PhantomData }
+    pub(super) fn new<O: IntoOutcome<S>>(
+        runtime: Arc<Runtime>,
+        thread: ThreadId,
+        node: impl SelectNodes,
+        outcome: O,
+    ) -> Self {
+        Self { runtime, thread, outcomes: Vec::with_capacity(1), state: PhantomData }.and(node, outcome)
     }
 
     /// Also plays this node, in the same superstep.
@@ -67,21 +67,11 @@ impl<S: State> EditRequest<S> {
     }
 
     fn and<O: IntoOutcome<S>>(mut self, node: impl SelectNodes, outcome: O) -> Self {
-        if let Plays::Given(plays) = &mut self.plays {
-            plays.push(played(node, outcome));
-        }
+        let mut selected = Vec::with_capacity(1);
+        node.select(&mut selected);
+        self.outcomes.push((selected.remove(0), outcome.into_outcome().map(done)));
         self
     }
-}
-
-/// One node, with the outcome that it is said to have had.
-pub(super) fn played<S: State, O: IntoOutcome<S>>(
-    node: impl SelectNodes,
-    outcome: O,
-) -> (Selected, Result<Done, NodeError>) {
-    let mut selected = Vec::with_capacity(1);
-    node.select(&mut selected);
-    (selected.remove(0), outcome.into_outcome().map(done))
 }
 
 impl<S: State> IntoFuture for EditRequest<S> {
@@ -89,8 +79,8 @@ impl<S: State> IntoFuture for EditRequest<S> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { runtime, thread, plays, .. } = self;
-        Box::pin(play(runtime, thread, plays))
+        let Self { runtime, thread, outcomes, .. } = self;
+        Box::pin(play(runtime, thread, outcomes))
     }
 }
 
@@ -135,14 +125,51 @@ struct Play {
     targets: Targets,
 }
 
-async fn play(runtime: Arc<Runtime>, thread: ThreadId, plays: Plays) -> Result<CheckpointId, RunError> {
+async fn play(
+    runtime: Arc<Runtime>,
+    thread: ThreadId,
+    outcomes: Vec<GivenOutcome>,
+) -> Result<CheckpointId, RunError> {
+    let (driver, loaded, restored) = restore(&runtime, &thread).await?;
+    let mut plays = Vec::with_capacity(outcomes.len());
+    for (node, outcome) in outcomes {
+        plays.push(driver.given(&node, outcome)?);
+    }
+    let Some(loaded) = loaded else {
+        return driver.play_all(restored, plays).await;
+    };
+    if plays.iter().any(|play| restored.tasks.iter().any(|task| task.node == play.node)) {
+        return driver.play_next(loaded, restored, plays).await;
+    }
+    let ran = last_ran(&runtime, &thread, &loaded).await?;
+    driver.play_anew(loaded, ran, restored, plays).await
+}
+
+/// Plays the node that ran last once more, with its own decision and another update.
+pub(super) async fn play_last(
+    runtime: &Arc<Runtime>,
+    thread: &ThreadId,
+    update: Box<dyn ErasedUpdate>,
+) -> Result<CheckpointId, RunError> {
+    let (driver, loaded, restored) = restore(runtime, thread).await?;
+    let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
+    let ran = last_ran(runtime, thread, &loaded).await?;
+    let plays = driver.last(&ran, update)?;
+    driver.play_anew(loaded, ran, restored, plays).await
+}
+
+/// Reads the thread's head. Returns a driver on it, and what is next there.
+async fn restore(
+    runtime: &Arc<Runtime>,
+    thread: &ThreadId,
+) -> Result<(Driver, Option<Loaded>, Restored), RunError> {
     if thread.is_below() {
-        return Err(RunError::Subgraph { thread });
+        return Err(RunError::Subgraph { thread: thread.clone() });
     }
     runtime.register().await?;
-    let loaded = runtime.load(&thread, At::Head).await?;
+    let loaded = runtime.load(thread, At::Head).await?;
     let order = Order::new(Verb::Resume, thread.clone());
-    let (mut driver, _) = driver(&runtime, order, RunId(runtime.ambient.id()), None, None)?;
+    let (mut driver, _) = driver(runtime, order, RunId(runtime.ambient.id()), None, None)?;
     let mut restored = Restored {
         step: -1,
         tasks: Vec::new(),
@@ -154,29 +181,7 @@ async fn play(runtime: Arc<Runtime>, thread: ThreadId, plays: Plays) -> Result<C
     {
         restored = found;
     }
-    let given = match plays {
-        Plays::Given(plays) => {
-            let mut given = Vec::with_capacity(plays.len());
-            for (node, outcome) in plays {
-                given.push(driver.given(&node, outcome)?);
-            }
-            given
-        }
-        Plays::Last(update) => {
-            let loaded = loaded.ok_or(ThreadError::NeverRan(thread.clone()))?;
-            let ran = last_ran(&runtime, &thread, &loaded).await?;
-            let plays = driver.last(&ran, update)?;
-            return driver.play_anew(loaded, ran, restored, plays).await;
-        }
-    };
-    let Some(loaded) = loaded else {
-        return driver.play_all(restored, given).await;
-    };
-    if given.iter().any(|play| restored.tasks.iter().any(|task| task.node == play.node)) {
-        return driver.play_next(loaded, restored, given).await;
-    }
-    let ran = last_ran(&runtime, &thread, &loaded).await?;
-    driver.play_anew(loaded, ran, restored, given).await
+    Ok((driver, loaded, restored))
 }
 
 impl Driver {

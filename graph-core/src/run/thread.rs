@@ -11,7 +11,7 @@ use super::error::{RunError, ThreadError};
 use super::graph::Runtime;
 use super::history::{History, Past};
 use super::past_events::PastEvents;
-use super::play::{EditRequest, Plays, played};
+use super::play::{EditRequest, play_last};
 use super::replay::ReplayRequest;
 use super::request::{Answers, RunRequest, Verb};
 use super::state::ThreadState;
@@ -215,7 +215,7 @@ impl<S: State> Thread<S> {
     where
         O: IntoOutcome<S, Route = R>,
     {
-        self.playing(Plays::Given(std::vec![played(node, outcome)]))
+        EditRequest::new(Arc::clone(&self.runtime), self.id.clone(), node, outcome)
     }
 
     /// Like [`edit_as`](Self::edit_as), for a node that is known by its stored name.
@@ -226,23 +226,19 @@ impl<S: State> Thread<S> {
     /// # Errors
     /// Also when the graph has no such node, the node decides by another type, or its description has no such case.
     pub fn edit_as_named<O: IntoOutcome<S>>(&self, node: impl Into<NodeName>, outcome: O) -> EditRequest<S> {
-        self.playing(Plays::Given(std::vec![played(node.into(), outcome)]))
+        EditRequest::new(Arc::clone(&self.runtime), self.id.clone(), node.into(), outcome)
     }
 
     /// Edits the thread as if the node that ran last had written `update` as well: its branches decide anew, on the
     /// edited state, its route leads where it led, and its edges fire. Tasks that are next again keep what they
-    /// have done.
+    /// have done. No other node is played beside it; [`edit_as`](Self::edit_as) plays several.
     ///
     /// [`edit`](Self::edit) is the simpler choice when nothing is to be decided anew.
     ///
     /// # Errors
     /// [`ThreadError::WhichNode`] when several nodes ran last, or none; otherwise like [`edit_as`](Self::edit_as).
-    pub fn edit_as_last(&self, update: S::Update) -> EditRequest<S> {
-        self.playing(Plays::Last(std::boxed::Box::new(update)))
-    }
-
-    fn playing(&self, plays: Plays) -> EditRequest<S> {
-        EditRequest::new(Arc::clone(&self.runtime), self.id.clone(), plays)
+    pub async fn edit_as_last(&self, update: S::Update) -> Result<CheckpointId, RunError> {
+        play_last(&self.runtime, &self.id, std::boxed::Box::new(update)).await
     }
 
     /// Drops what is next: unfinished tasks, open questions, joins and deferred nodes that wait. The state stays.
