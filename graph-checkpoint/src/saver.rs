@@ -350,8 +350,7 @@ impl Checkpointer for SqliteSaver {
         outcome: EffectOutcome,
     ) -> Result<(), StoreError> {
         outcome.check(&self.limits())?;
-        self.hand_over(Request::EndEffect(thread.clone(), base, effect.clone(), outcome));
-        Ok(())
+        self.tell_writer(Request::EndEffect(thread.clone(), base, effect.clone(), outcome)).await
     }
 
     async fn note_effect(

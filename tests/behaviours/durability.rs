@@ -1,6 +1,8 @@
 //! When a superstep is saved, and what becomes of a run that cannot be saved.
 
-use std::path::Path;
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use superstep::prelude::*;
 
@@ -95,6 +97,69 @@ async fn f18_a_question_is_saved_at_the_exit_and_answered_by_another_program() {
     assert_eq!(log.v, ["a", "R"]);
     let [before @ .., _, _, _] = &seen(&path, &graph).await[..] else { panic!("the past stays") };
     assert_eq!(before, ["Loop 2 []"]);
+}
+
+/// Another program that can hold the file's write lock, and reads the journal.
+#[derive(Clone, FromRef)]
+struct Other {
+    path: PathBuf,
+    held: Arc<Mutex<Option<rusqlite::Connection>>>,
+}
+
+impl Other {
+    fn hold(&self) {
+        let file = rusqlite::Connection::open(&self.path).expect("a file opens");
+        file.execute_batch("BEGIN IMMEDIATE").expect("nothing is being written");
+        *self.held.lock().expect("no panic") = Some(file);
+    }
+
+    fn is_holding(&self) -> bool {
+        self.held.lock().expect("no panic").is_some()
+    }
+
+    fn release(&self) {
+        self.held.lock().expect("no panic").take();
+    }
+
+    /// The recorded outcome of the only effect.
+    fn outcome(&self) -> Option<String> {
+        let file = rusqlite::Connection::open(&self.path).expect("a file opens");
+        file.query_row("SELECT outcome FROM effect", [], |row| row.get(0)).expect("it has begun")
+    }
+}
+
+/// The outcome was only queued when `fx.run` returned: a kill while another program held the lock made the effect happen
+/// twice.
+#[tokio::test]
+async fn an_effect_returns_when_its_outcome_is_stored() {
+    for durability in [Durability::Power, Durability::Process] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let other = Other { path: folder.path().join("t.db"), held: Arc::default() };
+        let mut g = StateGraph::<Log, Other>::new("g");
+        let pay = g.node("pay", async |fx: Effects, other: Dep<Other>| {
+            let charge = async || {
+                other.hold();
+                Ok::<_, Infallible>(7)
+            };
+            let Ok(_) = fx.run("charge", charge).await;
+            Log::update().v(Vec::from_iter(other.outcome()))
+        });
+        g.edge(START, pay);
+        g.edge(pay, END);
+        let saver = SqliteSaver::options().durability(durability).open(&other.path).await.expect("it opens");
+        let graph = g.compile().expect("sound").with_context(other.clone()).checkpointer(saver);
+        let run = tokio::spawn(graph.thread("t").run(Log::update()).into_future());
+        while !other.is_holding() {
+            tokio::task::yield_now().await;
+        }
+        // Enough for a node that does not wait to come to its end.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        other.release();
+        let run = run.await.expect("no panic").expect("the lock was released");
+        assert_eq!(run.state.v, [r#"{"ok":7}"#], "{durability:?}");
+    }
 }
 
 /// How many checkpoints another user of the file sees; none while it is not yet made.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::support::{Calls, Stage, failure, on_both_savers, only};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
-use superstep::checkpoint::{Around, Checkpointer, EffectRecord, StoreError};
+use superstep::checkpoint::{Around, Checkpointer, EffectId, EffectOutcome, EffectRecord, StoreError};
 use superstep::error::{NodeErrorKind, Timeout};
 use superstep::id::{CheckpointId, ThreadId};
 use superstep::prelude::*;
@@ -248,13 +248,36 @@ async fn the_longest_times_there_are_never_end() {
     run.expect("no time is over").finished().expect("to the end");
 }
 
-/// Stores intents; whoever waits for the first one waits until somebody says so.
+/// Stores intents and outcomes; whoever waits for the first one waits until somebody says so.
 struct Slow {
     saver: Arc<dyn Checkpointer>,
+    slow: Entry,
     /// Whether it waits before it stores it, or after.
     before: bool,
     was_asked: AtomicBool,
     go_on: Arc<Notify>,
+}
+
+/// An entry of the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entry {
+    Intent,
+    Outcome,
+}
+
+impl Slow {
+    /// Does what stores an entry, slowly if it is the first of the slow kind.
+    async fn slowly<T>(&self, entry: Entry, stored: impl Future<Output = T>) -> T {
+        let is_slow = entry == self.slow && !self.was_asked.swap(true, Ordering::SeqCst);
+        if is_slow && self.before {
+            self.go_on.notified().await;
+        }
+        let stored = stored.await;
+        if is_slow && !self.before {
+            self.go_on.notified().await;
+        }
+        stored
+    }
 }
 
 #[async_trait]
@@ -269,23 +292,27 @@ impl Around for Slow {
         base: CheckpointId,
         effect: EffectRecord,
     ) -> Result<Option<EffectRecord>, StoreError> {
-        let is_first = !self.was_asked.swap(true, Ordering::SeqCst);
-        if is_first && self.before {
-            self.go_on.notified().await;
-        }
-        let held = self.saver.begin_effect(thread, base, effect).await;
-        if is_first && !self.before {
-            self.go_on.notified().await;
-        }
-        held
+        self.slowly(Entry::Intent, self.saver.begin_effect(thread, base, effect)).await
+    }
+
+    async fn end_effect(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: &EffectId,
+        outcome: EffectOutcome,
+    ) -> Result<(), StoreError> {
+        self.slowly(Entry::Outcome, self.saver.end_effect(thread, base, effect, outcome)).await
     }
 }
 
 /// An attempt was given up while its intent was being stored. The next one found the intent, took it for that of another
-/// run, and gave up the whole run for it.
+/// run, and gave up the whole run for it. An attempt may also be given up while its outcome is being stored: the next one
+/// has its value.
 #[tokio::test]
-async fn an_attempt_goes_on_from_the_intent_of_one_that_was_given_up() {
-    for before in [true, false] {
+async fn an_attempt_goes_on_from_the_journal_of_one_that_was_given_up() {
+    let cases = [Entry::Intent, Entry::Outcome].into_iter().flat_map(|slow| [(slow, true), (slow, false)]);
+    for (slow, before) in cases {
         on_both_savers(async |saver| {
             let (stage, go_on) = (Stage::default(), Arc::new(Notify::new()));
             let told = Arc::clone(&go_on);
@@ -303,13 +330,17 @@ async fn an_attempt_goes_on_from_the_intent_of_one_that_was_given_up() {
                     Log::update().v([format!("{receipt} in attempt {}", task.attempt())])
                 }
             };
-            let saver = Slow { saver, before, was_asked: AtomicBool::new(false), go_on };
+            let saver = Slow { saver, slow, before, was_asked: AtomicBool::new(false), go_on };
             let graph =
                 only(charge, &stage, |node| node.timeout(secs(1) / 2).retry(Retry::fixed(2, Duration::ZERO)));
             let thread = graph.shared_checkpointer(Arc::new(saver)).thread("t");
             let run = thread.run(Log::update()).await.expect("the second attempt goes on");
-            assert_eq!(run.finished().expect("to the end").v, ["7 in attempt 2"], "before: {before}");
-            assert_eq!(stage.calls.take(), ["charge"], "it happened once");
+            assert_eq!(
+                run.finished().expect("to the end").v,
+                ["7 in attempt 2"],
+                "{slow:?}, before: {before}"
+            );
+            assert_eq!(stage.calls.take(), ["charge"], "{slow:?}, before: {before}: it happened once");
         })
         .await;
     }

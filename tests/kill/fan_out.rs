@@ -18,9 +18,14 @@ use crate::itself;
 /// The test that is the program.
 const TEST: &str = "a_killed_fan_out_keeps_the_results_of_the_siblings_that_had_finished";
 
-/// What a kill may leave to keep: results of siblings whose superstep was not stored, and effects that ended.
+/// What a kill may leave to keep: results of siblings whose superstep was not stored, effects that ended, and those whose
+/// value the node had.
 pub(crate) const RESULTS: &str = "recorded results";
 pub(crate) const EFFECTS: &str = "recorded effects";
+pub(crate) const RETURNED: &str = "returned effects";
+
+/// Begins the note that an effect has returned.
+const RETURNS: &str = "returned ";
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Orders {
@@ -86,6 +91,7 @@ async fn pack(
         let name = format!("box{number}");
         let packed = || async { notes.note(&name, &task).map(|()| u64::from(number)) };
         weight += fx.run(&name, packed).await?;
+        notes.note(&format!("{RETURNS}{name}"), &task)?;
     }
     Ok(Orders::update().packed([format!("{} boxes", *boxes)]).weight(weight))
 }
@@ -93,6 +99,7 @@ async fn pack(
 async fn weigh(task: TaskInfo, notes: Dep<Notes>, fx: Effects) -> Result<Update<Orders>, NodeError> {
     notes.note("start", &task)?;
     let own = fx.run("scales", || async { notes.note("scales", &task).map(|()| 100_u64) }).await?;
+    notes.note(&format!("{RETURNS}scales"), &task)?;
     Ok(Orders::update().weight(own))
 }
 
@@ -140,6 +147,8 @@ pub(crate) struct Ledger {
     /// The notes of tasks and effects whose outcome is in the file: none of them may be made again.
     results: BTreeSet<String>,
     effects: BTreeSet<String>,
+    /// The notes of effects that had returned: nor may these be made again.
+    returned: BTreeSet<String>,
     then: BTreeMap<String, usize>,
 }
 
@@ -149,7 +158,8 @@ impl Ledger {
     pub(crate) fn read(db: &Path) -> Self {
         let notes = Notes::beside(db);
         let then = notes.read();
-        let mut ledger = Self { notes, results: BTreeSet::new(), effects: BTreeSet::new(), then };
+        let returned = then.keys().filter_map(|note| note.strip_prefix(RETURNS)).map(str::to_owned).collect();
+        let mut ledger = Self { notes, results: BTreeSet::new(), effects: BTreeSet::new(), returned, then };
         if !db.exists() || ledger.then.is_empty() {
             return ledger;
         }
@@ -168,19 +178,23 @@ impl Ledger {
 
     /// Adds how much there was to keep.
     pub(crate) fn count_into(&self, hits: &mut BTreeMap<String, u32>) {
-        for (what, kept) in [(RESULTS, &self.results), (EFFECTS, &self.effects)] {
+        let kept = [(RESULTS, &self.results), (EFFECTS, &self.effects), (RETURNED, &self.returned)];
+        for (what, kept) in kept {
             if !kept.is_empty() {
                 *hits.entry(what.to_owned()).or_insert(0) += kept.len() as u32;
             }
         }
     }
 
-    /// Fails if anything recorded has happened again, or anything at all more often than kills explain.
+    /// Fails if anything recorded or returned has happened again, or anything at all more often than kills explain.
     pub(crate) fn assert_kept(&self, kills: usize, when: &str) {
         let now = self.notes.read();
         for note in self.results.iter().chain(&self.effects) {
             assert!(self.then.contains_key(note), "{when}: {note} was recorded and never happened");
             assert_eq!(self.then[note], now[note], "{when}: {note} was recorded and happened again");
+        }
+        for note in &self.returned {
+            assert_eq!(self.then[note], now[note], "{when}: {note} had returned and happened again");
         }
         for (note, times) in now {
             assert!(times <= 1 + kills, "{when}: {note} happened {times} times after {kills} kills");

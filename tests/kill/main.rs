@@ -119,7 +119,7 @@ fn a_killed_fan_out_keeps_the_results_of_the_siblings_that_had_finished() {
         return fan_out::run();
     }
     let hits = kill_at_every_point(&Program::fan_out());
-    for what in [fan_out::RESULTS, fan_out::EFFECTS] {
+    for what in [fan_out::RESULTS, fan_out::EFFECTS, fan_out::RETURNED] {
         assert!(hits.contains_key(what), "no kill left any {what} to keep: {hits:?}");
     }
 }

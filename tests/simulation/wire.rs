@@ -243,7 +243,7 @@ impl Around for Wire {
         effect: &EffectId,
         outcome: EffectOutcome,
     ) -> Result<(), StoreError> {
-        let (thread, effect, defers) = (thread.clone(), effect.clone(), self.defers);
+        let (thread, effect) = (thread.clone(), effect.clone());
         let (world, driver) = (self.world.clone(), self.driver);
         self.call("end_effect", true, move |store| {
             let (world, thread, effect, outcome) =
@@ -251,7 +251,6 @@ impl Around for Wire {
             Box::pin(async move {
                 let succeeds = matches!(outcome, EffectOutcome::Ok(_));
                 store.end_effect(&thread, base, &effect, outcome).await?;
-                settle(&*store, &thread, defers).await?;
                 if succeeds {
                     world.lock().facts.succeeds(driver, (thread, base), effect);
                 }

@@ -5,8 +5,8 @@ use std::pin::pin;
 use std::task::Poll;
 
 use superstep_core::checkpoint::{
-    At, Carried, Checkpoint, Checkpointer, Commit, Committed, EffectRecord, Emitted, FailureRecord,
-    MemorySaver, StoreError, TaskResult,
+    At, Carried, Checkpoint, Checkpointer, Commit, Committed, EffectOutcome, EffectRecord, Emitted,
+    FailureRecord, MemorySaver, StoreError, TaskResult,
 };
 use superstep_core::id::{CheckpointId, ThreadId};
 
@@ -20,7 +20,8 @@ use super::verdict::{Stop, Verdict, equal, failed, holds, is};
 items! { "crash":
     between_any_two_writes "After a crash between any two writes everything acknowledged as durable is there, the rest in its order or not at all, and the run can go on."
     a_commit_whose_outcome_is_unknown "A commit whose acknowledgement was lost is `Already` after the crash."
-    recorded_work_is_there_after_the_next_commit "Results, failures, outcomes and notes are there when a later commit, question or flush has returned."
+    recorded_work_is_there_after_the_next_commit "Results, failures and notes are there when a later commit, question or flush has returned."
+    an_outcome_is_there_when_it_is_told "The outcome of an effect is there when `end_effect` has returned, though nothing is written after it."
     an_abandoned_call_is_whole_or_nothing "A commit that its caller gives up half-way is stored whole, or not at all."
 }
 
@@ -44,7 +45,7 @@ enum Write {
 impl Write {
     /// Whether it is durable when it returns, with everything before it on its thread.
     fn is_durable(&self) -> bool {
-        !matches!(self, Self::Record(..) | Self::Fail(..) | Self::End(..) | Self::Note(..))
+        !matches!(self, Self::Record(..) | Self::Fail(..) | Self::Note(..))
     }
 
     async fn make(self, saver: &dyn Checkpointer, name: &ThreadId) -> Result<(), StoreError> {
@@ -189,6 +190,18 @@ async fn recorded_work_is_there_after_the_next_commit(b: &Bench<'_>) -> Verdict 
     let again = b.reopened().await?;
     equal("the head", again.head("t").await?.checkpoint, next)?;
     equal("the journal before it", again.at("t", first.id).await?.effects, [ended(effect(1), "1")])
+}
+
+async fn an_outcome_is_there_when_it_is_told(b: &Bench<'_>) -> Verdict {
+    let (name, first) = (thread("t"), b.advance("t", None, []).await?);
+    let outcomes = [ok("1"), EffectOutcome::Err("no".into())];
+    for (number, outcome) in (1..).zip(outcomes) {
+        b.saver.begin_effect(&name, first.id, effect(number)).await?;
+        b.saver.end_effect(&name, first.id, &effect(number).id, outcome.clone()).await?;
+        let found = b.reopened().await?.head("t").await?.effects.pop();
+        equal("the effect that ended last", found.and_then(|found| found.outcome), Some(outcome))?;
+    }
+    Ok(())
 }
 
 async fn an_abandoned_call_is_whole_or_nothing(b: &Bench<'_>) -> Verdict {

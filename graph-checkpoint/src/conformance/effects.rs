@@ -15,7 +15,7 @@ items! { "effects":
     more_starts_take_the_place "A record of more starts takes the place of one of fewer, whose outcome goes."
     an_outcome_stands "An outcome, a value or an error, is recorded with its effect."
     noted_ones_are_there_with_their_outcome "A noted effect is there with its outcome, in the place of one of fewer starts."
-    the_first_success_counts "Another value than the one that is there is `Superseded`, at once or at the next flush."
+    the_first_success_counts "Another value than the one that is there is `Superseded`: at once for an outcome, at the latest at the next flush for a note."
     a_success_is_replaced_by_who_knows_it "A start takes the place of a success only where it leaves out a number."
     outcomes_stay_at_the_barrier "At the barrier effects without an outcome go; the others stay on their checkpoint, for replay."
     beginning_on_a_passed_head_is_superseded "An effect of a checkpoint that is not the head must not start: `Superseded`."
@@ -102,18 +102,17 @@ async fn noted_ones_are_there_with_their_outcome(b: &Bench<'_>) -> Verdict {
 async fn the_first_success_counts(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let name = thread("t");
-    let told = async |done: Result<(), StoreError>| match done {
+    b.saver.note_effect(&name, first.id, ended(effect(1), "1")).await?;
+    let other = match b.saver.note_effect(&name, first.id, ended(effect(1), "2")).await {
         Ok(()) => b.saver.flush(&name).await,
         refused => refused,
     };
-    b.saver.note_effect(&name, first.id, ended(effect(1), "1")).await?;
-    let other = told(b.saver.note_effect(&name, first.id, ended(effect(1), "2")).await).await;
     is!("another value", other, Err(StoreError::Superseded { thread, base }) if thread == name && base == first.id);
     b.saver.begin_effect(&name, first.id, effect(2)).await?;
     b.saver.end_effect(&name, first.id, &effect(2).id, EffectOutcome::Err("no".into())).await?;
     b.saver.end_effect(&name, first.id, &effect(2).id, ok("1")).await?;
-    told(b.saver.end_effect(&name, first.id, &effect(2).id, ok("1")).await).await?;
-    let other = told(b.saver.end_effect(&name, first.id, &effect(2).id, ok("2")).await).await;
+    b.saver.end_effect(&name, first.id, &effect(2).id, ok("1")).await?;
+    let other = b.saver.end_effect(&name, first.id, &effect(2).id, ok("2")).await;
     is!("another success", other, Err(StoreError::Superseded { thread, base }) if thread == name && base == first.id);
     equal("the effects", b.head("t").await?.effects, [ended(effect(1), "1"), ended(effect(2), "1")])
 }

@@ -257,6 +257,7 @@ async fn every_write_is_fenced(b: &Bench<'_>) -> Verdict {
     is_lost("an answer", loser.answer(&name, vec![(ask(2).id, json("1"))]).await, to)?;
     is_lost("a deadline", loser.expire(&"graph".into(), Some(&name), 5).await, to)?;
     is_lost("the beginning of an effect", loser.begin_effect(&name, base, effect(8)).await, to)?;
+    is_lost("the end of an effect", loser.end_effect(&name, base, &effect(4).id, ok("\"late\"")).await, to)?;
     let naming = Naming::Give { name: "late".parse().expect("it is a name"), checkpoint: base };
     is_lost("a name", loser.name(&name, naming).await, to)?;
     is_lost("a fork", loser.fork(&name, base, &thread("u")).await, to)?;
@@ -265,12 +266,9 @@ async fn every_write_is_fenced(b: &Bench<'_>) -> Verdict {
     // These may be told later.
     loser.record(&name, base, result(2, "\"late\"")).await?;
     loser.fail(&name, base, failure(3, "late")).await?;
-    let later = |told: Result<(), StoreError>| match told {
-        Ok(()) => Ok(()),
-        told => is_lost("what is handed over", told, to),
-    };
-    later(loser.end_effect(&name, base, &effect(4).id, ok("\"late\"")).await)?;
-    later(loser.note_effect(&name, base, ended(effect(5), "\"late\"")).await)?;
+    if let told @ Err(_) = loser.note_effect(&name, base, ended(effect(5), "\"late\"")).await {
+        is_lost("a note", told, to)?;
+    }
     is_lost("a flush", loser.flush(&name).await, to)?;
     equal("the thread", b.head("t").await?, shown)?;
     equal("the names of the thread", b.saver.names(&name).await?, [])?;

@@ -59,7 +59,7 @@ pub(crate) enum Done {
 
 pub(crate) type Answer = Result<Done, StoreError>;
 
-/// A request with who waits for it; nobody waits for records, failures and ends of effects.
+/// A request with who waits for it; nobody waits for records, failures and values that were drawn.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) request: Request,
@@ -69,6 +69,12 @@ pub(crate) struct Job {
 }
 
 impl Job {
+    /// Returns whether a job that could not be written is tried again before its caller hears of the failure: one without
+    /// a caller, and the outcome of an effect, which would otherwise be unknown. Writing either twice changes nothing.
+    pub(crate) fn is_tried_again(&self) -> bool {
+        self.reply.is_none() || matches!(self.request, Request::EndEffect(..))
+    }
+
     pub(crate) fn tell(self, answer: Answer) {
         if let Some(reply) = self.reply {
             // Who no longer waits does not want to know.

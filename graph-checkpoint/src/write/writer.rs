@@ -71,7 +71,7 @@ impl Failed {
 /// between.
 const LONGEST_TURN: Duration = Duration::from_millis(50);
 
-/// How often something that nobody waits for is tried by itself, with milliseconds in between.
+/// How often a job that [may be](Job::is_tried_again) is tried by itself, with milliseconds in between.
 const TRIES: u32 = 5;
 
 impl Ledger {
@@ -108,7 +108,7 @@ impl Ledger {
         let (told, jobs) = match &failed {
             Failed::Busy => return queue.put_back(jobs),
             Failed::Before(_) | Failed::During(_) if in_memory || failed.is_busy() => (jobs, Vec::new()),
-            Failed::During(_) => jobs.into_iter().partition(|job| job.reply.is_some()),
+            Failed::During(_) => jobs.into_iter().partition(|job| !job.is_tried_again()),
             Failed::Before(_) => (Vec::new(), jobs),
         };
         self.give_up(queue, told, failed);
@@ -153,7 +153,8 @@ impl Ledger {
         Err((jobs, failed))
     }
 
-    /// Tries to write a job by itself. What nobody waits for is tried several times; whether it was written.
+    /// Tries to write a job by itself, several times where [that is safe](Job::is_tried_again). Returns whether it was
+    /// written.
     fn alone(&mut self, queue: &Queue, job: Job, tries: u32) -> bool {
         let mut jobs = vec![job];
         for done in 1.. {
@@ -163,7 +164,7 @@ impl Ledger {
             if left.is_empty() {
                 break;
             }
-            if done >= tries || failed.is_busy() || left.iter().any(|job| job.reply.is_some()) {
+            if done >= tries || failed.is_busy() || left.iter().any(|job| !job.is_tried_again()) {
                 self.give_up(queue, left, failed);
                 return false;
             }
@@ -183,7 +184,7 @@ impl Ledger {
         queue.settled(jobs.iter().filter(|job| job.reply.is_none()).count());
         for job in jobs {
             match &job.request {
-                Request::Record(thread, base, _) | Request::EndEffect(thread, base, ..) => {
+                Request::Record(thread, base, _) => {
                     self.faults.keep(thread, *base, Trouble::shared(&failure));
                 }
                 // These are told now.
@@ -347,13 +348,12 @@ impl Ledger {
                 let ended = live
                     .place_of_effect(thread, *base)
                     .and_then(|place| effect::end(&live.connection, place, effect, outcome));
-                let fault = match ended {
-                    Ok(true) | Err(StoreError::Superseded { .. }) => None,
-                    // Another run's success was first, and this one was used already.
-                    Ok(false) => Some(StoreError::Superseded { thread: thread.clone(), base: *base }),
-                    Err(error) => Some(error),
-                };
-                faults.unwaited(thread, *base, fault)
+                match ended {
+                    Ok(true) | Err(StoreError::Superseded { .. }) => Ok(Done::Nothing),
+                    // Another run's success was first.
+                    Ok(false) => Err(StoreError::Superseded { thread: thread.clone(), base: *base }),
+                    Err(error) => Err(error),
+                }
             }
             Request::Ask(thread, base, asks) => live.place(thread, *base).and_then(|place| {
                 ask::instead(&live.connection, place, asks)?;

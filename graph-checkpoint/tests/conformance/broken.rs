@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use superstep_checkpoint::conformance::Clock;
 use superstep_core::checkpoint::{
-    Acquired, Around, AskRecord, At, Checkpoint, Checkpointer, Claim, Commit, Committed, EffectRecord,
-    LeaseRecord, Loaded, MemorySaver, NamedCheckpoint, Naming, StoreError, Summary, TaskResult,
-    ThreadSummary,
+    Acquired, Around, AskRecord, At, Checkpoint, Checkpointer, Claim, Commit, Committed, EffectId,
+    EffectOutcome, EffectRecord, LeaseRecord, Loaded, MemorySaver, NamedCheckpoint, Naming, StoreError,
+    Summary, TaskResult, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::{Json, Op, SizeLimits};
@@ -30,6 +30,7 @@ pub(crate) struct Broken {
 struct Beside {
     results: HashMap<(ThreadId, CheckpointId), Vec<TaskResult>>,
     notes: HashMap<(ThreadId, CheckpointId), Vec<EffectRecord>>,
+    outcomes: Vec<(ThreadId, CheckpointId, EffectId, EffectOutcome)>,
     left: HashMap<CheckpointId, Vec<AskRecord>>,
     forks: HashMap<ThreadId, ThreadId>,
     expired: Vec<(ThreadId, AskRecord)>,
@@ -141,6 +142,15 @@ impl Broken {
         Ok(loaded)
     }
 
+    /// Writes the outcomes that were queued.
+    async fn write_outcomes(&self) -> Result<(), StoreError> {
+        let queued = std::mem::take(&mut self.beside().outcomes);
+        for (thread, base, effect, outcome) in queued {
+            self.inner.end_effect(&thread, base, &effect, outcome).await?;
+        }
+        Ok(())
+    }
+
     /// The lease as the store knows it.
     fn real(&self, lease: &LeaseRecord) -> LeaseRecord {
         let fence = self.beside().fences.get(&lease.thread).copied();
@@ -162,6 +172,7 @@ impl Around for Broken {
 
     async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
         let thread = &self.named(thread);
+        self.write_outcomes().await?;
         if self.has(Defect::HeadsAreCached)
             && at == At::Head
             && let Some(head) = self.beside().heads.get(thread)
@@ -185,6 +196,7 @@ impl Around for Broken {
     }
 
     async fn commit(&self, mut commit: Commit) -> Result<Committed, StoreError> {
+        self.write_outcomes().await?;
         commit.thread = self.named(&commit.thread);
         commit.checkpoint = Arc::new(self.stored(&commit.checkpoint));
         let thread = commit.thread.clone();
@@ -309,6 +321,7 @@ impl Around for Broken {
         base: CheckpointId,
         effect: EffectRecord,
     ) -> Result<Option<EffectRecord>, StoreError> {
+        self.write_outcomes().await?;
         if self.has(Defect::CheckThenBegin) {
             let held = self.head(thread).await?.map(|head| head.effects).unwrap_or_default();
             let is_free = !held.iter().any(|held| held.id == effect.id);
@@ -321,6 +334,20 @@ impl Around for Broken {
         let unfenced = self.unfenced.as_ref().filter(|_| self.has(Defect::OnlyCommitsAreFenced));
         let begun = unfenced.unwrap_or(&self.inner).begin_effect(thread, base, effect).await?;
         Ok(begun.filter(|_| !self.has(Defect::EffectsBeginTwice)))
+    }
+
+    async fn end_effect(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: &EffectId,
+        outcome: EffectOutcome,
+    ) -> Result<(), StoreError> {
+        if self.has(Defect::OutcomesAreQueued) {
+            self.beside().outcomes.push((thread.clone(), base, effect.clone(), outcome));
+            return Ok(());
+        }
+        self.inner.end_effect(thread, base, effect, outcome).await
     }
 
     async fn note_effect(

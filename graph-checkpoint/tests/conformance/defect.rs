@@ -38,6 +38,7 @@ pub(crate) enum Defect {
     RefusalsAreFailures,
     LineageIsHistory,
     NotesAreVolatile,
+    OutcomesAreQueued,
     HeadsAreCached,
     LargeValuesRefused,
     GrowsUntilUnreadable,

@@ -28,7 +28,7 @@ impl Subject for Stores {
 }
 
 /// Each defect, with items that must notice it.
-const NOTICED: [(Defect, &[&str]); 51] = [
+const NOTICED: [(Defect, &[&str]); 52] = [
     (Defect::ResultsReversed, &["results.come_in_the_order_of_recording"]),
     (Defect::SecondResultWins, &["results.the_first_counts", "races.one_result_of_a_task_counts"]),
     (Defect::ResultsNeverCompleted, &["results.is_completed_by_targets"]),
@@ -66,6 +66,10 @@ const NOTICED: [(Defect, &[&str]); 51] = [
     (
         Defect::NotesAreVolatile,
         &["crash.recorded_work_is_there_after_the_next_commit", "crash.between_any_two_writes"],
+    ),
+    (
+        Defect::OutcomesAreQueued,
+        &["crash.an_outcome_is_there_when_it_is_told", "effects.the_first_success_counts"],
     ),
     (Defect::HeadsAreCached, &["sharing.both_see_what_is_committed"]),
     (Defect::LargeValuesRefused, &["values.large_values_come_back"]),

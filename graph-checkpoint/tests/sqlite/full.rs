@@ -68,16 +68,14 @@ fn a_saver_that_cannot_write_is_dropped_all_the_same() {
             for number in 0..20 {
                 let id =
                     EffectId { task: task(number), name: "call".into(), key: String::new(), occurrence: 0 };
-                let begun = EffectRecord {
-                    id: id.clone(),
+                let drawn = EffectRecord {
+                    id,
                     attempt: 1,
                     starts: 1,
                     token: superstep_core::id::IdempotencyKey::from_bytes([3; 16]),
-                    outcome: None,
+                    outcome: Some(EffectOutcome::Ok(json(&too_long()))),
                 };
-                saver.begin_effect(&thread("t"), first.id, begun).await.unwrap();
-                let outcome = EffectOutcome::Ok(json(&too_long()));
-                saver.end_effect(&thread("t"), first.id, &id, outcome).await.unwrap();
+                saver.note_effect(&thread("t"), first.id, drawn).await.unwrap();
             }
             drop(saver);
         });

@@ -129,12 +129,14 @@ pub trait Checkpointer: Send + Sync + 'static {
         effect: EffectRecord,
     ) -> Result<Option<EffectRecord>, StoreError>;
 
-    /// Records how an effect ended. As durable as [`record`](Self::record), and like it without effect when
-    /// `base` is no longer the head. The first success counts.
+    /// Records, durably, how an effect ended: the effect's caller continues only when this returns, so a crash after
+    /// that never repeats the effect. The first success counts. When `base` is no longer the head, nothing is stored.
+    ///
+    /// A call that is dropped before it returns may still be carried out.
     ///
     /// # Errors
     /// [`StoreError::Superseded`] when another run has recorded another success: nothing that follows from this
-    /// outcome may be stored. A store that does not wait says so at the next [`commit`](Self::commit).
+    /// outcome may be stored.
     async fn end_effect(
         &self,
         thread: &ThreadId,

@@ -276,7 +276,7 @@ impl Checkpointer for MemorySaver {
         outcome: EffectOutcome,
     ) -> Result<(), StoreError> {
         outcome.check(&self.limits)?;
-        let Ok(mut store) = self.writable() else { return Ok(()) };
+        let mut store = self.writable()?;
         let work = match store.work(thread, base) {
             Ok(work) => work,
             Err(StoreError::Superseded { .. }) => return Ok(()),

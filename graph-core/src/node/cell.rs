@@ -85,7 +85,7 @@ struct Live {
     started: Vec<(String, String)>,
     /// Effects in flight.
     flying: Vec<EffectId>,
-    /// Intents of attempts that were given up.
+    /// Intents and outcomes of attempts that were given up.
     left_behind: Vec<LeftBehind>,
     /// Why the task cannot go on, whatever its code makes of it.
     fault: Option<NodeError>,
@@ -392,16 +392,21 @@ impl TaskCell {
         }
     }
 
-    /// Leaves an intent to later attempts, of which this one does not know whether it is stored, or which it does not follow.
+    /// Leaves an intent or an outcome to later attempts, of which this one does not know whether it is stored, or which it
+    /// does not follow.
     pub(crate) fn leave_behind(&self, left: LeftBehind) {
         self.live.lock().get_or_insert_default().left_behind.push(left);
     }
 
-    /// Takes the intent that an earlier attempt has left behind of an effect.
-    pub(crate) fn take_left_behind(&self, id: &EffectId) -> Option<LeftBehind> {
+    /// Takes the first such record of an effect that an earlier attempt has left behind.
+    pub(crate) fn take_left_behind(
+        &self,
+        id: &EffectId,
+        is_wanted: impl Fn(&LeftBehind) -> bool,
+    ) -> Option<LeftBehind> {
         let mut live = self.live.lock();
         let left = &mut live.as_mut()?.left_behind;
-        let at = left.iter().position(|left| left.effect() == id)?;
+        let at = left.iter().position(|left| left.effect() == id && is_wanted(left))?;
         Some(left.swap_remove(at))
     }
 
@@ -415,6 +420,11 @@ impl TaskCell {
             live.recorded.remove_effect(&old);
         }
         live.effects.push(record);
+    }
+
+    /// What the journal knows of an effect.
+    pub(crate) fn known_effect(&self, id: &EffectId) -> Option<EffectRecord> {
+        self.live.lock().as_ref()?.effects.iter().find(|effect| effect.id == *id).cloned()
     }
 
     /// Keeps how an effect ended.

@@ -27,6 +27,9 @@ use crate::state::{Json, State};
 /// answer or a retry, an effect that succeeded returns its recorded value and does nothing. One that was
 /// started and has no recorded end may or may not have happened: what becomes of it is [`OnUnknown`].
 ///
+/// `run` returns when the outcome is stored, as durably as the saver promises: once it has returned `Ok`, no crash that
+/// the saver survives repeats the effect. A value whose outcome cannot be stored is not returned; the task fails.
+///
 /// Effects are matched by name, key and occurrence, so inputs that may change belong into the key. Those that run
 /// at the same time may end in any order. An effect that is started inside the closure of another one belongs to
 /// that one: when the outer one returns its recorded value, the inner ones are not looked at.

@@ -71,7 +71,7 @@ impl<'f> Effect<'f> {
     }
 
     /// Runs it, or returns its recorded value. The closure is given the effect's idempotency key: the same in every
-    /// attempt and after every resume.
+    /// attempt and after every resume. It returns when the outcome is stored: see [`Effects`].
     ///
     /// # Errors
     /// The effect's own. An effect that failed runs again when the node does. In a replay it fails again, with the
@@ -198,6 +198,7 @@ impl<'f> Effect<'f> {
             return Ok(Found::Stale);
         }
         let (mut flight, known) = Flight::start(fx, name, key)?;
+        let known = flight.settle(known).await?;
         let Some(known) = flight.take_off(known).await? else {
             fx.cell.refuse_live(&flight.id)?;
             return Ok(Found::New { flight, started: None });
@@ -342,6 +343,17 @@ impl Flight {
         Ok((Self { cell: Arc::clone(&fx.cell), attempt: fx.attempt, id, taken: None }, known))
     }
 
+    /// Finishes storing the outcome that an earlier attempt had when it was given up. Returns what is known then.
+    async fn settle(&self, known: Option<EffectRecord>) -> Result<Option<EffectRecord>, NodeError> {
+        let Some(left) = self.cell.take_left_behind(&self.id, LeftBehind::is_outcome) else {
+            return Ok(known);
+        };
+        let (ended, said) = Storing::go_on(&self.cell, left).await;
+        said.map_err(journal)?;
+        self.cell.keep_effect(ended.clone());
+        Ok(Some(ended))
+    }
+
     /// Waits until no other run of this process has the effect in flight. Returns what is known of it then.
     async fn take_off(&mut self, known: Option<EffectRecord>) -> Result<Option<EffectRecord>, NodeError> {
         let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.facts.base) else {
@@ -396,7 +408,7 @@ impl Flight {
     /// Stores the intent, durably.
     async fn begin(&self, started: Option<&EffectRecord>) -> Result<Begun, NodeError> {
         let mut intended = None;
-        if let Some(left) = self.cell.take_left_behind(&self.id) {
+        if let Some(left) = self.cell.take_left_behind(&self.id, |left| !left.is_outcome()) {
             let (intent, said) = Storing::go_on(&self.cell, left).await;
             if let Some(held) = said.map_err(journal)? {
                 self.cell.keep_effect(held.clone());
@@ -424,16 +436,18 @@ impl Flight {
         Ok(Begun::Now(token))
     }
 
+    /// Stores the outcome, durably: until then the effect's caller does not continue.
     async fn end(&self, outcome: EffectOutcome) -> Result<(), NodeError> {
+        // The time that the store takes is not the effect's.
+        self.cell.beat(self.attempt);
         if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.facts.base) {
-            saver
-                .end_effect(&self.cell.run.thread, base, &self.id, outcome.clone())
-                .await
-                .map_err(journal)?;
+            let begun = self.cell.known_effect(&self.id).expect("an effect that ends has begun");
+            let ended = EffectRecord { outcome: Some(outcome.clone()), ..begun };
+            let (_, said) = Storing::outcome(&self.cell, Arc::clone(saver), base, ended).await;
+            said.map_err(journal)?;
         }
         self.cell.tape_effect(&self.id, &outcome);
         self.cell.end_effect(&self.id, outcome);
-        self.cell.beat(self.attempt);
         Ok(())
     }
 

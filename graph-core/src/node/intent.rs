@@ -1,7 +1,8 @@
-//! The intent of an effect, while it is being stored.
+//! The intent or the outcome of an effect, while it is being stored.
 //!
 //! An attempt may be given up before it knows whether its intent is stored. The next attempt of the same task finds that out
-//! first: an intent that it did not know of would be another run's to it, which nobody takes over.
+//! first: an intent that it did not know of would be another run's to it, which nobody takes over. It also finishes storing
+//! an outcome, which would otherwise be unknown.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -16,15 +17,15 @@ use crate::id::CheckpointId;
 /// What the store says of an intent: the record that was there first, if there was one.
 type Said = Result<Option<EffectRecord>, StoreError>;
 
-/// An intent that somebody waits for. Dropped before it is stored, it is left behind for the next attempt.
+/// A record that is being stored. Dropped before it is stored, it is left behind for the next attempt.
 pub(super) struct Storing {
     cell: Arc<TaskCell>,
     left: Option<LeftBehind>,
 }
 
-/// An intent that nobody waits for.
+/// A record that was being stored when its attempt was given up.
 pub(crate) struct LeftBehind {
-    intent: EffectRecord,
+    record: EffectRecord,
     stored: Pin<Box<dyn Future<Output = Said> + Send>>,
 }
 
@@ -38,24 +39,40 @@ impl Storing {
     ) -> Self {
         let (thread, record) = (cell.run.thread.clone(), intent.clone());
         let stored = Box::pin(async move { saver.begin_effect(&thread, base, record).await });
-        Self { cell: Arc::clone(cell), left: Some(LeftBehind { intent, stored }) }
+        Self::go_on(cell, LeftBehind { record: intent, stored })
     }
 
-    /// Goes on with one that was left behind.
+    /// Stores the outcome of an effect.
+    pub(super) fn outcome(
+        cell: &Arc<TaskCell>,
+        saver: Arc<dyn Checkpointer>,
+        base: CheckpointId,
+        ended: EffectRecord,
+    ) -> Self {
+        let (thread, EffectRecord { id, outcome, .. }) = (cell.run.thread.clone(), ended.clone());
+        let outcome = outcome.expect("an effect that ended has an outcome");
+        let stored = Box::pin(async move {
+            saver.end_effect(&thread, base, &id, outcome).await?;
+            Ok(None)
+        });
+        Self::go_on(cell, LeftBehind { record: ended, stored })
+    }
+
+    /// Finishes storing a record that was left behind.
     pub(super) fn go_on(cell: &Arc<TaskCell>, left: LeftBehind) -> Self {
         Self { cell: Arc::clone(cell), left: Some(left) }
     }
 }
 
 impl Future for Storing {
-    /// The intent, and what the store says of it.
+    /// The record, and what the store says of it.
     type Output = (EffectRecord, Said);
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let left = self.left.as_mut().expect("it is not asked once it has answered");
         let Poll::Ready(said) = left.stored.as_mut().poll(context) else { return Poll::Pending };
         let left = self.left.take().expect("it was there just now");
-        Poll::Ready((left.intent, said))
+        Poll::Ready((left.record, said))
     }
 }
 
@@ -70,11 +87,16 @@ impl Drop for Storing {
 impl LeftBehind {
     /// An intent that is stored.
     pub(super) fn stored(intent: EffectRecord) -> Self {
-        Self { intent, stored: Box::pin(ready(Ok(None))) }
+        Self { record: intent, stored: Box::pin(ready(Ok(None))) }
     }
 
     /// The effect.
     pub(crate) fn effect(&self) -> &EffectId {
-        &self.intent.id
+        &self.record.id
+    }
+
+    /// Returns whether it is an outcome.
+    pub(super) fn is_outcome(&self) -> bool {
+        self.record.outcome.is_some()
     }
 }
