@@ -1,13 +1,15 @@
 //! The error of a node, with what decides whether it is retried.
 
 use alloc::boxed::Box;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use crate::state::{caught, dropped, text_of, without_text};
 
 /// Any error a node may return.
 pub type BoxError = Box<dyn Error + Send + Sync + 'static>;
@@ -18,11 +20,27 @@ pub type BoxError = Box<dyn Error + Send + Sync + 'static>;
 /// by the node's retry policy; [`retryable`](Self::retryable) and [`terminal`](Self::terminal) decide it here.
 /// Unclassified errors are terminal, except I/O errors and timeouts.
 ///
-/// Like `anyhow::Error` it does not itself implement [`Error`], so that `?` can take every error.
+/// Like `anyhow::Error` it does not itself implement [`Error`], so that `?` can take every error. Where the code of the
+/// error panics, as its `Display` or its `Drop`, the panic ends here, and another text says so.
 pub struct NodeError {
     kind: NodeErrorKind,
-    source: BoxError,
+    source: Returned,
     retry_after: Option<Duration>,
+}
+
+/// The error that a node returned.
+struct Returned(Option<BoxError>);
+
+impl Returned {
+    fn get(&self) -> &(dyn Error + Send + Sync + 'static) {
+        self.0.as_deref().expect("it is taken only when it goes")
+    }
+}
+
+impl Drop for Returned {
+    fn drop(&mut self) {
+        dropped(self.0.take());
+    }
 }
 
 /// What happened to a task that failed.
@@ -52,7 +70,7 @@ pub enum NodeErrorKind {
 impl NodeError {
     /// An error of the given kind.
     pub fn new(kind: NodeErrorKind, source: impl Into<BoxError>) -> Self {
-        Self { kind, source: source.into(), retry_after: None }
+        Self { kind, source: Returned(Some(source.into())), retry_after: None }
     }
 
     /// An error that is worth another attempt, whatever its type.
@@ -87,19 +105,19 @@ impl NodeError {
     /// The error that the node returned.
     #[must_use]
     pub fn source(&self) -> &(dyn Error + Send + Sync + 'static) {
-        &*self.source
+        self.source.get()
     }
 
     /// The error that the node returned, if it is an `E`.
     #[must_use]
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
-        self.source.downcast_ref()
+        self.source.get().downcast_ref()
     }
 
     /// Takes the error that the node returned.
     #[must_use]
-    pub fn into_source(self) -> BoxError {
-        self.source
+    pub fn into_source(mut self) -> BoxError {
+        self.source.0.take().expect("it is taken only when it goes")
     }
 
     /// The error with other texts, where those it has may not be seen. Nothing is left to downcast to.
@@ -110,19 +128,19 @@ impl NodeError {
             source = Some(Box::new(Retold { text: tell(text), source }));
         }
         let source: BoxError = source.expect("there is a message");
-        Self { source, ..self }
+        Self { source: Returned(Some(source)), ..self }
     }
 
     /// The form in which the error is stored and reported.
     #[must_use]
     pub fn report(&self) -> ErrorReport {
         let mut causes = Vec::new();
-        let mut next = self.source.source();
+        let mut next = source_of(self.source.get());
         while let Some(error) = next {
-            causes.push(error.to_string());
-            next = error.source();
+            causes.push(text_of(error));
+            next = source_of(error);
         }
-        ErrorReport { kind: self.kind, message: self.source.to_string(), causes }
+        ErrorReport { kind: self.kind, message: text_of(self.source.get()), causes }
     }
 }
 
@@ -134,17 +152,24 @@ impl<E: Into<BoxError>> From<E> for NodeError {
 
 impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.source.fmt(f)
+        caught(|| fmt::Display::fmt(self.source.get(), f))
+            .unwrap_or_else(|panic| f.write_str(&without_text(&panic)))
     }
 }
 
 impl fmt::Debug for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NodeError")
-            .field("kind", &self.kind)
-            .field("source", &self.source)
-            .finish_non_exhaustive()
+        let fields = caught(|| {
+            let mut shown = f.debug_struct("NodeError");
+            shown.field("kind", &self.kind).field("source", &self.source.get()).finish_non_exhaustive()
+        });
+        fields.unwrap_or_else(|panic| f.write_str(&without_text(&panic)))
     }
+}
+
+/// What caused an error.
+fn source_of<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
+    caught(|| error.source()).unwrap_or_default()
 }
 
 /// An error in other words, with those it was caused by.

@@ -1,7 +1,8 @@
 //! User code that panics, at each place where a run calls it.
 
 use std::cell::Cell;
-use std::convert::Infallible;
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
 use std::future::Ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -71,6 +72,14 @@ enum Place {
     NodeLater,
     Extractor,
     Effect,
+    /// The text of the error that a node returns.
+    ErrorText,
+    /// The text of the error of an effect.
+    EffectErrorText,
+    /// The error itself, when it is dropped.
+    ErrorDrop,
+    /// What a node panics with, when that is dropped.
+    PayloadDrop,
     /// The value that a node writes.
     Write,
     Reducer,
@@ -82,11 +91,15 @@ enum Place {
     Observer,
 }
 
-const PLACES: [Place; 10] = [
+const PLACES: [Place; 14] = [
     Place::NodeAtOnce,
     Place::NodeLater,
     Place::Extractor,
     Place::Effect,
+    Place::ErrorText,
+    Place::EffectErrorText,
+    Place::ErrorDrop,
+    Place::PayloadDrop,
     Place::Write,
     Place::Reducer,
     Place::State,
@@ -119,7 +132,32 @@ enum Way {
     On,
 }
 
-async fn troubled(_part: Dep<Part>, fx: Effects, beside: Dep<Arc<AtomicUsize>>) -> (Update<Notes>, Way) {
+/// An error whose code panics.
+#[derive(Debug)]
+struct Rotten(Place);
+
+impl Display for Rotten {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        panic_at(self.0);
+        f.write_str("rotten")
+    }
+}
+
+impl Error for Rotten {}
+
+impl Drop for Rotten {
+    fn drop(&mut self) {
+        if matches!(self.0, Place::ErrorDrop | Place::PayloadDrop) {
+            panic_at(self.0);
+        }
+    }
+}
+
+async fn troubled(
+    _part: Dep<Part>,
+    fx: Effects,
+    beside: Dep<Arc<AtomicUsize>>,
+) -> Result<(Update<Notes>, Way), Rotten> {
     // Its neighbour has finished by then, and must not run again.
     while beside.load(Ordering::Relaxed) == 0 {
         yield_now().await;
@@ -128,12 +166,17 @@ async fn troubled(_part: Dep<Part>, fx: Effects, beside: Dep<Arc<AtomicUsize>>) 
         yield_now().await;
     }
     panic_at(Place::NodeLater);
+    match ARMED.get() {
+        Some(place @ (Place::ErrorText | Place::ErrorDrop)) => return Err(Rotten(place)),
+        Some(place @ Place::PayloadDrop) => std::panic::panic_any(Rotten(place)),
+        _ => {}
+    }
     let effect = async || {
         panic_at(Place::Effect);
-        Ok::<_, Infallible>(())
+        if ARMED.get() == Some(Place::EffectErrorText) { Err(Rotten(Place::EffectErrorText)) } else { Ok(()) }
     };
-    let Ok(()) = fx.run("effect", effect).await;
-    (Notes::update().ran(["troubled"]).written(Written("fine".into())).held("fine"), Way::On)
+    fx.run("effect", effect).await?;
+    Ok((Notes::update().ran(["troubled"]).written(Written("fine".into())).held("fine"), Way::On))
 }
 
 fn at_once() -> Ready<Update<Notes>> {
@@ -185,6 +228,10 @@ fn is_told(place: Place, result: &Result<Run<Notes>, RunError>) -> bool {
         (Place::NodeAtOnce | Place::Branch, Err(RunError::Node(failure))) => {
             failure.node.as_str() == "at once"
         }
+        (Place::ErrorText | Place::EffectErrorText, Err(error @ RunError::Node(failure))) => {
+            let text = "an error whose text cannot be shown: formatting it panicked: boom";
+            failure.node.as_str() == "troubled" && error.to_string().contains(text)
+        }
         (_, Err(RunError::Node(failure))) => failure.node.as_str() == "troubled",
         _ => false,
     }
@@ -224,6 +271,23 @@ fn a_panic_of_user_code_is_told_and_harms_nothing_else() {
             assert_eq!(stage.beside.load(Ordering::Relaxed), 1, "{place:?}: what had finished ran again");
         }
     });
+}
+
+/// The drop of what a node had on its way ended the caller when the node's time was over.
+#[tokio::test(start_paused = true)]
+async fn a_drop_that_panics_does_not_end_the_run_of_an_attempt_that_is_given_up() {
+    let mut g = StateGraph::<Notes>::new("g");
+    let stuck = g.node("stuck", async || {
+        let _held = Rotten(Place::ErrorDrop);
+        std::future::pending::<()>().await;
+    });
+    g.policy(stuck).timeout(Duration::from_secs(1));
+    g.edge(START, stuck);
+    g.edge(stuck, END);
+    ARMED.set(Some(Place::ErrorDrop));
+    let error = g.compile().expect("sound").run(Notes::update()).await.expect_err("its time is over");
+    ARMED.set(None);
+    assert_eq!(error.to_string(), "node \"stuck\" failed at step 1: the attempt took longer than 1s");
 }
 
 /// An ambient that panics: what it is asked is asked by the driver itself.

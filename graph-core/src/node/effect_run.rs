@@ -21,7 +21,7 @@ use super::recorded_error;
 use crate::checkpoint::{At, EffectId, EffectOutcome, EffectRecord, StoreError};
 use crate::error::{EffectError, NodeError, NodeErrorKind};
 use crate::id::IdempotencyKey;
-use crate::state::Json;
+use crate::state::{Json, text_of};
 
 /// An effect to be run: see [`Effects::effect`].
 #[must_use = "an effect happens when it is run"]
@@ -179,7 +179,7 @@ impl<'f> Effect<'f> {
     ) -> Result<T, E> {
         let outcome = match &result {
             Ok(value) => encode(self.name, value).map(EffectOutcome::Ok),
-            Err(error) => Ok(EffectOutcome::Err(error.to_string())),
+            Err(error) => Ok(EffectOutcome::Err(text_of(error))),
         };
         let ended = match outcome {
             Ok(outcome) => flight.end(outcome).await,

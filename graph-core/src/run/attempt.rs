@@ -17,7 +17,7 @@ use crate::checkpoint::{AskRecord, FailureRecord, Handled};
 use crate::error::{EffectError, NodeError, NodeErrorKind, Timeout};
 use crate::graph::{END, NodeId, NodeProgram, Program, Target, Targets};
 use crate::node::{Done, ErasedTask, Running, TaskCell};
-use crate::state::{CodecError, ErasedState, caught};
+use crate::state::{CodecError, ErasedState, caught, dropped};
 
 /// A task's attempt. Like a future, but it borrows what it shares with others at each poll.
 pub(crate) struct Attempt {
@@ -157,7 +157,7 @@ impl Attempt {
                     return Poll::Ready(End::Failed(gone));
                 }
                 // What the future still holds, a snapshot above all, goes before its result is used.
-                self.phase = Phase::Ready(None);
+                dropped(replace(&mut self.phase, Phase::Ready(None)));
                 return Poll::Ready(self.finish(program, done));
             }
             Poll::Ready(Err(error)) => return Poll::Ready(End::Failed(error)),
@@ -281,6 +281,13 @@ impl Attempt {
         let targets = all.unwrap_or(END);
         program.own(&targets)?;
         Ok(targets)
+    }
+}
+
+impl Drop for Attempt {
+    /// Also drops what a node had on its way when its attempt was given up.
+    fn drop(&mut self) {
+        dropped(replace(&mut self.phase, Phase::Ready(None)));
     }
 }
 

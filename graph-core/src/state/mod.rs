@@ -34,7 +34,7 @@ use core::fmt::Debug;
 
 use crate::node::IntoOutcome;
 
-pub(crate) use caught::caught;
+pub(crate) use caught::{caught, dropped, text_of, without_text};
 pub use dynamic::{Found, JsonError, JsonFields, JsonState, JsonUpdate, JsonWrite};
 pub(crate) use dynamic::{Place, Problems, suggestion};
 pub use erased::{ErasedState, ErasedUpdate};
