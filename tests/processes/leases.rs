@@ -20,6 +20,18 @@ const TTL: Duration = Duration::from_millis(700);
 struct Role {
     name: String,
     lease: Option<Wait>,
+    pays: Pays,
+}
+
+/// How the node `pay` pays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Pays {
+    /// It waits for the gate, and then pays.
+    AtTheGate,
+    /// It is paying until the gate opens.
+    ForLong,
+    /// So, and again where it is unknown whether it was paid.
+    ForLongAndAgain,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -51,12 +63,22 @@ impl World {
     }
 
     /// Does something to it, as an effect.
-    async fn does(&self, fx: &Effects, who: &str, what: &str) -> std::io::Result<()> {
+    async fn does(&self, fx: &Effects, who: &str, what: &str, pays: Pays) -> std::io::Result<()> {
         let effect = async || {
             self.note(who, what);
+            if pays != Pays::AtTheGate {
+                self.wait_for_the_gate(who).await;
+            }
             Ok::<_, std::io::Error>(())
         };
         fx.run(what, effect).await
+    }
+
+    async fn wait_for_the_gate(&self, who: &str) {
+        println!("\n{who} is at it");
+        while !self.folder.join("gate").exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Who did that, in order.
@@ -69,10 +91,6 @@ impl World {
     fn open_the_gate(&self) {
         std::fs::write(self.folder.join("gate"), "").expect("it can be written");
     }
-
-    fn is_gate_open(&self) -> bool {
-        self.folder.join("gate").exists()
-    }
 }
 
 async fn graph(role: &Role, db: &Path) -> Graph<Log> {
@@ -82,21 +100,24 @@ async fn graph(role: &Role, db: &Path) -> Graph<Log> {
         let (world, name) = (world.clone(), name.clone());
         g.node("reserve", move |fx: Effects| {
             let (world, name) = (world.clone(), name.clone());
-            async move { world.does(&fx, &name, "reserves").await }
+            async move { world.does(&fx, &name, "reserves", Pays::AtTheGate).await }
         })
     };
+    let pays = role.pays;
     let pay = g.node("pay", move |fx: Effects| {
         let (world, name) = (world.clone(), name.clone());
         async move {
             world.note(&name, "begins");
-            println!("\n{name} is at it");
-            while !world.is_gate_open() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+            if pays == Pays::AtTheGate {
+                world.wait_for_the_gate(&name).await;
             }
-            world.does(&fx, &name, "pays").await?;
+            world.does(&fx, &name, "pays", pays).await?;
             Ok::<_, std::io::Error>(Log::update().done([name.as_str()]))
         }
     });
+    if pays == Pays::ForLongAndAgain {
+        g.policy(pay).on_unknown(OnUnknown::Retry);
+    }
     g.edge(START, reserve);
     g.edge(reserve, pay);
     g.edge(pay, END);
@@ -144,7 +165,11 @@ impl Stage {
     }
 
     fn start(&self, test: &str, name: &str, lease: Option<Wait>) -> Worker {
-        let role = Role { name: name.into(), lease };
+        self.start_paying(test, name, lease, Pays::AtTheGate)
+    }
+
+    fn start_paying(&self, test: &str, name: &str, lease: Option<Wait>, pays: Pays) -> Worker {
+        let role = Role { name: name.into(), lease, pays };
         let mut worker = Worker::start(&format!("leases::{test}"), &role, &self.db);
         worker.begin();
         worker
@@ -154,7 +179,7 @@ impl Stage {
     fn done(&self) -> Vec<String> {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
         runtime.block_on(async {
-            let role = Role { name: "test".into(), lease: None };
+            let role = Role { name: "test".into(), lease: None, pays: Pays::AtTheGate };
             let head = graph(&role, &self.db).await.thread("t").head().await;
             head.expect("the thread is there").state().done.clone()
         })
@@ -223,4 +248,35 @@ fn without_a_lease_two_processes_do_the_same_work() {
     let ended = [first, second].map(|worker| worker.finish::<String>());
     assert!(ended.iter().any(|ended| ended.contains("another run moved thread t on")), "{ended:?}");
     assert_eq!(stage.world.who("pays").len(), 1, "the journal keeps effects apart even so");
+}
+
+/// A process cannot tell an effect that another one is doing from one that a crash has cut off: without a lease it does what
+/// the policy for unknown outcomes says, and with `Retry` that is the same once more.
+#[test]
+fn without_a_lease_an_effect_of_another_process_is_an_unknown_one() {
+    if as_worker() {
+        return;
+    }
+    let test = "without_a_lease_an_effect_of_another_process_is_an_unknown_one";
+    for lease in [None, Some(Wait::No)] {
+        let stage = Stage::new();
+        let mut first = stage.start_paying(test, "first", lease, Pays::ForLong);
+        first.wait_for("first is at it");
+        let second: String = stage.start_paying(test, "second", lease, Pays::ForLong).finish();
+        let expected =
+            if lease.is_some() { "thread t is run by first" } else { "whether it happened is not known" };
+        assert!(second.contains(expected), "{second}");
+        assert_eq!(stage.world.who("pays"), ["first"]);
+        let mut third = stage.start_paying(test, "third", lease, Pays::ForLongAndAgain);
+        if lease.is_none() {
+            third.wait_for("third is at it");
+            assert_eq!(stage.world.who("pays"), ["first", "third"], "it happened twice");
+        }
+        stage.world.open_the_gate();
+        let ended: [String; 2] = [first.finish(), third.finish()];
+        if lease.is_some() {
+            assert!(ended[1].contains(expected), "{ended:?}");
+            assert_eq!(stage.world.who("pays"), ["first"]);
+        }
+    }
 }
