@@ -264,6 +264,11 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         }
         let mut problems = core::mem::take(&mut self.problems);
         check::topology(&topology, &self.nodes_writes(), &self.schema, &mut problems);
+        if problems.is_empty()
+            && let Err(error) = topology.described()
+        {
+            problems.push(Problem::Indescribable { reason: error.to_string() });
+        }
         if !problems.is_empty() {
             return Err(BuildError { graph: self.name, problems });
         }

@@ -201,6 +201,26 @@ pub enum Problem {
         /// The other.
         to: String,
     },
+    /// Subgraphs inside of subgraphs, more levels of them than a description of the graph can hold. A node can run a graph of
+    /// its own instead, which is stored by itself.
+    #[error(
+        "node {node:?} runs subgraphs in {levels} levels, and there may be {limit}; let a node in between run its graph as \
+         one of its own, with graph.thread(..).run(..)"
+    )]
+    TooManyLevels {
+        /// The node of the outermost subgraph.
+        node: NodeName,
+        /// How many levels of subgraphs it has.
+        levels: usize,
+        /// How many there may be.
+        limit: usize,
+    },
+    /// What the graph asks, or wires, does not fit into its stored description.
+    #[error("the graph cannot be described: {reason}; ask for types that are nested less")]
+    Indescribable {
+        /// What does not fit.
+        reason: String,
+    },
     /// A mistake in a description, and where it stands.
     #[error("{0}")]
     Described(Found),
@@ -256,6 +276,7 @@ pub(super) fn topology(
             problems.push(Problem::NoWayToEnd { node: node() });
         }
     }
+    levels(topology, problems);
     for deferred in &topology.deferred {
         if topology.node(deferred.node).takes.is_some() {
             let node = topology.node_name(deferred.node).clone();
@@ -264,6 +285,17 @@ pub(super) fn topology(
     }
     joins(topology, &wires, problems);
     conflicts(topology, writes, schema, problems);
+}
+
+/// A description holds those of subgraphs, and no text may be nested any deeper.
+fn levels(topology: &Topology, problems: &mut Vec<Problem>) {
+    for node in &topology.nodes {
+        let levels = node.subgraph.as_ref().map_or(0, |inner| 1 + inner.levels());
+        if levels > Topology::MOST_LEVELS {
+            let (node, limit) = (node.name.clone(), Topology::MOST_LEVELS);
+            problems.push(Problem::TooManyLevels { node, levels, limit });
+        }
+    }
 }
 
 /// Which nodes can be reached from `start`.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::handle::{END_INDEX, START_INDEX};
 use crate::id::{Fingerprint, NodeName};
-use crate::state::Json;
+use crate::state::{CodecError, Json};
 
 /// The position of a node in its [`Topology`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -217,9 +217,24 @@ impl Topology {
         graph
     }
 
+    /// How many levels of subgraphs a graph may have. Each takes three levels of its description as JSON, which leaves
+    /// sixteen for the wires and for the schemas of what its nodes ask.
+    pub const MOST_LEVELS: usize = 32;
+
+    /// How many levels of subgraphs there are.
+    pub(crate) fn levels(&self) -> usize {
+        let inner = self.nodes.iter().filter_map(|node| node.subgraph.as_ref());
+        inner.map(|inner| 1 + inner.levels()).max().unwrap_or(0)
+    }
+
     /// The wiring by names, as it is stored with the checkpoints.
     pub(crate) fn describe(&self) -> Json {
-        Json::encode(&self.text()).expect("names and wires have a JSON form")
+        self.described().expect("a graph that was built can be described")
+    }
+
+    /// The wiring by names, if it fits into a text.
+    pub(crate) fn described(&self) -> Result<Json, CodecError> {
+        Json::encode(&self.text())
     }
 
     fn text(&self) -> TopologyText {

@@ -19,6 +19,10 @@ use crate::node::TaskCell;
 /// attempt that ends at once, and so many bundles keep every core busy.
 const BUNDLES: usize = 64;
 
+/// After so many levels of subgraphs inside each other the next one is spawned: each level that runs inline takes up to
+/// 100 KB of the stack without optimization, of which a worker thread has 2 MB.
+const LEVELS_INLINE: usize = 8;
+
 /// The attempts that are under way.
 ///
 /// An attempt that is alone runs inline, without a spawn. Several are spawned, and aborted when this is
@@ -49,6 +53,12 @@ pub(super) struct Running {
 }
 
 impl Running {
+    /// Returns whether it is a subgraph, and one more level does not fit onto the stack.
+    fn is_deep(&self, program: &Program) -> bool {
+        let levels = || self.cell.as_ref().map_or(0, |cell| cell.outwards().count());
+        self.run.is_subgraph(program) && levels().is_multiple_of(LEVELS_INLINE)
+    }
+
     fn poll(&mut self, program: &Program, context: &mut Context<'_>) -> Poll<Attempted> {
         let Self { task, attempt, cell, run, span } = self;
         let shared = cell.as_deref().expect("an attempt that ended is not polled");
@@ -93,7 +103,7 @@ impl Tasks {
     }
 
     pub(super) fn start(&mut self, started: Running) {
-        if self.is_idle() {
+        if self.is_idle() && !started.is_deep(&self.program) {
             self.inline = Some(started);
         } else {
             self.ready.extend(self.inline.take());

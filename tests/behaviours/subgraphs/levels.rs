@@ -1,5 +1,6 @@
 //! What can be seen of subgraphs: in the store, in the log, from a checkpoint.
 
+use superstep::graph::{BuildError, Problem, Topology};
 use superstep::run::{EventKind, RunEvent};
 
 use super::*;
@@ -82,6 +83,38 @@ async fn the_thread_below_is_read_and_edited_with_its_own_graph() {
         drop(open(thread.answer("one").await));
         let state = thread.answer("two").await.expect("it goes on").finished().expect("it finishes");
         assert_eq!(state.said, ["begun", "read rust", "edited", "one two", "ended"]);
+    })
+    .await;
+}
+
+/// A graph whose only node is a subgraph, and so on, down to one that writes.
+fn nested_levels(count: usize) -> Result<Graph<Inner>, BuildError> {
+    let mut g = StateGraph::<Inner>::new("g");
+    let node = match count {
+        0 => g.node("work", async || Inner::update().query("deep")),
+        _ => {
+            let lens = Lens::new().take(Inner::QUERY, Inner::QUERY);
+            g.subgraph("below", nested_levels(count - 1)?, lens)
+        }
+    };
+    g.edge(START, node);
+    g.edge(node, END);
+    g.compile()
+}
+
+/// With 37 levels `compile` panicked, because the description of the graph was nested too deeply to be stored.
+#[tokio::test]
+async fn as_many_levels_run_as_can_be_stored_and_more_are_a_problem() {
+    on_both_savers(|saver| async move {
+        let limit = Topology::MOST_LEVELS;
+        let graph = nested_levels(limit).expect("as many as can be stored").shared_checkpointer(saver);
+        let run = graph.thread("t").run(Inner::update()).await.expect("every level runs");
+        assert_eq!(run.state.query, "deep");
+        let error = nested_levels(limit + 1).map(drop).expect_err("one more");
+        let [Problem::TooManyLevels { node, levels, limit: told }] = &error.problems[..] else {
+            panic!("{error}");
+        };
+        assert_eq!((node.as_str(), *levels, *told), ("below", limit + 1, limit));
     })
     .await;
 }
