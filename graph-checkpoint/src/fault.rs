@@ -19,6 +19,11 @@ pub(crate) enum Trouble {
     #[error("{0} is empty: nothing was stored in it yet")]
     Empty(String),
     #[error(
+        "{0} was removed or replaced while it was open, and what was written since is lost: put the file back, or open the \
+         saver again"
+    )]
+    Moved(String),
+    #[error(
         "{0} was not closed by the program that wrote it, and its folder is not writable: copy the file with the files \
          beside it, {0}-wal and {0}-shm, to a folder that is"
     )]

@@ -99,7 +99,7 @@ impl SqliteSaver {
     }
 
     pub(crate) async fn open_with(path: Option<PathBuf>, options: SqliteOptions) -> Result<Self, StoreError> {
-        let file = File { path, options };
+        let file = File::new(path, options);
         let (told, opened) = oneshot::channel();
         // The file is opened on the thread that will write to it, so that no runtime waits for the disk.
         let thread = thread::Builder::new()
@@ -131,7 +131,7 @@ impl SqliteSaver {
     /// [`SqliteReader`](crate::SqliteReader), [`care`](crate::care). `None` for one in memory.
     #[must_use]
     pub fn checkpoint_file(&self) -> Option<CheckpointFile> {
-        let File { path, options: SqliteOptions { keys, limits, .. } } = self.file().clone();
+        let File { path, options: SqliteOptions { keys, limits, .. }, .. } = self.file().clone();
         path.map(|path| CheckpointFile { path, keys, limits })
     }
 

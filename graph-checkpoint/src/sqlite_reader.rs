@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -18,6 +17,7 @@ use uuid::Uuid;
 use crate::connection::Connection;
 use crate::fault::{Trouble, corrupt, sqlite};
 use crate::file::checkpoint_file::CheckpointFile;
+use crate::file::place::beside;
 use crate::file::{FORMATS, File, Sharing, snapshot};
 use crate::history::described::{self, Key};
 use crate::history::rows::{CheckpointRow, ThreadRow};
@@ -100,7 +100,7 @@ impl SqliteReader {
     pub(crate) fn open_with(file: CheckpointFile, unopened: bool) -> Result<Self, StoreError> {
         let CheckpointFile { path, keys, limits } = file;
         let options = SqliteOptions { keys, limits, unopened, ..SqliteOptions::new() };
-        let file = File { path: Some(path.clone()), options };
+        let file = File::new(Some(path.clone()), options);
         let name = path.display().to_string();
         match std::fs::metadata(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Err(Trouble::NoFile(name).into()),
@@ -324,13 +324,8 @@ struct Stamp {
 impl Stamp {
     /// That of a file that nobody has open: while somebody has, its log is beside it.
     fn of_lonely(path: &Path) -> Option<Self> {
-        let beside = |end: &str| {
-            let mut name = OsString::from(path);
-            name.push(end);
-            Path::new(&name).exists()
-        };
         // What is no text cannot be addressed as lonely.
-        if beside("-wal") || beside("-journal") || path.to_str().is_none() {
+        if ["-wal", "-journal"].iter().any(|end| beside(path, end).exists()) || path.to_str().is_none() {
             return None;
         }
         let held = path.metadata().ok()?;

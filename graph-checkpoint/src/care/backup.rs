@@ -6,7 +6,6 @@
 //! and fails where a page is damaged; a copy of pages has all that is left.
 
 use std::borrow::Cow;
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,6 +18,7 @@ use superstep_core::checkpoint::StoreError;
 use super::error::CareError;
 use crate::fault::{Trouble, sqlite};
 use crate::file::header;
+use crate::file::place::beside;
 use crate::sqlite_reader::SqliteReader;
 
 /// What becomes of a file that is where a copy is to be.
@@ -108,12 +108,6 @@ fn check_replaceable(there: &Path, to: &Path) -> Result<(), CareError> {
         None if is.len() > 0 => Err(foreign()),
         _ => Ok(()),
     }
-}
-
-fn beside(path: &Path, end: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(end);
-    name.into()
 }
 
 /// A copy that is not whole yet. It is gone when it is dropped.

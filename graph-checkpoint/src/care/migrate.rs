@@ -47,7 +47,7 @@ pub fn migrate(file: impl Into<CheckpointFile>) -> Result<Migration, CareError> 
     let migration = migration(file.clone())?;
     if migration.is_needed() {
         let options = SqliteOptions { keys: file.keys, limits: file.limits, ..SqliteOptions::new() };
-        let file = File { path: Some(file.path), options };
+        let file = File::new(Some(file.path), options);
         drop(file.open_writer()?);
     }
     Ok(migration)

@@ -40,7 +40,7 @@ pub(super) fn open(
     }
     reader.read(refuse_malformed)?;
     let options = SqliteOptions { keys, limits, unopened, ..SqliteOptions::new().busy_limit(patience) };
-    let file = File { path: Some(path), options };
+    let file = File::new(Some(path), options);
     let connection = file.open_writer().map_err(|error| waited(error, patience))?;
     connection.busy_timeout(patience).map_err(sqlite)?;
     Ok(connection)

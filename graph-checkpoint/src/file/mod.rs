@@ -3,6 +3,7 @@
 pub(crate) mod checkpoint_file;
 pub(crate) mod header;
 pub(crate) mod line;
+pub(crate) mod place;
 pub(crate) mod strange;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use crate::durability::Durability;
 use crate::fault::{Trouble, sqlite};
 use crate::file::header::APPLICATION_ID;
 use crate::file::line::Line;
+use crate::file::place::Opened;
 use crate::history::branch;
 use crate::limited::longest_row;
 use crate::options::SqliteOptions;
@@ -156,6 +158,7 @@ pub(crate) struct File {
     /// `None` is in memory.
     pub(crate) path: Option<PathBuf>,
     pub(crate) options: SqliteOptions,
+    opened: Opened,
 }
 
 /// Who else may use a file while it is read.
@@ -187,20 +190,34 @@ enum Found {
 }
 
 impl File {
+    /// The file at `path`; without one, a database in memory.
+    pub(crate) fn new(path: Option<PathBuf>, options: SqliteOptions) -> Self {
+        Self { path, options, opened: Opened::default() }
+    }
+
     pub(crate) fn name(&self) -> String {
         self.path.as_ref().map_or_else(|| "memory".into(), |path| path.display().to_string())
     }
 
+    /// Refuses when the file that was opened for writing no longer lies at its path.
+    pub(crate) fn check_place(&self) -> Result<(), StoreError> {
+        self.opened.check()
+    }
+
     /// Opens the connection that writes: creates the file or brings its format up to date.
     pub(crate) fn open_writer(&self) -> Result<Connection, StoreError> {
+        self.check_place()?;
         let mut connection = match &self.path {
             None => Sqlite::open_in_memory().map_err(sqlite)?,
             Some(path) => {
                 check_folder(path)?;
+                place::check(path)?;
                 let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
                     | OpenFlags::SQLITE_OPEN_CREATE
                     | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-                Sqlite::open_with_flags(path, flags).map_err(sqlite)?
+                let connection = Sqlite::open_with_flags(path, flags).map_err(sqlite)?;
+                self.opened.keep(path)?;
+                connection
             }
         };
         if self.options.alone {
@@ -234,6 +251,7 @@ impl File {
     /// Opens one more connection for reading.
     pub(crate) fn open_reader(&self) -> Result<Connection, StoreError> {
         let path = self.path.as_ref().ok_or(Trouble::WriterGone)?;
+        self.check_place()?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Sqlite::open_with_flags(path, flags).map_err(sqlite)?;
         self.guard(&connection)?;
@@ -257,6 +275,7 @@ impl File {
     /// Opens a file of any format for reading, as it is: nothing is created, migrated or locked against writers.
     pub(crate) fn open_as_it_is(&self, sharing: Sharing) -> Result<(Connection, u32), StoreError> {
         let path = self.path.as_ref().ok_or(Trouble::WriterGone)?;
+        place::check(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = match sharing {
             Sharing::WithWriters => Sqlite::open_with_flags(path, flags),

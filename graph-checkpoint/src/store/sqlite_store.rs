@@ -61,7 +61,7 @@ impl SqliteStore {
         if options.durability == Durability::Exit {
             options.durability = Durability::Process;
         }
-        let file = File { path, options };
+        let file = File::new(path, options);
         let open = move || {
             let connection = connect(&file)?;
             Ok(Self { open: Arc::new(Open { file, connection: Mutex::new(Some(connection)) }) })
@@ -102,11 +102,13 @@ impl SqliteStore {
         work: impl FnOnce(&Connection) -> Result<T, AccessError> + Send + 'static,
     ) -> Result<T, AccessError> {
         let limit = self.open.file.options.busy_limit;
+        let open = Arc::clone(&self.open);
         self.connected(move |connected| {
             let Connected { connection, line } = connected;
             let transaction = begin(connection, line, limit).map_err(of_file)?;
             let done = work(connection)?;
             transaction.commit().map_err(failed)?;
+            open.file.check_place().map_err(of_file)?;
             Ok(done)
         })
         .await

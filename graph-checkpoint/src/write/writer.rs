@@ -260,6 +260,8 @@ impl Ledger {
             .prepare_cached("COMMIT")
             .and_then(|mut commit| commit.execute([]))
             .map_err(|error| Failed::During(sqlite(error)))?;
+        // What was written to a file that is gone is not acknowledged.
+        self.file.check_place().map_err(Failed::During)?;
         if let Some(observer) = &observer {
             observer(Stage::After);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use superstep_checkpoint::{Durability, SqliteSaver};
+use superstep_checkpoint::{Durability, SqliteReader, SqliteSaver, SqliteStore, care};
 use superstep_core::checkpoint::{
     AnsweredBy, AskRecord, At, Checkpointer, Commit, Committed, Emitted, StoreError,
 };
@@ -187,6 +187,91 @@ fn an_empty_file_becomes_a_checkpoint_file() {
         let file = tempfile::NamedTempFile::new().unwrap();
         SqliteSaver::open(file.path()).await.unwrap();
         SqliteSaver::open(file.path()).await.unwrap();
+    });
+}
+
+/// The saver went on committing to a file that was no longer there: every step after that was acknowledged and lost.
+#[test]
+#[cfg(unix)]
+fn a_file_that_is_removed_or_replaced_is_noticed_at_the_next_commit() {
+    for durability in [Durability::Power, Durability::Process] {
+        run(async {
+            let folder = tempfile::tempdir().unwrap();
+            let [path, aside] = ["t.db", "aside.db"].map(|name| folder.path().join(name));
+            let saver = SqliteSaver::options().durability(durability).open(&path).await.unwrap();
+            let saver = registered(Arc::new(saver)).await;
+            let first = advance(&saver, "t", None, [set(0, "1")]).await;
+            let next = step(Some(&first), [set(0, "2")]);
+            let expected = format!(
+                "the store failed: {} was removed or replaced while it was open, and what was written since is lost: \
+                 put the file back, or open the saver again",
+                path.display()
+            );
+
+            std::fs::rename(&path, &aside).unwrap();
+            let removed = saver.commit(commit_of("t", &next)).await.unwrap_err();
+            assert_eq!(removed.to_string(), expected);
+            assert!(!path.exists(), "no new file begins by itself");
+
+            std::fs::write(&path, "another file").unwrap();
+            let replaced = saver.commit(commit_of("t", &next)).await.unwrap_err();
+            assert_eq!(replaced.to_string(), expected);
+            assert_eq!(std::fs::read(&path).unwrap(), b"another file");
+
+            std::fs::rename(&aside, &path).unwrap();
+            let back = saver.commit(commit_of("t", &next)).await.unwrap();
+            assert!(matches!(back, Committed::New | Committed::Already), "{back:?}");
+            assert_eq!(head(&saver, "t").await.checkpoint, next);
+        });
+    }
+}
+
+/// SQLite deletes the log beside an empty file: the latest steps were gone, and the file passed for a new one.
+#[test]
+fn an_empty_file_beside_its_log_is_damage_and_keeps_the_log() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, log] = ["t.db", "t.db-wal"].map(|name| folder.path().join(name));
+        std::fs::write(&log, "steps").unwrap();
+        for there in [true, false] {
+            if there {
+                std::fs::write(&path, "").unwrap();
+                let read = SqliteReader::open(&path).unwrap_err();
+                assert!(matches!(read, StoreError::Corrupt { .. }), "{read}");
+            } else {
+                std::fs::remove_file(&path).unwrap();
+            }
+            let opened = SqliteSaver::open(&path).await.unwrap_err();
+            assert!(matches!(opened, StoreError::Corrupt { .. }), "{opened}");
+            let expected = format!(
+                "{path} is damaged: the file is {lacks}, and its log {path}-wal is not: restore both from a backup, or \
+                 remove the log to begin with a new file",
+                path = path.display(),
+                lacks = if there { "empty" } else { "missing" },
+            );
+            assert_eq!(opened.to_string(), expected);
+            assert_eq!(std::fs::read(&log).unwrap(), b"steps");
+        }
+        std::fs::remove_file(&log).unwrap();
+        SqliteSaver::open(&path).await.unwrap();
+    });
+}
+
+/// Opening a pipe waited for ever for somebody to write into it.
+#[test]
+#[cfg(unix)]
+fn a_pipe_or_a_device_is_no_checkpoint_file() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe.db");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [pipe, "/dev/null".into(), "/dev/zero".into(), folder.path().to_owned()] {
+            let expected = format!("{} is not a checkpoint file", path.display());
+            assert_eq!(SqliteSaver::open(&path).await.unwrap_err().to_string(), expected);
+            assert_eq!(SqliteStore::open(&path).await.map(drop).unwrap_err().to_string(), expected);
+            assert_eq!(SqliteReader::open(&path).unwrap_err().to_string(), expected);
+            assert_eq!(care::verify(&path).unwrap_err().to_string(), expected);
+        }
     });
 }
 

@@ -12,7 +12,8 @@ use crate::cli::screen::Exit;
 
 /// Read everything that is in a file and tell what is wrong with it
 ///
-/// Exits with 1 when something is. Nothing is written, and no writer has to wait.
+/// Exits with 1 when something is. Nothing is written, and no writer has to wait. Damage to the log beside the file (-wal)
+/// cannot be noticed: SQLite takes it for the end of the log, and the latest steps are gone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep verify essays.db")]
 pub(crate) struct Verify {

@@ -163,7 +163,7 @@ fn convert(
         alone: true,
         ..SqliteOptions::new().busy_limit(patience)
     };
-    let file = File { path: Some(path), options };
+    let file = File::new(Some(path), options);
     let mut connection = file.open_writer().map_err(|error| waited(error, patience))?;
     connection.pragma_update(None, "secure_delete", true).map_err(sqlite)?;
     let begun = write(&connection, patience, |connection| match (connection.sealed(), form, &given) {

@@ -115,6 +115,10 @@ pub struct Finding {
 /// states does. What is missing without anything that refers to it, such as the result of a task that is not finished, or an
 /// effect that was recorded, cannot be noticed; then that task runs again.
 ///
+/// Nor is damage to the log beside the file, `-wal`: SQLite reads it up to the first page whose checksum does not match, as
+/// after a crash in the middle of a write. When the log is damaged, truncated, removed or of another time, the latest steps
+/// are gone, and what is left is an older state of the file, in which nothing is wrong.
+///
 /// An encrypted file is verified with its keys, by which each text is checked to be what was written at its place, or
 /// without them, by checksums only.
 ///

@@ -17,7 +17,7 @@ struct Two {
 impl Two {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let file = File { path: Some(folder.path().join("t.db")), options: SqliteOptions::new() };
+        let file = File::new(Some(folder.path().join("t.db")), SqliteOptions::new());
         let [ours, theirs] = [(), ()].map(|()| Live::new(file.open_writer().expect("the file opens")));
         let mut two = Self { ours, theirs, _folder: folder };
         two.ours.register(&graph()).expect("it is stored");
