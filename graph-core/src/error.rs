@@ -26,6 +26,8 @@ pub struct NodeError {
     kind: NodeErrorKind,
     source: Returned,
     retry_after: Option<Duration>,
+    /// The longest wait of the policy that did not wait as long as the error asked for.
+    longest_wait: Option<Duration>,
 }
 
 /// The error that a node returned.
@@ -70,7 +72,7 @@ pub enum NodeErrorKind {
 impl NodeError {
     /// An error of the given kind.
     pub fn new(kind: NodeErrorKind, source: impl Into<BoxError>) -> Self {
-        Self { kind, source: Returned(Some(source.into())), retry_after: None }
+        Self { kind, source: Returned(Some(source.into())), retry_after: None, longest_wait: None }
     }
 
     /// An error that is worth another attempt, whatever its type.
@@ -83,10 +85,17 @@ impl NodeError {
         Self::new(NodeErrorKind::Terminal, source)
     }
 
-    /// Waits at least this long before the next attempt.
+    /// Waits at least this long before the next attempt. A wait that is longer than the longest one of the node's
+    /// [policy](crate::node::Retry::max) is not waited for: the node fails.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.retry_after = Some(delay);
+        self
+    }
+
+    /// Says that the wait it asks for was longer than the longest one of the node's policy.
+    pub(crate) fn not_waited_for(mut self, longest: Duration) -> Self {
+        self.longest_wait = Some(longest);
         self
     }
 
@@ -128,7 +137,8 @@ impl NodeError {
             source = Some(Box::new(Retold { text: tell(text), source }));
         }
         let source: BoxError = source.expect("there is a message");
-        Self { source: Returned(Some(source)), ..self }
+        // The texts have it.
+        Self { source: Returned(Some(source)), longest_wait: None, ..self }
     }
 
     /// The form in which the error is stored and reported.
@@ -140,7 +150,7 @@ impl NodeError {
             causes.push(text_of(error));
             next = source_of(error);
         }
-        ErrorReport { kind: self.kind, message: text_of(self.source.get()), causes }
+        ErrorReport { kind: self.kind, message: text_of(self), causes }
     }
 }
 
@@ -153,7 +163,13 @@ impl<E: Into<BoxError>> From<E> for NodeError {
 impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         caught(|| fmt::Display::fmt(self.source.get(), f))
-            .unwrap_or_else(|panic| f.write_str(&without_text(&panic)))
+            .unwrap_or_else(|panic| f.write_str(&without_text(&panic)))?;
+        let (Some(asked_for), Some(longest)) = (self.retry_after, self.longest_wait) else { return Ok(()) };
+        write!(
+            f,
+            "; it is to be tried again after {asked_for:?}, and the node's policy waits {longest:?} at most: resume \
+             the thread later, or let it wait longer with Retry::max"
+        )
     }
 }
 

@@ -1,12 +1,13 @@
-//! Limits: supersteps in a run, tasks at once.
+//! Limits: supersteps in a run, tasks at once, how long a retry waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
 
-use crate::support::on_both_savers;
+use crate::support::{Smashed, failure, on_both_savers};
 
 #[derive(State, Clone, Debug, Default, PartialEq)]
 struct Log {
@@ -123,7 +124,7 @@ async fn k08_no_more_tasks_run_at_once_than_allowed() {
                 Ok(Log::update().ran([item.to_string()]))
             }
         });
-        g.policy(work).retry(Retry::fixed(2, std::time::Duration::ZERO));
+        g.policy(work).retry(Retry::fixed(2, Duration::ZERO));
         g.edge(START, split);
         g.route(split, move |Fan::Out(items)| each(work, items));
         g.edge(work, END);
@@ -135,4 +136,29 @@ async fn k08_no_more_tasks_run_at_once_than_allowed() {
         assert!(most <= allowed, "{most} of {allowed} tasks at once");
         assert_eq!(most, allowed.min(width as usize), "and no fewer than there is room for");
     }
+}
+
+/// A server that said `retry-after: 86400` silenced a run for a day.
+#[tokio::test(start_paused = true)]
+async fn a_longer_wait_than_the_policy_allows_is_an_error_at_once() {
+    on_both_savers(|saver| async move {
+        let mut g = StateGraph::<Log>::new("g");
+        let node = g.node("node", async || {
+            Err::<(), _>(NodeError::retryable(Smashed("it".into())).after(Duration::from_secs(86_400)))
+        });
+        g.policy(node).retry(Retry::exponential(3).max(Duration::from_secs(60)));
+        g.edge(START, node);
+        g.edge(node, END);
+        let began = tokio::time::Instant::now();
+        let thread = g.compile().expect("sound").shared_checkpointer(saver).thread("t");
+        let failure = failure(thread.run(Log::update()).await);
+        assert_eq!((failure.attempt, began.elapsed()), (1, Duration::ZERO));
+        assert_eq!(failure.error.downcast_ref(), Some(&Smashed("it".into())), "it is the node's error still");
+        let told = "node \"node\" failed at step 1: it is broken; it is to be tried again after 86400s, and the node's \
+                    policy waits 60s at most: resume the thread later, or let it wait longer with Retry::max";
+        assert_eq!(failure.to_string(), told);
+        let head = thread.head().await.expect("it ran");
+        assert!(told.ends_with(&head.loaded().failures[0].error.message), "and it is stored so");
+    })
+    .await;
 }

@@ -56,6 +56,7 @@ pub use info::{Emit, TaskInfo};
 pub use input::{Input, Item, NoInput, OrInput, Takes};
 pub use json::JsonOutcome;
 pub use outcome::{IntoOutcome, Output};
+pub(crate) use policy::Next;
 pub use policy::{OnMismatch, OnUnknown, Policy, Retry};
 pub use snapshot::Snapshot;
 pub use task::Task;

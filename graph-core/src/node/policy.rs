@@ -79,6 +79,20 @@ pub struct Retry {
     only: bool,
 }
 
+/// The longest wait unless a policy says otherwise.
+const LONGEST: Duration = Duration::from_secs(128);
+
+/// What a policy makes of a failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Another attempt, after this wait.
+    Attempt(Duration),
+    /// None: that was the last one.
+    NoneLeft,
+    /// None: the error asks for a longer wait than the policy's longest, which is this.
+    WaitTooLong(Duration),
+}
+
 /// Tells whether an error is one that a policy names.
 type Covers = Arc<dyn Fn(&NodeError) -> bool + Send + Sync>;
 
@@ -91,7 +105,7 @@ impl Retry {
             attempts,
             initial: Duration::from_millis(500),
             factor: 2.0,
-            max: Duration::from_secs(128),
+            max: LONGEST,
             jitter: true,
             on: Vec::new(),
             only: false,
@@ -101,7 +115,13 @@ impl Retry {
     /// At most `attempts` attempts in all, with the same wait between them.
     #[must_use]
     pub fn fixed(attempts: u32, wait: Duration) -> Self {
-        Self { initial: wait, factor: 1.0, max: wait, jitter: false, ..Self::exponential(attempts) }
+        Self {
+            initial: wait,
+            factor: 1.0,
+            max: wait.max(LONGEST),
+            jitter: false,
+            ..Self::exponential(attempts)
+        }
     }
 
     /// The first wait.
@@ -110,7 +130,8 @@ impl Retry {
         Self { initial, ..self }
     }
 
-    /// The longest wait. An error that [asks for](NodeError::after) a longer one gets that.
+    /// The longest wait; 128 s by default. An error that [asks for](NodeError::after) a wait up to this one gets it. One that
+    /// asks for a longer wait is not retried: the node fails at once, and the error says how long the wait was to be.
     #[must_use]
     pub fn max(self, max: Duration) -> Self {
         Self { max, ..self }
@@ -172,11 +193,14 @@ impl Retry {
         Self { only: true, ..self }
     }
 
-    /// The wait before the attempt after `attempt`, which failed with an error that this policy covers; `None`
-    /// when there is no further attempt. `roll` is a random number in [0, 1).
-    pub(crate) fn next(&self, attempt: u32, error: &NodeError, roll: f64) -> Option<Duration> {
+    /// What follows `attempt`, which failed with an error that this policy covers. `roll` is a random number in [0, 1).
+    pub(crate) fn next(&self, attempt: u32, error: &NodeError, roll: f64) -> Next {
         if attempt >= self.attempts {
-            return None;
+            return Next::NoneLeft;
+        }
+        let asked_for = error.retry_after().unwrap_or_default();
+        if asked_for > self.max {
+            return Next::WaitTooLong(self.max);
         }
         let mut wait = self.initial.min(self.max);
         for _ in 1..attempt {
@@ -185,7 +209,7 @@ impl Retry {
         if self.jitter {
             wait = wait.mul_f64(0.5 + roll / 2.0);
         }
-        Some(wait.max(error.retry_after().unwrap_or_default()))
+        Next::Attempt(wait.max(asked_for))
     }
 
     /// Whether this policy decides about an error.
@@ -231,16 +255,21 @@ mod tests {
         let retry = Retry::exponential(6).max(Duration::from_secs(3)).without_jitter();
         let error = NodeError::retryable("busy");
         let waits: Vec<_> = (1..7).map(|attempt| retry.next(attempt, &error, 0.0)).collect();
-        let seconds = |s| Some(Duration::from_secs_f64(s));
-        assert_eq!(waits, [seconds(0.5), seconds(1.0), seconds(2.0), seconds(3.0), seconds(3.0), None]);
+        let seconds = |s| Next::Attempt(Duration::from_secs_f64(s));
+        let expected = [seconds(0.5), seconds(1.0), seconds(2.0), seconds(3.0), seconds(3.0), Next::NoneLeft];
+        assert_eq!(waits, expected);
     }
 
     #[test]
     fn jitter_shortens_to_at_least_half() {
         let retry = Retry::exponential(2);
         let error = NodeError::retryable("busy");
-        assert_eq!(retry.next(1, &error, 0.0), Some(Duration::from_millis(250)));
-        assert!(retry.next(1, &error, 0.999).is_some_and(|wait| wait < Duration::from_millis(500)));
+        let wait = |roll| match retry.next(1, &error, roll) {
+            Next::Attempt(wait) => wait,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(wait(0.0), Duration::from_millis(250));
+        assert!(wait(0.999) < Duration::from_millis(500));
     }
 
     #[test]
@@ -269,9 +298,22 @@ mod tests {
         }
     }
 
+    /// A server's `retry-after` of a day let a run sleep for a day.
     #[test]
-    fn the_error_can_ask_for_a_longer_wait() {
-        let error = NodeError::retryable("slow down").after(Duration::from_secs(7));
-        assert_eq!(Retry::exponential(2).next(1, &error, 0.5), Some(Duration::from_secs(7)));
+    fn the_error_can_ask_for_a_longer_wait_up_to_the_longest() {
+        let next = |retry: Retry, seconds| {
+            let error = NodeError::retryable("slow down").after(Duration::from_secs(seconds));
+            retry.next(1, &error, 0.5)
+        };
+        let wait = |seconds| Next::Attempt(Duration::from_secs(seconds));
+        let too_long = |seconds| Next::WaitTooLong(Duration::from_secs(seconds));
+        let few = Retry::exponential(2).max(Duration::from_secs(10));
+        assert_eq!([7, 10, 11].map(|wait| next(few.clone(), wait)), [wait(7), wait(10), too_long(10)]);
+        assert_eq!(next(Retry::exponential(2), 86_400), too_long(128));
+        // A fixed wait is no longest one.
+        let fixed = Retry::fixed(2, Duration::from_secs(1));
+        assert_eq!([0, 7, 129].map(|wait| next(fixed.clone(), wait)), [wait(1), wait(7), too_long(128)]);
+        assert_eq!(next(Retry::fixed(2, Duration::from_secs(300)), 200), wait(300));
+        assert_eq!(next(Retry::fixed(1, Duration::from_secs(1)), 300), Next::NoneLeft);
     }
 }

@@ -19,7 +19,7 @@ use crate::checkpoint::{At, FailureRecord, Loaded, StoreError, TargetRecord, Tas
 use crate::engine::Event;
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, Targets};
-use crate::node::Note;
+use crate::node::{Next, Note};
 use crate::state::{CodecError, Logged, SecretTexts};
 
 /// Something on its way to the saver, and whether it is what counts.
@@ -83,9 +83,14 @@ impl Driver {
         }
         let planned = self.machine.task(task).expect("a task of the running superstep ended");
         let node = self.runtime.program.node(planned.node);
-        let retry = match node.policy.retries.iter().find(|retry| retry.covers(&error)) {
+        let next = match node.policy.retries.iter().find(|retry| retry.covers(&error)) {
             Some(retry) => retry.next(attempt, &error, self.runtime.ambient.roll()),
-            None => None,
+            None => Next::NoneLeft,
+        };
+        let (retry, error) = match next {
+            Next::Attempt(wait) => (Some(wait), error),
+            Next::NoneLeft => (None, error),
+            Next::WaitTooLong(longest) => (None, error.not_waited_for(longest)),
         };
         // Nobody waits for what is not there.
         let retry = if tape.is_some() { retry.map(|_| Duration::ZERO) } else { retry };
