@@ -206,13 +206,26 @@ impl SqliteSaver {
             shared.writer.queue.push(Job { request: Request::Settle, lease: None, reply: Some(reply) });
             written.await.map_err(|_| Trouble::WriterGone)??;
         }
-        match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => {
-                let reading = runtime.spawn_blocking(move || shared.read(read));
-                reading.await.map_err(|error| StoreError::Io(Box::new(error)))?
-            }
-            Err(_) => shared.read(read),
+        away_from_the_runtime(move || shared.read(read)).await
+    }
+
+    /// Opens the superstep on `base`, with what is stored of it; `false` when it is over.
+    async fn begin_superstep(&self, thread: &ThreadId, base: CheckpointId) -> Result<bool, StoreError> {
+        let (shared, thread, fence) = (self.shared().clone(), thread.clone(), self.fence());
+        away_from_the_runtime(move || shared.begin_superstep(&thread, base, fence)).await
+    }
+}
+
+/// Reads on a thread that may wait for the disk.
+async fn away_from_the_runtime<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => {
+            let reading = runtime.spawn_blocking(read);
+            reading.await.map_err(|error| StoreError::Io(Box::new(error)))?
         }
+        Err(_) => read(),
     }
 }
 
@@ -277,7 +290,7 @@ impl Checkpointer for SqliteSaver {
                     self.hand_over(Request::Record(thread.clone(), base, counts.clone()));
                     return Ok(counts);
                 }
-                None if shared.begin_superstep(thread, base, self.fence())? => {}
+                None if self.begin_superstep(thread, base).await? => {}
                 // The superstep is over: the commit that follows will say so.
                 None => return Ok(result),
             }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use superstep_checkpoint::{Durability, SqliteSaver};
 use superstep_core::checkpoint::{At, Committed, StoreError};
@@ -168,6 +169,27 @@ fn a_result_that_was_not_the_first_cannot_be_committed() {
         assert!(loaded.results.contains(&result(1, "\"one\"")));
         advance(&two, "t", Some(&first), []).await;
     });
+}
+
+/// The first result of a superstep read the file on the runtime's thread: nothing else of the program ran meanwhile.
+#[test]
+fn what_is_stored_of_a_superstep_is_read_away_from_the_runtime() {
+    let folder = tempfile::tempdir().unwrap();
+    let (saver, first) = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+        let saver = open(&folder.path().join("t.db"), Durability::Power).await;
+        let first = advance(&saver, "t", None, []).await;
+        (saver, first)
+    });
+    let threads = Arc::new(AtomicUsize::new(0));
+    let begun = Arc::clone(&threads);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .on_thread_start(move || drop(begun.fetch_add(1, Ordering::SeqCst)))
+        .build()
+        .unwrap();
+    for number in 1..3 {
+        runtime.block_on(saver.record(&thread("t"), first.id, result(number, "1"))).unwrap();
+        assert_eq!(threads.load(Ordering::SeqCst), 1, "the file is read once, on a thread of its own");
+    }
 }
 
 const FILE: &str = "SUPERSTEP_TEST_SHARED_FILE";
