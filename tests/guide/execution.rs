@@ -74,3 +74,29 @@ async fn a_breakpoint_stops_a_run() -> super::Result {
     assert_eq!(asked[0].question::<String>()?, "Zig: Rust begins, Rust ends");
     Ok(())
 }
+
+#[derive(State, Clone, Debug, Default, PartialEq)]
+struct Chat {
+    #[reducer(Append)]
+    messages: Vec<String>,
+}
+
+async fn reply(chat: Snapshot<Chat>) -> Update<Chat> {
+    let last = chat.messages.last().map_or("nothing", String::as_str);
+    Chat::update().messages([format!("You said: {last}")])
+}
+
+#[tokio::test]
+async fn a_repeated_request_counts_once() -> super::Result {
+    let mut g = StateGraph::<Chat>::new("chat");
+    let reply = g.node("reply", reply);
+    g.edge(START, reply);
+    g.edge(reply, END);
+    let thread = g.compile()?.checkpointer(MemorySaver::new()).thread("ada");
+    let message = || Chat::update().messages(["Good morning."]);
+    let first = thread.run_once("message-17", message()).await?.finished()?;
+    let again = thread.run_once("message-17", message()).await?.finished()?;
+    assert_eq!(first.messages, ["Good morning.", "You said: Good morning."]);
+    assert_eq!(again, first);
+    Ok(())
+}

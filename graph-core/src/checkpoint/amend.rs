@@ -1,16 +1,17 @@
 //! Checkpoints that somebody adds to a thread by hand: copies to branch from, and edits.
 
 use alloc::collections::BTreeMap;
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use super::below;
 use super::{
-    AskRecord, Carried, Checkpoint, EffectId, EffectRecord, FailureRecord, Loaded, NextTask, Source,
-    StoreError, TaskRecord, TaskResult,
+    AskRecord, Carried, Checkpoint, EffectId, EffectRecord, FailureRecord, IDEMPOTENCY_KEY, Loaded, NextTask,
+    Source, StoreError, TaskRecord, TaskResult,
 };
 use crate::id::{CheckpointId, EDIT_NAME, InterruptId, NodeName, RunId, TaskId, ThreadId};
-use crate::state::{Change, LoggedWrite};
+use crate::state::{Change, Json, LoggedWrite};
 
 impl Checkpoint {
     /// A copy of this checkpoint, to be the head of its thread: a branch begins there, without unfinished work.
@@ -22,6 +23,12 @@ impl Checkpoint {
             Source::Pruned => Err(StoreError::pruned(thread, self.id)),
             _ => Ok(Self { id, source: Source::Fork, ..self.clone() }),
         }
+    }
+
+    /// The metadata that what continues this checkpoint takes over: the idempotency key of the request that it is of.
+    pub(crate) fn of_request(&self) -> BTreeMap<String, Json> {
+        let key = self.metadata.get_key_value(IDEMPOTENCY_KEY);
+        key.map(|(name, key)| (name.clone(), key.clone())).into_iter().collect()
     }
 
     /// A checkpoint on top of this one, for an edit that writes `writes` and so changes the state by `changes`.
@@ -46,7 +53,7 @@ impl Checkpoint {
             changes,
             tasks: vec![TaskRecord { node, writes, route: None, targets: Vec::new(), handled: None }],
             frontier: self.frontier.clone(),
-            metadata: BTreeMap::new(),
+            metadata: self.of_request(),
         }
     }
 }

@@ -51,6 +51,7 @@ pub use key_problem::KeyProblem;
 pub use lease::{Acquired, Claim, LeaseRecord, Standing};
 #[cfg(feature = "std")]
 pub use memory::MemorySaver;
+pub(crate) use model::IDEMPOTENCY_KEY;
 pub use model::{
     Checkpoint, GraphDescription, Handled, Loaded, RouteRecord, Seq, Source, Summary, TaskRecord,
     ThreadSummary,

@@ -18,6 +18,9 @@ use crate::state::{Change, FieldValue, Json, LoggedWrite, Schema};
 #[serde(transparent)]
 pub struct Seq(pub u64);
 
+/// The entry of a checkpoint's [metadata](Checkpoint::metadata) with the idempotency key of the request that it is of.
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency_key";
+
 /// One finished superstep: what changed, what ran, what is next. Immutable once written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
@@ -41,7 +44,7 @@ pub struct Checkpoint {
     pub tasks: Vec<TaskRecord>,
     /// What is next.
     pub frontier: Frontier,
-    /// The user's own entries.
+    /// The user's own entries. `idempotency_key` is that of the request that the checkpoint is of.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Json>,
 }

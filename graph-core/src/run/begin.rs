@@ -16,6 +16,7 @@ use super::error::{RunError, ThreadError};
 use super::event::EventLog;
 use super::field_map::FieldMap;
 use super::graph::Runtime;
+use super::idempotency::GivenInput;
 use super::output::{Output, Record};
 use super::questions::answered_by_deadline;
 use super::recorder::{Recorder, restore_emitted};
@@ -46,7 +47,7 @@ pub(super) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result
 
 /// The same, for whoever may run the thread.
 pub(super) async fn begin(runtime: Arc<Runtime>, mut order: Order) -> Result<Ended, RunError> {
-    let Order { verb, thread, observers, queue, .. } = &mut order;
+    let Order { verb, thread, key, metadata, observers, queue, .. } = &mut order;
     runtime.register().await?;
     if let Verb::Rerun(original) = verb {
         super::edit::branch(&runtime, thread, original).await?;
@@ -62,6 +63,12 @@ pub(super) async fn begin(runtime: Arc<Runtime>, mut order: Order) -> Result<End
         None if has_input => None,
         None => return Err(ThreadError::NoCheckpointer.into()),
     };
+    if let Some(key) = key {
+        loaded = runtime.continued(thread, key, verb, loaded).await?;
+        key.add_to(metadata);
+    } else if let (false, Some(loaded)) = (has_input, &loaded) {
+        metadata.extend(loaded.checkpoint.of_request());
+    }
     if let Verb::Answer(answers) = verb {
         // Before the answer is stored, which is used once.
         if let Some(loaded) = &loaded {
@@ -106,6 +113,10 @@ pub(super) async fn perform(
                 Vec::new()
             };
             let last_step = loaded.as_ref().map(|loaded| loaded.checkpoint.step);
+            if driver.cell.around.is_none() {
+                let (run, step) = (driver.cell.run, last_step.map_or(-1, |last| last + 1));
+                driver.given.get_or_insert(GivenInput::Of { run, step });
+            }
             if let Some(loaded) = loaded {
                 driver.stand_on(&loaded)?;
             }
@@ -132,7 +143,7 @@ pub(super) fn driver(
     log: Option<Arc<EventLog>>,
     around: Option<Around>,
 ) -> Result<(Driver, Verb), ThreadError> {
-    let Order { verb, thread, limits, stops, breakpoints, metadata, kept_bytes, mode, .. } = order;
+    let Order { verb, thread, key, limits, stops, breakpoints, metadata, kept_bytes, mode, .. } = order;
     let breakpoints = runtime.breakpoints(&breakpoints)?;
     let surroundings = Surroundings {
         ambient: Arc::clone(&runtime.ambient),
@@ -173,6 +184,7 @@ pub(super) fn driver(
     let machine = Machine::new(Arc::clone(&runtime.program.topology), limits).with_breakpoints(breakpoints);
     let mut driver = Driver::new(Arc::clone(runtime), Arc::new(cell), log, stops, machine, state);
     driver.recorder = recorder;
+    driver.given = key.map(GivenInput::Keyed);
     Ok((driver, verb))
 }
 

@@ -17,6 +17,7 @@ use super::error::RunError;
 use super::event::{EventKind, EventLog};
 use super::field_map::FieldMap;
 use super::graph::Runtime;
+use super::idempotency::GivenInput;
 use super::output::Output;
 use super::play::Played;
 use super::recorder::Recorder;
@@ -58,6 +59,8 @@ pub(super) struct Driver {
     pub(super) step: i64,
     /// The input, until START has merged it.
     pub(super) input: Option<Input>,
+    /// Which input the run was given; `None` for one that was given none, and for a subgraph's.
+    pub(super) given: Option<GivenInput>,
     /// The running superstep's tasks.
     pub(super) slots: Vec<Slot>,
     /// A cell of the last superstep, to be used again.
@@ -119,6 +122,7 @@ impl Driver {
             base: None,
             step: -1,
             input: None,
+            given: None,
             slots: Vec::new(),
             spare: None,
             tasks,
@@ -142,7 +146,13 @@ impl Driver {
         if resumes {
             self.values();
         }
-        let result = self.run(begin).await;
+        let result = match self.run(begin).await {
+            Err(RunError::Superseded { thread, .. }) => {
+                let (runtime, given) = (Arc::clone(&self.runtime), self.given.take());
+                Err(Box::pin(runtime.superseded(thread, given, self.step)).await)
+            }
+            result => result,
+        };
         // A store that fails ends the run while tasks are under way.
         self.cell.revoke();
         drop(self.tasks.abort().await);

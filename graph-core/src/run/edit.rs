@@ -10,7 +10,7 @@ use super::error::ThreadError;
 use super::field_map::FieldMap;
 use super::graph::Runtime;
 use crate::checkpoint::{
-    At, Carried, Carrier, Checkpoint, Commit, Committed, Frontier, Loaded, Onto, Recorded,
+    At, Carried, Carrier, Checkpoint, Commit, Committed, Frontier, IDEMPOTENCY_KEY, Loaded, Onto, Recorded,
 };
 use crate::engine::barrier::{self, Overwrites};
 use crate::graph::Program;
@@ -33,6 +33,10 @@ pub(super) async fn edit(
 /// Drops what is next.
 pub(super) async fn discard(runtime: &Runtime, thread: &ThreadId) -> Result<CheckpointId, ThreadError> {
     let mut loaded = head(runtime, thread).await?;
+    if loaded.checkpoint.frontier.nodes().any(NodeName::is_start) {
+        // The input that waits is dropped, too: its request has not begun.
+        loaded.checkpoint.metadata.remove(IDEMPOTENCY_KEY);
+    }
     let kept = std::mem::take(&mut loaded.checkpoint.frontier.kept);
     loaded.checkpoint.frontier = Frontier { kept, ..Frontier::default() };
     let id = CheckpointId(runtime.ambient.id());

@@ -10,6 +10,7 @@ use super::attempt::End;
 use super::driver::Driver;
 use super::error::RunError;
 use super::event::EventKind;
+use super::idempotency::InputStatus;
 use super::outcome::{Interrupt, Status};
 use super::slot::Slot;
 use super::subgraph::Surroundings;
@@ -98,7 +99,8 @@ impl Driver {
             Ending::Cancelled => Status::Cancelled,
             Ending::Drained => Status::Drained,
             Ending::Superseded => {
-                return Err(RunError::Superseded { thread: self.cell.thread.clone() });
+                let thread = self.cell.thread.clone();
+                return Err(RunError::Superseded { thread, input: InputStatus::NotGiven });
             }
             Ending::TimedOut => {
                 let timeout =

@@ -9,6 +9,7 @@ use std::vec::Vec;
 use alloc::string::{String, ToString};
 
 use super::change::{Changed, OnChange};
+use super::idempotency::InputStatus;
 use crate::checkpoint::{InvalidName, Loaded, StoreError, rfc3339};
 use crate::engine::restore::RestoreError;
 use crate::error::{ErrorReport, NodeError};
@@ -69,9 +70,20 @@ pub enum RunError {
         /// The key.
         key: String,
     },
-    /// Another run on the thread was faster. Its result stands; look at the thread and decide anew.
-    #[error("another run moved thread {thread} on; nothing of this run's superstep was stored")]
+    /// Another run on the thread was faster. Its result stands, and nothing of this run's superstep was stored.
+    /// `input` says how to continue; a request that was run with [`run_once`](super::Thread::run_once) is just run
+    /// once more.
+    #[error("another run moved thread {thread} on; nothing of this run's superstep was stored{}", input.advice())]
     Superseded {
+        /// The thread.
+        thread: ThreadId,
+        /// Where the input of this run is now.
+        input: InputStatus,
+    },
+    /// A request was given an empty idempotency key, which every other request without one would share. Give each
+    /// request a key of its own, or use [`run`](super::Thread::run).
+    #[error("a request on thread {thread} has an empty idempotency key; give each request a key of its own")]
+    EmptyKey {
         /// The thread.
         thread: ThreadId,
     },
@@ -209,7 +221,10 @@ fn failed(failure: Option<&NodeFailure>) -> String {
 impl From<StoreError> for RunError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Superseded { thread, .. } => Self::Superseded { thread },
+            // Whoever knows of an input of the run says where that is.
+            StoreError::Superseded { thread, .. } => {
+                Self::Superseded { thread, input: InputStatus::NotGiven }
+            }
             StoreError::LeaseLost { thread, to } => Self::LeaseLost { thread, to },
             error => Self::Thread(error.into()),
         }

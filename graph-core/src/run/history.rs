@@ -34,8 +34,8 @@ pub struct History {
 }
 
 impl History {
-    pub(super) fn new(saver: Arc<dyn Checkpointer>, thread: ThreadId) -> Self {
-        Self { saver, thread, page: VecDeque::new(), next: Some((At::Head, PAGE)) }
+    pub(super) fn new(saver: Arc<dyn Checkpointer>, thread: ThreadId, from: At) -> Self {
+        Self { saver, thread, page: VecDeque::new(), next: Some((from, PAGE)) }
     }
 
     /// The next older checkpoint; `None` after the first one of the thread.

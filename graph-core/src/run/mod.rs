@@ -12,6 +12,7 @@
 //! flow(name, code) ─► Flow: the same for plain async code, as a graph of one node
 //!
 //! RunRequest ─► begin    loads the head, checks answers, makes the machine's first event
+//!               idempotency finds the input of a repeated request, and of one that lost
 //!               driver   the one loop: carries out the machine's commands
 //!               tasks    what is under way, inline or spawned
 //!               attempt  polls a node, maps its route
@@ -42,6 +43,7 @@ mod field_map;
 mod flow;
 mod graph;
 mod history;
+mod idempotency;
 mod lease;
 mod names;
 mod narration;
@@ -77,6 +79,7 @@ pub use flow::{Cx, Flow, FlowRequest, FlowRun, FlowState, FlowStream, FlowThread
 pub use graph::Graph;
 pub(crate) use graph::Runtime;
 pub use history::{History, Past};
+pub use idempotency::InputStatus;
 pub use lease::Lease;
 pub use outcome::{Interrupt, Run, Status, Unfinished};
 pub use past_events::{EventPosition, Followed, PastEvent, PastEvents, ThreadEvent};

@@ -15,6 +15,7 @@ use super::edit::{Own, put_on_top};
 use super::error::{NodeFailure, RunError, ThreadError};
 use super::field_map::FieldMap;
 use super::graph::Runtime;
+use super::idempotency::InputStatus;
 use super::output::{Output, Record};
 use super::request::{Order, Verb};
 use super::slot::Slot;
@@ -168,7 +169,8 @@ async fn restore(
     }
     runtime.register().await?;
     let loaded = runtime.load(thread, At::Head).await?;
-    let order = Order::new(Verb::Resume, thread.clone());
+    let mut order = Order::new(Verb::Resume, thread.clone());
+    order.metadata = loaded.as_ref().map(|loaded| loaded.checkpoint.of_request()).unwrap_or_default();
     let (mut driver, _) = driver(runtime, order, RunId(runtime.ambient.id()), None, None)?;
     let mut restored = Restored {
         step: -1,
@@ -383,7 +385,8 @@ impl Driver {
             match self.machine.next_command().expect("a machine that nothing waits for goes on to its end") {
                 Command::Commit => self.pass_barrier().await?,
                 Command::Stop(Ending::Superseded) => {
-                    return Err(RunError::Superseded { thread: self.cell.thread.clone() });
+                    let thread = self.cell.thread.clone();
+                    return Err(RunError::Superseded { thread, input: InputStatus::NotGiven });
                 }
                 Command::Stop(Ending::Unmergeable) => {
                     return Err(self.unmergeable.take().expect("the barrier left its error"));

@@ -71,6 +71,15 @@ impl Runtime {
     /// Reads the head of a thread that is about to be continued, where deadlines that have passed count.
     pub(super) async fn load_on_time(&self, thread: &ThreadId) -> Result<Option<Loaded>, ThreadError> {
         let loaded = self.load(thread, At::Head).await?;
+        self.on_time(thread, loaded).await
+    }
+
+    /// Lets deadlines count that have passed at a thread's head.
+    pub(super) async fn on_time(
+        &self,
+        thread: &ThreadId,
+        loaded: Option<Loaded>,
+    ) -> Result<Option<Loaded>, ThreadError> {
         let is_late = loaded.as_ref().is_some_and(|loaded| {
             let has_deadline = loaded.asks.iter().any(|ask| ask.deadline.is_some() && ask.is_open());
             // The clock is looked at only where somebody waits for it.

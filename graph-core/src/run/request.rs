@@ -20,12 +20,13 @@ use super::ending::Ended;
 use super::error::RunError;
 use super::event::Observer;
 use super::graph::Runtime;
+use super::idempotency::RequestKey;
 use super::lease::Lease;
 use super::outcome::Run;
 use super::recorder::EMITTED_BYTES;
 use super::replay::Recording;
 use super::stream::{EventQueue, Feed, RunStream, Views, Wants};
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, IDEMPOTENCY_KEY};
 use crate::engine::Limits;
 use crate::graph::SelectNodes;
 use crate::id::{InterruptId, ThreadId};
@@ -54,6 +55,8 @@ pub(super) type Running<S> = Pin<Box<dyn Future<Output = Result<Run<S>, RunError
 pub(super) struct Order {
     pub(super) verb: Verb,
     pub(super) thread: ThreadId,
+    /// What tells the request from others, where it was given that.
+    pub(super) key: Option<RequestKey>,
     pub(super) limits: Limits,
     /// What it asks for before it begins.
     pub(super) lease: Option<Lease>,
@@ -74,6 +77,7 @@ impl Order {
         Self {
             verb,
             thread,
+            key: None,
             limits: Limits::default(),
             lease: None,
             stops: Stops::default(),
@@ -145,6 +149,12 @@ impl<S: State> RunRequest<S> {
         Self { runtime, order, state: PhantomData }
     }
 
+    /// The same request, told from others by `key`.
+    pub(super) fn once(mut self, key: &str) -> Self {
+        self.order.key = Some(RequestKey::new(key));
+        self
+    }
+
     /// Cancels the run when `token` is cancelled. What is finished by then is kept, and the thread can be
     /// resumed; no effect of the run starts after it has returned.
     pub fn cancel_on(mut self, token: CancellationToken) -> Self {
@@ -202,12 +212,17 @@ impl<S: State> RunRequest<S> {
     /// is kept as its error text.
     ///
     /// In the JSON document of a checkpoint, `source`, `step`, `run_id` and `writes` are the checkpoint's own: an
-    /// entry that is called like one of them is there as `user.source`, say.
+    /// entry that is called like one of them is there as `user.source`, say. The entry `idempotency_key` is that of
+    /// [`run_once`](super::Thread::run_once): yours is stored as `user.idempotency_key`.
     pub fn metadata<T: Serialize + ?Sized>(mut self, name: impl Into<String>, value: &T) -> Self {
         let value = Json::encode(value).unwrap_or_else(|error| {
             Json::encode(&std::format!("cannot be encoded: {error}")).expect("a text has a JSON form")
         });
-        self.order.metadata.insert(name.into(), value);
+        let name = match name.into() {
+            name if name == IDEMPOTENCY_KEY => std::format!("user.{name}"),
+            name => name,
+        };
+        self.order.metadata.insert(name, value);
         self
     }
 

@@ -45,12 +45,67 @@ impl<S: State> Thread<S> {
     /// whole state, which only a new thread takes.
     ///
     /// Unfinished work of the thread is discarded; it stays visible in the thread's history.
+    ///
+    /// Each call adds its input. A caller that repeats a request whose outcome it does not know uses
+    /// [`run_once`](Self::run_once).
     pub fn run(&self, input: impl IntoInput<S>) -> RunRequest<S> {
         let verb = match input.into_input() {
             Input::Update(update) => Verb::Input { update: std::boxed::Box::new(update), whole: false },
             Input::State(update) => Verb::Input { update: std::boxed::Box::new(update), whole: true },
         };
         RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), verb)
+    }
+
+    /// Runs the graph on an input that counts once, however often the request is repeated: after a crash, a lost
+    /// connection, or an error such as [`RunError::Superseded`]. `key` is the request's idempotency key: the id of a
+    /// message, say, or of an HTTP request.
+    ///
+    /// The first call with a key does what [`run`](Self::run) does. Where the thread has the input already, a call with the
+    /// same key does not look at the input that it is given, and
+    ///
+    /// - continues the work of the request where that is unfinished, as [`resume`](Self::resume) does: finished tasks
+    ///   do not run again, and open questions stay open;
+    /// - returns the result of the request where it has finished, also when later ones have run since, or
+    ///   [`discard_pending`](Self::discard_pending) has ended it. Nothing runs;
+    /// - runs the graph from [`START`] on the state as it is, without an input, where another input discarded the
+    ///   unfinished work of the request.
+    ///
+    /// An input that was discarded before the state had it is added again.
+    ///
+    /// The key is an entry of the metadata of each checkpoint of the request, `idempotency_key`. It counts on the branch of
+    /// the thread's head, which a fork shares, and for as long as a checkpoint of the request is kept: one that
+    /// retention has removed with all its checkpoints begins again. To look for a key that is not the latest one, the
+    /// thread's history is read.
+    ///
+    /// ```
+    /// # extern crate superstep_core as superstep;
+    /// # use serde::{Deserialize, Serialize};
+    /// # use superstep::checkpoint::MemorySaver;
+    /// # use superstep::graph::{END, START, StateGraph};
+    /// # use superstep::reducer::Append;
+    /// # use superstep::state::{State, Update};
+    /// # #[derive(State, Clone, Default, Serialize, Deserialize)]
+    /// # struct Chat { #[reducer(Append)] messages: Vec<String> }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let mut g = StateGraph::<Chat>::new("chat");
+    /// # let reply = g.node("reply", || async { Chat::update().messages(["Hello."]) });
+    /// # g.edge(START, reply);
+    /// # g.edge(reply, END);
+    /// # let chats = g.compile()?.checkpointer(MemorySaver::new());
+    /// let thread = chats.thread("ada");
+    /// let message = || Chat::update().messages(["Good morning."]);
+    /// thread.run_once("message-17", message()).await?;
+    /// let chat = thread.run_once("message-17", message()).await?.finished()?;
+    /// assert_eq!(chat.messages, ["Good morning.", "Hello."]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The request fails when the key is empty or the graph has no checkpointer.
+    pub fn run_once(&self, key: impl AsRef<str>, input: impl IntoInput<S>) -> RunRequest<S> {
+        self.run(input).once(key.as_ref())
     }
 
     /// Continues unfinished work after a crash, an error, a cancellation or a limit. Finished tasks do not run
@@ -129,7 +184,7 @@ impl<S: State> Thread<S> {
     /// # Errors
     /// When the graph has no checkpointer.
     pub fn history(&self) -> Result<History, ThreadError> {
-        Ok(History::new(Arc::clone(self.saver()?), self.id.clone()))
+        Ok(History::new(Arc::clone(self.saver()?), self.id.clone(), At::Head))
     }
 
     /// The tree that the thread is part of, newest first: the checkpoints of all its branches, and those of threads that

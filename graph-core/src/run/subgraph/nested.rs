@@ -270,9 +270,9 @@ fn bubbled(interrupt: Interrupt, cell: &TaskCell) -> Option<AskRecord> {
 fn of_run(error: RunError, cell: &TaskCell) -> NodeError {
     match error {
         // Whoever moved the subgraph on has moved the run that it is part of.
-        RunError::Superseded { thread } => match cell.facts.base {
+        RunError::Superseded { thread, input } => match cell.facts.base {
             Some(base) => NodeError::new(NodeErrorKind::Failed, StoreError::Superseded { thread, base }),
-            None => NodeError::from(RunError::Superseded { thread }),
+            None => NodeError::from(RunError::Superseded { thread, input }),
         },
         RunError::LeaseLost { thread, to } => {
             NodeError::new(NodeErrorKind::Failed, StoreError::LeaseLost { thread, to })
