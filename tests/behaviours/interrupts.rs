@@ -1,10 +1,14 @@
 //! Interrupts: questions that pause a thread, and the answers that continue it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
+
 use crate::support::{Broken, Calls, Stage, on_both_savers, only};
-use superstep::checkpoint::StoreError;
-use superstep::id::InterruptId;
+use superstep::checkpoint::{Around, At, Checkpointer, Loaded, StoreError};
+use superstep::id::{InterruptId, ThreadId};
 use superstep::prelude::*;
 use superstep::run::{Interrupt, ThreadError};
 use superstep::state::Json;
@@ -444,6 +448,42 @@ async fn a_fork_asks_again_and_its_answer_is_its_own() {
         open(fork.resume().await);
         assert_eq!(fork.answer(&8).await.expect("no node fails").state.said, ["in", "8"]);
         assert_eq!(thread.answer(&7).await.expect("no node fails").state.said, ["in", "7"]);
+    })
+    .await;
+}
+
+/// Counts how often a state is read.
+struct Reads {
+    saver: Arc<dyn Checkpointer>,
+    loads: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl Around for Reads {
+    fn inner(&self) -> &dyn Checkpointer {
+        &*self.saver
+    }
+
+    async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
+        self.loads.fetch_add(1, Ordering::SeqCst);
+        self.saver.load(thread, at).await
+    }
+}
+
+/// The state was read once to check the answer, and once more with the answer.
+#[tokio::test]
+async fn an_answer_reads_the_state_once() {
+    on_both_savers(|saver| async move {
+        let loads = Arc::<AtomicUsize>::default();
+        let reads = Reads { saver, loads: Arc::clone(&loads) };
+        let thread = only(ask_age, &Stage::default(), |node| node).checkpointer(reads).thread("t");
+        drop(open(thread.run(said("in")).await));
+        loads.store(0, Ordering::SeqCst);
+        let log = thread.answer(&7).await.expect("no node fails").finished().expect("it ends");
+        assert_eq!(
+            (log.said.as_slice(), loads.load(Ordering::SeqCst)),
+            (&["in".to_owned(), "7".to_owned()][..], 1)
+        );
     })
     .await;
 }

@@ -133,9 +133,21 @@ fn move_ask(ask: &AskRecord, task: TaskId) -> Option<AskRecord> {
     if !ask.path.is_empty() {
         return Some(AskRecord { task, ..ask.clone() });
     }
-    let id = |task, occurrence| InterruptId::derive(task, &ask.key, occurrence, ask.question.as_str());
-    let occurrence = (0..MOST_ALIKE).find(|occurrence| id(ask.task, *occurrence) == ask.id)?;
-    Some(AskRecord { id: id(task, occurrence), task, ..ask.clone() })
+    let id = ask.id_of(task, ask.occurrence()?);
+    Some(AskRecord { id, task, ..ask.clone() })
+}
+
+impl AskRecord {
+    /// The id of the question as the task `task` asks it.
+    pub(crate) fn id_of(&self, task: TaskId, occurrence: u32) -> InterruptId {
+        InterruptId::derive(task, &self.key, occurrence, self.question.as_str())
+    }
+
+    /// Which of the questions with its key and its text it is, of those that its task asked; `None` where its id does not say
+    /// that.
+    pub(crate) fn occurrence(&self) -> Option<u32> {
+        (0..MOST_ALIKE).find(|occurrence| self.id_of(self.task, *occurrence) == self.id)
+    }
 }
 
 /// No task asks more often than this under one key.

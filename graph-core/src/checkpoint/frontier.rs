@@ -87,6 +87,11 @@ impl NextTask {
     pub fn id(&self, base: CheckpointId, step: i64) -> TaskId {
         TaskId::derive(base, "", step + 1, &self.node, self.cause.each())
     }
+
+    /// Whether an edit that put `other` on top of this task's checkpoint let it have what this one has done.
+    pub(crate) fn is_carried_as(&self, other: &Self) -> bool {
+        self.node == other.node && self.cause.each() == other.cause.each() && self.input == other.input
+    }
 }
 
 impl Cause {

@@ -298,11 +298,11 @@ impl TaskCell {
         live.effects.clone()
     }
 
-    /// The answers to questions that a subgraph of this task asked.
-    pub(crate) fn answers_below(&self) -> Vec<(InterruptId, Json)> {
+    /// The questions that a subgraph of this task asked and that have an answer.
+    pub(crate) fn answered_below(&self) -> Vec<AskRecord> {
         let live = self.live.lock();
-        let asks = live.iter().flat_map(|live| &live.asks).filter(|ask| !ask.path.is_empty());
-        asks.filter_map(|ask| Some((ask.id, ask.answer.clone()?))).collect()
+        let asks = live.iter().flat_map(|live| &live.asks);
+        asks.filter(|ask| !ask.path.is_empty() && !ask.is_open()).cloned().collect()
     }
 
     /// Ends this attempt once it is pending: the task waits for `asks` of its subgraph, or just to be resumed.

@@ -10,6 +10,7 @@ use alloc::string::ToString;
 use spin::Mutex;
 
 use super::ambient::AmbientClock;
+use super::answering::answer;
 use super::driver::{Driver, Input};
 use super::ending::Ended;
 use super::error::{RunError, ThreadError};
@@ -18,18 +19,17 @@ use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::idempotency::GivenInput;
 use super::output::{Output, Record};
-use super::questions::answered_by_deadline;
 use super::recorder::{Recorder, restore_emitted};
 use super::redact;
-use super::request::{Answers, Mode, Order, Verb};
+use super::request::{Mode, Order, Verb};
 use super::slot::Slot;
 use super::spans::Span;
 use super::subgraph::{Delta, Stopped, Surroundings};
-use crate::checkpoint::{AskRecord, At, Loaded, Recorded, StoreError, TaskResult};
+use crate::checkpoint::{At, Loaded, Recorded, TaskResult};
 use crate::engine::restore::{RestoreError, find, restore};
 use crate::engine::{Begin, Machine, Restored};
 use crate::graph::{END, NodeId, Program, Targets, each_item, to_node};
-use crate::id::{InterruptId, RunId, TaskId, ThreadId};
+use crate::id::{RunId, TaskId};
 use crate::node::{Around, CustomSink, Revoked, RunCell};
 use crate::state::{ErasedState, Json, LoadError, LoggedWrite, caught};
 use crate::store::Store;
@@ -47,7 +47,7 @@ pub(super) async fn carry_out(runtime: Arc<Runtime>, mut order: Order) -> Result
 
 /// The same, for whoever may run the thread.
 pub(super) async fn begin(runtime: Arc<Runtime>, mut order: Order) -> Result<Ended, RunError> {
-    let Order { verb, thread, key, metadata, observers, queue, .. } = &mut order;
+    let Order { verb, thread, key, answered, metadata, observers, queue, .. } = &mut order;
     runtime.register().await?;
     if let Verb::Rerun(original) = verb {
         super::edit::branch(&runtime, thread, original).await?;
@@ -74,7 +74,8 @@ pub(super) async fn begin(runtime: Arc<Runtime>, mut order: Order) -> Result<End
         if let Some(loaded) = &loaded {
             runtime.check_change(thread, &loaded.checkpoint, false)?;
         }
-        loaded = Some(answer(&runtime, thread, loaded, answers).await?);
+        let (with_answers, to) = answer(&runtime, thread, loaded, answers).await?;
+        (loaded, *answered) = (Some(with_answers), to);
     }
     perform(runtime, order, Beginning { run, log, loaded, delta: None, around: None }).await
 }
@@ -143,13 +144,15 @@ pub(super) fn driver(
     log: Option<Arc<EventLog>>,
     around: Option<Around>,
 ) -> Result<(Driver, Verb), ThreadError> {
-    let Order { verb, thread, key, limits, stops, breakpoints, metadata, kept_bytes, mode, .. } = order;
+    let Order { verb, thread, key, answered, limits, stops, breakpoints, metadata, kept_bytes, mode, .. } =
+        order;
     let breakpoints = runtime.breakpoints(&breakpoints)?;
     let surroundings = Surroundings {
         ambient: Arc::clone(&runtime.ambient),
         log: log.clone(),
         drain: stops.drain.clone(),
         metadata: metadata.clone(),
+        answered,
         kept_bytes,
         on_change: runtime.on_change,
         mode: mode.clone(),
@@ -352,63 +355,4 @@ fn stored_targets(
         });
     }
     Ok(all)
-}
-
-/// Checks answers against their questions, stores them, and loads the thread with them.
-async fn answer(
-    runtime: &Runtime,
-    thread: &ThreadId,
-    loaded: Option<Loaded>,
-    answers: &Answers,
-) -> Result<Loaded, RunError> {
-    let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
-    let loaded = loaded.ok_or_else(|| RunError::NothingToResume { thread: thread.clone() })?;
-    let open: Vec<&AskRecord> = loaded.asks.iter().filter(|ask| ask.answer.is_none()).collect();
-    let answers: Vec<(InterruptId, Json)> = match (answers, open.as_slice()) {
-        (Answers::Broken(reason), _) => {
-            return Err(RunError::Encode { what: "the answer".into(), reason: reason.clone() });
-        }
-        (Answers::Only(_), []) => {
-            return Err(match answered_by_deadline(&loaded.asks) {
-                Some(interrupt) => StoreError::AlreadyAnswered(interrupt).into(),
-                None => RunError::NothingAsked { thread: thread.clone() },
-            });
-        }
-        (Answers::Only(value), [only]) => std::vec![(only.id, value.clone())],
-        (Answers::Only(_), several) => return Err(which(thread, several)),
-        (Answers::ById(answers), []) if answers.is_empty() => {
-            return Err(RunError::NothingAsked { thread: thread.clone() });
-        }
-        (Answers::ById(answers), open) if answers.is_empty() => return Err(which(thread, open)),
-        (Answers::ById(answers), _) => answers.clone(),
-    };
-    for (interrupt, value) in &answers {
-        // An answer to a question that is not open is the store's to refuse: it knows why.
-        let Some(ask) = open.iter().find(|ask| ask.id == *interrupt) else {
-            continue;
-        };
-        check_answer(&runtime.program, ask, value)?;
-    }
-    saver.answer(thread, answers).await?;
-    let answered = runtime.load(thread, At::Head).await?;
-    answered.ok_or_else(|| RunError::NothingToResume { thread: thread.clone() })
-}
-
-fn which(thread: &ThreadId, open: &[&AskRecord]) -> RunError {
-    RunError::WhichQuestion { thread: thread.clone(), open: open.iter().map(|ask| ask.id).collect() }
-}
-
-/// Decodes an answer as the node that asked would, so that a wrong one is refused before it is used.
-fn check_answer(program: &Program, ask: &AskRecord, value: &Json) -> Result<(), RunError> {
-    // Rows of older files name no argument: which ask a key of the node's own choosing belongs to, only the node knows.
-    let result = match (program.ask_of(ask), program.asks_of(ask).unwrap_or_default()) {
-        (Some(described), _) => (described.check)(value),
-        (None, []) => Ok(()),
-        (None, several) => {
-            let mut results = several.iter().map(|described| (described.check)(value));
-            let first = results.next().expect("there are several");
-            if results.any(|result| result.is_ok()) { Ok(()) } else { first }
-        }
-    };
-    result.map_err(|reason| RunError::WrongAnswer { interrupt: ask.id, node: ask.node.clone(), reason })
 }

@@ -11,7 +11,8 @@
 //!
 //! flow(name, code) ─► Flow: the same for plain async code, as a graph of one node
 //!
-//! RunRequest ─► begin    loads the head, checks answers, makes the machine's first event
+//! RunRequest ─► begin    loads the head, makes the machine's first event
+//!               answering checks answers and stores them
 //!               idempotency finds the input of a repeated request, and of one that lost
 //!               driver   the one loop: carries out the machine's commands
 //!               tasks    what is under way, inline or spawned
@@ -26,6 +27,7 @@
 //! ```
 
 mod ambient;
+mod answering;
 mod attempt;
 mod begin;
 mod breakpoints;

@@ -108,10 +108,8 @@ impl Played {
         let own = Own { program, fields: &fields };
         let mut carrier = Carrier::new(thread, loaded, &own);
         for next in &checkpoint.frontier.tasks {
-            let same = |old: &&NextTask| {
-                old.node == next.node && old.cause.each() == next.cause.each() && old.input == next.input
-            };
-            if let Some(old) = loaded.checkpoint.frontier.tasks.iter().find(same) {
+            let mut before = loaded.checkpoint.frontier.tasks.iter();
+            if let Some(old) = before.find(|old| old.is_carried_as(next)) {
                 carrier.carry(old, next.id(checkpoint.id, checkpoint.step));
             }
         }

@@ -88,11 +88,13 @@ impl Runtime {
                 loaded.asks.iter().any(|ask| ask.is_overdue(now))
             }
         });
-        if !is_late {
-            return Ok(loaded);
+        match loaded {
+            Some(late) if is_late => {
+                self.expire(Some(thread)).await?;
+                self.refreshed(thread, late).await
+            }
+            loaded => Ok(loaded),
         }
-        self.expire(Some(thread)).await?;
-        self.load(thread, At::Head).await
     }
 
     /// Lets deadlines count that have passed.

@@ -57,6 +57,8 @@ pub(super) struct Order {
     pub(super) thread: ThreadId,
     /// What tells the request from others, where it was given that.
     pub(super) key: Option<RequestKey>,
+    /// The questions that it answers.
+    pub(super) answered: Vec<InterruptId>,
     pub(super) limits: Limits,
     /// What it asks for before it begins.
     pub(super) lease: Option<Lease>,
@@ -78,6 +80,7 @@ impl Order {
             verb,
             thread,
             key: None,
+            answered: Vec::new(),
             limits: Limits::default(),
             lease: None,
             stops: Stops::default(),

@@ -1,6 +1,7 @@
 //! Subgraphs: a compiled graph as a node, with a state of its own.
 
 mod asking;
+mod edited;
 mod exits;
 mod kept;
 mod levels;

@@ -14,6 +14,7 @@ mod delta;
 mod lens;
 mod levels;
 mod nested;
+mod questions;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,6 +32,7 @@ pub(super) use self::delta::Delta;
 pub use self::lens::Lens;
 pub use self::levels::SubgraphView;
 use self::nested::Nested;
+pub(super) use self::questions::check_open_below;
 use super::ambient::Ambient;
 use super::change::OnChange;
 use super::event::EventLog;
@@ -38,7 +40,7 @@ use super::graph::{Graph, Runtime};
 use super::outcome::Status;
 use super::request::Mode;
 use crate::graph::{ExitType, NodeRef, Problem, Program, StateGraph};
-use crate::id::NodeName;
+use crate::id::{InterruptId, NodeName};
 use crate::node::RunCell;
 use crate::state::{Json, State};
 
@@ -48,6 +50,8 @@ pub(super) struct Surroundings {
     pub(super) log: Option<Arc<EventLog>>,
     pub(super) drain: Option<CancellationToken>,
     pub(super) metadata: BTreeMap<String, Json>,
+    /// The questions that the run was begun to answer.
+    pub(super) answered: Vec<InterruptId>,
     /// How many bytes of what nodes emit in a superstep are kept.
     pub(super) kept_bytes: Option<usize>,
     /// What may run on threads that another program wrote last.

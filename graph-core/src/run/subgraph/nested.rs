@@ -13,7 +13,8 @@ use super::Surroundings;
 use super::below;
 use super::delta::Delta;
 use super::lens::Lens;
-use crate::checkpoint::{AnsweredBy, AskRecord, At, Kept, Loaded, StoreError};
+use super::questions::{Question, was_used};
+use crate::checkpoint::{AnsweredBy, AskRecord, At, Checkpointer, Kept, Loaded, StoreError};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::id::ThreadId;
 use crate::node::{Around, Code, Done, ErasedTask, IntoNode, NodeDescription, RunCell, TaskCell};
@@ -110,6 +111,7 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
                 step_timeout: runtime.step_timeout,
             },
             metadata: surroundings.metadata.clone(),
+            answered: surroundings.answered.clone(),
             kept_bytes: surroundings.kept_bytes,
             mode: surroundings.mode.clone(),
             ..Order::new(verb, thread.clone())
@@ -243,9 +245,14 @@ async fn answered(
 ) -> Result<Loaded, ThreadError> {
     let Some(saver) = &runtime.saver else { return Ok(head) };
     loop {
-        let is_open = |id| head.asks.iter().any(|ask| ask.id == id && ask.is_open());
-        let mut answers = cell.answers_below();
-        answers.retain(|(id, _)| is_open(*id));
+        let mut answers = Vec::new();
+        for asked in cell.answered_below() {
+            match Question::find(&**saver, thread, &head.checkpoint, &head.asks, &asked).await? {
+                Question::Open(open) => answers.extend(asked.answer.map(|answer| (open.id, answer))),
+                Question::Answered => {}
+                Question::Gone => refuse_unused(&**saver, thread, cell, &head, &asked).await?,
+            }
+        }
         if answers.is_empty() {
             return Ok(head);
         }
@@ -254,8 +261,25 @@ async fn answered(
             Ok(()) | Err(StoreError::AlreadyAnswered(_) | StoreError::NoInterrupt { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        head = runtime.load(thread, At::Head).await?.ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
+        head = runtime.refreshed(thread, head).await?.ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
     }
+}
+
+/// Fails where the run was begun with an answer that the subgraph has not used and cannot use any more: its question went
+/// between the look at it and now. An answer of an earlier run stays unused: that run has failed so.
+async fn refuse_unused(
+    saver: &dyn Checkpointer,
+    thread: &ThreadId,
+    cell: &TaskCell,
+    head: &Loaded,
+    asked: &AskRecord,
+) -> Result<(), StoreError> {
+    if !Surroundings::of(&cell.run).answered.contains(&asked.id)
+        || was_used(saver, thread, &head.checkpoint, asked).await?
+    {
+        return Ok(());
+    }
+    Err(StoreError::NoInterrupt { thread: thread.clone(), interrupt: asked.id })
 }
 
 /// A subgraph's question as one of the task that runs it.

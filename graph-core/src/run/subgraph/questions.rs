@@ -1,0 +1,130 @@
+//! Questions of subgraphs, as they stand on the subgraphs' own threads.
+//!
+//! A question is stored on the thread of the subgraph that asked it, and under the same id on every thread above it, where it
+//! is answered. The threads above do not learn what happens below meanwhile: an edit of the subgraph gives its tasks,
+//! and so its questions, other ids, and may take a question away. So an answer is followed down before it is stored.
+
+use std::vec::Vec;
+
+use super::below;
+use crate::checkpoint::{
+    AskRecord, At, Checkpoint, Checkpointer, EffectRecord, NextTask, Source, StepRecord, StoreError,
+};
+use crate::id::{CheckpointId, ThreadId};
+
+/// How a question stands on the thread of a subgraph.
+pub(super) enum Question<'a> {
+    /// It waits for its answer. Edits may have given it another id.
+    Open(&'a AskRecord),
+    /// It has one.
+    Answered,
+    /// It is not asked there any more.
+    Gone,
+}
+
+impl<'a> Question<'a> {
+    /// Finds the question that the thread above calls `asked` among `asks`, those on `checkpoint` of the subgraph's thread.
+    pub(super) async fn find(
+        saver: &dyn Checkpointer,
+        thread: &ThreadId,
+        checkpoint: &Checkpoint,
+        asks: &'a [AskRecord],
+        asked: &AskRecord,
+    ) -> Result<Self, StoreError> {
+        let found = match asks.iter().find(|ask| ask.id == asked.id) {
+            Some(found) => Some(found),
+            None => carried(saver, thread, checkpoint, asks, asked).await?,
+        };
+        Ok(match found {
+            None => Self::Gone,
+            Some(open) if open.is_open() => Self::Open(open),
+            Some(_) => Self::Answered,
+        })
+    }
+}
+
+/// The question that edits have carried from the checkpoint on which it was `asked` to this one.
+async fn carried<'a>(
+    saver: &dyn Checkpointer,
+    thread: &ThreadId,
+    checkpoint: &Checkpoint,
+    asks: &'a [AskRecord],
+    asked: &AskRecord,
+) -> Result<Option<&'a AskRecord>, StoreError> {
+    let alike = asks.iter().filter(|ask| {
+        ask.path.is_empty()
+            && (&ask.node, &ask.key, &ask.question) == (&asked.node, &asked.key, &asked.question)
+    });
+    let mut candidates: Vec<(&AskRecord, u32, &NextTask)> = alike
+        .filter_map(|ask| {
+            let mut tasks = checkpoint.frontier.tasks.iter();
+            let task = tasks.find(|task| task.id(checkpoint.id, checkpoint.step) == ask.task)?;
+            Some((ask, ask.occurrence()?, task))
+        })
+        .collect();
+    let mut edited = (checkpoint.source, checkpoint.parent);
+    while let (Source::Update, Some(parent)) = edited
+        && !candidates.is_empty()
+        && let Some(before) = step(saver, thread, At::Id(parent)).await?
+    {
+        let Checkpoint { id, step, frontier, source, parent, .. } = &before.checkpoint;
+        candidates.retain(|(.., task)| frontier.tasks.iter().any(|old| old.is_carried_as(task)));
+        let is_asked = |(_, occurrence, task): &&(_, u32, &NextTask)| {
+            asked.id_of(task.id(*id, *step), *occurrence) == asked.id
+        };
+        if let Some((ask, ..)) = candidates.iter().find(is_asked) {
+            return Ok(Some(ask));
+        }
+        edited = (*source, *parent);
+    }
+    Ok(None)
+}
+
+/// Whether a superstep of the subgraph that has ended used the answer to `asked`.
+pub(super) async fn was_used(
+    saver: &dyn Checkpointer,
+    thread: &ThreadId,
+    head: &Checkpoint,
+    asked: &AskRecord,
+) -> Result<bool, StoreError> {
+    let mut older: Option<CheckpointId> = head.parent;
+    while let Some(id) = older
+        && let Some(StepRecord { checkpoint, work, .. }) = step(saver, thread, At::Id(id)).await?
+    {
+        let question = Question::find(saver, thread, &checkpoint, &work.asks, asked).await?;
+        if matches!(question, Question::Answered) {
+            return Ok(true);
+        }
+        older = checkpoint.parent;
+    }
+    Ok(false)
+}
+
+/// Follows an open question of a task of `thread` down to the subgraph that asked it.
+///
+/// # Errors
+/// [`StoreError::NoInterrupt`] when it is not asked there any more, and [`StoreError::AlreadyAnswered`] when it has an
+/// answer there.
+pub(in crate::run) async fn check_open_below(
+    saver: &dyn Checkpointer,
+    thread: &ThreadId,
+    effects: &[EffectRecord],
+    asked: &AskRecord,
+) -> Result<(), StoreError> {
+    let gone = || StoreError::NoInterrupt { thread: thread.clone(), interrupt: asked.id };
+    let mut level = below::thread(effects, thread, asked.task);
+    loop {
+        let head = step(saver, &level, At::Head).await?.ok_or_else(gone)?;
+        let StepRecord { checkpoint, work, .. } = head;
+        match Question::find(saver, &level, &checkpoint, &work.asks, asked).await? {
+            Question::Gone => return Err(gone()),
+            Question::Answered => return Err(StoreError::AlreadyAnswered(asked.id)),
+            Question::Open(open) if open.path.is_empty() => return Ok(()),
+            Question::Open(open) => level = below::thread(&work.effects, &level, open.task),
+        }
+    }
+}
+
+async fn step(saver: &dyn Checkpointer, thread: &ThreadId, at: At) -> Result<Option<StepRecord>, StoreError> {
+    Ok(saver.steps(thread, at, 1).await?.pop())
+}
