@@ -25,6 +25,12 @@ pub enum ModelError {
         /// What the provider said.
         reason: String,
     },
+    /// The provider failed, and says that another try does not help (`x-should-retry: false`). Ask another model, or later.
+    #[error("the model's provider failed and asks not to be tried again: {reason}")]
+    NotRetryable {
+        /// What the provider said.
+        reason: String,
+    },
     /// Too many calls. Try again after the given time, or with a growing delay if there is none.
     #[error("the model takes no more calls for now{}", because(reason))]
     RateLimited {
@@ -60,7 +66,8 @@ pub enum ModelError {
     RequestTooLong {
         /// What the provider said.
         reason: String,
-        /// How many tokens the request has, if the provider said.
+        /// How many tokens the request has, if the provider said: with those of the output that it asks for, where the
+        /// provider adds them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens: Option<u64>,
         /// How many tokens the model takes, if the provider said.
@@ -96,7 +103,8 @@ impl ModelError {
             Self::Unreachable { .. } | Self::ServerFailed { .. } => true,
             Self::RateLimited { .. } | Self::Overloaded { .. } => true,
             Self::Stream { .. } => true,
-            Self::Unauthorized { .. }
+            Self::NotRetryable { .. }
+            | Self::Unauthorized { .. }
             | Self::OutOfCredit { .. }
             | Self::RequestTooLong { .. }
             | Self::InvalidRequest { .. }
@@ -111,6 +119,7 @@ impl ModelError {
         match self {
             Self::Unreachable { .. } => "unreachable",
             Self::ServerFailed { .. } => "server_failed",
+            Self::NotRetryable { .. } => "not_retryable",
             Self::RateLimited { .. } => "rate_limited",
             Self::Overloaded { .. } => "overloaded",
             Self::OutOfCredit { .. } => "out_of_credit",

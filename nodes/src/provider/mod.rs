@@ -32,6 +32,7 @@ mod openai_chat;
 mod openai_embedder;
 mod openai_responses;
 mod output_schema;
+mod overflow;
 mod refusal;
 mod reply_stream;
 mod sendable;

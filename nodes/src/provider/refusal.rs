@@ -7,6 +7,7 @@ use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 use super::ApiKey;
+use super::overflow::Overflow;
 use crate::model::ModelError;
 
 /// What a provider says when it refuses a call, or gives one up in the middle of its stream.
@@ -24,8 +25,8 @@ pub(super) struct Refusal {
     /// What the provider itself says of another try.
     should_retry: Option<bool>,
     request_id: Option<String>,
-    /// The numbers of tokens that it names beside the message.
-    tokens: Option<(u64, u64)>,
+    /// The sizes that it names beside the message.
+    sizes: Overflow,
 }
 
 /// The longest message that is shown: a page of HTML helps nobody.
@@ -34,10 +35,10 @@ const MOST_CHARS: usize = 600;
 impl Refusal {
     /// Reads an answer that is no success.
     pub(super) fn of_answer(status: StatusCode, headers: &HeaderMap, body: &str) -> Self {
-        let mut refusal = match serde_json::from_str(body) {
-            Ok(json) => Self::of_json(&json),
-            Err(_) => Self { message: body.trim().chars().take(MOST_CHARS).collect(), ..Self::default() },
-        };
+        let mut refusal = serde_json::from_str(body).map(|json| Self::of_json(&json)).unwrap_or_default();
+        if refusal.message.is_empty() {
+            refusal.message = body.trim().chars().take(MOST_CHARS).collect();
+        }
         if refusal.message.is_empty() {
             refusal.message = status.canonical_reason().unwrap_or("no reason given").to_owned();
         }
@@ -49,89 +50,104 @@ impl Refusal {
         refusal
     }
 
-    /// Reads an error of any of the forms that are in use: an object `error`, a text `error`, `message` or `detail`.
+    /// Reads an error of any of the forms that are in use: an object `error`, a text `error`, `message` or `detail`, and
+    /// a list of them, of which the first counts.
     pub(super) fn of_json(json: &Value) -> Self {
+        let json = json.get(0).unwrap_or(json);
         let error = json.get("error").or_else(|| json.pointer("/response/error")).unwrap_or(json);
+        let error = error.get(0).unwrap_or(error);
         let word = |name: &str| match &error[name] {
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),
             _ => String::new(),
         };
-        let message = match error {
-            Value::String(text) => text.clone(),
-            _ => [word("message"), word("detail")]
-                .into_iter()
-                .find(|text| !text.is_empty())
-                .unwrap_or_default(),
-        };
-        let numbers = error["n_prompt_tokens"].as_u64().zip(error["n_ctx"].as_u64());
         Self {
             kind: word("type"),
             code: word("code"),
-            message: message.chars().take(MOST_CHARS).collect(),
+            message: message(error).chars().take(MOST_CHARS).collect(),
             request_id: json["request_id"].as_str().map(str::to_owned),
-            tokens: numbers,
+            sizes: Overflow { tokens: error["n_prompt_tokens"].as_u64(), limit: error["n_ctx"].as_u64() },
             ..Self::default()
         }
+    }
+
+    /// Reads what came with a success; `None` if it is no error.
+    pub(super) fn of_success(json: &Value) -> Option<Self> {
+        let is_error = json.get(0).unwrap_or(json).get("error").is_some_and(|error| !error.is_null());
+        is_error.then(|| Self::of_json(json))
     }
 
     /// The error that this is. The key, should the provider have said it, is not in it.
     pub(super) fn into_error(self, key: Option<&ApiKey>) -> ModelError {
         let reason = self.reason();
         let reason = key.map_or(reason.clone(), |key| key.redact(&reason));
+        let error = self.error(reason.clone());
+        match self.should_retry {
+            Some(false) if error.is_retryable() => ModelError::NotRetryable { reason },
+            // The same request is as long when it is sent again.
+            Some(true) if !error.is_retryable() && !matches!(error, ModelError::RequestTooLong { .. }) => {
+                ModelError::ServerFailed { reason }
+            }
+            _ => error,
+        }
+    }
+
+    /// The error by the status and by what is said.
+    fn error(&self, reason: String) -> ModelError {
         let retry_after = self.retry_after;
-        let status = self.status.unwrap_or(0);
-        if self.is_too_long() {
-            let (tokens, limit) = self.tokens.or_else(|| numbers(&self.message)).unzip();
+        if let Some(Overflow { tokens, limit }) = self.overflow() {
             return ModelError::RequestTooLong { reason, tokens, limit };
         }
         if self.is_out_of_credit() {
             return ModelError::OutOfCredit { reason };
         }
-        // Servers put one another's words in either place.
-        let says =
-            |words: &[&str]| words.contains(&self.kind.as_str()) || words.contains(&self.code.as_str());
-        if says(&["authentication_error", "permission_error", "invalid_api_key"]) {
+        if self.says(&["authentication_error", "permission_error", "invalid_api_key"]) {
             return ModelError::Unauthorized { reason };
         }
-        if says(&["overloaded_error", "server_is_overloaded"]) {
+        if self.is_overloaded() {
             return ModelError::Overloaded { reason, retry_after };
         }
-        if says(&["rate_limit_error", "rate_limit_exceeded", "slow_down"]) {
+        if self.says(&["rate_limit_error", "rate_limit_exceeded", "slow_down"]) {
             return ModelError::RateLimited { reason, retry_after };
         }
-        if says(&["api_error", "timeout_error", "conflict_error", "server_error"]) {
+        if self.says(&["api_error", "timeout_error", "conflict_error", "server_error"]) {
             return ModelError::ServerFailed { reason };
         }
-        let busy = self.message.to_lowercase().contains("overloaded");
-        match status {
+        match self.status.unwrap_or(0) {
             401 | 403 => ModelError::Unauthorized { reason },
-            529 => ModelError::Overloaded { reason, retry_after },
-            503 if busy => ModelError::Overloaded { reason, retry_after },
             429 => ModelError::RateLimited { reason, retry_after },
             408 | 409 | 500.. => ModelError::ServerFailed { reason },
             // In the middle of a stream there is no status, and what began well was no wrong request.
             0 => ModelError::ServerFailed { reason },
-            _ if self.should_retry == Some(true) => ModelError::ServerFailed { reason },
             _ => ModelError::InvalidRequest { reason },
         }
     }
 
-    fn is_too_long(&self) -> bool {
-        let message = self.message.to_lowercase();
-        let said = [
-            "prompt is too long",
-            "maximum context length",
-            "exceeds the available context size",
-            "exceed the configured limit",
-            "exceeds the context window",
-            "context window exceeded",
-        ];
-        self.status == Some(413)
-            || self.kind == "request_too_large"
-            || self.kind == "exceed_context_size_error"
-            || self.code == "context_length_exceeded"
-            || said.iter().any(|said| message.contains(said))
+    /// Tells whether its type or code is one of these words: servers put them in either place.
+    fn says(&self, words: &[&str]) -> bool {
+        words.contains(&self.kind.as_str()) || words.contains(&self.code.as_str())
+    }
+
+    /// The sizes of a request that is too long; `None` if it is not.
+    fn overflow(&self) -> Option<Overflow> {
+        let said = Overflow::of_message(&self.message);
+        let is_too_long = said.is_some()
+            || self.status == Some(413)
+            || self.says(&["request_too_large", "exceed_context_size_error", "context_length_exceeded"]);
+        let said = said.unwrap_or_default();
+        is_too_long.then(|| Overflow {
+            tokens: self.sizes.tokens.or(said.tokens),
+            limit: self.sizes.limit.or(said.limit),
+        })
+    }
+
+    /// Tells whether waiting helps: the provider says so, or names a time with a 503.
+    fn is_overloaded(&self) -> bool {
+        let may_be = matches!(self.status, None | Some(429 | 500..));
+        self.says(&["overloaded_error", "server_is_overloaded"])
+            || self.status == Some(529)
+            || (self.status == Some(503) && self.retry_after.is_some())
+            || (may_be && self.message.to_lowercase().contains("overloaded"))
     }
 
     /// Whether waiting does not help, because money or a quota is used up.
@@ -183,14 +199,21 @@ fn wait(millis: Option<&str>, seconds: Option<&str>) -> Option<Duration> {
     }
 }
 
-/// The tokens of a request that is too long and how many there may be, in whichever order a message names them.
-fn numbers(message: &str) -> Option<(u64, u64)> {
-    let mut numbers = message
-        .split(|sign: char| !sign.is_ascii_digit())
-        .filter_map(|digits| digits.parse::<u64>().ok())
-        .filter(|number| *number >= 100);
-    let (one, other) = (numbers.next()?, numbers.next()?);
-    Some((one.max(other), one.min(other)))
+/// The text of an error: a text, a member that holds one, or the texts of a list.
+fn message(error: &Value) -> String {
+    match error {
+        Value::String(text) => text.clone(),
+        Value::Array(errors) => {
+            let texts: Vec<_> = errors.iter().map(message).filter(|text| !text.is_empty()).collect();
+            texts.join("; ")
+        }
+        Value::Object(members) => {
+            let texts =
+                ["message", "detail", "msg"].iter().filter_map(|name| members.get(*name)).map(message);
+            texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
+        }
+        _ => String::new(),
+    }
 }
 
 #[cfg(test)]

@@ -153,9 +153,9 @@ async fn event_stream(
         return Ok(answer);
     }
     let text = text(answer).await?;
-    let said = serde_json::from_str::<Value>(&text).ok().filter(|json| json.get("error").is_some());
+    let said = serde_json::from_str(&text).ok().and_then(|json| Refusal::of_success(&json));
     Err(match said {
-        Some(json) => Refusal::of_json(&json).into_error(key),
+        Some(refusal) => refusal.into_error(key),
         None => ModelError::ServerFailed {
             reason: format!("it answered with {kind} where a stream of events was asked for"),
         },

@@ -147,7 +147,9 @@ impl ReplyReader for ChunkReader {
             return Ok(());
         }
         let chunk = json(event)?;
-        if event.name == "error" || chunk["object"] == "error" || !chunk["error"].is_null() {
+        let is_error = event.name == "error" || chunk["object"] == "error" || !chunk["error"].is_null();
+        // Some servers have a list of errors there.
+        if is_error || chunk.is_array() {
             return Err(Unreadable::refused(&chunk));
         }
         self.begin(&chunk, said);

@@ -78,6 +78,68 @@ fn what_is_too_long_says_by_how_much() {
     }
 }
 
+/// The flat form of vLLM's errors, and its newer one with an object.
+#[test]
+fn the_overflow_of_each_compatible_server_is_told_in_whatever_form_its_error_has() {
+    let old = "This model's maximum context length is 16384 tokens. However, you requested 122946 tokens (112946 in the \
+               messages, 10000 in the completion). Please reduce the length of the messages or completion.";
+    let new = "You passed 122946 input tokens and requested 0 output tokens. However, the model's context length is only \
+               16384 tokens, resulting in a maximum input length of 16384 tokens. Please reduce the length of the input \
+               prompt.";
+    let lm_studio = "Trying to keep the first 122946 tokens when context the overflows. However, the model is loaded with \
+                     context length of only 16384 tokens, which is not enough.";
+    let gemini = "The input token count (122946) exceeds the maximum number of tokens allowed (16384).";
+    let said = [
+        json!({ "object": "error", "message": old, "type": "BadRequestError", "param": null, "code": 400 }),
+        json!({ "error": { "message": new, "type": "BadRequestError", "param": "input_tokens", "code": 400 } }),
+        json!({ "error": lm_studio }),
+        json!([{ "error": { "code": 400, "message": gemini, "status": "INVALID_ARGUMENT" } }]),
+    ];
+    for body in said {
+        let error = error_of(400, &[], &body);
+        let ModelError::RequestTooLong { tokens, limit, .. } = error else { panic!("{error:?}") };
+        assert_eq!((tokens, limit), (Some(122_946), Some(16_384)), "{body}");
+    }
+}
+
+/// Gemini's OpenAI-compatible endpoint and FastAPI wrap errors in lists: the message was lost, and "Bad Request" said.
+#[test]
+fn an_error_in_a_list_keeps_its_message() {
+    let gemini =
+        json!([{ "error": { "code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT" } }]);
+    let fastapi = json!({ "detail": [{ "loc": ["body", "model"], "msg": "Field required" }, { "msg": "Extra field" }] });
+    let listed = json!({ "error": [{ "message": "no such model", "code": "model_not_found" }] });
+    let unknown = json!({ "reason": "no such form" });
+    for (body, expected) in [
+        (gemini, "the model refused the request: API key not valid. (400, status 400)"),
+        (fastapi, "the model refused the request: Field required; Extra field (status 400)"),
+        (listed, "the model refused the request: no such model (model_not_found, status 400)"),
+        (unknown, r#"the model refused the request: {"reason":"no such form"} (status 400)"#),
+    ] {
+        assert_eq!(error_of(400, &[], &body).to_string(), expected);
+    }
+}
+
+/// OpenAI sends the type `server_error` with it, which was looked at first: the wait was lost, and so was the fallback
+/// that a program has for an overload.
+#[test]
+fn an_overloaded_engine_is_an_overload_with_its_wait_whatever_its_type() {
+    let message = "The engine is currently overloaded, please try again later";
+    let body =
+        json!({ "error": { "message": message, "type": "server_error", "param": null, "code": null } });
+    for status in [429, 500, 503] {
+        let error = error_of(status, &[("retry-after", "7")], &body);
+        assert_eq!(
+            (name(&error), error.retry_after()),
+            ("Overloaded".to_owned(), Some(Duration::from_secs(7)))
+        );
+    }
+    assert_eq!(name(&Refusal::of_json(&body).into_error(None)), "Overloaded", "in the middle of a stream");
+    let loading =
+        json!({ "error": { "message": "Loading model", "type": "unavailable_error", "code": 503 } });
+    assert_eq!(error_of(503, &[("retry-after", "7")], &loading).retry_after(), Some(Duration::from_secs(7)));
+}
+
 #[test]
 fn the_reason_names_the_request_and_never_the_key() {
     let error =
@@ -105,8 +167,18 @@ fn the_wait_that_a_provider_asks_for_is_kept() {
 fn the_provider_has_the_last_word_on_another_try() {
     let limited = anthropic("rate_limit_error", "slow");
     assert_eq!(name(&error_of(429, &[("x-should-retry", "false")], &limited)), "OutOfCredit");
+    let failed = anthropic("api_error", "oops");
+    for (status, body) in [(500, &failed), (529, &anthropic("overloaded_error", "busy")), (409, &failed)] {
+        let error = error_of(status, &[("x-should-retry", "false")], body);
+        assert_eq!((name(&error).as_str(), error.is_retryable()), ("NotRetryable", false), "{status}");
+    }
     let wrong = anthropic("invalid_request_error", "wrong");
-    assert_eq!(name(&error_of(400, &[("x-should-retry", "true")], &wrong)), "ServerFailed");
+    let refused = anthropic("authentication_error", "the key is not known yet");
+    for (status, body) in [(400, &wrong), (401, &refused)] {
+        assert_eq!(name(&error_of(status, &[("x-should-retry", "true")], body)), "ServerFailed", "{status}");
+    }
+    let long = anthropic("invalid_request_error", "prompt is too long: 200251 tokens > 200000 maximum");
+    assert_eq!(name(&error_of(400, &[("x-should-retry", "true")], &long)), "RequestTooLong");
 }
 
 #[test]
