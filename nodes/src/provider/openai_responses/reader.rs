@@ -12,17 +12,48 @@ use crate::provider::sse::SseEvent;
 
 /// Reads the stream of one response.
 ///
-/// The reply is its output items, which are told apart by their index. Each comes in pieces, and as a whole at its end;
-/// what of the whole has not come in pieces is said then.
+/// The reply is its output items, which are told apart by their index, or by their ids where a server leaves that out. Each
+/// comes in pieces, and as a whole at its end; what of the whole has not come in pieces is said then.
 pub(super) struct ItemReader {
     origin: Origin,
     request_id: Option<String>,
     has_begun: bool,
     items: BTreeMap<u64, Item>,
+    places: Places,
     calls: u32,
     /// The model has declined in words.
     has_declined: bool,
     is_over: bool,
+}
+
+/// Where items are whose events do not say their index, by their ids: servers such as llama.cpp name an item by `item_id`
+/// alone, and a tool call by the id of the call.
+#[derive(Default)]
+struct Places(BTreeMap<String, u64>);
+
+impl Places {
+    /// The place of the item that an event is about; a new one, after all others, for an id that is new.
+    fn of_event(&mut self, event: &Value) -> Result<u64, Unreadable> {
+        if let Some(index) = event["output_index"].as_u64() {
+            return Ok(index);
+        }
+        let item = &event["item"];
+        let ids = [&event["item_id"], &item["id"], &item["call_id"]].map(Value::as_str);
+        let ids: Vec<&str> = ids.into_iter().flatten().filter(|id| !id.is_empty()).collect();
+        if ids.is_empty() {
+            return Err(Unreadable::Malformed("an item has neither an index nor an id".into()));
+        }
+        let known = ids.iter().find_map(|id| self.0.get(*id).copied());
+        let place = known.unwrap_or_else(|| self.0.values().max().map_or(0, |last| last + 1));
+        self.0.extend(ids.into_iter().map(|id| (id.to_owned(), place)));
+        Ok(place)
+    }
+
+    /// The place of an item of the whole response, which has this index there.
+    fn of_item(&self, item: &Value, index: u64) -> u64 {
+        let ids = [&item["id"], &item["call_id"]].map(Value::as_str);
+        ids.into_iter().flatten().find_map(|id| self.0.get(id).copied()).unwrap_or(index)
+    }
 }
 
 /// An output item in the making.
@@ -49,6 +80,7 @@ impl ItemReader {
             request_id,
             has_begun: false,
             items: BTreeMap::new(),
+            places: Places::default(),
             calls: 0,
             has_declined: false,
             is_over: false,
@@ -153,8 +185,8 @@ impl ItemReader {
     /// Ends the reply: with items that had not ended, what was used, and why it stopped.
     fn end(&mut self, response: &Value, said: &mut Vec<ModelEvent>) {
         self.begin(response, said);
-        for (at, item) in (0..).zip(response["output"].as_array().into_iter().flatten()) {
-            self.end_item(at, item, said);
+        for (index, item) in (0..).zip(response["output"].as_array().into_iter().flatten()) {
+            self.end_item(self.places.of_item(item, index), item, said);
         }
         let reason = self.stop_reason(&response["incomplete_details"]["reason"]);
         if !reason.is_cut_off() {
@@ -198,27 +230,25 @@ impl ReplyReader for ItemReader {
             return Ok(());
         }
         let json = json(event)?;
-        let at = || {
-            let missing = || Unreadable::Malformed("an item has no index".into());
-            json["output_index"].as_u64().ok_or_else(missing)
-        };
+        // An error only where the event is about an item.
+        let at = self.places.of_event(&json);
         let delta = json["delta"].as_str().unwrap_or_default();
         match json["type"].as_str().unwrap_or(&event.name) {
             "response.created" | "response.in_progress" => self.begin(&json["response"], said),
-            "response.output_item.added" => self.begin_item(at()?, &json["item"], said),
-            "response.output_text.delta" => self.say(at()?, delta, said),
+            "response.output_item.added" => self.begin_item(at?, &json["item"], said),
+            "response.output_text.delta" => self.say(at?, delta, said),
             "response.refusal.delta" => {
                 self.has_declined = true;
-                self.say(at()?, delta, said);
+                self.say(at?, delta, said);
             }
-            "response.function_call_arguments.delta" => self.go_on_with_call(at()?, delta, said),
+            "response.function_call_arguments.delta" => self.go_on_with_call(at?, delta, said),
             "response.reasoning_summary_part.added" if json["summary_index"].as_u64() > Some(0) => {
                 said.push(ModelEvent::ThinkingDelta { text: "\n\n".into() });
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 said.push(ModelEvent::ThinkingDelta { text: delta.to_owned() });
             }
-            "response.output_item.done" => self.end_item(at()?, &json["item"], said),
+            "response.output_item.done" => self.end_item(at?, &json["item"], said),
             "response.completed" | "response.incomplete" => self.end(&json["response"], said),
             "response.failed" | "error" => return Err(Unreadable::refused(&json)),
             // What has been heard in another way, or something new.

@@ -36,6 +36,27 @@ fn a_thought_and_a_tool() {
     assert!(thought.origin.is("openai-responses", "gpt-asked"));
 }
 
+/// llama.cpp names items by `item_id` alone, and a tool call by the id of the call: its streams were failures of the server.
+#[test]
+fn items_without_an_index_are_told_apart_by_their_ids() {
+    let reply = transcript!("without_output_index").unwrap();
+    assert_eq!(texts(&reply), ("Let me check.".into(), StopReason::ToolUse));
+    let calls = ["Paris", "Rome"]
+        .map(|city| ToolCall::new(format!("fc_{}", &city[..1]), "get_weather", json!({ "city": city })));
+    assert_eq!(reply.tool_calls, calls);
+    let [
+        Part::Text { .. },
+        Part::ToolCall { index: 0 },
+        Part::ToolCall { index: 1 },
+        Part::Thinking(thought),
+    ] = reply.content.parts()
+    else {
+        panic!("{:?}", reply.content)
+    };
+    assert_eq!(thought.text, "Two cities.");
+    assert_eq!(reply.usage, Usage { cache_read_tokens: 4, ..Usage::of(20, 30) });
+}
+
 #[test]
 fn a_text_that_the_output_limit_cuts() {
     assert_eq!(texts(&transcript!("incomplete").unwrap()), ("cut".into(), StopReason::MaxTokens));
@@ -155,7 +176,7 @@ fn an_item_of_a_new_kind_is_kept_as_it_came_and_new_events_are_passed_over() {
 }
 
 #[test]
-fn an_item_without_an_index_is_a_failure_of_the_server() {
+fn an_item_with_neither_an_index_nor_an_id_is_a_failure_of_the_server() {
     let outcome = events(&[json!({ "type": "response.output_text.delta", "delta": "x" })]);
     assert!(matches!(outcome, Err(ModelError::ServerFailed { .. })), "{outcome:?}");
 }
