@@ -13,7 +13,7 @@ use superstep::nodes::telemetry::MetricKind;
 async fn a_graph_is_measured_and_rated() -> super::Result {
     let config = CallbackConfig::new(Scripted::new().say("Paris."), "Answer in a word.");
 
-    let prices = Prices::none().with("claude-sonnet", Price::per_million(3.0, 15.0));
+    let prices = Prices::none().with("claude-sonnet-4-5", Price::per_million(3.0, 15.0));
     let metrics = AgentMetrics::new().prices(prices);
     let graph = callback(config)?.observe(metrics.clone());
 

@@ -9,19 +9,30 @@ use super::Usage;
 /// What tokens cost, by the names of models. Prices change, so they are data: a program brings its own, from code or
 /// from a file.
 ///
-/// A price counts for every model whose name begins with its own, as providers add dates to theirs; of several the
-/// longest.
+/// A price is that of one model: of the name that it has, and of that name with a date or `latest` behind it, as providers
+/// name the versions of a model. A name that ends with `*` is a prefix, and its price is that of every model whose name begins
+/// so. A model without a price costs an unknown sum, never that of another one.
+///
+/// | price of | model | has it |
+/// |---|---|---|
+/// | `gpt-4o` | `gpt-4o`, `gpt-4o-2024-08-06`, `gpt-4o-latest` | yes |
+/// | `gpt-4o` | `gpt-4o-mini`, `gpt-4o-audio-preview` | no |
+/// | `claude-sonnet-4-5` | `claude-sonnet-4-5-20250929`, `claude-sonnet-4-5@20250929` | yes |
+/// | `mistral-large` | `mistral-large-2411` | yes: four, six or eight digits are a date |
+/// | `claude-sonnet-*` | `claude-sonnet-4-5-20250929` | yes |
+///
+/// Of several prices that of the whole name counts, then that of the name without the date, then that of the longest prefix.
 ///
 /// ```
 /// use superstep_nodes::model::Prices;
 ///
 /// let prices: Prices = serde_json::from_str(r#"{
 ///     "claude-x": { "input": 3.0, "output": 15.0, "cache_read": 0.3, "cache_write": 3.75 },
-///     "claude-x-mini": { "input": 0.25, "output": 1.25 }
+///     "gpt-x-*": { "input": 0.25, "output": 1.25 }
 /// }"#)?;
 /// assert_eq!(prices.of("claude-x-20260101").unwrap().input, 3.0);
-/// assert_eq!(prices.of("claude-x-mini-1").unwrap().input, 0.25);
-/// assert!(prices.of("gpt-x").is_none());
+/// assert!(prices.of("claude-x-mini").is_none());
+/// assert_eq!(prices.of("gpt-x-mini").unwrap().input, 0.25);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -57,11 +68,33 @@ impl Prices {
         self
     }
 
-    /// Returns the price of a model.
+    /// Returns the price of a model, by the rules above; nothing for a model that has none.
     pub fn of(&self, model: &str) -> Option<Price> {
-        // Of all beginnings of a name, the longest is the last in order.
-        self.0.iter().rfind(|(begins, _)| model.starts_with(begins.as_str())).map(|(_, price)| *price)
+        let named = |name: &str| self.0.get(name).copied();
+        named(model).or_else(|| named(without_version(model)?)).or_else(|| self.of_prefix(model))
     }
+
+    /// The price of the longest prefix of a name.
+    fn of_prefix(&self, model: &str) -> Option<Price> {
+        let begins = |name: &str| name.strip_suffix('*').is_some_and(|prefix| model.starts_with(prefix));
+        let prefixes = self.0.iter().filter(|(name, _)| begins(name));
+        prefixes.max_by_key(|(name, _)| name.len()).map(|(_, price)| *price)
+    }
+}
+
+/// The name of a model without the date or the `latest` behind it, if it has one.
+fn without_version(model: &str) -> Option<&str> {
+    let is_number =
+        |text: &str, digits: usize| text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_date = |text: &str| [4, 6, 8].iter().any(|digits| is_number(text, *digits));
+    let (name, last) = model.rsplit_once(['-', '@'])?;
+    // A date in parts: 2024-08-06.
+    let in_parts = || {
+        let (rest, month) = name.rsplit_once('-')?;
+        let (rest, year) = rest.rsplit_once(['-', '@'])?;
+        (is_number(last, 2) && is_number(month, 2) && is_number(year, 4)).then_some(rest)
+    };
+    in_parts().or_else(|| (last == "latest" || is_date(last)).then_some(name))
 }
 
 impl Price {
@@ -103,13 +136,53 @@ mod tests {
         assert_eq!(Price::per_million(0.1, 0.0).micro_usd(&Usage::of(1, 0)), 1);
     }
 
+    fn prices(names: &[&str]) -> Prices {
+        let price = |place: usize| Price::per_million(place as f64, 0.0);
+        names
+            .iter()
+            .enumerate()
+            .fold(Prices::none(), |prices, (place, name)| prices.with(*name, price(place)))
+    }
+
+    /// A price counted for all names that began so: `gpt-4o-mini` cost what `gpt-4o` costs, sixteen times too much.
     #[test]
-    fn the_longest_beginning_of_a_name_counts() {
-        let prices =
-            Prices::none().with("a", Price::per_million(1.0, 0.0)).with("a-b", Price::per_million(2.0, 0.0));
-        assert_eq!(prices.of("a-c").unwrap().input, 1.0);
-        assert_eq!(prices.of("a-b-2026").unwrap().input, 2.0);
-        assert_eq!(prices.of("b"), None);
+    fn a_price_is_that_of_one_model_and_of_its_dated_versions() {
+        let names = ["gpt-4o", "claude-sonnet-4-5", "claude-3-5-sonnet", "mistral-large", "gpt-3.5-turbo"];
+        let prices = prices(&names);
+        for (model, name) in [
+            ("gpt-4o", "gpt-4o"),
+            ("gpt-4o-2024-08-06", "gpt-4o"),
+            ("gpt-4o-latest", "gpt-4o"),
+            ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5"),
+            ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5"),
+            ("claude-3-5-sonnet-latest", "claude-3-5-sonnet"),
+            ("mistral-large-2411", "mistral-large"),
+            ("gpt-3.5-turbo-0125", "gpt-3.5-turbo"),
+        ] {
+            let place = names.iter().position(|known| *known == name).unwrap();
+            assert_eq!(prices.of(model).map(|price| price.input), Some(place as f64), "{model}");
+        }
+        for model in [
+            "gpt-4o-mini",
+            "gpt-4o-mini-2024-07-18",
+            "gpt-4",
+            "claude-sonnet-4",
+            "claude-sonnet-4-20250514",
+            "new",
+            "",
+        ] {
+            assert_eq!(prices.of(model), None, "{model}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_says_that_it_is_one_and_the_closest_price_counts() {
+        let prices = prices(&["*", "a-*", "a-b*", "a-b", "a-b-20260101"]);
+        for (model, place) in
+            [("a-b-20260101", 4), ("a-b-20260202", 3), ("a-b", 3), ("a-bc", 2), ("a-c", 1), ("b", 0)]
+        {
+            assert_eq!(prices.of(model).map(|price| price.input), Some(f64::from(place)), "{model}");
+        }
     }
 
     #[test]

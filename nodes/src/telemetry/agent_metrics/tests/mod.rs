@@ -333,7 +333,7 @@ fn calls_have_a_cost_where_there_are_prices_and_tools_that_nobody_has_are_one() 
     let recorder = DebuggingRecorder::new();
     let snapshot = recorder.snapshotter();
     let _here = metrics::set_default_local_recorder(&recorder);
-    let metrics = AgentMetrics::new().prices(Prices::none().with("m", Price::per_million(2.0, 10.0)));
+    let metrics = AgentMetrics::new().prices(Prices::none().with("m-1", Price::per_million(2.0, 10.0)));
     let mut run = Told::begin(&metrics, 1);
     let (event, mut unpriced) = model_call("agent", 10, [5, 5]);
     unpriced["model"] = "other".into();
