@@ -6,30 +6,35 @@ use reqwest::Url;
 
 use super::ProviderError;
 
-/// Where a provider is. It is shown without a name and a password.
+/// Where a provider is. It may have a query, as addresses of Azure do: `?api-version=…`. It is shown without the query, a
+/// name and a password.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct BaseUrl(Url);
 
 impl BaseUrl {
     pub(super) fn parse(text: &str) -> Result<Self, ProviderError> {
-        let refused = |reason: String| ProviderError::BaseUrl { url: without_user(text), reason };
+        let refused = |reason: String| ProviderError::BaseUrl { url: shown(text), reason };
         let url = Url::parse(text.trim()).map_err(|error| refused(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(refused("it begins with neither http:// nor https://".into()));
         }
-        if url.query().is_some() || url.fragment().is_some() {
-            return Err(refused("it has a query or a fragment".into()));
+        if url.fragment().is_some() {
+            return Err(refused("it has a fragment".into()));
         }
         Ok(Self(url))
     }
 
-    /// The address of `path` below it, whether or not it ends with a slash.
+    /// The address of `path` below it, whether or not it ends with a slash, and before its query.
     pub(super) fn join(&self, path: &str) -> String {
-        format!("{}/{path}", self.0.as_str().trim_end_matches('/'))
+        let mut url = self.0.clone();
+        url.set_path(&format!("{}/{path}", self.0.path().trim_end_matches('/')));
+        url.into()
     }
 }
 
-fn without_user(text: &str) -> String {
+/// The address without what may be a secret.
+fn shown(text: &str) -> String {
+    let text = text.split('?').next().unwrap_or_default();
     match (text.find("://"), text.rfind('@')) {
         (Some(scheme), Some(at)) if scheme < at => format!("{}..{}", &text[..scheme + 3], &text[at..]),
         _ => text.to_owned(),
@@ -38,7 +43,7 @@ fn without_user(text: &str) -> String {
 
 impl fmt::Debug for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&without_user(self.0.as_str()))
+        f.write_str(&shown(self.0.as_str()))
     }
 }
 
@@ -53,9 +58,28 @@ mod tests {
         }
     }
 
+    /// They were refused as "a query or a fragment".
+    #[test]
+    fn a_path_goes_before_the_query_that_addresses_of_azure_have() {
+        for (url, expected) in [
+            (
+                "https://me.openai.azure.com/openai/deployments/gpt-4o?api-version=2024-10-21",
+                "https://me.openai.azure.com/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21",
+            ),
+            (
+                "https://me.openai.azure.com/openai/v1/?api-version=preview",
+                "https://me.openai.azure.com/openai/v1/chat/completions?api-version=preview",
+            ),
+        ] {
+            assert_eq!(BaseUrl::parse(url).unwrap().join("chat/completions"), expected);
+        }
+        let url = BaseUrl::parse("https://host/v1?key=secret").unwrap();
+        assert_eq!(format!("{url:?}"), "https://host/v1");
+    }
+
     #[test]
     fn what_is_no_address_is_refused_and_says_no_password() {
-        for url in ["localhost", "ftp://host", "http://host/?a=b", "http://"] {
+        for url in ["localhost", "ftp://host", "http://host/#a", "http://"] {
             assert!(matches!(BaseUrl::parse(url), Err(ProviderError::BaseUrl { .. })), "{url}");
         }
         let error = BaseUrl::parse("ftp://me:secret@host/v1").unwrap_err().to_string();

@@ -79,6 +79,7 @@ async fn respond(request: Request<Incoming>, desk: Arc<Desk>) -> Result<Response
         came: tokio::time::Instant::now().into_std(),
         refusal: taken.as_ref().err().cloned(),
         path,
+        query: head.uri.query().map(str::to_owned),
     });
     let number = desk.enter(&received);
     let outcome = Outcome::of(received.clone(), desk.is_stopping.clone());

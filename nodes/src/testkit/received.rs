@@ -21,6 +21,7 @@ pub struct Received {
 pub(super) struct Request {
     pub(super) method: String,
     pub(super) path: String,
+    pub(super) query: Option<String>,
     pub(super) endpoint: Option<Endpoint>,
     pub(super) headers: HeaderMap,
     pub(super) bytes: Bytes,
@@ -64,6 +65,11 @@ impl Received {
     /// Returns the path, without the query.
     pub fn path(&self) -> &str {
         &self.request.path
+    }
+
+    /// Returns the query behind the path, if there is one.
+    pub fn query(&self) -> Option<&str> {
+        self.request.query.as_deref()
     }
 
     /// Returns the value of a header, the first if there are several. Its name has no case.
