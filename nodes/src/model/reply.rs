@@ -40,6 +40,26 @@ impl ModelReply {
         AiMessage { id: id.into(), content: self.content, tool_calls: self.tool_calls }
     }
 
+    /// Tells whether the model paused in the middle of the reply: a request that [continues](super::ModelRequest::continuing) it
+    /// gets the rest. A reply that asks for tools is continued by their results.
+    pub fn is_paused(&self) -> bool {
+        self.stop == StopReason::Pause && self.tool_calls.is_empty()
+    }
+
+    /// Makes one reply of this beginning and its rest. Usage, stop reason, model and request id are those of the rest.
+    #[must_use]
+    pub fn continued_by(self, rest: Self) -> Self {
+        let asked = self.tool_calls.len();
+        let moved = |part: &Part| match part {
+            Part::ToolCall { index } => Part::ToolCall { index: asked + index },
+            part => part.clone(),
+        };
+        let content =
+            self.content.parts().iter().cloned().chain(rest.content.parts().iter().map(moved)).collect();
+        let tool_calls = self.tool_calls.into_iter().chain(rest.tool_calls).collect();
+        Self { content, tool_calls, ..rest }
+    }
+
     /// Makes a reply of a text, or of anything else that content can be, from a model without tokens.
     pub fn new(model: impl Into<String>, content: impl Into<Content>) -> Self {
         Self {

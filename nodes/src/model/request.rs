@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Purpose, Settings, ToolChoice};
-use crate::message::Conversation;
+use crate::message::{AiMessage, Conversation};
 use crate::tool::ToolSpec;
 
 /// What a model is asked: one complete request, nothing is remembered between two.
@@ -31,6 +31,9 @@ pub struct ModelRequest {
     /// How it is to answer.
     #[serde(default, skip_serializing_if = "Settings::is_default")]
     pub settings: Settings,
+    /// Set where the conversation ends with the beginning of the reply: see [`continuing`](Self::continuing).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub continues: bool,
 }
 
 /// The form a reply's text is to have.
@@ -69,7 +72,16 @@ impl ModelRequest {
             tool_choice: ToolChoice::Auto,
             output: OutputFormat::Text,
             settings: Settings::default(),
+            continues: false,
         }
+    }
+
+    /// Asks for the rest of a reply in which the model [paused](super::StopReason::Pause): the conversation ends with what it
+    /// has said, as it stands, and nothing is added that the model would answer.
+    pub fn continuing(mut self, paused: AiMessage) -> Self {
+        self.messages.push(paused.into());
+        self.continues = true;
+        self
     }
 
     /// Sets the standing instructions.

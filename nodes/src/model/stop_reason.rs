@@ -18,7 +18,8 @@ pub enum StopReason {
     StopSequence,
     /// It, or its provider, declined to answer.
     Refusal,
-    /// It pauses: the same conversation, with what it said, lets it go on.
+    /// It pauses in the middle of its turn: a request that [continues](super::ModelRequest::continuing) the reply gets the rest.
+    /// The nodes of an agent make that request by themselves.
     Pause,
     /// Its window is full; what it said is cut off.
     WindowFull,

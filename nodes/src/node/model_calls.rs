@@ -39,6 +39,9 @@ struct Recorded {
     elapsed_ms: u64,
 }
 
+/// How often a reply is continued in which the model pauses, at most.
+const CONTINUATIONS: u32 = 8;
+
 /// Who is told of the tool calls of a reply that is on its way.
 pub(super) type Tell<'t> = &'t mut (dyn FnMut(ToolCall) + Send);
 
@@ -150,9 +153,8 @@ impl ModelCalls {
         request: ModelRequest,
         tell: Option<Tell<'_>>,
     ) -> Result<ModelReply, NodeError> {
-        let purpose = request.purpose;
-        let (recorded, _) = self.call(model, request, String::new(), tell).await.map_err(failure)?;
-        self.count(purpose, recorded)
+        let (reply, _) = self.whole(model, request, String::new(), tell).await?.map_err(failure)?;
+        Ok(reply)
     }
 
     /// Makes a call that a node goes on without, and counts it if it was answered.
@@ -162,10 +164,43 @@ impl ModelCalls {
         request: ModelRequest,
         key: String,
     ) -> Result<Result<(ModelReply, bool), ModelError>, NodeError> {
+        self.whole(model, request, key, None).await
+    }
+
+    /// Makes a call, and counts it if it was answered. A reply in which the model pauses is continued, [`CONTINUATIONS`] times at
+    /// most; each continuation is a call of its own. Tells whether all of it was taken from the record.
+    async fn whole(
+        &self,
+        model: &Arc<dyn ChatModel>,
+        request: ModelRequest,
+        key: String,
+        mut tell: Option<Tell<'_>>,
+    ) -> Result<Result<(ModelReply, bool), ModelError>, NodeError> {
         let purpose = request.purpose;
-        match self.call(model, request, key, None).await {
-            Ok((recorded, is_recorded)) => Ok(Ok((self.count(purpose, recorded)?, is_recorded))),
-            Err(error) => Ok(Err(error)),
+        let mut next = request.clone();
+        let mut paused: Option<ModelReply> = None;
+        let (mut continuations, mut all_recorded) = (0, true);
+        loop {
+            let tell: Option<Tell<'_>> = match &mut tell {
+                Some(tell) => Some(&mut **tell),
+                None => None,
+            };
+            let (recorded, is_recorded) = match self.call(model, next, key.clone(), tell).await {
+                Ok(answered) => answered,
+                Err(error) => return Ok(Err(error)),
+            };
+            all_recorded &= is_recorded;
+            let rest = self.count(purpose, recorded)?;
+            let reply = match paused.take() {
+                Some(beginning) => beginning.continued_by(rest),
+                None => rest,
+            };
+            if !reply.is_paused() || continuations == CONTINUATIONS {
+                return Ok(Ok((reply, all_recorded)));
+            }
+            continuations += 1;
+            next = request.clone().continuing(reply.clone().into_message(self.message_id()));
+            paused = Some(reply);
         }
     }
 
@@ -310,3 +345,7 @@ pub(super) fn failure(error: ModelError) -> NodeError {
         None => NodeError::retryable(error),
     }
 }
+
+#[cfg(test)]
+#[path = "model_calls/tests.rs"]
+mod tests;

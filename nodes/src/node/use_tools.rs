@@ -22,7 +22,7 @@ use crate::model::{ChatModel, ModelRequest, Purpose, Settings};
 use crate::tool::{ExecutionPolicy, ToolRegistry};
 
 /// The node that lets a model use tools until it has what it needs: it asks the model, runs the tools that the model asks for,
-/// shows it the results, and so on. The reply that asks for none is appended as the response, unless it is blank or was cut off;
+/// shows it the results, and so on. The reply that asks for none is appended as the response, unless it is blank or has no end;
 /// after the last [round](Self::rounds) there is none yet. If the model fails after tools have run, the visit ends with what they
 /// did and leads to [`UseToolsNext::Again`], so that a failed turn has it in its conversation; the next visit asks again.
 ///
@@ -148,7 +148,8 @@ impl<S: State> UseTools<S> {
                 Err(error) => return Err(failure(error)),
             };
             let is_cut_off = reply.stop.is_cut_off();
-            if reply.tool_calls.is_empty() && (is_cut_off || reply.text().trim().is_empty()) {
+            let is_whole = !is_cut_off && !reply.is_paused();
+            if reply.tool_calls.is_empty() && (!is_whole || reply.text().trim().is_empty()) {
                 // It is no response: who responds is to give one.
                 break;
             }

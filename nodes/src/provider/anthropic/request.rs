@@ -111,7 +111,7 @@ impl RequestForm {
         if !system.is_empty() {
             body.insert("system".into(), system.into());
         }
-        let messages = self.messages(conversation);
+        let messages = self.messages(conversation, request.continues);
         let thinking = if self.may_think(request, &messages) { self.thinking } else { Thinking::Off };
         body.insert("messages".into(), messages.into());
         body.extend(thinking.asked().map(|thinking| ("thinking".into(), thinking)));
@@ -145,12 +145,15 @@ impl RequestForm {
         !in_a_turn || !matches!(self.thinking, Thinking::Budget(_)) || is_thought(&said["content"][0])
     }
 
-    /// The turns of the user and of the model, which take turns: several messages of one side are one.
-    fn messages(&self, conversation: &[Message]) -> Vec<Value> {
+    /// The turns of the user and of the model, which take turns: several messages of one side are one. The last may be the
+    /// model's where it continues that, which then stays as it came.
+    fn messages(&self, conversation: &[Message], continues: bool) -> Vec<Value> {
         let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
-        for message in conversation {
+        for (position, message) in conversation.iter().enumerate() {
+            let is_continued = continues && position + 1 == conversation.len();
             let (role, blocks) = match message {
-                Message::Ai(said) => ("assistant", self.said(said)),
+                Message::Ai(said) if is_continued => ("assistant", self.said(said)),
+                Message::Ai(said) => ("assistant", without_last_thoughts(self.said(said))),
                 Message::Tool(answer) => ("user", vec![result(answer)]),
                 Message::Human(message) => ("user", blocks(&message.content)),
                 Message::System(message) => {
@@ -167,14 +170,13 @@ impl RequestForm {
         if turns.first().is_none_or(|(role, _)| *role == "assistant") {
             turns.insert(0, words(OPENING));
         }
-        if turns.last().is_some_and(|(role, _)| *role == "assistant") {
+        if !continues && turns.last().is_some_and(|(role, _)| *role == "assistant") {
             turns.push(words(GO_ON));
         }
         // What was sent before ended with the user's turn before this one.
-        let (last, before) = turns.split_last_mut().expect("there is an opening");
-        let earlier = before.iter_mut().rfind(|(role, _)| *role == "user");
-        self.caching.mark(last.1.last_mut());
-        self.caching.mark(earlier.and_then(|(_, blocks)| blocks.last_mut()));
+        for (_, blocks) in turns.iter_mut().rev().filter(|(role, _)| *role == "user").take(2) {
+            self.caching.mark(blocks.last_mut());
+        }
         turns.into_iter().map(|(role, content)| json!({ "role": role, "content": content })).collect()
     }
 
@@ -202,10 +204,14 @@ impl RequestForm {
             }
         }
         blocks.extend(calls.into_iter().flatten());
-        // A thought is of what follows it.
-        while blocks.pop_if(|last| is_thought(last)).is_some() {}
         blocks
     }
+}
+
+/// A thought is of what follows it.
+fn without_last_thoughts(mut blocks: Vec<Value>) -> Vec<Value> {
+    while blocks.pop_if(|last| is_thought(last)).is_some() {}
+    blocks
 }
 
 fn result(result: &ToolMessage) -> Value {

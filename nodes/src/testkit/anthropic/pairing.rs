@@ -29,6 +29,8 @@ pub(super) fn check(messages: &[Message<'_>], has_tools: bool) -> Result<(), Ref
         asked(message, before)?;
     }
     match messages.last() {
+        // A turn that the server paused, to run tools of its own, is sent back as it came.
+        Some(last) if last.blocks_of("server_tool_use").next().is_some() => Ok(()),
         Some(last) if !last.is_user => Err(Refusal::invalid(
             "This model does not support assistant message prefill. The conversation must end with a user \
              message.",

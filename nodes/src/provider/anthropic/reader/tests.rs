@@ -45,6 +45,17 @@ fn thoughts_and_two_tools() {
 }
 
 #[test]
+fn a_turn_that_pauses_keeps_the_tool_of_the_server() {
+    let reply = transcript!("pause_turn").unwrap();
+    assert!(reply.is_paused(), "{reply:?}");
+    let [Part::Text { .. }, Part::Native(tool)] = reply.content.parts() else {
+        panic!("{:?}", reply.content)
+    };
+    let search = json!({ "type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": { "query": "supersteps" } });
+    assert_eq!(tool.raw, search);
+}
+
+#[test]
 fn a_tool_call_that_the_output_limit_cuts_is_none() {
     let reply = transcript!("max_tokens_cut_tool").unwrap();
     assert_eq!((reply.tool_calls.len(), &reply.stop), (0, &StopReason::MaxTokens));

@@ -208,6 +208,32 @@ fn a_thought_without_anything_after_it_is_left_out() {
     assert_eq!(body["messages"][1]["content"], json!([text("So.")]));
 }
 
+/// A word of the user after it would have made the provider begin another turn, without what its tools were about to give.
+#[test]
+fn a_reply_that_is_continued_is_sent_back_as_it_came() {
+    let origin = Origin::new(PROVIDER, "claude-test");
+    let tool = json!({ "type": "server_tool_use", "id": "s1", "name": "web_search", "input": {} });
+    let thought = json!({ "type": "thinking", "thinking": "hm", "signature": "x" });
+    let content: Content = [
+        Part::text("Let me search."),
+        Part::Native(Native { origin: origin.clone(), raw: tool.clone() }),
+        Part::Thinking(Thought { text: "hm".into(), origin, raw: thought.clone() }),
+    ]
+    .into_iter()
+    .collect();
+    let paused = AiMessage { id: "m2".into(), content, tool_calls: Vec::new() };
+    let asked = request([Message::human("m1", "?")]).continuing(paused);
+    let marked = RequestForm::new("claude-test".into()).streamed(&asked)["messages"].clone();
+    let question = json!({ "type": "text", "text": "?", "cache_control": { "type": "ephemeral" } });
+    assert_eq!(
+        marked,
+        json!([
+            { "role": "user", "content": [question] },
+            { "role": "assistant", "content": [text("Let me search."), tool, thought] },
+        ])
+    );
+}
+
 #[test]
 fn a_model_does_not_think_where_that_would_be_refused() {
     let form = RequestForm { thinking: Thinking::Budget(2_000), ..form() };
