@@ -12,6 +12,8 @@
 //! later one can replay them. Every request says what it is for ([`Purpose`]), so calls can be counted
 //! apart and a [`Scripted`] model can answer each of them differently.
 //!
+//! [`ChatModelExt::structured`] asks any model for a value of a type.
+//!
 //! Two models are included. Neither needs a network, and the same request always gets the same reply:
 //!
 //! | model | answers with | use it for |
@@ -33,6 +35,7 @@ mod request;
 mod scripted;
 mod settings;
 mod stop_reason;
+mod structured;
 mod tokens;
 mod usage;
 
@@ -51,6 +54,8 @@ pub use request::{ModelRequest, OutputFormat};
 pub use scripted::{Script, Scripted, Turn};
 pub use settings::{Effort, Settings, ToolChoice};
 pub use stop_reason::StopReason;
+pub(crate) use structured::{ATTEMPTS, Attempts, parse};
+pub use structured::{ChatModelExt, Structured, StructuredError, StructuredReply};
 pub use tokens::{ImageTokens, RoughTokens, TokenCounter, image_tokens};
 #[cfg(feature = "tokens")]
 pub use tokens::{Tiktoken, UnknownEncoding};

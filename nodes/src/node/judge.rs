@@ -6,12 +6,8 @@ use std::sync::Arc;
 use superstep_core::error::NodeError;
 
 use super::model_calls::{ModelCalls, failure};
-use crate::message::Message;
-use crate::model::{ChatModel, ModelError, ModelReply, ModelRequest};
+use crate::model::{ATTEMPTS, Attempts, ChatModel, ModelError, ModelReply, ModelRequest};
 use crate::prompt::ReplyError;
-
-/// How often a model is asked for one judgement, at most.
-const ATTEMPTS: u32 = 2;
 
 /// Why there is no judgement.
 pub(super) enum NoJudgement {
@@ -46,42 +42,27 @@ impl From<NoJudgement> for NodeError {
     }
 }
 
-/// Asks for a judgement. A reply that is none is shown to the model with what is wrong with it, once. Replies of the record do
-/// not count, so that a run that failed for them asks again when it is resumed.
+/// Asks for a judgement: as [`structured`](crate::model::ChatModelExt::structured) does, with calls that are recorded. Replies of the
+/// record are no attempts, so that a run that failed for them asks again when it is resumed. Why there is none is the inner error.
 pub(super) async fn judge<T>(
     calls: &ModelCalls,
     model: &Arc<dyn ChatModel>,
     request: ModelRequest,
     read: impl Fn(&ModelReply) -> Result<T, ReplyError>,
-) -> Result<T, NodeError> {
-    Ok(try_judge(calls, model, request, read).await??)
-}
-
-/// As [`judge`], for a node that goes on without a judgement: why there is none is the inner error.
-pub(super) async fn try_judge<T>(
-    calls: &ModelCalls,
-    model: &Arc<dyn ChatModel>,
-    mut request: ModelRequest,
-    read: impl Fn(&ModelReply) -> Result<T, ReplyError>,
 ) -> Result<Result<T, NoJudgement>, NodeError> {
-    let (mut attempt, mut asked) = (1, 0);
+    let mut attempts = Attempts::new(request, ATTEMPTS, calls.message_id());
     loop {
-        let (reply, is_recorded) = match calls.try_ask_anew(model, request.clone()).await? {
-            Ok(reply) => reply,
+        let (reply, is_recorded) = match calls.try_ask_anew(model, attempts.request()).await? {
+            Ok(answered) => answered,
             Err(error) => return Ok(Err(NoJudgement::Model(error))),
         };
-        asked += u32::from(!is_recorded);
-        let error = match read(&reply) {
+        if !is_recorded {
+            attempts.count();
+        }
+        match read(&reply) {
             Ok(judgement) => return Ok(Ok(judgement)),
-            Err(error) if asked >= ATTEMPTS => return Ok(Err(NoJudgement::Reply(error))),
-            Err(error) => error,
-        };
-        let said = Message::ai(calls.message_id_of(format_args!("reply-{attempt}")), reply.content);
-        let wrong = Message::human(
-            calls.message_id_of(format_args!("again-{attempt}")),
-            format!("That cannot be used: {error}. Answer again, in the form that was asked for."),
-        );
-        request.messages.extend([said, wrong]);
-        attempt += 1;
+            Err(error) if attempts.are_used_up() => return Ok(Err(NoJudgement::Reply(error))),
+            Err(error) => attempts.correct(reply, error),
+        }
     }
 }

@@ -9,7 +9,7 @@ use superstep_core::state::{Field, FieldId, State};
 
 use super::conversation::last_response;
 use super::fields::{MessagesField, Read, all, turn_of};
-use super::judge::try_judge;
+use super::judge::judge;
 use super::model_calls::ModelCalls;
 use super::tally::{Tallies, Tally};
 use super::verify_next::VerifyNext;
@@ -105,7 +105,7 @@ impl<S: State> Verify<S> {
         self
     }
 
-    /// Refuses a response that a limit has cut off, as this field says, in which the [agent](super::Agent::stop) writes why the model
+    /// Refuses a response that a limit has cut off, or at which the model still paused after the last continuation, as this field says, in which the [agent](super::Agent::stop) writes why the model
     /// ended it.
     #[must_use]
     pub fn stop(mut self, stop: Field<S, Option<StopReason>>) -> Self {
@@ -162,7 +162,8 @@ impl<S: State> Verify<S> {
             None => {
                 let mut submission = Submission::of_turn(messages, response.as_str());
                 let stop = self.stop.as_ref().and_then(|stop| stop.get(state).as_ref());
-                submission.is_cut_off = matches!(stop, Some(StopReason::MaxTokens | StopReason::WindowFull));
+                submission.is_cut_off =
+                    matches!(stop, Some(StopReason::MaxTokens | StopReason::WindowFull | StopReason::Pause));
                 let request = self.request.as_ref().and_then(|read| read(state));
                 if let Some(request) = request.filter(|request| !request.trim().is_empty()) {
                     submission.request = request;
@@ -220,7 +221,7 @@ impl<S: State> Verify<S> {
         let prompt = self.verifier.prompt(submission);
         let request = prompt.to_request(calls.message_id());
         let read = |reply: &_| prompt.read(reply).map(|judgement| self.verifier.judged(judgement, reply));
-        let none = match try_judge(calls, model, request, read).await? {
+        let none = match judge(calls, model, request, read).await? {
             Ok(result) => return Ok(result),
             Err(none) => none,
         };

@@ -29,8 +29,7 @@ pub(crate) fn material<T: DeserializeOwned>(request: &ModelRequest) -> Option<T>
 
 /// Reads a reply that is to be JSON; a code fence around it is forgiven.
 pub(super) fn parse<T: DeserializeOwned>(reply: &ModelReply) -> Result<T, ReplyError> {
-    let json = serde_json::from_str(without_fence(&reply.text()));
-    json.map_err(|error| ReplyError::Form { reason: error.to_string() })
+    crate::model::parse(reply).map_err(|reason| ReplyError::Form { reason })
 }
 
 /// Returns a text without the code fence around it, if there is one.

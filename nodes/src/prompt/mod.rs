@@ -45,9 +45,7 @@ pub use error::ReplyError;
 pub use evaluator::EvaluatorPrompt;
 pub use evidence::Evidence;
 pub(crate) use evidence::fit;
-pub(crate) use material::material;
-#[cfg(feature = "schema-validation")]
-pub(crate) use material::without_fence;
+pub(crate) use material::{material, without_fence};
 pub use ranker::RankerPrompt;
 pub use router::{OfferedTool, RouterPrompt};
 pub use summary::{Said, SummaryPrompt};

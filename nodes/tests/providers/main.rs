@@ -2,6 +2,7 @@
 
 extern crate superstep_core as superstep;
 
+mod addresses;
 mod broken_turns;
 mod clients;
 mod conversations;
@@ -9,4 +10,6 @@ mod delivery;
 mod embeddings;
 mod failures;
 mod handover;
+mod paused_turns;
 mod secrets;
+mod structured;
