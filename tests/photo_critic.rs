@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::programs::{documents, example};
 
 /// What the example takes of the environment of whoever runs the tests, were it not removed.
-const VARIABLES: [&str; 11] = [
+const VARIABLES: [&str; 12] = [
     "SUPERSTEP_MODEL",
     "OPENAI_MODEL",
     "OPENAI_API_KEY",
@@ -24,6 +24,7 @@ const VARIABLES: [&str; 11] = [
     "VISION_MAX_SIZE",
     "RAG_TOP_K",
     "RAG_COLLECTION",
+    "KNOWLEDGE_DB_PATH",
     "CHROMA_DB_PATH",
     "EMBEDDING_MODEL",
     "ON_TOOL_ERROR",

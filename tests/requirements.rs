@@ -60,6 +60,13 @@ fn tests_of(source: &str) -> Vec<String> {
     names
 }
 
+/// The ids of the workloads of the benchmarks.
+fn workloads() -> BTreeSet<String> {
+    let text = fs::read_to_string(root().join("benches/workloads/main.rs")).unwrap();
+    let ids = text.lines().filter_map(|line| line.trim().strip_prefix("(\"W")?.split_once('"'));
+    ids.map(|(number, _)| format!("W{number}")).collect()
+}
+
 /// The ids of a family that have these numbers.
 fn family(name: &str, numbers: RangeInclusive<u32>) -> impl Iterator<Item = String> {
     numbers.map(move |number| format!("{name}-{number:03}"))
@@ -79,11 +86,12 @@ fn every_requirement_has_a_row() {
 }
 
 #[test]
-fn every_test_that_a_row_names_exists() {
-    let tests = tests();
+fn every_test_and_workload_that_a_row_names_exists() {
+    let (tests, workloads) = (tests(), workloads());
     for (id, named) in rows() {
         for name in named {
-            assert!(tests.contains(&name), "{id} names `{name}`, which is no test");
+            let exists = tests.contains(&name) || workloads.contains(&name);
+            assert!(exists, "{id} names `{name}`, which is no test and no workload");
         }
     }
 }

@@ -73,7 +73,7 @@ pub(crate) enum Command {
 /// Which knowledge base.
 #[derive(Debug, Args)]
 pub(crate) struct Knowledge {
-    /// The knowledge base [default: CHROMA_DB_PATH, or one of this example, with its own texts until others are ingested].
+    /// The knowledge base [default: KNOWLEDGE_DB_PATH, or one of this example, with its own texts until others are ingested].
     #[arg(long, value_name = "FILE")]
     knowledge: Option<PathBuf>,
 

@@ -97,7 +97,20 @@ impl CourseAgent {
         format!("{work} Say in a sentence what you are about to do before you use a tool.")
     }
 
-    /// Makes the settings of its graph, without tools.
+    /// Makes the settings of its graph with the [model of its size](CourseSize::default_model), without tools. The model is made by
+    /// its name, as [`ModelName::open`] does.
+    ///
+    /// # Errors
+    /// When the model cannot be made.
+    pub fn open<M: ChatModel, E>(
+        self,
+        size: CourseSize,
+        open: impl FnOnce(&ModelName) -> Result<M, E>,
+    ) -> Result<CallbackConfig, E> {
+        Ok(self.config(size, open(&size.default_model())?))
+    }
+
+    /// Makes the settings of its graph with a model of its own, without tools.
     pub fn config(self, size: CourseSize, model: impl ChatModel) -> CallbackConfig {
         CallbackConfig::new(model, self.instructions(size))
             .name(self.name())
@@ -150,7 +163,24 @@ mod tests {
         );
         let limits = CourseAgent::ALL.map(|agent| agent.max_iterations(CourseSize::Small));
         assert_eq!(limits, [10, 10, 10, 5, 10]);
-        assert_ne!(CourseSize::Small.default_model(), CourseSize::Full.default_model());
+    }
+
+    /// The size chose instructions and limits only: the small model had to be chosen besides.
+    #[test]
+    fn s4_048_a_small_course_has_the_small_model_and_the_limit_of_ten() {
+        let opened = |size| {
+            let mut asked = None;
+            let open = |name: &ModelName| {
+                asked = Some(name.to_string());
+                Ok::<_, std::convert::Infallible>(Scripted::new())
+            };
+            let config = CourseAgent::Topic.open(size, open).unwrap();
+            (asked.unwrap(), config.max_iterations)
+        };
+        assert_eq!(opened(CourseSize::Small), ("anthropic:claude-haiku-4-5".to_owned(), 10));
+        assert_eq!(opened(CourseSize::Full), ("anthropic:claude-opus-4-5".to_owned(), 15));
+        let none = CourseAgent::Topic.open(CourseSize::Small, |name| Err::<Scripted, _>(name.clone()));
+        assert_eq!(none.unwrap_err(), CourseSize::Small.default_model());
     }
 
     #[test]

@@ -113,6 +113,72 @@ async fn s4_036_to_038_a_run_ends_with_the_text_the_calls_and_the_whole_conversa
 }
 
 #[tokio::test]
+async fn s4_037_the_calls_of_all_iterations_are_there_in_order_with_their_inputs_and_results() {
+    // Some models give every call the same id.
+    let model = Scripted::new()
+        .then(saying("", &[call("c", "graphs"), call("c", "nothing")]))
+        .then(saying("And one more.", &[call("c", "trees")]))
+        .say("Easy.");
+    let state = run(config(model), Callbacks::new()).await;
+    let made: Vec<_> = state
+        .tool_calls()
+        .iter()
+        .map(|made| (made.call.input["topic"].as_str().unwrap(), made.result.content.to_text().into_owned()))
+        .collect();
+    let failed = "the tool `look_up` failed: there is nothing about nothing";
+    assert_eq!(
+        made,
+        [
+            ("graphs", "graphs is easy".to_owned()),
+            ("nothing", failed.to_owned()),
+            ("trees", "trees is easy".to_owned()),
+        ]
+    );
+}
+
+/// There is no agent without a system prompt: this does not compile if it can be left out. It comes with every request.
+#[tokio::test]
+async fn s4_029_the_system_prompt_is_required_and_in_every_request() {
+    let new: fn(Shared, String) -> CallbackConfig = CallbackConfig::new;
+    let model = Arc::new(two_calls());
+    run(new(Shared(Arc::clone(&model)), "You are strict.".to_owned()).tools(tools()), Callbacks::new()).await;
+    let systems: Vec<_> = model.requests().into_iter().map(|request| request.system).collect();
+    assert_eq!(systems, [Some("You are strict.".to_owned()), Some("You are strict.".to_owned())]);
+}
+
+#[tokio::test]
+async fn s4_050_the_model_sees_the_error_of_a_tool_and_the_loop_continues() {
+    let panics = TypedTool::new("panics", "Panics.", |Nothing {}| async {
+        if true {
+            panic!("out of chalk");
+        }
+        Ok::<_, String>("chalk")
+    });
+    let calls = [call("c1", "nothing"), ToolCall::new("c2", "panics", json!({}))];
+    let model = Arc::new(Scripted::new().then(saying("", &calls)).say("Then without."));
+    let config = CallbackConfig::new(Shared(Arc::clone(&model)), "You are a tutor.");
+    let state = run(config.tools(tools().with(panics).unwrap()), Callbacks::new()).await;
+    let seen = model.requests()[1].messages.to_vec();
+    let errors: Vec<_> = seen
+        .iter()
+        .filter_map(|message| match message {
+            Message::Tool(result) => {
+                Some((result.tool_call_id.as_str(), result.status, result.content.to_text()))
+            }
+            _ => None,
+        })
+        .collect();
+    let [failed, panicked] = &errors[..] else { panic!("{errors:?}") };
+    assert_eq!(
+        (failed.0, failed.1, panicked.0, panicked.1),
+        ("c1", ToolStatus::Error, "c2", ToolStatus::Error)
+    );
+    assert!(failed.2.contains("there is nothing about nothing"), "{errors:?}");
+    assert!(panicked.2.contains("panics"), "{errors:?}");
+    assert_eq!((state.final_text().as_str(), state.exit()), ("Then without.", Some(CallbackExit::EndTurn)));
+}
+
+#[tokio::test]
 async fn a_second_run_of_a_thread_has_a_text_and_calls_of_its_own() {
     let model = Scripted::new()
         .then(saying("", &[call("c1", "graphs")]))

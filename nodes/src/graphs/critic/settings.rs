@@ -21,12 +21,14 @@ use crate::rag::{EmbedderName, SearchKnowledge};
 /// | `detail` | `VISION_DETAIL` | `low` | `low` or `high` |
 /// | `max_size` | `VISION_MAX_SIZE` | 2048 | 1 to 20000 pixels |
 /// | `top_k` | `RAG_TOP_K` | 3 | 1 to 50 chunks a search |
-/// | `database` | `CHROMA_DB_PATH` | `composition.db` | the SQLite file of a [`KnowledgeBase`](crate::rag::KnowledgeBase) |
+/// | `database` | `KNOWLEDGE_DB_PATH` | `composition.db` | the SQLite file of a [`KnowledgeBase`](crate::rag::KnowledgeBase) |
 /// | `collection` | `RAG_COLLECTION` | `landscape_photography_transcripts` | any name |
 /// | `embedder` | `EMBEDDING_MODEL` | `text-embedding-3-small` | an [`EmbedderName`], such as `hash`, which works offline |
 /// | `on_tool_error` | `ON_TOOL_ERROR` | `continue` | `continue` or `halt` |
 /// | `instructions` | | [`CRITIC_INSTRUCTIONS`] | any text |
 /// | `prompt` | | [`CRITIC_PROMPT`] | any text |
+///
+/// `CHROMA_DB_PATH`, the older name of `KNOWLEDGE_DB_PATH`, is read where the new one is not set.
 ///
 /// ```
 /// use superstep_nodes::graphs::{CriticSettings, VisionDetail};

@@ -37,7 +37,8 @@ impl CriticSettings {
         if let Some(chunks) = said("RAG_TOP_K") {
             self.top_k = number("RAG_TOP_K", &chunks, MAX_TOP_K)? as usize;
         }
-        if let Some(file) = raw("CHROMA_DB_PATH") {
+        // The second name is the older one, of another kind of database.
+        if let Some(file) = raw("KNOWLEDGE_DB_PATH").or_else(|| raw("CHROMA_DB_PATH")) {
             self.database = file.into();
         }
         if let Some(collection) = said("RAG_COLLECTION") {

@@ -11,18 +11,18 @@ use serde_json::json;
 use superstep_core::checkpoint::MemorySaver;
 use superstep_core::error::NodeError;
 use superstep_core::graph::{END, START, StateGraph, to};
-use superstep_core::node::{Emit, Snapshot};
+use superstep_core::node::Emit;
 use superstep_core::reducer::KeyedLog;
-use superstep_core::route::Route;
 use superstep_core::run::{Graph, Lens};
 use superstep_core::state::State;
 
 use super::*;
-use crate::compaction::{Compaction, ContextManager};
+use crate::graphs::{AgenticConfig, AgenticSettings, AgenticState, agentic};
 use crate::message::{Message, MessageLog, ToolCall};
 use crate::model::{ChatModel, Fallback, ModelError, ModelReply, Purpose, Scripted, Turn};
-use crate::node::{Agent, AgentNext, Compact, Tools};
+use crate::node::{Agent, AgentNext, Tools};
 use crate::tool::{ToolRegistry, TypedTool};
+use crate::verification::VerificationCriterion;
 
 #[derive(State, Clone, Debug, Default)]
 struct Chat {
@@ -168,59 +168,59 @@ async fn a_run_is_a_trace_with_the_names_of_the_conventions() {
     }
 }
 
-#[derive(State, Clone, Default)]
-struct Draft {
-    #[reducer(KeyedLog)]
-    messages: MessageLog,
-    #[reducer(KeyedLog)]
-    compactions: Vec<Compaction>,
-    attempts: u32,
+/// A judgement that gives all criteria the same score.
+fn judgement(score: f64) -> Turn {
+    let finding = |criterion| json!({ "criterion": criterion, "finding": "", "score": score });
+    Turn::Json(json!({
+        "findings": VerificationCriterion::ALL.map(finding),
+        "critical_issues": [],
+        "suggestions": [],
+        "feedback": "Say how many.",
+    }))
 }
 
-/// How a made-up verification ends.
-#[derive(Route, serde::Serialize, Deserialize)]
-enum Verdict {
-    Refine,
-    Accept,
-}
-
+/// A turn of the agentic loop in which everything happens.
 #[tokio::test]
 async fn s0_099_compaction_verification_and_refinement_are_spans() {
     let (exporter, provider) = tracer();
-    let model = Scripted::new().on(Purpose::Summarizer, ["They talk."]);
-    let manager = ContextManager::new().threshold(100).target(50).recent(1);
-    let compact = Compact::new(Arc::new(model), manager, Draft::MESSAGES, Draft::COMPACTIONS);
-    let verify = |draft: Snapshot<Draft>, emit: Emit| async move {
-        let passed = draft.attempts == 1;
-        emit.emit("verification", &json!({ "attempt": draft.attempts + 1, "passed": passed, "score": 0.5 }));
-        if passed { Verdict::Accept } else { Verdict::Refine }
+    let model = Scripted::new()
+        .say("Some.")
+        .on(Purpose::Summarizer, ["They talk."])
+        .on(Purpose::Refiner, ["Nine."])
+        .on(Purpose::Verifier, [judgement(0.25), judgement(0.75)]);
+    let settings = AgenticSettings {
+        compaction_threshold: 100,
+        target_after_compaction: 50,
+        recent_message_count: 1,
+        ..AgenticSettings::default()
     };
-    let refine = |draft: Snapshot<Draft>, emit: Emit| async move {
-        let attempt = draft.attempts + 1;
-        emit.emit("refinement", &json!({ "attempt": attempt }));
-        Draft::update().attempts(attempt)
-    };
-    let mut g = StateGraph::<Draft>::new("draft");
-    let (compact, verify) = (g.node("compact", compact), g.node("verify", verify));
-    let refine = g.node("refine", refine);
-    g.edge(START, compact);
-    g.edge(compact, verify);
-    g.route(verify, move |verdict| match verdict {
-        Verdict::Refine => to(refine),
-        Verdict::Accept => END,
-    });
-    g.edge(refine, verify);
-    let graph = g.compile().unwrap().observe(spans(&provider));
-    let said = (0..4).map(|at| Message::human(format!("m{at}"), "word ".repeat(60)));
-    graph.run(Draft::update().messages(said.collect::<Vec<_>>())).await.unwrap().finished().unwrap();
+    let config = AgenticConfig::new(model).settings(settings).unwrap();
+    let graph = agentic(config).unwrap().observe(spans(&provider));
+    let said: Vec<_> = (0..4).map(|at| Message::human(format!("m{at}"), "word ".repeat(60))).collect();
+    graph.run(AgenticState::ask("How many?").messages(said)).await.unwrap().finished().unwrap();
 
-    let inside = |name: &str| format!("invoke_agent draft > {name}");
-    let expected = ["compact", "compact > chat scripted", "refine", "verify", "verify"].map(inside);
-    assert_eq!(lines(&exporter)[1..], expected);
+    let inside = |name: &str| format!("invoke_agent agentic > {name}");
+    let expected = [
+        "compact",
+        "compact > chat scripted",
+        "refine",
+        "respond",
+        "respond",
+        "respond > chat scripted",
+        "respond > chat scripted",
+        "router",
+        "verify",
+        "verify",
+        "verify > chat scripted",
+        "verify > chat scripted",
+    ];
+    assert_eq!(lines(&exporter)[1..], expected.map(inside));
     let all = exporter.get_finished_spans().unwrap();
     assert_eq!(attribute(named(&all, "compact"), "superstep.compaction.by"), Some("model".into()));
     assert_eq!(attribute(named(&all, "refine"), "superstep.refinement.attempt"), Some(Value::I64(1)));
-    assert_eq!(attribute(named(&all, "verify"), "superstep.route"), Some("Refine".into()));
+    let verified = all.iter().filter(|span| span.name == "verify");
+    let routes: Vec<_> = verified.map(|span| attribute(span, "superstep.route")).collect();
+    assert_eq!(routes, [Some("Refine".into()), Some("Finish".into())]);
 }
 
 #[tokio::test]

@@ -7,7 +7,11 @@ use crate::verification::VerificationMode;
 fn s0_110_s0_112_the_profiles_are_those_of_a_rollout() {
     let development = Profile::Development.settings(None);
     assert!(development.enable_context_compaction && development.enable_verification);
-    assert_eq!(Profile::Full.settings(None).verification_mode, VerificationMode::Standard);
+    for user in [None, Some("user-1")] {
+        let full = Profile::Full.settings(user);
+        assert!(full.enable_context_compaction && full.enable_verification, "{user:?}");
+        assert_eq!(full.verification_mode, VerificationMode::Standard);
+    }
     for profile in Profile::ALL {
         assert_eq!(profile.to_string().parse(), Ok(profile));
     }

@@ -101,6 +101,21 @@ async fn s3_028_030_033_and_056_the_whole_conversation_is_sent_each_time() {
     assert_eq!((result.tool_call_id.as_str(), result.name.as_str()), ("c1", COMPOSITION_TOOL));
 }
 
+/// What the model said is stored before the tool runs: a search that kills the process is not paid for without a trace.
+#[tokio::test]
+async fn s3_028_the_reply_is_in_the_conversation_before_its_tools_run() {
+    let (desk, model) = (Desk::new().await, searching(1));
+    let graph =
+        critic(desk.config(&model)).unwrap().checkpointer(superstep_core::checkpoint::MemorySaver::new());
+    let thread = graph.thread("t");
+    thread.run(desk.input()).await.unwrap().finished().unwrap();
+    let before = thread.before_named("tools").await.unwrap();
+    let messages = &before.state().messages;
+    let Some(Message::Ai(reply)) = messages.last() else { panic!("{messages:?}") };
+    assert_eq!(reply.tool_calls.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["c1"]);
+    assert_eq!(messages.len(), 2, "the photograph and the reply");
+}
+
 #[tokio::test]
 async fn a_second_critique_of_a_thread_begins_with_its_own_photograph_only() {
     let desk = Desk::new().await;

@@ -24,7 +24,7 @@ fn s3_027_043_044_and_059_to_062_what_nobody_sets_has_the_defaults_of_the_seed()
     assert_eq!(defaults.on_tool_error, OnToolError::Continue);
     assert_eq!(defaults.prompt, "Critique the composition of this landscape photograph.");
     // A blank variable says nothing.
-    assert_eq!(settings(&[("VISION_DETAIL", " "), ("CHROMA_DB_PATH", "")]).unwrap(), defaults);
+    assert_eq!(settings(&[("VISION_DETAIL", " "), ("KNOWLEDGE_DB_PATH", "")]).unwrap(), defaults);
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn s3_042_to_044_and_059_to_063_the_environment_sets_all_that_it_can_name() {
         ("VISION_DETAIL", "high"),
         ("VISION_MAX_SIZE", "1024"),
         ("RAG_TOP_K", "5"),
-        ("CHROMA_DB_PATH", "/data/advice.db"),
+        ("KNOWLEDGE_DB_PATH", "/data/advice.db"),
         ("RAG_COLLECTION", "portraits"),
         ("EMBEDDING_MODEL", "hash"),
         ("ON_TOOL_ERROR", "halt"),
@@ -51,6 +51,15 @@ fn s3_042_to_044_and_059_to_063_the_environment_sets_all_that_it_can_name() {
         ..CriticSettings::default()
     };
     assert_eq!(set.unwrap(), expected);
+}
+
+/// It was the only name of a file that is SQLite's.
+#[test]
+fn s3_042_the_older_name_of_the_knowledge_base_is_read_where_the_new_one_is_not_set() {
+    let database = |variables| settings(variables).unwrap().database;
+    assert_eq!(database(&[("CHROMA_DB_PATH", "old.db")]).to_str(), Some("old.db"));
+    let both = [("CHROMA_DB_PATH", "old.db"), ("KNOWLEDGE_DB_PATH", "new.db")];
+    assert_eq!(database(&both).to_str(), Some("new.db"));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use superstep_core::testing::TestAmbient;
 
 use super::*;
 use crate::compaction::{Compaction, ContextManager};
+use crate::graphs::{AgenticConfig, AgenticState, agentic};
 use crate::message::{Message, MessageLog, ToolCall};
 use crate::model::{
     ChatModel, Fallback, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, Scripted, Turn,
@@ -203,6 +204,24 @@ fn judgement(score: f64) -> Turn {
         "suggestions": [],
         "feedback": "Say how many.",
     }))
+}
+
+/// The judge of a loop takes two seconds for each response, and nothing else takes any time.
+#[tokio::test(start_paused = true)]
+async fn s0_093_the_time_of_the_verification_of_each_response_is_recorded() {
+    let recorder = DebuggingRecorder::new();
+    let snapshot = recorder.snapshotter();
+    let _here = metrics::set_default_local_recorder(&recorder);
+    let model = Scripted::new().say("Some.").on(Purpose::Refiner, ["Nine."]);
+    let judge = Slow(Scripted::new().on(Purpose::Verifier, [judgement(0.25), judgement(0.75)]), [0, 2]);
+    let graph = agentic(AgenticConfig::new(model).judge(judge)).unwrap().observe(AgentMetrics::new());
+    let graph = graph.ambient(TestAmbient::seeded(1).on_paused_time());
+    graph.run(AgenticState::ask("How many?")).await.unwrap().finished().unwrap();
+    let recorded = recorded(&snapshot);
+    assert_eq!(
+        of(&recorded, "verification.duration"),
+        ["verification.duration part=model: 2 2", "verification.duration part=own: 0 0"]
+    );
 }
 
 #[tokio::test]
