@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use superstep::nodes::graphs::AgentState;
+use superstep::nodes::graphs::{AgentState, EvaluatorConfig};
 use superstep::nodes::message::{Message, ToolCall, ToolStatus, unanswered_tool_calls};
 use superstep::nodes::model::{
     ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, Scripted, StopReason, Turn,
 };
 use superstep::nodes::node::ModelChunk;
+use superstep::nodes::verification::OnJudgeError;
 use superstep::prelude::*;
 use superstep::run::{EventKind, RunEvent};
 
@@ -161,7 +162,8 @@ async fn a_reply_from_the_record_is_said_again_to_those_who_watch() {
         .on(Purpose::Agent, [say(WHOLE)])
         .on(Purpose::Evaluator, judge)
         .on(Purpose::Ranker, [Turn::Json(ranking(&[1]))]);
-    let thread = graph(model).observe(observer).thread("t");
+    let config = EvaluatorConfig::new(model).on_judge_error(OnJudgeError::Fail);
+    let thread = compiled(config).observe(observer).thread("t");
     thread.run(AgentState::ask("?")).await.unwrap_err();
     let before = std::mem::take(&mut *heard.lock().unwrap());
     assert_eq!(before, format!("{WHOLE}That is no evaluation."));

@@ -15,6 +15,7 @@ async fn s1_024_to_029_the_state_is_typed_and_has_these_fields() {
         messages,
         evaluations,
         rankings,
+        unjudged,
         response,
         turn,
         iteration,
@@ -22,7 +23,7 @@ async fn s1_024_to_029_the_state_is_typed_and_has_these_fields() {
         llm_calls,
     } = AgentState::default();
     assert_eq!((task.as_str(), messages.len()), ("", 0));
-    assert_eq!((evaluations.len(), rankings.len(), response), (0, 0, None));
+    assert_eq!((evaluations.len(), rankings.len(), unjudged.len(), response), (0, 0, 0, None));
     assert_eq!((turn, iteration, max_iterations, llm_calls.total()), (0, 0, 5, 0));
 }
 

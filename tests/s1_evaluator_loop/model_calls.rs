@@ -1,8 +1,9 @@
 //! How many model calls a request takes, and for what.
 
 use superstep::nodes::graphs::{self, AgentState, EvaluatorConfig};
-use superstep::nodes::model::{ModelError, Purpose, StreamFault, Turn};
+use superstep::nodes::model::{ModelError, Purpose, Scripted, StreamFault, Turn};
 use superstep::nodes::node::LlmCalls;
+use superstep::nodes::verification::OnJudgeError;
 
 use super::support::*;
 
@@ -114,9 +115,46 @@ async fn a_reply_that_is_no_judgement_is_asked_for_again_once_and_counted() {
 
     let never = judges().on(Purpose::Evaluator, [say("Good!"), say("Very good!"), say("Excellent!")]);
     let never = std::sync::Arc::new(never);
-    let failed = graph(never.clone()).run(AgentState::ask("?")).await.unwrap_err();
+    let config = EvaluatorConfig::new(never.clone()).on_judge_error(OnJudgeError::Fail);
+    let failed = compiled(config).run(AgentState::ask("?")).await.unwrap_err();
     assert!(failed.to_string().contains("does not have the form"), "{failed}");
     assert_eq!(never.requests().len(), 3, "the node is not tried again");
+}
+
+/// A judge that babbled, or whose provider was down, failed a turn whose response was there.
+#[tokio::test]
+async fn a_judge_that_fails_does_not_lose_the_response_and_is_recorded() {
+    let down = || Turn::Fail(ModelError::Overloaded { reason: "busy".into(), retry_after: None });
+    let babble = || say("Good!");
+    let evaluated = || Turn::Json(evaluation(1));
+    let without_evaluation = [vec![babble(), babble()], vec![down(), down()]];
+    for turns in without_evaluation {
+        let model = std::sync::Arc::new(
+            Scripted::new().on(Purpose::Agent, [say(WHOLE)]).on(Purpose::Evaluator, turns),
+        );
+        let (thread, state) = ran(&model).await;
+        assert_eq!(state.response.as_deref(), Some(WHOLE));
+        assert_eq!(path(&thread).await, ["agent", "evaluator", "ranker", "decider"]);
+        let [unjudged] = &state.unjudged[..] else { panic!("{:?}", state.unjudged) };
+        assert_eq!((unjudged.turn, unjudged.iteration, unjudged.judge), (1, 1, Purpose::Evaluator));
+        assert!(!unjudged.reason.is_empty() && state.evaluations.is_empty() && state.rankings.is_empty());
+        assert_eq!(model.requests().len(), 3, "there is nothing to rank, so no model is asked");
+    }
+    let model = Scripted::new().on(Purpose::Agent, [say(WHOLE)]).on(Purpose::Evaluator, [evaluated()]);
+    let model = std::sync::Arc::new(model.on(Purpose::Ranker, [babble(), babble()]));
+    let (_, state) = ran(&model).await;
+    assert_eq!((state.response.as_deref(), state.evaluations.len()), (Some(WHOLE), 1));
+    assert_eq!(state.unjudged[0].judge, Purpose::Ranker);
+
+    let passes =
+        Scripted::new().on(Purpose::Agent, [say(WHOLE)]).on(Purpose::Evaluator, [down(), evaluated()]);
+    let passes = std::sync::Arc::new(passes.on(Purpose::Ranker, [Turn::Json(ranking(&[1]))]));
+    let (_, state) = ran(&passes).await;
+    assert_eq!(
+        (state.unjudged.len(), state.evaluations.len()),
+        (0, 1),
+        "an error that may pass is retried first"
+    );
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use superstep::nodes::graphs::{AgentState, EvaluatorConfig};
 use superstep::nodes::message::ToolCall;
 use superstep::nodes::model::{ModelError, Purpose, Scripted, Turn};
 use superstep::nodes::tool::{Tool, ToolEffect, ToolRegistry, TypedTool};
+use superstep::nodes::verification::OnJudgeError;
 use superstep::prelude::*;
 
 use super::support::*;
@@ -101,7 +102,8 @@ async fn a_resume_after_a_failed_call_makes_only_that_call_again() {
         .on(Purpose::Evaluator, [say("Nice."), refused, Turn::Json(evaluation(1))])
         .on(Purpose::Ranker, [Turn::Json(ranking(&[1]))]);
     let model = Arc::new(scripted);
-    let thread = graph(model.clone()).thread("t");
+    let config = EvaluatorConfig::new(model.clone()).on_judge_error(OnJudgeError::Fail);
+    let thread = compiled(config).thread("t");
     let failed = thread.run(AgentState::ask("?")).await.unwrap_err();
     assert!(failed.to_string().contains("refused the credentials"), "{failed}");
     assert_eq!(model.requests().len(), 3);

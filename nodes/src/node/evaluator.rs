@@ -13,13 +13,14 @@ use super::judge::judge;
 use super::model_calls::ModelCalls;
 use super::tally::{Tallies, Tally};
 use super::turn_evaluation::TurnEvaluation;
-use crate::model::{ChatModel, RoughTokens, TokenCounter};
+use super::unjudged::Unjudged;
+use crate::model::{ChatModel, Purpose, RoughTokens, TokenCounter};
 use crate::prompt::{EvaluatorPrompt, Evidence};
 
 /// The node that has a model judge the latest response, and appends the evaluation.
 ///
-/// A reply that is no evaluation is shown to the model with what is wrong with it, once; if the second is
-/// none either, the node fails with the [`ReplyError`](crate::prompt::ReplyError).
+/// A reply that is no evaluation is shown to the model with what is wrong with it, once. If the second is none either, or the
+/// model fails for good, the node fails, or [accepts](Self::accept_errors) the response without an evaluation.
 pub struct Evaluator<S: State> {
     model: Arc<dyn ChatModel>,
     task: Field<S, String>,
@@ -28,6 +29,7 @@ pub struct Evaluator<S: State> {
     iteration: Option<Field<S, u32>>,
     turn: Option<Field<S, u32>>,
     evidence_tokens: u64,
+    unjudged: Option<Field<S, Vec<Unjudged>>>,
     tallies: Tallies<S>,
 }
 
@@ -47,6 +49,7 @@ impl<S: State> Evaluator<S> {
             iteration: None,
             turn: None,
             evidence_tokens: Evidence::MOST_TOKENS,
+            unjudged: None,
             tallies: Tallies::none(),
         }
     }
@@ -73,6 +76,14 @@ impl<S: State> Evaluator<S> {
         self
     }
 
+    /// Accepts a response that the model fails to judge: no evaluation is appended, and `unjudged`, which has the reducer `Append`,
+    /// gets the reason. An error that may pass is left to the node's retry policy first. Without this the node fails.
+    #[must_use]
+    pub fn accept_errors(mut self, unjudged: Field<S, Vec<Unjudged>>) -> Self {
+        self.unjudged = Some(unjudged);
+        self
+    }
+
     /// Counts the model calls in a field: as [`LlmCalls`](super::LlmCalls), as a [`Ledger`](crate::model::Ledger), or
     /// in both.
     #[must_use]
@@ -89,16 +100,26 @@ impl<S: State> Evaluator<S> {
         let evidence = Evidence::within(Evidence::of_turn(messages), self.evidence_tokens, |output| {
             RoughTokens.text(output)
         });
+        let iteration = self.iteration_of(state, turn);
         let prompt = EvaluatorPrompt {
             task: self.task.get(state).clone(),
-            iteration: self.iteration_of(state, turn),
+            iteration,
             response: said.content.to_text().into_owned(),
             evidence,
         };
         let request = prompt.to_request(calls.message_id());
-        let judgement = judge(calls, &self.model, request, |reply| prompt.read(reply)).await?;
-        let evaluation = TurnEvaluation { turn, message: said.id.clone(), evaluation: judgement };
-        let update = [self.evaluations.write(vec![evaluation])];
+        let judged = judge(calls, &self.model, request, |reply| prompt.read(reply)).await?;
+        let update = match (judged, &self.unjudged) {
+            (Ok(evaluation), _) => {
+                let message = said.id.clone();
+                [self.evaluations.write(vec![TurnEvaluation { turn, message, evaluation }])]
+            }
+            (Err(none), Some(unjudged)) if !none.is_worth_another_attempt(calls) => {
+                let (judge, reason) = (Purpose::Evaluator, none.to_string());
+                [unjudged.write(vec![Unjudged { turn, iteration, judge, reason }])]
+            }
+            (Err(none), _) => return Err(none.into()),
+        };
         Ok(Output::updated(all(update.into_iter().chain(self.tallies.writes(&calls.made())))))
     }
 
@@ -124,6 +145,9 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Evaluator<S> {
     fn describe(&self, node: &mut NodeDescription) {
         <Effects as FromTask<S, C>>::describe(node, 0);
         node.writes_field(self.evaluations.id());
+        if let Some(unjudged) = &self.unjudged {
+            node.writes_field(unjudged.id());
+        }
         self.tallies.describe(node);
     }
 }

@@ -14,13 +14,14 @@ use super::model_calls::ModelCalls;
 use super::tally::{Tallies, Tally};
 use super::turn_evaluation::TurnEvaluation;
 use super::turn_ranking::TurnRanking;
-use crate::model::ChatModel;
+use super::unjudged::Unjudged;
+use crate::model::{ChatModel, Purpose};
 use crate::prompt::RankerPrompt;
 
 /// The node that has a model compare all responses of the turn that were evaluated, and appends the ranking.
 ///
-/// A reply that is no ranking is shown to the model with what is wrong with it, once; if the second is none
-/// either, the node fails with the [`ReplyError`](crate::prompt::ReplyError).
+/// A reply that is no ranking is shown to the model with what is wrong with it, once. If the second is none either, or the model
+/// fails for good, the node fails, or [continues](Self::accept_errors) without a ranking.
 pub struct Ranker<S: State> {
     model: Arc<dyn ChatModel>,
     task: Field<S, String>,
@@ -28,6 +29,7 @@ pub struct Ranker<S: State> {
     evaluations: Field<S, Vec<TurnEvaluation>>,
     rankings: Field<S, Vec<TurnRanking>>,
     turn: Option<Field<S, u32>>,
+    unjudged: Option<Field<S, Vec<Unjudged>>>,
     tallies: Tallies<S>,
 }
 
@@ -41,13 +43,31 @@ impl<S: State> Ranker<S> {
         evaluations: Field<S, Vec<TurnEvaluation>>,
         rankings: Field<S, Vec<TurnRanking>>,
     ) -> Self {
-        Self { model, task, messages, evaluations, rankings, turn: None, tallies: Tallies::none() }
+        Self {
+            model,
+            task,
+            messages,
+            evaluations,
+            rankings,
+            turn: None,
+            unjudged: None,
+            tallies: Tallies::none(),
+        }
     }
 
     /// Tells the turns of a conversation apart by this count. Without it there is one turn.
     #[must_use]
     pub fn turn(mut self, turn: Field<S, u32>) -> Self {
         self.turn = Some(turn);
+        self
+    }
+
+    /// Continues without a ranking where the model fails to give one, and `unjudged`, which has the reducer `Append`, gets the reason;
+    /// and where no response of the turn was evaluated. An error that may pass is left to the node's retry policy first. Without this
+    /// the node fails.
+    #[must_use]
+    pub fn accept_errors(mut self, unjudged: Field<S, Vec<Unjudged>>) -> Self {
+        self.unjudged = Some(unjudged);
         self
     }
 
@@ -62,15 +82,26 @@ impl<S: State> Ranker<S> {
     async fn rank(&self, state: &S, calls: &ModelCalls) -> Result<Output<S, ()>, NodeError> {
         let turn = turn_of(self.turn.as_ref(), state);
         let candidates = candidates(self.messages.get(state), self.evaluations.get(state), turn);
-        let latest = candidates.last().ok_or_else(|| {
-            NodeError::terminal("there is no response to rank: none of this turn was evaluated")
-        })?;
-        let prompt =
-            RankerPrompt { task: self.task.get(state).clone(), iteration: latest.iteration, candidates };
+        let Some(iteration) = candidates.last().map(|latest| latest.iteration) else {
+            return match self.unjudged {
+                // That is in the record already.
+                Some(_) => Ok(Output { update: None, route: () }),
+                None => {
+                    Err(NodeError::terminal("there is no response to rank: none of this turn was evaluated"))
+                }
+            };
+        };
+        let prompt = RankerPrompt { task: self.task.get(state).clone(), iteration, candidates };
         let request = prompt.to_request(calls.message_id());
-        let judgement = judge(calls, &self.model, request, |reply| prompt.read(reply)).await?;
-        let ranking = TurnRanking { turn, ranking: judgement };
-        let update = [self.rankings.write(vec![ranking])];
+        let judged = judge(calls, &self.model, request, |reply| prompt.read(reply)).await?;
+        let update = match (judged, &self.unjudged) {
+            (Ok(ranking), _) => [self.rankings.write(vec![TurnRanking { turn, ranking }])],
+            (Err(none), Some(unjudged)) if !none.is_worth_another_attempt(calls) => {
+                let (judge, reason) = (Purpose::Ranker, none.to_string());
+                [unjudged.write(vec![Unjudged { turn, iteration, judge, reason }])]
+            }
+            (Err(none), _) => return Err(none.into()),
+        };
         Ok(Output::updated(all(update.into_iter().chain(self.tallies.writes(&calls.made())))))
     }
 }
@@ -87,6 +118,9 @@ impl<S: State, C: Send + Sync + 'static> Node<S, C> for Ranker<S> {
     fn describe(&self, node: &mut NodeDescription) {
         <Effects as FromTask<S, C>>::describe(node, 0);
         node.writes_field(self.rankings.id());
+        if let Some(unjudged) = &self.unjudged {
+            node.writes_field(unjudged.id());
+        }
         self.tallies.describe(node);
     }
 }

@@ -8,6 +8,7 @@ use superstep_core::node::Retry;
 use super::state::DEFAULT_MAX_ITERATIONS;
 use crate::model::ChatModel;
 use crate::tool::ToolRegistry;
+use crate::verification::OnJudgeError;
 
 /// What an [`evaluator`](super::evaluator()) graph is made of: a model, and what differs from the defaults.
 #[derive(Clone)]
@@ -18,6 +19,7 @@ pub struct EvaluatorConfig {
     pub(super) stream_tools: bool,
     pub(super) system: String,
     pub(super) max_iterations: u32,
+    pub(super) on_judge_error: OnJudgeError,
     pub(super) retry: Retry,
 }
 
@@ -27,7 +29,7 @@ const INSTRUCTIONS: &str = "Do what the task asks for. Use the tools where they 
 
 impl EvaluatorConfig {
     /// Takes a model, and the defaults for everything else: no tools, five iterations, three attempts at a
-    /// model call that fails for a reason that may pass.
+    /// model call that fails for a reason that may pass, and responses that cannot be judged are accepted.
     pub fn new(model: impl ChatModel) -> Self {
         let model: Arc<dyn ChatModel> = Arc::new(model);
         Self {
@@ -37,6 +39,7 @@ impl EvaluatorConfig {
             stream_tools: false,
             system: INSTRUCTIONS.to_owned(),
             max_iterations: DEFAULT_MAX_ITERATIONS,
+            on_judge_error: OnJudgeError::default(),
             retry: Retry::exponential(3),
         }
     }
@@ -77,6 +80,15 @@ impl EvaluatorConfig {
         self
     }
 
+    /// Says what becomes of a response that the judge fails to evaluate or to rank, as `ON_JUDGE_ERROR` does of an
+    /// [agentic loop](crate::graphs::AgenticSettings::on_judge_error). By default it is [accepted](OnJudgeError::Accept): the turn ends
+    /// as it would have, and [`AgentState::unjudged`](super::AgentState::unjudged) has the reason.
+    #[must_use]
+    pub fn on_judge_error(mut self, policy: OnJudgeError) -> Self {
+        self.on_judge_error = policy;
+        self
+    }
+
     /// Sets when and how often a failed model call is tried again.
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Self {
@@ -92,6 +104,7 @@ impl fmt::Debug for EvaluatorConfig {
             .field("judge", &self.judge.name())
             .field("tools", &self.tools)
             .field("max_iterations", &self.max_iterations)
+            .field("on_judge_error", &self.on_judge_error)
             .finish_non_exhaustive()
     }
 }

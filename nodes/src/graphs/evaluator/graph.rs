@@ -10,6 +10,7 @@ use superstep_core::state::State;
 use super::config::EvaluatorConfig;
 use super::state::AgentState;
 use crate::node::{Agent, AgentNext, Decider, DeciderNext, Evaluator, Ranker, Tools};
+use crate::verification::OnJudgeError;
 
 /// Makes the graph of an agent whose responses are evaluated, ranked and decided on.
 ///
@@ -28,7 +29,8 @@ use crate::node::{Agent, AgentNext, Decider, DeciderNext, Evaluator, Ranker, Too
 /// visit that asks for tools, and 5 + 5 + 5 + 1 = 16 at most, unless a judge's reply has to be asked for
 /// again. [`AgentState::llm_calls`] counts them.
 ///
-/// The tools node runs without a retry, as not every tool may run twice; the others retry as configured.
+/// The tools node runs without a retry, as not every tool may run twice; the others retry as configured. A judge that fails after
+/// that does not lose the response: see [`EvaluatorConfig::on_judge_error`].
 ///
 /// # Errors
 /// None with the wiring as it is; the type is that of every graph's compilation.
@@ -120,14 +122,19 @@ fn agent(config: &EvaluatorConfig, tools: &Tools<AgentState>) -> Agent<AgentStat
 }
 
 fn evaluator_node(config: &EvaluatorConfig) -> Evaluator<AgentState> {
-    Evaluator::new(Arc::clone(&config.judge), AgentState::TASK, AgentState::MESSAGES, AgentState::EVALUATIONS)
+    let (task, messages) = (AgentState::TASK, AgentState::MESSAGES);
+    let evaluator = Evaluator::new(Arc::clone(&config.judge), task, messages, AgentState::EVALUATIONS)
         .iteration(AgentState::ITERATION)
         .turn(AgentState::TURN)
-        .count(AgentState::LLM_CALLS)
+        .count(AgentState::LLM_CALLS);
+    match config.on_judge_error {
+        OnJudgeError::Accept => evaluator.accept_errors(AgentState::UNJUDGED),
+        OnJudgeError::Fail => evaluator,
+    }
 }
 
 fn ranker(config: &EvaluatorConfig) -> Ranker<AgentState> {
-    Ranker::new(
+    let ranker = Ranker::new(
         Arc::clone(&config.judge),
         AgentState::TASK,
         AgentState::MESSAGES,
@@ -135,7 +142,11 @@ fn ranker(config: &EvaluatorConfig) -> Ranker<AgentState> {
         AgentState::RANKINGS,
     )
     .turn(AgentState::TURN)
-    .count(AgentState::LLM_CALLS)
+    .count(AgentState::LLM_CALLS);
+    match config.on_judge_error {
+        OnJudgeError::Accept => ranker.accept_errors(AgentState::UNJUDGED),
+        OnJudgeError::Fail => ranker,
+    }
 }
 
 fn decider(config: &EvaluatorConfig) -> Decider<AgentState> {

@@ -6,7 +6,7 @@ use superstep_core::reducer::{Append, KeyedLog, Sum};
 use superstep_core::state::State;
 
 use crate::message::MessageLog;
-use crate::node::{LlmCalls, TurnEvaluation, TurnRanking};
+use crate::node::{LlmCalls, TurnEvaluation, TurnRanking, Unjudged};
 
 /// How often the agent is visited in a turn, at most, if nobody says otherwise.
 pub const DEFAULT_MAX_ITERATIONS: u32 = 5;
@@ -14,7 +14,7 @@ pub const DEFAULT_MAX_ITERATIONS: u32 = 5;
 /// The state of an [`evaluator`](super::evaluator()) graph.
 ///
 /// A thread is a conversation of several turns: each run with a new input, made with [`ask`](Self::ask), is
-/// one. `messages`, `evaluations` and `rankings` grow over all turns; `iteration`, `response` and `llm_calls`
+/// one. `messages`, `evaluations`, `rankings` and `unjudged` grow over all turns; `iteration`, `response` and `llm_calls`
 /// are about the current one. An evaluation or a ranking names its turn.
 #[derive(State, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentState {
@@ -41,6 +41,10 @@ pub struct AgentState {
     /// The model calls of this turn.
     #[reducer(Sum)]
     pub llm_calls: LlmCalls,
+    /// The evaluations and rankings that the judge failed to give.
+    #[reducer(Append)]
+    #[serde(default)]
+    pub unjudged: Vec<Unjudged>,
 }
 
 impl Default for AgentState {
@@ -55,6 +59,7 @@ impl Default for AgentState {
             iteration: 0,
             max_iterations: DEFAULT_MAX_ITERATIONS,
             llm_calls: LlmCalls::default(),
+            unjudged: Vec::new(),
         }
     }
 }
