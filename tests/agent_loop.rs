@@ -6,7 +6,7 @@ mod programs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::programs::{documents, example};
@@ -153,6 +153,48 @@ fn a_limit_that_prevents_the_search_is_admitted() {
     assert!(printed(&again).ends_with(numbers), "{}", printed(&again));
     // A limit is of its question: the next one has the usual limit again, and its search.
     assert_eq!(bench.json(&[QUESTION, "--thread", "t"])["complete"], true);
+}
+
+/// After an error nothing told the name of the new thread, so what had been paid for could not be continued.
+#[test]
+fn after_an_error_the_thread_and_the_command_that_continues_it_are_printed() {
+    let bench = Bench::new();
+    let answer = json!({ "say": "A fork copies no bytes at all." });
+    let evaluated = json!({ "json": { "iteration": 1, "score": 1.0, "complete": true, "feedback": "" } });
+    let ranked = json!({ "json": { "iteration": 1, "order": [1], "best": 1, "reason": "the only one" } });
+    let write = |turns: &[&Value]| {
+        std::fs::write(bench.path("script.json"), json!({ "turns": turns }).to_string()).expect("a new file");
+    };
+    write(&[]);
+    let output = bench.run(&[QUESTION, "--thread", "t", "--model", "script:script.json", "--json"]);
+    assert_eq!((output.status.code(), printed(&output)), (Some(1), String::new()));
+    let said = complaint(&output);
+    assert!(said.starts_with("failed in thread t; nothing that was finished is lost\ncontinue: "), "{said}");
+    let command =
+        "-- --resume --thread 't' --db 'agent.db' --docs 'docs' --model 'script:script.json' --json\n";
+    assert!(said.contains(command) && said.contains("\nerror: node \"agent\""), "{said}");
+    write(&[&answer, &evaluated, &ranked]);
+    let answer = bench.json(&["--resume", "--thread", "t", "--model", "script:script.json"]);
+    assert_eq!(answer["response"], "A fork copies no bytes at all.");
+}
+
+/// It was lost with exit code 1, whatever the judge was not able to say of it.
+#[test]
+fn an_answer_that_cannot_be_judged_is_given_and_says_so() {
+    let bench = Bench::new();
+    let turns = [
+        json!({ "say": "A fork copies no bytes at all." }),
+        json!({ "say": "Good!" }),
+        json!({ "say": "Good!" }),
+    ];
+    std::fs::write(bench.path("script.json"), json!({ "turns": turns }).to_string()).expect("a new file");
+    let output = bench.run(&[QUESTION, "--model", "script:script.json"]);
+    assert!(output.status.success(), "{}", complaint(&output));
+    let said = printed(&output);
+    assert!(
+        said.starts_with("A fork copies no bytes at all.\n\nnot evaluated: the reply does not have"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 use superstep::nodes::graphs::AgentState;
 use superstep::nodes::message::Message;
+use superstep::nodes::model::Purpose;
 use superstep::nodes::model::extractive::{Source, sources};
 use superstep::nodes::node::{LlmCalls, is_complete};
 use superstep::run::Run;
@@ -21,6 +22,9 @@ pub(crate) struct Answer {
     response: String,
     sources: Vec<Source>,
     complete: bool,
+    /// The judgements that the judge failed to give, with the reasons.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unjudged: Vec<String>,
     iterations: u32,
     llm_calls: Calls,
     thread_id: String,
@@ -53,6 +57,7 @@ impl Answer {
         Self {
             sources: sources(&response),
             complete: is_complete_turn(state),
+            unjudged: unjudged(state),
             iterations: state.iteration,
             llm_calls: Calls::of(&state.llm_calls),
             thread_id: run.thread.to_string(),
@@ -70,6 +75,9 @@ impl Answer {
         }
         if !shown.is(&self.response) {
             print(format_args!("{}\n", self.response))?;
+        }
+        for missing in &self.unjudged {
+            print(missing)?;
         }
         print(format_args!(
             "{} in {}; {} of thread {} in {}",
@@ -90,6 +98,16 @@ fn is_complete_turn(state: &AgentState) -> bool {
         _ => None,
     });
     state.llm_calls.decider == 0 && said.is_some_and(is_complete)
+}
+
+/// The judgements of the turn that the judge failed to give.
+fn unjudged(state: &AgentState) -> Vec<String> {
+    let missing = state.unjudged.iter().filter(|missing| missing.turn == state.turn);
+    let said = missing.map(|missing| match missing.judge {
+        Purpose::Ranker => format!("not ranked: {}", missing.reason),
+        _ => format!("not evaluated: {}", missing.reason),
+    });
+    said.collect()
 }
 
 fn counted<N: Display + PartialEq + From<u8>>(number: N, what: &str) -> String {

@@ -24,15 +24,17 @@ mod progress;
 mod terminal;
 
 use std::error::Error;
+use std::path::Path;
 use std::process::ExitCode;
 
 use superstep::nodes::graphs::{self, AgentState, EvaluatorConfig};
 use superstep::prelude::*;
-use superstep::run::ThreadError;
+use superstep::run::{RunRequest, ThreadError};
 
 use crate::answer::Answer;
 use crate::answering::Command;
 use crate::arguments::Arguments;
+use crate::halt::Halt;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -41,7 +43,7 @@ async fn main() -> ExitCode {
 
 async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let db = arguments.answering.db("agent_loop.db")?;
-    let halt = halt::Halt::new(arguments.halt_at.as_ref());
+    let halt = Halt::new(arguments.halt_at.as_ref());
     let saver = SqliteSaver::options().observe_commits(halt.at_commits()).open(&db).await?;
     let model = arguments.answering.model()?.open()?;
     let config = EvaluatorConfig::new(model).tools(arguments.answering.tools()?);
@@ -60,19 +62,34 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
         }
         _ => thread.resume(),
     };
+    let answered = answer(&thread, request, &arguments, &db, &halt).await;
+    if let Err(error) = &answered {
+        let command = arguments.to_resume(thread.id(), &db);
+        answering::say_how_to_continue(&**error, thread.id(), &command);
+    }
+    answered
+}
+
+/// Runs the turn, and prints what came of it.
+async fn answer(
+    thread: &Thread<AgentState>,
+    request: RunRequest<AgentState>,
+    arguments: &Arguments,
+    db: &Path,
+    halt: &Halt,
+) -> Result<ExitCode, Box<dyn Error>> {
     let released = halt.clone();
     let interrupt = answering::interrupt(move || released.release());
-    let (run, shown) =
-        progress::watch(request.cancel_on(interrupt).stream(), arguments.answering.stream).await?;
-
+    let watched = progress::watch(request.cancel_on(interrupt).stream(), arguments.answering.stream).await;
     halt.report();
+    let (run, shown) = watched?;
     if run.status != Status::Finished {
         eprintln!("stopped at step {} of thread {}; nothing that was finished is lost", run.step, run.thread);
-        eprintln!("continue: {}", arguments.to_resume(&run.thread, &db));
+        eprintln!("continue: {}", arguments.to_resume(&run.thread, db));
         return Ok(ExitCode::from(130));
     }
     let checkpoints = thread.history()?.collect().await?.len();
-    Answer::of(&run, checkpoints, &db).print(&arguments, &shown)?;
+    Answer::of(&run, checkpoints, db).print(arguments, &shown)?;
     Ok(ExitCode::SUCCESS)
 }
 

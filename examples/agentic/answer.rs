@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use superstep::nodes::compaction::Compaction;
 use superstep::nodes::graphs::AgenticState;
+use superstep::nodes::model::extractive::claims_nothing;
 use superstep::nodes::verification::{Verdict, Verification, WhyUnverified};
 use superstep::run::Run;
 
@@ -17,7 +18,9 @@ use crate::terminal::print;
 #[derive(Serialize)]
 pub(crate) struct Answer {
     response: String,
-    /// Nothing if nobody could judge it, or was to.
+    /// `false` for a response that only says that the documents have no answer, so that there is nothing to verify.
+    answered: bool,
+    /// Nothing if it could not be judged, or was not to be, or has no answer.
     verified: Option<bool>,
     score: Option<f64>,
     /// Why it was not accepted: it was refused, or nobody could judge it.
@@ -42,11 +45,18 @@ impl Answer {
             Verdict::Unverified { why, last } => (Some(false), Some(refused(&why, &last.result.feedback))),
             Verdict::Unchecked => (None, None),
         };
+        let response = state.response().unwrap_or_default().into_owned();
+        let answered = !claims_nothing(response.trim());
+        let (verified, score) = match verified {
+            Some(true) if !answered => (None, None),
+            verified => (verified, state.verification_score),
+        };
         let compacted = state.compactions.last().filter(|_| state.compaction_applied == Some(true));
         Self {
-            response: state.response().unwrap_or_default().into_owned(),
+            response,
+            answered,
             verified,
-            score: state.verification_score,
+            score,
             reason,
             candidates: Verification::of_turn(&state.verifications, state.turn).cloned().collect(),
             trace,
@@ -86,6 +96,7 @@ impl Answer {
                 Some(score) => print(format_args!("verified: {score:.2} of 1"))?,
                 None => print("verified")?,
             },
+            (None, None) if !self.answered => print("no answer, so there is nothing to verify")?,
             (None, None) => print("not checked")?,
         }
         let Self { turn, thread_id, messages, llm_calls, db, .. } = self;

@@ -78,7 +78,8 @@ async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
                 return Err(error.into());
             }
             Err(error) => {
-                eprintln!("continue: {}", arguments.to_resume(thread.id(), &db, &settings));
+                let command = arguments.to_resume(thread.id(), &db, &settings);
+                answering::say_how_to_continue(&error, thread.id(), &command);
                 return Err(error.into());
             }
         };

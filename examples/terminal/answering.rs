@@ -11,7 +11,9 @@ use superstep::id::ThreadId;
 use superstep::nodes::docs::{DocIndex, IndexOptions, SearchDocs};
 use superstep::nodes::tool::ToolRegistry;
 use superstep::nodes::{ModelName, UnknownModel};
-use superstep::prelude::CancellationToken;
+use superstep::prelude::{CancellationToken, RunError};
+
+use crate::terminal::nobody_reads;
 
 /// What they are told alike.
 #[derive(Debug, Args)]
@@ -121,6 +123,15 @@ impl Answering {
             }
         }
         if self.json { command + " --json" } else { command }
+    }
+}
+
+/// Says after an error which thread has what was finished, and how the turn is continued; nothing where there is nothing to continue.
+pub(crate) fn say_how_to_continue(error: &(dyn Error + 'static), thread: &ThreadId, command: &str) {
+    let never_ran = matches!(error.downcast_ref(), Some(RunError::NothingToResume { .. }));
+    if !never_ran && !nobody_reads(error) {
+        eprintln!("failed in thread {thread}; nothing that was finished is lost");
+        eprintln!("continue: {command}");
     }
 }
 

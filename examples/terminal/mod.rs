@@ -23,7 +23,7 @@ pub(crate) fn ended(result: Result<ExitCode, Box<dyn Error>>) -> ExitCode {
     }
 }
 
-fn nobody_reads(error: &(dyn Error + 'static)) -> bool {
+pub(crate) fn nobody_reads(error: &(dyn Error + 'static)) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 

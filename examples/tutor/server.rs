@@ -85,7 +85,7 @@ fn lesson(tutor: &Tutor, question: String) -> BoxStream<'static, String> {
     match tutor.graph() {
         Ok(graph) => {
             let run = graph.run(CallbackState::ask(question)).stream();
-            stream::unfold(Some(run), async |run| next(run?).await).boxed()
+            stream::unfold(Some(Lesson { run, said: None }), async |lesson| next(lesson?).await).boxed()
         }
         Err(error) => {
             let failed = frame("failed", &json!({ "text": error.to_string() }));
@@ -94,23 +94,45 @@ fn lesson(tutor: &Tutor, question: String) -> BoxStream<'static, String> {
     }
 }
 
-/// The next frames, and the run if it goes on.
-async fn next(mut run: RunStream<CallbackState>) -> Option<(String, Option<RunStream<CallbackState>>)> {
-    while let Some(event) = run.next().await {
-        let frames: String = CallbackEvent::of(&event).iter().map(CallbackEvent::to_sse).collect();
+/// A lesson that is given.
+struct Lesson {
+    run: RunStream<CallbackState>,
+    /// What the tutor said last. It is sent with what it does next: if it does nothing more, it was the answer.
+    said: Option<CallbackEvent>,
+}
+
+/// The next frames, and the lesson if it continues.
+async fn next(mut lesson: Lesson) -> Option<(String, Option<Lesson>)> {
+    while let Some(event) = lesson.run.next().await {
+        let mut frames = String::new();
+        for told in CallbackEvent::of(&event) {
+            frames.extend(lesson.said.take().map(|said| said.to_sse()));
+            match told {
+                CallbackEvent::AgentReasoning { .. } => lesson.said = Some(told),
+                told => frames.push_str(&told.to_sse()),
+            }
+        }
         if !frames.is_empty() {
-            return Some((frames, Some(run)));
+            return Some((frames, Some(lesson)));
         }
     }
-    let ended = match run.finish().await {
+    let ended = match lesson.run.finish().await {
         Ok(run) => run.finished().map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };
-    let last = match ended {
-        Ok(state) => frame("answer", &json!({ "text": state.final_text(), "exit": state.exit() })),
-        Err(error) => frame("failed", &json!({ "text": error })),
+    let (answer, last) = match ended {
+        Ok(state) => {
+            let answer = state.final_text();
+            let last = frame("answer", &json!({ "text": answer, "exit": state.exit() }));
+            (Some(answer), last)
+        }
+        Err(error) => (None, frame("failed", &json!({ "text": error }))),
     };
-    Some((last, None))
+    let said = lesson.said.filter(
+        |said| !matches!(said, CallbackEvent::AgentReasoning { text, .. } if Some(text) == answer.as_ref()),
+    );
+    let before = said.map(|said| said.to_sse()).unwrap_or_default();
+    Some((before + &last, None))
 }
 
 fn frame(name: &str, data: &Value) -> String {

@@ -104,6 +104,26 @@ fn a_response_that_is_not_accepted_is_said_to_be() {
     assert_eq!(said["verified"], false, "{said}");
 }
 
+/// "The documents do not answer this question." was followed by "verified: 1.00 of 1".
+#[test]
+fn a_response_that_has_no_answer_is_not_said_to_be_verified() {
+    let bench = Bench::new();
+    let question = "Who invented the steam engine?";
+    let output = bench.run(&[question], &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", complaint(&output));
+    let said = printed(&output);
+    assert!(said.starts_with("The documents do not answer this question."), "{said}");
+    assert!(
+        said.contains("\nno answer, so there is nothing to verify\n") && !said.contains("verified: "),
+        "{said}"
+    );
+    let json = bench.json(&[question], &[]);
+    assert_eq!(
+        (&json["answered"], &json["verified"], &json["score"]),
+        (&false.into(), &Value::Null, &Value::Null)
+    );
+}
+
 /// It was said to be refused, `"verified": false`, which nobody had done.
 #[test]
 fn a_response_that_nobody_could_judge_is_not_said_to_be_refused() {
@@ -167,6 +187,7 @@ fn a_turn_that_failed_is_continued_by_the_command_that_is_printed() {
     let command = "continue: ON_JUDGE_ERROR='fail' cargo run --release --example agentic -- --resume \
                    --thread 'it'\\''s' --db 'agentic.db' --docs 'docs' --model 'script:script.json'\n";
     assert!(complaint(&output).contains(command), "{}", complaint(&output));
+    assert!(complaint(&output).contains("failed in thread it's; nothing that was finished is lost\n"));
 
     // Without the node at which the turn was left there is nothing to go on from.
     let resume = ["--resume", "--thread", "it's", "--model", "script:script.json"];

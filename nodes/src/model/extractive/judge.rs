@@ -51,8 +51,8 @@ fn judge(prompt: &EvaluatorPrompt) -> (f64, bool, String) {
     (score, score >= COMPLETE, feedback)
 }
 
-/// Whether a response only says that there is nothing to say.
-pub(super) fn claims_nothing(response: &str) -> bool {
+/// Tells whether a response of the model only says that it has no answer: there is nothing in it to be verified.
+pub fn claims_nothing(response: &str) -> bool {
     [NOT_ANSWERED, NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED].contains(&response)
 }
 

@@ -31,4 +31,5 @@ mod verifier;
 
 pub use answer::{NOT_ANSWERED, NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED};
 pub use extractive_model::Extractive;
+pub use judge::claims_nothing;
 pub use source::{Source, sources};
