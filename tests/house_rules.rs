@@ -11,9 +11,10 @@ const MEMBERS: [&str; 5] = [".", "graph-core", "graph-macros", "graph-checkpoint
 const LONGEST: usize = 500;
 
 /// What each module of graph-core may name. Leaves first; `state` and `reducer` are one vocabulary in two files.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("error", &[]),
     ("id", &[]),
+    ("nonprinting", &[]),
     ("route", &[]),
     // `node` for one bound: every update is something that a node may return.
     ("state", &["id", "reducer", "node"]),

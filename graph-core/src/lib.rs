@@ -22,6 +22,7 @@ pub mod id;
 #[cfg(feature = "tokio")]
 pub mod lock;
 pub mod node;
+pub mod nonprinting;
 pub mod reducer;
 pub mod route;
 #[cfg(feature = "tokio")]

@@ -1,6 +1,10 @@
 //! What every verb's answer can do.
 
+use std::borrow::Cow;
+use std::fmt::Write;
+
 use serde::Serialize;
+use superstep_core::nonprinting::is_nonprinting;
 
 use super::page::Page;
 use super::screen::Exit;
@@ -14,4 +18,26 @@ pub(super) trait Answer: Serialize {
     fn exit(&self) -> Exit {
         Exit::Fine
     }
+}
+
+/// Writes the characters of a JSON document that a terminal would not show, or obey, as `\uXXXX`: its values stay the same.
+pub(super) fn escape_json(json: &str) -> Cow<'_, str> {
+    if !json.contains(is_hidden) {
+        return json.into();
+    }
+    let mut escaped = String::with_capacity(json.len());
+    for letter in json.chars() {
+        match is_hidden(letter) {
+            false => escaped.push(letter),
+            true => letter.encode_utf16(&mut [0; 2]).iter().for_each(|unit| {
+                write!(escaped, "\\u{unit:04x}").expect("a text takes what is written to it");
+            }),
+        }
+    }
+    escaped.into()
+}
+
+/// Returns whether a character is nonprinting and stands in a text: those between values are line breaks and tabs.
+fn is_hidden(letter: char) -> bool {
+    is_nonprinting(letter) && !matches!(letter, '\n' | '\r' | '\t')
 }

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use super::answer::Answer;
+use super::answer::{Answer, escape_json};
 use super::failure::Failure;
 use super::page::Page;
 use super::screen::{Exit, Look};
@@ -109,7 +109,7 @@ impl Verb {
 pub(super) fn told(answer: &impl Answer, json: bool, look: Look) -> Result<Told, Failure> {
     if json {
         let text = serde_json::to_string_pretty(answer).map_err(Failure::damaged)?;
-        return Ok((text + "\n", answer.exit()));
+        return Ok((escape_json(&text).into_owned() + "\n", answer.exit()));
     }
     let mut page = Page::new(look);
     answer.show(&mut page);

@@ -1,7 +1,9 @@
 //! Text for people, as it is put together.
 
 use anstyle::{AnsiColor, Color, Style};
+use superstep_core::nonprinting::is_nonprinting;
 
+use super::answer::escape_json;
 use super::screen::Look;
 
 /// What is less important.
@@ -30,12 +32,12 @@ pub(super) struct Span {
     pub(super) style: Style,
 }
 
-/// Text in a style. What would move the cursor or change colours is escaped: it comes from the file.
+/// Text in a style. Characters that are not seen, move the cursor or reorder the line are escaped: they come from the file.
 pub(super) fn span(style: Style, text: impl AsRef<str>) -> Span {
     let mut plain = String::with_capacity(text.as_ref().len());
     for letter in text.as_ref().chars() {
         match letter {
-            _ if letter.is_control() => plain.extend(letter.escape_default()),
+            _ if is_nonprinting(letter) => plain.extend(letter.escape_default()),
             _ => plain.push(letter),
         }
     }
@@ -87,9 +89,9 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Adds a document as it is, whatever the width: it is for another program.
+    /// Adds a document whole, whatever the width: it is for another program, and all texts in it are JSON.
     pub(super) fn document(&mut self, text: &str) {
-        self.text.push_str(text);
+        self.text.push_str(&escape_json(text));
         self.text.push('\n');
     }
 

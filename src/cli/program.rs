@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use superstep_core::nonprinting::escape_nonprinting;
 
 use super::arguments::{Arguments, Told};
 use super::failure::Failure;
@@ -59,14 +60,15 @@ impl From<clap::Error> for Unanswered {
         {
             text.truncate(end + 1);
         }
-        Self { text, exit }
+        Self { text: escape_nonprinting(&text).into_owned(), exit }
     }
 }
 
 impl Unanswered {
     /// What a program says of it that is called so.
     pub(super) fn of(failure: &Failure, program: &str) -> Self {
-        Self { text: format!("error: {}\n", failure.told_by(program)), exit: failure.exit }
+        let text = format!("error: {}\n", escape_nonprinting(&failure.told_by(program)));
+        Self { text, exit: failure.exit }
     }
 }
 

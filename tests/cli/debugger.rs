@@ -7,6 +7,7 @@ use superstep::cli::{Exit, Look, Screen};
 use superstep::prelude::*;
 use superstep::run::RunEvent;
 
+use crate::hostile::{HIDDEN, hidden};
 use crate::program::{Essay, Written, essays, written};
 use crate::{Said, compare, said, words};
 
@@ -108,6 +109,20 @@ async fn events_are_a_document_a_line() {
         let read = said.out.lines().map(serde_json::from_str::<RunEvent>);
         assert_eq!(read.filter(Result::is_ok).count(), events.len(), "programs read them with our types");
         assert!(!said.out.contains("sesame"), "no secret is told");
+    }
+}
+
+/// The events of a run are shown while it runs, and were JSON with the characters of C1 and all that is not seen.
+#[tokio::test]
+async fn what_a_terminal_would_obey_or_not_show_is_escaped_in_events() {
+    let mut program = Program::new().await;
+    let input = serde_json::json!({ "topic": HIDDEN }).to_string();
+    for line in [format!("run hidden '{input}' --json"), "tail hidden --from start".to_owned()] {
+        let said = program.says(Look::PIPED, &line).await;
+        assert!(hidden(&said.out).is_empty() && said.err.is_empty(), "{line}: {said:?}");
+        let events = said.out.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let asked = events.last().map(|event| event["status"]["interrupts"][0]["question"].clone());
+        assert!(asked.is_none_or(|asked| asked == format!("{HIDDEN} in 2 facts")), "{line}: {said:?}");
     }
 }
 

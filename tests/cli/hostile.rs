@@ -12,8 +12,10 @@ use std::time::Duration;
 use rusqlite::Connection;
 use superstep::cli::{Exit, Look};
 
+use superstep::prelude::*;
+
 use crate::newer::LINES;
-use crate::program::{Written, written};
+use crate::program::{Written, essay, essays, written};
 use crate::{Said, said};
 
 /// No verb takes as long as this on so small a file.
@@ -234,6 +236,48 @@ async fn what_somebody_has_prepared_ends_no_verb_otherwise_than_with_an_answer_o
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(refused > 100, "only {refused} were refused");
+}
+
+/// Reorders a line, hides letters and words, and begins a command of terminals in one character.
+pub(crate) const HIDDEN: &str =
+    "a\u{202e}b\u{200b}c\u{2066}d\u{e0041}e\u{9b}2Jf\u{ad}g\u{feff}h\u{2028}i\u{1b}[2Jj";
+
+/// What of an output a terminal would obey or not show, apart from its own lines and colours.
+pub(crate) fn hidden(output: &str) -> Vec<char> {
+    let styles = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[3"];
+    let plain = styles.iter().fold(output.to_owned(), |text, style| text.replace(style, ""));
+    let is_hidden = |letter: &char| letter.is_control() || !letter.is_ascii() && HIDDEN.contains(*letter);
+    plain.chars().filter(is_hidden).filter(|letter| *letter != '\n').collect()
+}
+
+/// Only control characters were escaped, so a state could show another line than it held; with `--json` not even those of C1.
+#[tokio::test]
+async fn what_a_terminal_would_obey_or_not_show_is_escaped_in_every_form() {
+    let file = written().await;
+    let saver = SqliteSaver::open(&file.path).await.unwrap();
+    essays(saver, 2_000).thread("hidden").run(essay(HIDDEN)).await.unwrap().interrupted().unwrap();
+    let of_all = LINES.into_iter().filter(|line| !writes(line) && !line.contains("GOOD"));
+    let more =
+        ["show FILE hidden topic", "export FILE hidden", "test FILE hidden", "graph FILE hidden --mermaid"];
+    for line in of_all.chain(more).map(|line| line.replace("rust", "hidden")) {
+        for (look, json) in
+            [Look::PIPED, Look::terminal(72)].into_iter().flat_map(|look| [(look, ""), (look, " --json")])
+        {
+            let said = said(&file.path, look, &format!("{line}{json}"));
+            assert!(hidden(&said.out).is_empty() && hidden(&said.err).is_empty(), "{line}{json}: {said:?}");
+            if !json.is_empty() {
+                serde_json::from_str::<serde_json::Value>(&said.out).unwrap();
+            }
+        }
+    }
+    let value = |line: &str| -> serde_json::Value {
+        serde_json::from_str(&said(&file.path, Look::PIPED, line).out).unwrap()
+    };
+    assert_eq!(value("show FILE hidden --json")["state"]["topic"], HIDDEN);
+    assert_eq!(value("show FILE hidden topic"), HIDDEN);
+    assert!(value("export FILE hidden").to_string().contains('\u{202e}'));
+    let wrong = said(&file.path, Look::PIPED, &format!("show FILE 'no {HIDDEN}'")).err;
+    assert!(hidden(&wrong).is_empty() && wrong.contains(r"\u{202e}"), "{wrong}");
 }
 
 /// A file in a folder that is not writable is read, and who is to write says that it cannot.

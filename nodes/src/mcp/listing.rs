@@ -8,6 +8,7 @@ use rmcp::model::{
     ClientRequest, CustomResult, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool as Listed,
 };
 use serde_json::Value;
+use superstep_core::nonprinting::{escape_nonprinting, is_nonprinting};
 
 use super::McpError;
 use super::connection::{Connection, RequestError};
@@ -67,7 +68,8 @@ impl McpTools {
     }
 
     /// Returns the tools that the server lists and that cannot be used: those without a schema that is one, those that are
-    /// listed twice, those whose schema, name or description is too long, and those that come when all of these together are.
+    /// listed twice, those whose schema, name or description is too long, those that come when all of these together are, and
+    /// those whose schema has nonprinting characters in a name or a value.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }
@@ -160,9 +162,9 @@ fn entries(answer: &Value) -> Option<Vec<Entry<Listed>>> {
     Some(answer["tools"].as_array()?.iter().map(entry).collect())
 }
 
-/// The beginning of a text.
+/// The beginning of a text, as a terminal may show it.
 fn shown(text: &str) -> String {
-    text.chars().take(MOST_SHOWN).collect()
+    escape_nonprinting(text).chars().take(MOST_SHOWN).collect()
 }
 
 /// Makes a tool, unless there is one of its name or `bytes`, those of all tools until now, leave no room for it.
@@ -174,7 +176,8 @@ fn usable(
 ) -> Entry<McpTool> {
     let name = tool.name.to_string();
     let refused = |reason: String| (name.clone(), reason);
-    let schema = schema(&tool);
+    let mut schema = schema(&tool);
+    escape_texts(&mut schema);
     let (of_schema, described) = (schema.to_string().len(), described(&tool));
     if name.chars().nth(MOST_OF_NAME).is_some() {
         return Err(refused(format!("its name has more than {MOST_OF_NAME} characters")));
@@ -184,6 +187,9 @@ fn usable(
     }
     if described.chars().nth(MOST_OF_DESCRIPTION).is_some() {
         return Err(refused(format!("its description has more than {MOST_OF_DESCRIPTION} characters")));
+    }
+    if hides_text(&schema) {
+        return Err(refused("its input schema has nonprinting characters in a name or a value".to_owned()));
     }
     check_schema(&schema).map_err(|reason| refused(format!("its input schema cannot be used: {reason}")))?;
     if names.contains(&name) {
@@ -199,11 +205,36 @@ fn usable(
     Ok(McpTool::new(own_name, tool, described, schema, Arc::clone(connection)))
 }
 
-/// What a model reads of a tool: its description, or else its title.
+/// What a model reads of a tool: its description, or else its title. Words that people would not see are escaped.
 fn described(tool: &Listed) -> String {
     let said = tool.description.as_deref().filter(|text| !text.trim().is_empty());
     let said = said.or(tool.title.as_deref()).map(str::to_owned);
-    said.unwrap_or_else(|| format!("The tool `{}`.", tool.name))
+    escape_nonprinting(&said.unwrap_or_else(|| format!("The tool `{}`.", tool.name))).into_owned()
+}
+
+/// Escapes nonprinting characters in what a schema says to its readers, where that changes no input that fits it.
+fn escape_texts(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(escape_texts),
+        Value::Object(members) => members.iter_mut().for_each(|(name, member)| match (&**name, member) {
+            ("title" | "description" | "$comment", Value::String(text)) => {
+                *text = escape_nonprinting(text).into_owned();
+            }
+            (_, member) => escape_texts(member),
+        }),
+        _ => {}
+    }
+}
+
+/// Returns whether a name or a text of a schema has nonprinting characters. Control characters may be in patterns and values.
+fn hides_text(schema: &Value) -> bool {
+    let is_hiding = |text: &str| text.contains(|letter: char| is_nonprinting(letter) && !letter.is_control());
+    match schema {
+        Value::String(text) => is_hiding(text),
+        Value::Array(items) => items.iter().any(hides_text),
+        Value::Object(members) => members.iter().any(|(name, member)| is_hiding(name) || hides_text(member)),
+        _ => false,
+    }
 }
 
 /// The schema of a tool's input; one that does not say so is of an object, as every input is one.

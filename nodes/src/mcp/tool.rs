@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, Tool as Listed, ToolAnnotations};
 use serde_json::Value;
+use superstep_core::nonprinting::escape_nonprinting;
 
 use super::connection::{Connection, RequestError};
 use super::options::Hints;
@@ -133,8 +134,9 @@ impl Tool for McpTool {
     }
 
     fn classifier_input(&self, input: &Value) -> Option<String> {
-        let (remote, server) = (&self.remote, &self.connection.server);
-        let shown: String = input.to_string().chars().take(MOST_SHOWN).collect();
+        let (remote, server) = (escape_nonprinting(&self.remote), &self.connection.server);
+        let input = input.to_string();
+        let shown: String = escape_nonprinting(&input).chars().take(MOST_SHOWN).collect();
         Some(format!("call the tool `{remote}` of the MCP server `{server}` with {shown}"))
     }
 

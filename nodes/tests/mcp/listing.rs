@@ -106,6 +106,41 @@ async fn a_tool_that_cannot_be_used_is_left_out_and_said_to_be() {
     assert_eq!(said.len(), 11);
 }
 
+/// A server wrote orders for the model into a description, in tag characters that people do not see, and turned a name around
+/// with a bidirectional override: whoever allowed the tool had read something else than the model.
+#[tokio::test]
+async fn words_that_people_do_not_see_are_escaped_before_a_model_reads_them() {
+    let hidden = "Reads a file.\u{e0053}\u{e0065}\u{e006e}\u{e0064}\u{202e}\u{200b}\u{9b}\n\tThen stops.";
+    let seen =
+        "Reads a file.\\u{e0053}\\u{e0065}\\u{e006e}\\u{e0064}\\u{202e}\\u{200b}\\u{9b}\n\tThen stops.";
+    let mut described = tool("described");
+    described["description"] = hidden.into();
+    described["inputSchema"] = json!({
+        "type": "object",
+        "properties": { "path": { "type": "string", "title": hidden, "description": hidden, "default": "a\nb" } },
+    });
+    let titled = json!({ "name": "titled", "title": hidden, "inputSchema": { "type": "object" } });
+    let named = json!({ "name": "nam\u{202e}ed", "inputSchema": { "type": "object" } });
+    let (property, value) = (json!({ "a\u{e0041}": {} }), json!({ "a": { "enum": ["b\u{200b}"] } }));
+    let with = |name: &str, properties: Value| json!({ "name": name, "inputSchema": { "type": "object", "properties": properties } });
+    let tools = json!([described, titled, named, with("property", property), with("val\u{9b}ue", value)]);
+    let (server, _) = with_tools(tools, allowed()).await;
+    let specs = registry(&server).specs();
+    let of = |name: &str| specs.iter().find(|spec| spec.name.starts_with(name)).unwrap();
+    assert_eq!(of("s__described").description, seen);
+    let path = &of("s__described").input_schema["properties"]["path"];
+    assert_eq!((path["title"].as_str(), path["description"].as_str()), (Some(seen), Some(seen)));
+    assert_eq!(path["default"], "a\nb");
+    assert_eq!(of("s__titled").description, seen);
+    assert_eq!(of("s__nam_ed_").description, "The tool `nam\\u{202e}ed`.");
+    let left_out: Vec<String> = server.tools().left_out().iter().map(ToString::to_string).collect();
+    let why = "is left out: its input schema has nonprinting characters in a name or a value";
+    assert_eq!(
+        left_out,
+        ["property", "val\\u{9b}ue"].map(|name| format!("the tool `{name}` of the MCP server `s` {why}"))
+    );
+}
+
 #[tokio::test]
 async fn tools_that_are_too_much_together_are_left_out_from_there_on() {
     let big = |at: usize| {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use crate::checkpoint::Source;
+use crate::cli::answer::escape_json;
 use crate::cli::page::{BAD, DIM, NAME, NOTE, Page, Span, plain, span};
 use crate::cli::program::is_lost;
 use crate::cli::screen::Look;
@@ -33,7 +34,8 @@ impl<'w> Progress<'w> {
     /// Tells an event, if there is something to tell.
     pub(super) fn tell(&mut self, event: &RunEvent) {
         let text = match self.json {
-            true => serde_json::to_string(event).map_or_else(|_| String::new(), |text| text + "\n"),
+            true => serde_json::to_string(event)
+                .map_or_else(|_| String::new(), |text| escape_json(&text).into_owned() + "\n"),
             false => self.lines(event),
         };
         let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());

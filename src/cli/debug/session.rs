@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
+use superstep_core::nonprinting::is_nonprinting;
 
 use crate::checkpoint::{CheckpointFile, SqliteSaver};
 use crate::cli::amend::thread_name;
@@ -192,7 +193,7 @@ fn path_of(graph: &dyn Subject) -> Option<&Path> {
 /// A word as a shell takes it.
 pub(super) fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:@~+,%".contains(letter);
-    if word.contains(char::is_control) {
+    if word.contains(is_nonprinting) {
         return format!("$'{}'", word.chars().map(escaped).collect::<String>());
     }
     match !word.is_empty() && word.chars().all(is_plain) {
@@ -208,7 +209,7 @@ fn escaped(letter: char) -> String {
         '\n' => r"\n".to_owned(),
         '\t' => r"\t".to_owned(),
         letter if letter.is_ascii_control() => format!("\\x{:02x}", u32::from(letter)),
-        letter if letter.is_control() => format!("\\u{:04x}", u32::from(letter)),
+        letter if is_nonprinting(letter) => format!("\\U{:08x}", u32::from(letter)),
         letter => letter.to_string(),
     }
 }
@@ -224,5 +225,6 @@ mod tests {
         assert_eq!(quoted(r#"{"a": 1}"#), r#"'{"a": 1}'"#);
         assert_eq!(quoted(""), "''");
         assert_eq!(quoted("it's\na\\b\u{1b}"), r"$'it\'s\na\\b\x1b'");
+        assert_eq!(quoted("a\u{202e}b\u{e0041}"), r"$'a\U0000202eb\U000e0041'");
     }
 }

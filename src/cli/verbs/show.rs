@@ -10,7 +10,7 @@ use crate::inspect::Path;
 use crate::state::Schema;
 
 use super::log::source_name;
-use crate::cli::answer::Answer;
+use crate::cli::answer::{Answer, escape_json};
 use crate::cli::concealed::Concealed;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
@@ -305,6 +305,7 @@ impl Planned {
 /// Shows JSON, and on a terminal no more of it than fits on one.
 fn show_json(page: &mut Page, value: &Value, indent: &str, all: bool) {
     let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
+    let text = escape_json(&text);
     let count = text.lines().count();
     let shown = if all || page.look.width.is_none() || count <= LINES { count } else { LINES };
     for line in text.lines().take(shown) {
