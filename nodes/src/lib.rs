@@ -51,6 +51,8 @@ pub mod prompt;
 pub mod provider;
 pub mod rag;
 mod ranking;
+#[cfg(any(feature = "mcp-http", feature = "providers"))]
+mod redact;
 mod routing;
 #[cfg(any(feature = "metrics", feature = "otel"))]
 pub mod telemetry;

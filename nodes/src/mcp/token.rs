@@ -4,6 +4,8 @@ use std::fmt;
 
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::redact::redact;
+
 /// The bearer token that lets a program in at a server. Nothing shows it, and its memory is overwritten when it is dropped.
 #[derive(Clone)]
 pub struct BearerToken(SecretString);
@@ -26,8 +28,7 @@ impl BearerToken {
 
     /// The text without the token.
     pub(super) fn redact(&self, text: &str) -> String {
-        let token = self.expose();
-        if token.is_empty() { text.to_owned() } else { text.replace(token, "[token]") }
+        redact(text, self.expose(), "[token]")
     }
 }
 

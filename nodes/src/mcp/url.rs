@@ -10,10 +10,8 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use super::{BearerToken, McpError, McpOptions};
+use crate::redact::redact;
 use crate::tls::tls;
-
-/// How many letters a value has at least that is taken out of texts wherever it is.
-const LEAST_REDACTED: usize = 4;
 
 /// A server behind an address, which is asked over streamable HTTP. Redirects are not followed. A proxy that the environment
 /// names (`HTTPS_PROXY`, `NO_PROXY`) is used.
@@ -107,19 +105,17 @@ impl McpUrl {
     }
 
     /// The text without the token, the values of headers, and what follows the path of the address, where keys are written,
-    /// too. Values of few letters stay, which other words have in them.
+    /// too.
     pub(super) fn redact(&self, text: &str) -> String {
         let mut text = text.replace(self.url.as_str(), &self.shown());
-        if let Some(query) = self.url.query().filter(|query| query.len() >= LEAST_REDACTED) {
-            text = text.replace(query, "[query]");
+        if let Some(query) = self.url.query() {
+            text = redact(&text, query, "[query]");
         }
         if let Some(token) = &self.token {
             text = token.redact(&text);
         }
         let headers = self.headers.values().filter_map(|value| value.to_str().ok());
-        headers
-            .filter(|value| value.len() >= LEAST_REDACTED)
-            .fold(text, |text, value| text.replace(value, "[header]"))
+        headers.fold(text, |text, value| redact(&text, value, "[header]"))
     }
 
     fn shown(&self) -> String {

@@ -4,8 +4,13 @@ use std::fmt;
 
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::redact::redact;
+
 /// The key of an account with a provider. Nothing shows it: not its debug form, no error and no checkpoint; and its
 /// memory is overwritten when it is dropped.
+///
+/// Where a provider repeats the key in an error, `[api key]` takes its place. A key of fewer than twelve letters is found only as
+/// a word of its own, and one of fewer than four, which keeps no secret, is not looked for.
 #[derive(Clone)]
 pub struct ApiKey(SecretString);
 
@@ -27,8 +32,7 @@ impl ApiKey {
 
     /// The text without the key: providers are known to say in their errors what they were sent.
     pub(super) fn redact(&self, text: &str) -> String {
-        let key = self.expose();
-        if key.is_empty() { text.to_owned() } else { text.replace(key, "[api key]") }
+        redact(text, self.expose(), "[api key]")
     }
 }
 

@@ -37,7 +37,7 @@ impl Refusal {
     pub(super) fn of_answer(status: StatusCode, headers: &HeaderMap, body: &str) -> Self {
         let mut refusal = serde_json::from_str(body).map(|json| Self::of_json(&json)).unwrap_or_default();
         if refusal.message.is_empty() {
-            refusal.message = body.trim().chars().take(MOST_CHARS).collect();
+            refusal.message = body.trim().to_owned();
         }
         if refusal.message.is_empty() {
             refusal.message = status.canonical_reason().unwrap_or("no reason given").to_owned();
@@ -64,7 +64,7 @@ impl Refusal {
         Self {
             kind: word("type"),
             code: word("code"),
-            message: message(error).chars().take(MOST_CHARS).collect(),
+            message: message(error),
             request_id: json["request_id"].as_str().map(str::to_owned),
             sizes: Overflow { tokens: error["n_prompt_tokens"].as_u64(), limit: error["n_ctx"].as_u64() },
             ..Self::default()
@@ -79,8 +79,7 @@ impl Refusal {
 
     /// The error that this is. The key, should the provider have said it, is not in it.
     pub(super) fn into_error(self, key: Option<&ApiKey>) -> ModelError {
-        let reason = self.reason();
-        let reason = key.map_or(reason.clone(), |key| key.redact(&reason));
+        let reason = self.reason(key);
         let error = self.error(reason.clone());
         match self.should_retry {
             Some(false) if error.is_retryable() => ModelError::NotRetryable { reason },
@@ -164,16 +163,19 @@ impl Refusal {
             || (self.status == Some(429) && self.should_retry == Some(false))
     }
 
-    fn reason(&self) -> String {
+    fn reason(&self, key: Option<&ApiKey>) -> String {
+        let redacted = |text: &str| key.map_or_else(|| text.to_owned(), |key| key.redact(text));
+        // A key that the cut goes through would not be found after it.
+        let message: String = redacted(&self.message).chars().take(MOST_CHARS).collect();
         let named = [&self.kind, &self.code].into_iter().filter(|word| !word.is_empty()).cloned();
         let status = self.status.map(|status| format!("status {status}"));
         let request = self.request_id.as_ref().map(|id| format!("request {id}"));
-        let about: Vec<String> = named.chain(status).chain(request).collect();
-        match (self.message.is_empty(), about.is_empty()) {
+        let about: Vec<String> = named.chain(status).chain(request).map(|text| redacted(&text)).collect();
+        match (message.is_empty(), about.is_empty()) {
             (true, true) => "no reason given".to_owned(),
             (true, false) => about.join(", "),
-            (false, true) => self.message.clone(),
-            (false, false) => format!("{} ({})", self.message.trim_end(), about.join(", ")),
+            (false, true) => message,
+            (false, false) => format!("{} ({})", message.trim_end(), about.join(", ")),
         }
     }
 }

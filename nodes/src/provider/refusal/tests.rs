@@ -150,6 +150,33 @@ fn the_reason_names_the_request_and_never_the_key() {
     );
 }
 
+/// The message was cut before the key was looked for: one that the cut went through was shown but for its end.
+#[test]
+fn a_key_at_the_end_of_a_long_message_is_redacted_before_the_message_is_cut() {
+    let key = ApiKey::new("sk-0123456789abcdef");
+    for filler in 570..=600 {
+        let said = format!("{} {}", "x".repeat(filler), key.expose());
+        for body in [anthropic("authentication_error", &said).to_string(), said] {
+            let refusal = Refusal::of_answer(StatusCode::UNAUTHORIZED, &HeaderMap::new(), &body);
+            let shown = refusal.into_error(Some(&key)).to_string();
+            assert!(!shown.contains("sk-0") && shown.len() < 750, "{filler}: {shown}");
+        }
+    }
+}
+
+/// A server of the user's own had the key `Uq5i`, and its request ids had a hole: `req-eShaPAj[api key]zElr`.
+#[test]
+fn a_short_key_leaves_the_request_id_whole() {
+    let refusal = Refusal::of_json(&json!({
+        "error": { "type": "authentication_error", "message": "wrong key: Uq5i" },
+        "request_id": "req-eShaPAjUq5izElr",
+    }));
+    assert_eq!(
+        refusal.into_error(Some(&ApiKey::new("Uq5i"))).to_string(),
+        "the model refused the credentials: wrong key: [api key] (authentication_error, request req-eShaPAjUq5izElr)"
+    );
+}
+
 #[test]
 fn the_wait_that_a_provider_asks_for_is_kept() {
     let wait = |headers| error_of(429, headers, &anthropic("rate_limit_error", "slow")).retry_after();
