@@ -24,9 +24,14 @@ use crate::tools::wildcard::fits;
 /// On Linux from 6.2 on, with Landlock and on x86-64, ARM64 or RISC-V 64, commands run in a sandbox. They write in the
 /// workspace and in a temporary folder that is gone afterwards, and read those and what programs of the system need: not the
 /// user's home, not what is secret in `/etc`, no other process. They make no socket, so they reach neither the network nor
-/// services of this machine, ask the kernel for nothing that only who looks after the machine needs, and of the rights of root keep the
-/// one to use files of other users. Elsewhere commands are
-/// refused, unless the program [says otherwise](Self::sandbox).
+/// services of this machine, nor the shared memory, semaphores and message queues of other programs. They make no call that
+/// administers the machine, set no limit, priority or processor of another process, and of the rights of root keep the one to
+/// use files of other users. Elsewhere commands are refused, unless the program [says otherwise](Self::sandbox).
+///
+/// A filter of system calls reads numbers only. So these are refused everywhere, in the workspace, too: extended attributes
+/// (files are copied without), watches (`inotify` and `fanotify`: programs that look from time to time instead do so), the setuid
+/// and setgid bits, also where a folder has the setgid bit already and its mode is set again, and a process that sets its own
+/// limits by its number instead of 0.
 ///
 /// What a command has started is killed when it ends, when its time is over, when nobody waits for it any more, and when
 /// the program is gone; but when the program is gone, what has left its process group goes on.
@@ -35,8 +40,9 @@ use crate::tools::wildcard::fits;
 /// temporary folder.
 ///
 /// The sandbox does not keep a command from changing the permissions, owners and times of files that the user owns, wherever
-/// they are, from using processor, memory and disk within its [limits](Self::limits), and from writing what others run later, such
-/// as hooks of git in the workspace. It sees which processes there are, with their command lines. Before Linux 6.12 it may send signals to other processes of the user.
+/// they are, from seeing the names, sizes and times of files outside by their paths, from using processor, memory and disk within
+/// its [limits](Self::limits), and from writing what others run later, such as hooks of git in the workspace. It sees which
+/// processes there are, with their command lines and limits. Before Linux 6.12 it may send signals to other processes of the user.
 #[derive(Clone, Debug)]
 pub struct Bash {
     workspace: Workspace,

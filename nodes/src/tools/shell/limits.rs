@@ -1,6 +1,7 @@
 //! How much a command may use.
 
-/// How much a command may use, besides time. Each is of a process, but for the number of processes.
+/// How much a command may use, besides time. Each is of a process, but for the number of processes. A program that runs in a
+/// sandbox of this kind itself cannot set them: its commands have the limits that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessLimits {

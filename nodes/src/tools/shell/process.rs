@@ -74,28 +74,23 @@ impl Order {
             mark: None,
             status: None,
         };
-        self.limits.set(pid(&processes.shell))?;
-        self.mark(&mut processes)?;
+        self.hold(&mut processes)?;
         input.expect("it is a pipe").write_all(b"\n")?;
         Ok((processes, reader))
     }
 
-    /// Puts a mark on what the command starts. A program that is in a sandbox of this kind itself may not do so: then
-    /// what leaves the process group is not found.
-    #[cfg(target_os = "linux")]
-    fn mark(&self, processes: &mut Processes) -> io::Result<()> {
-        let mark = Mark::draw()?;
-        match mark.put_on(pid(&processes.shell)) {
-            Ok(()) => processes.mark = Some(mark),
-            Err(_) if self.sandbox != Sandbox::Required => {}
-            Err(error) => return Err(error),
+    /// Sets the limits of the command, and puts a mark on what it starts. A program that is in a sandbox of this kind itself may
+    /// do neither: then the limits are the program's, and what leaves the process group is not found.
+    fn hold(&self, processes: &mut Processes) -> io::Result<()> {
+        let held = self.limits.set(pid(&processes.shell)).and_then(|()| processes.mark());
+        match held {
+            Err(error)
+                if error.kind() == io::ErrorKind::PermissionDenied && self.sandbox != Sandbox::Required =>
+            {
+                Ok(())
+            }
+            held => held,
         }
-        Ok(())
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn mark(&self, _: &mut Processes) -> io::Result<()> {
-        Ok(())
     }
 
     /// Starts bash, which waits, on a thread that confines itself and then ends.
@@ -133,6 +128,19 @@ impl Order {
 }
 
 impl Processes {
+    #[cfg(target_os = "linux")]
+    fn mark(&mut self) -> io::Result<()> {
+        let mark = Mark::draw()?;
+        mark.put_on(pid(&self.shell))?;
+        self.mark = Some(mark);
+        Ok(())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn mark(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Whether the command itself has ended. What it has started may still run.
     pub(super) fn has_ended(&self) -> io::Result<bool> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
