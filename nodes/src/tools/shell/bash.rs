@@ -23,7 +23,7 @@ use crate::tools::wildcard::fits;
 ///
 /// On Linux from 6.2 on, with Landlock and on x86-64, ARM64 or RISC-V 64, commands run in a sandbox. They write in the
 /// workspace and in a temporary folder that is gone afterwards, and read those and what programs of the system need: not the
-/// user's home, not what is secret in `/etc`, no other process. They make no socket, so they reach neither the network nor
+/// user's home, not what is secret in `/etc`, no other process, and nothing that the program has open. They make no socket, so they reach neither the network nor
 /// services of this machine, nor the shared memory, semaphores and message queues of other programs. They make no call that
 /// administers the machine, set no limit, priority or processor of another process, and of the rights of root keep the one to
 /// use files of other users. Elsewhere commands are refused, unless the program [says otherwise](Self::sandbox).

@@ -12,8 +12,16 @@ use super::limits::ProcessLimits;
 #[cfg(target_os = "linux")]
 use super::mark::Mark;
 
-/// What bash does before it becomes the command: it waits until it has its limits.
-const PRELUDE: &str = r#"IFS= read -r _ || exit 125; exec "$BASH" --noprofile --norc -c "$1" </dev/null"#;
+/// What bash does before it becomes the command: it waits until it has its limits, and closes what the program has inherited or
+/// opened for its children. The sandbox is asked when a file is opened, and not when one that is open is read.
+const PRELUDE: &str = r#"IFS= read -r _ || exit 125
+for file in /proc/self/fd/* /dev/fd/*; do
+    case ${file##*/} in
+        [012] | *[!0-9]*) ;;
+        *) eval "exec ${file##*/}>&-" ;;
+    esac
+done
+exec "$BASH" --noprofile --norc -c "$1" </dev/null"#;
 
 /// What leads the process group: when the program is gone its input ends, and it kills the group, itself among it.
 const KEEPER: &str = "read -r _; kill -KILL 0";

@@ -305,6 +305,37 @@ mod in_the_sandbox {
         assert_eq!(said[1], "done\n");
     }
 
+    /// What the test below starts: a program that was given open files.
+    #[tokio::test]
+    async fn a_program_with_open_files() {
+        if let Ok(folder) = std::env::var("SUPERSTEP_TEST_BASH_OPEN") {
+            let tools = ToolRegistry::new().with(Bash::new(Workspace::at(folder).unwrap())).unwrap();
+            let line = "cat <&3 > said; cat <&11 >> said; echo x >&3; for fd in /proc/self/fd/*; do echo $fd; done >> said";
+            tools.answer("m", &ToolCall::new("c", "bash", command(line))).await;
+        }
+    }
+
+    /// Files that the program had inherited were open in the command, too, and no sandbox is asked for those. Where a test run was
+    /// started with one, `cat <&3` read it.
+    #[test]
+    fn what_the_program_has_open_is_not_open_in_a_command() {
+        let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let key = outside.path().join("key");
+        std::fs::write(&key, "top-secret").unwrap();
+        let name = "tools::shell::bash::tests::in_the_sandbox::a_program_with_open_files";
+        let ended = std::process::Command::new("bash")
+            .args(["-c", "exec \"$0\" \"$1\" --exact 3<>\"$2\" 11<\"$2\""])
+            .args([std::env::current_exe().unwrap().as_os_str(), name.as_ref(), key.as_os_str()])
+            .env("SUPERSTEP_TEST_BASH_OPEN", inside.path())
+            .stdout(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        assert!(ended.success());
+        let said = std::fs::read_to_string(inside.path().join("said")).unwrap();
+        assert!(!said.contains("top-secret") && !said.contains("fd/11"), "{said}");
+        assert_eq!(std::fs::read_to_string(&key).unwrap(), "top-secret");
+    }
+
     /// What the test below starts: the program that is killed.
     #[tokio::test]
     async fn a_program_that_waits_for_a_command() {
