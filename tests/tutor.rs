@@ -68,7 +68,7 @@ impl Server {
     /// Asks for something; the answer can be read from what is returned, without its head.
     fn get(&self, path: &str, header: &str) -> (String, BufReader<TcpStream>) {
         let mut server = TcpStream::connect(&self.address).expect("it listens");
-        server.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+        server.set_read_timeout(Some(Duration::from_secs(300))).expect("a timeout");
         // Of HTTP/1.0, so that the answer does not come in chunks with lengths between them.
         write!(server, "GET {path} HTTP/1.0\r\nhost: {}\r\n{header}\r\n", self.address).expect("it reads");
         let mut answer = BufReader::new(server);

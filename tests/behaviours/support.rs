@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use superstep::checkpoint::Checkpointer;
 use superstep::graph::PolicyOf;
@@ -60,6 +61,11 @@ pub(crate) async fn run_or_resume<S: State>(thread: &Thread<S>) -> Result<Run<S>
         Err(_) => thread.run(Update::<S>::default()).await,
     }
 }
+
+/// How long something may take in a test where it is to take too long: what is beside it has to be done by then, and on a busy machine
+/// that may take the longer times.
+pub(crate) const TOO_LONG: [Duration; 3] =
+    [Duration::from_millis(500), Duration::from_secs(5), Duration::from_secs(50)];
 
 /// Says which saver a failed test ran on.
 struct NameOnPanic(&'static str);

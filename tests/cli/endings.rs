@@ -11,7 +11,7 @@ use crate::debugger::{Mail, Program, debug};
 use crate::program::essay;
 use crate::said;
 
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(300);
 
 #[tokio::test]
 async fn a_tail_ends_at_an_edit_or_a_branch_behind_which_nothing_is_next() {

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use superstep::cli::{Exit, Look};
-
 use superstep::prelude::*;
 
 use crate::newer::LINES;
@@ -19,7 +18,7 @@ use crate::program::{Written, essay, essays, written};
 use crate::{Said, said};
 
 /// No verb takes as long as this on so small a file.
-const HANGS: Duration = Duration::from_secs(60);
+const HANGS: Duration = Duration::from_secs(300);
 
 /// How a file is made at a path, beside a sound one.
 type Make = fn(&Path, &Path);

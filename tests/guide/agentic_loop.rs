@@ -168,7 +168,7 @@ async fn s0_140_to_s0_142_parts_of_the_work_are_delegated_done_at_the_same_time_
     g.edge(write, END);
 
     let report = g.compile()?.checkpointer(MemorySaver::new()).run(Report::update());
-    let report = tokio::time::timeout(std::time::Duration::from_secs(60), report).await??.finished()?;
+    let report = tokio::time::timeout(std::time::Duration::from_secs(300), report).await??.finished()?;
     assert_eq!(report.text, "Anna forks. Ben copies.");
     Ok(())
 }

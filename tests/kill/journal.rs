@@ -273,7 +273,7 @@ fn assert_happened_once_but(unknown: usize, db: &Path) {
 fn check_that_retention_takes_it(db: &Path) {
     let turns = TURNS / 10;
     let retention = Retention::new().keep_last(turns * STEPS);
-    care::prune(db, &retention, Duration::from_secs(30)).expect("nobody writes");
+    care::prune(db, &retention, Duration::from_secs(300)).expect("nobody writes");
     let rows = Rows::read(db);
     assert_eq!((rows.effects, rows.asks), (turns * EFFECTS, turns), "{rows:?}");
     assert_eq!((rows.unsettled, rows.lost), (0, 0), "{rows:?}");

@@ -182,7 +182,7 @@ async fn run_laps(role: Role, db: &Path) -> Report {
 /// The same work without the saver: a row for each step, in one transaction as large as one of the saver's.
 fn insert_rows(role: Role, db: &Path) -> Report {
     let rows = rusqlite::Connection::open(db).expect("the file opens");
-    rows.busy_timeout(Duration::from_secs(30)).expect("it is open");
+    rows.busy_timeout(Duration::from_secs(300)).expect("it is open");
     rows.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE IF NOT EXISTS step(load TEXT)")
         .expect("a file");
     meet();
@@ -247,14 +247,27 @@ fn as_worker() -> bool {
     true
 }
 
-/// How long one part of a test takes.
-fn millis() -> u64 {
-    700 * u64::from(torture())
+/// Lets processes write at once, and for longer where what else the machine does may have decided. Returns whether the complaints
+/// of one of the times were as expected, and else the last ones.
+fn judged(
+    test: &str,
+    roles: impl Fn(u64) -> Vec<Role>,
+    expected: fn(&[String]) -> bool,
+) -> Result<(), Vec<String>> {
+    let times: &[u64] = if torture() > 1 { &[1] } else { &[1, 10] };
+    let mut wrong = Vec::new();
+    for times in times {
+        wrong = complaints(&compete(test, &roles(700 * times * u64::from(torture()))));
+        if expected(&wrong) {
+            return Ok(());
+        }
+    }
+    Err(wrong)
 }
 
-fn assert_fair(reports: &[Report]) {
-    let wrong = complaints(reports);
-    assert!(wrong.is_empty(), "{wrong:#?}");
+fn assert_fair(test: &str, roles: impl Fn(u64) -> Vec<Role>) {
+    let wrong = judged(test, roles, <[String]>::is_empty);
+    assert!(wrong.is_ok(), "{wrong:#?}");
 }
 
 #[test]
@@ -263,17 +276,17 @@ fn equals_get_equal_shares() {
         return;
     }
     for by in [By::Process, By::Power] {
-        let role = |number| Role { number, threads: 50, bytes: 20, millis: millis(), by };
-        let roles: Vec<Role> = (0..8).map(role).collect();
-        assert_fair(&compete("fairness::equals_get_equal_shares", &roles));
+        let role = |number, millis| Role { number, threads: 50, bytes: 20, millis, by };
+        let roles = |millis| (0..8).map(|number| role(number, millis)).collect();
+        assert_fair("fairness::equals_get_equal_shares", roles);
     }
 }
 
 /// One process whose transactions are large, and its neighbours'.
-fn greedy_and_timid(by: By) -> Vec<Role> {
+fn greedy_and_timid(by: By, millis: u64) -> Vec<Role> {
     let role = |number| match number {
-        0 => Role { number, threads: 50, bytes: GREEDY_BYTES, millis: millis(), by },
-        _ => Role { number, threads: 1, bytes: 20, millis: millis(), by },
+        0 => Role { number, threads: 50, bytes: GREEDY_BYTES, millis, by },
+        _ => Role { number, threads: 1, bytes: 20, millis, by },
     };
     (0..4).map(role).collect()
 }
@@ -284,7 +297,8 @@ fn the_greedy_leave_room_for_the_timid() {
         return;
     }
     for by in [By::Process, By::Power] {
-        assert_fair(&compete("fairness::the_greedy_leave_room_for_the_timid", &greedy_and_timid(by)));
+        let roles = |millis| greedy_and_timid(by, millis);
+        assert_fair("fairness::the_greedy_leave_room_for_the_timid", roles);
     }
 }
 
@@ -294,7 +308,8 @@ fn without_a_line_the_timid_starve() {
     if as_worker() {
         return;
     }
-    let reports = compete("fairness::without_a_line_the_timid_starve", &greedy_and_timid(By::Sqlite));
-    let wrong = complaints(&reports);
-    assert!(wrong.iter().any(|wrong| wrong.contains("starved")), "{wrong:#?}");
+    let roles = |millis| greedy_and_timid(By::Sqlite, millis);
+    let starves = |wrong: &[String]| wrong.iter().any(|wrong| wrong.contains("starved"));
+    let wrong = judged("fairness::without_a_line_the_timid_starve", roles, starves);
+    assert!(wrong.is_ok(), "{wrong:#?}");
 }

@@ -12,8 +12,8 @@ use superstep::prelude::*;
 
 use crate::workers::{Worker, meet, report, role};
 
-/// How long a process may be silent.
-const TTL: Duration = Duration::from_millis(700);
+/// How long a process may be silent: longer than one that is ready takes to ask for the thread, on a busy machine too.
+const TTL: Duration = Duration::from_secs(5);
 
 /// A process of the test.
 #[derive(Debug, Serialize, Deserialize)]
@@ -164,13 +164,16 @@ impl Stage {
         Self { world: World::of(&db), db, _folder: folder }
     }
 
+    fn ready(&self, test: &str, name: &str, lease: Option<Wait>, pays: Pays) -> Worker {
+        Worker::start(&format!("leases::{test}"), &Role { name: name.into(), lease, pays }, &self.db)
+    }
+
     fn start(&self, test: &str, name: &str, lease: Option<Wait>) -> Worker {
         self.start_paying(test, name, lease, Pays::AtTheGate)
     }
 
     fn start_paying(&self, test: &str, name: &str, lease: Option<Wait>, pays: Pays) -> Worker {
-        let role = Role { name: name.into(), lease, pays };
-        let mut worker = Worker::start(&format!("leases::{test}"), &role, &self.db);
+        let mut worker = self.ready(test, name, lease, pays);
         worker.begin();
         worker
     }
@@ -199,8 +202,10 @@ fn who_was_killed_is_relieved() {
     let (stage, test) = (Stage::new(), "who_was_killed_is_relieved");
     let mut first = stage.start(test, "first", Some(Wait::No));
     first.wait_for("first is at it");
+    let mut hasty = stage.ready(test, "hasty", Some(Wait::No), Pays::AtTheGate);
     signal(&first, "KILL");
-    let refused: String = stage.start(test, "hasty", Some(Wait::No)).finish();
+    hasty.begin();
+    let refused: String = hasty.finish();
     assert!(refused.starts_with("thread t is run by first until "), "{refused}");
     stage.world.open_the_gate();
     let ended: String = stage.start(test, "second", Some(Wait::UntilItIsFree)).finish();

@@ -18,7 +18,7 @@ use crate::swallowing::Swallowing;
 use crate::workloads::{Trip, answer, graph};
 
 /// No order takes as long as this.
-const HANGS: Duration = Duration::from_secs(120);
+const HANGS: Duration = Duration::from_secs(600);
 
 /// More than a sync takes where the saver lets callers commit themselves.
 const SLOW: Duration = Duration::from_micros(400);

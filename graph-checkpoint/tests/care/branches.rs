@@ -12,7 +12,7 @@ use superstep_core::checkpoint::{Checkpoint, Commit, Committed};
 use crate::material::*;
 use crate::written::open;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A step after `parent` on a thread whose head is `head`.
 async fn branch(saver: &Saver, parent: &Checkpoint, head: &Checkpoint) -> Checkpoint {

@@ -12,7 +12,7 @@ use superstep_core::checkpoint::{At, Checkpoint, Commit, Committed, Kept, Loaded
 use crate::material::*;
 use crate::written::{long, open};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Every checkpoint of these threads that is whole, as it is loaded.
 fn loaded(path: &Path, names: &[String]) -> Vec<(String, Loaded)> {

@@ -16,7 +16,7 @@ use superstep_core::state::{Change, Op};
 use crate::material::*;
 use crate::written::long;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Segments have nothing to do with the disk.
 async fn open(path: &Path) -> Saver {

@@ -21,7 +21,7 @@ fn ends(test: impl FnOnce() + Send + 'static) {
         test();
         done.send(()).unwrap();
     });
-    if let Err(mpsc::RecvTimeoutError::Timeout) = ended.recv_timeout(Duration::from_secs(60)) {
+    if let Err(mpsc::RecvTimeoutError::Timeout) = ended.recv_timeout(Duration::from_secs(600)) {
         panic!("it hangs");
     }
     test.join().unwrap();

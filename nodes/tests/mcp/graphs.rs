@@ -1,7 +1,6 @@
 //! Graphs as tools, called by this crate's own client and by clients that write lines.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +18,7 @@ use superstep_nodes::tool::{
     ToolContext, ToolEffect, ToolEvent, ToolEventKind, ToolOutcome, ToolResult, ToolSession,
 };
 
-use crate::scripted::{allowed, make, names, registry};
+use crate::scripted::{HANGS, allowed, make, names, registry};
 
 #[derive(State, Clone, Debug, Default)]
 pub(crate) struct Article {
@@ -354,7 +353,7 @@ async fn a_call_that_is_cancelled_cancels_its_run_which_can_be_resumed() {
         stop.cancel();
     });
     assert_eq!(result.outcome(), ToolOutcome::Cancelled);
-    tokio::time::timeout(Duration::from_secs(20), dropped.cancelled()).await.expect("the run is cancelled");
+    tokio::time::timeout(HANGS, dropped.cancelled()).await.expect("the run is cancelled");
     let head = threads.thread("one").head().await.unwrap();
     assert_eq!(head.next().len(), 1);
 }
@@ -372,7 +371,7 @@ async fn a_client_that_goes_away_cancels_its_runs() {
         () = begun.notified() => {}
     }
     server.close().await;
-    tokio::time::timeout(Duration::from_secs(20), dropped.cancelled()).await.expect("the run is cancelled");
+    tokio::time::timeout(HANGS, dropped.cancelled()).await.expect("the run is cancelled");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 use crate::graphs::{data, reviewed, service, tool};
-use crate::scripted::allowed;
+use crate::scripted::{HANGS, allowed};
 
 /// Serves drafts of articles; returns where.
 async fn serve(access: HttpAccess) -> (String, JoinHandle<()>) {
@@ -135,6 +135,6 @@ async fn who_comes_when_too_many_are_there_waits() {
     let early = tokio::time::timeout(std::time::Duration::from_millis(200), &mut late).await;
     assert!(early.is_err(), "{early:?}");
     drop(open);
-    let said = tokio::time::timeout(std::time::Duration::from_secs(20), late).await.unwrap();
+    let said = tokio::time::timeout(HANGS, late).await.unwrap();
     assert!(said.starts_with("HTTP/1.1 200 "), "{said}");
 }

@@ -9,7 +9,7 @@ use superstep_nodes::tool::ToolOutcome;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::scripted::{allowed, call, make, registry, said, text, tool};
+use crate::scripted::{HANGS, allowed, call, make, registry, said, text, tool};
 
 /// What is answered to a message.
 #[derive(Clone, Copy, PartialEq)]
@@ -179,7 +179,7 @@ async fn a_call_that_is_not_answered_ends_in_time_and_the_server_is_told() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), told).await.expect("it is told");
+    tokio::time::timeout(HANGS, told).await.expect("it is told");
 }
 
 #[tokio::test]

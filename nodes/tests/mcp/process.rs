@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use superstep_nodes::mcp::{McpCommand, McpError, McpServer};
 use superstep_nodes::tool::ToolOutcome;
 
-use crate::scripted::{allowed, make, names, registry, said, text, tool};
+use crate::scripted::{HANGS, allowed, make, names, registry, said, text, tool};
 
 /// What says to the program that it is a server, and of which kind.
 const KIND: &str = "SUPERSTEP_TEST_SERVER";
@@ -90,7 +90,7 @@ async fn is_gone(pid: &str) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), gone).await.unwrap_or_else(|_| panic!("{pid} still runs"));
+    tokio::time::timeout(HANGS, gone).await.unwrap_or_else(|_| panic!("{pid} still runs"));
 }
 
 #[tokio::test]
@@ -152,7 +152,7 @@ async fn a_command_that_reads_nothing_is_ended_though_a_message_is_being_written
         assert_eq!(make(&tools, &call).await.outcome(), ToolOutcome::TimedOut);
     }
     assert!(is_alive(pid));
-    tokio::time::timeout(Duration::from_secs(20), server.close()).await.expect("it is closed");
+    tokio::time::timeout(HANGS, server.close()).await.expect("it is closed");
     assert!(!is_alive(pid));
 }
 
@@ -180,7 +180,7 @@ fn a_command_is_killed_when_the_programs_future_is_dropped() {
         std::future::pending::<()>().await;
     };
     runtime.block_on(async {
-        let stopped = tokio::time::timeout(Duration::from_secs(20), async {
+        let stopped = tokio::time::timeout(HANGS, async {
             let program = tokio::spawn(program);
             let pid = loop {
                 match told.try_recv() {

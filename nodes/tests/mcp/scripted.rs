@@ -1,5 +1,7 @@
 //! A server that does what a test says. It knows no library: it reads and writes lines.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use superstep_nodes::mcp::{McpOptions, McpServer, McpStream};
 use superstep_nodes::message::ToolCall;
@@ -128,9 +130,12 @@ pub(crate) fn echo(mut act: impl FnMut(&Value) -> Act + Send + 'static) -> (McpS
     })
 }
 
+/// Nothing takes as long as this, on a busy machine either.
+pub(crate) const HANGS: Duration = Duration::from_secs(300);
+
 /// Options of a server whose tools nobody is asked about.
 pub(crate) fn allowed() -> McpOptions {
-    McpOptions::new().allow_all_tools()
+    McpOptions::new().allow_all_tools().connect_time(HANGS).call_time(HANGS)
 }
 
 /// The server's tools, for an agent that has no other.

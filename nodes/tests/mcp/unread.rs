@@ -9,7 +9,7 @@ use superstep_nodes::tool::ToolOutcome;
 use tokio::io::AsyncWriteExt;
 
 use crate::graphs;
-use crate::scripted::{Act, allowed, call, echo, make, registry, said, server, text, tool};
+use crate::scripted::{Act, HANGS, allowed, call, echo, make, registry, said, server, text, tool};
 
 /// So many requests of the server itself, as lines.
 fn asked(count: usize) -> Vec<String> {
@@ -32,7 +32,7 @@ async fn a_stream_that_is_not_read_is_closed_though_a_message_is_being_written_t
         let call = ToolCall::new("c", "s__echo", json!({ "text": "x".repeat(500_000) }));
         assert_eq!(make(&tools, &call).await.outcome(), ToolOutcome::TimedOut);
     }
-    tokio::time::timeout(Duration::from_secs(10), deaf.close()).await.expect("it is closed");
+    tokio::time::timeout(HANGS, deaf.close()).await.expect("it is closed");
     assert!(said(&tools, "s__echo").await.contains("was closed"));
 }
 
@@ -83,6 +83,6 @@ async fn a_client_that_reads_nothing_and_goes_away_is_not_waited_for_forever() {
         says.write_all(format!("{line}\n").as_bytes()).await.unwrap();
     }
     drop(says);
-    let ended = tokio::time::timeout(Duration::from_secs(20), serves).await;
+    let ended = tokio::time::timeout(HANGS, serves).await;
     ended.expect("it ends").unwrap().unwrap();
 }

@@ -9,7 +9,7 @@ use superstep::run::WhyUnverified;
 use super::kept::{counting_twice, keeping_levels};
 use super::*;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Prunes the thread, and looks at what is left: it is sound, it has its state, and its replay is equal.
 async fn prune(path: &Path, thread: &Thread<Outer>, last: usize) -> Pruned {

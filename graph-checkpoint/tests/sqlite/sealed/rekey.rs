@@ -8,7 +8,7 @@ use superstep_core::checkpoint::{KeyProblem, StoreError};
 
 use super::*;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 fn canaries(path: &Path) -> usize {
     let bytes = std::fs::read(path).unwrap();

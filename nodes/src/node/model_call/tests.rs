@@ -98,7 +98,8 @@ async fn a_failed_call_and_a_reply_are_told_of_once_each() {
     assert_eq!(lengths, [ConversationLength { messages: 2 }]);
 }
 
-#[tokio::test]
+// The clock moves when the run waits for nothing but the tool that hangs.
+#[tokio::test(start_paused = true)]
 async fn what_is_taken_from_the_record_says_so() {
     let hangs = Arc::new(AtomicBool::new(true));
     let slow = TypedTool::new("slow", "Hangs once.", move |Nothing {}| {

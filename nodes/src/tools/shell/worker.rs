@@ -15,7 +15,7 @@ use super::process::{Order, StartError};
 const LOOKS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
 
 /// How long output is waited for when all that could print is dead.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// How a command went.
 pub(super) struct Report {

@@ -8,6 +8,9 @@ use crate::message::ToolCall;
 use crate::tool::{Tool, ToolOutcome, ToolRegistry, ToolSession};
 use crate::tools::session::Session;
 
+/// Nothing takes as long as this, on a busy machine either.
+const HANGS: Duration = Duration::from_secs(300);
+
 fn session_of(tool: Bash) -> Session {
     Session::of(ToolRegistry::new().with(tool).unwrap(), &[("a.txt", "inside\n")])
 }
@@ -27,7 +30,7 @@ async fn printed(session: &Session, line: impl Into<String>) -> String {
 
 /// Waits until there is no process of this number, or only one that is about to be forgotten.
 fn is_gone(process: &str) -> bool {
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + HANGS;
     loop {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.trim()));
         if stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z ")) {
@@ -38,6 +41,23 @@ fn is_gone(process: &str) -> bool {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Runs a command that does not end by itself until its time is over, and returns what it had printed. On a busy machine it gets
+/// more time, until it has had enough to make the file `ready`.
+async fn stopped(line: &str) -> (Session, String) {
+    for time in [1, 10, 100].map(Duration::from_secs) {
+        let session = session_of(Bash::new(Workspace::of_session()).with_time(time));
+        let (outcome, said) = session.refused("bash", json!({ "command": line, "seconds": 1_000 })).await;
+        assert_eq!(outcome, ToolOutcome::Error);
+        let stopped =
+            format!("the tool `bash` failed: it was stopped after {time:?}; until then it printed:\n");
+        let printed = said.strip_prefix(&stopped).unwrap_or_else(|| panic!("{said}")).to_owned();
+        if session.path("ready").exists() {
+            return (session, printed);
+        }
+    }
+    panic!("it does not begin");
 }
 
 #[tokio::test]
@@ -204,7 +224,7 @@ mod in_the_sandbox {
         for line in [
             "sleep 1000 & echo $! > pid",
             "nohup sleep 1000 > /dev/null & echo $! > pid",
-            "setsid sleep 1000 & sleep 0.1; pgrep -n sleep > pid || echo $! > pid",
+            "setsid bash -c 'echo $$ > pid; exec sleep 1000' & while [ ! -s pid ]; do :; done",
             "setsid bash -c 'echo $$ > pid; sleep 1000' > /dev/null 2>&1 & while [ ! -s pid ]; do :; done",
             "(env -i setsid bash -c 'echo $$ > pid; exec sleep 1000' > /dev/null 2>&1 &); while [ ! -s pid ]; do :; done",
             "set -m; sleep 1000 & echo $! > pid",
@@ -220,7 +240,7 @@ mod in_the_sandbox {
     async fn what_is_always_another_process_is_killed_too() {
         let session = session();
         session.put("chain", "echo $$ >> pids; setsid bash chain & exit");
-        printed(&session, "bash chain; sleep 0.1").await;
+        printed(&session, "bash chain; while [ \"$(wc -l < pids)\" -lt 5 ]; do :; done").await;
         let links = || session.get("pids").lines().count();
         let held = links();
         std::thread::sleep(Duration::from_millis(100));
@@ -238,17 +258,8 @@ mod in_the_sandbox {
 
     #[tokio::test]
     async fn many_processes_in_sessions_of_their_own_are_killed_when_time_is_over() {
-        let session = session_of(Bash::new(Workspace::of_session()).with_time(Duration::from_secs(1)));
-        let line = "echo $$ > pid; for i in {1..100}; do setsid sleep 1000 & done; sleep 1000";
-        let call = session.refused("bash", command(line));
-        let seen = async {
-            while !std::fs::read_to_string(session.path("pid")).is_ok_and(|pid| pid.ends_with('\n')) {
-                tokio::task::yield_now().await;
-            }
-            is_worked_in(&session.path("."))
-        };
-        let ((_, said), seen) = tokio::join!(call, seen);
-        assert!(seen && said.contains("it was stopped after 1s"), "{said}");
+        let (session, _) =
+            stopped("for i in {1..100}; do setsid sleep 1000 & done; : > ready; sleep 1000").await;
         assert!(!is_worked_in(&session.path(".")));
     }
 
@@ -360,7 +371,7 @@ mod in_the_sandbox {
             .unwrap();
         let pid = folder.path().join("pid");
         let read = || std::fs::read_to_string(&pid).unwrap_or_default();
-        let until = Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + HANGS;
         while !read().ends_with('\n') && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -374,11 +385,10 @@ mod in_the_sandbox {
 
 #[tokio::test]
 async fn a_command_that_takes_too_long_is_killed_and_what_it_printed_is_told() {
-    let session = session_of(Bash::new(Workspace::of_session()).with_time(Duration::from_millis(300)));
-    let line = "trap '' TERM INT; echo $$ > pid; echo begun; sleep 1000 & wait; sleep 1000";
-    let (outcome, said) = session.refused("bash", json!({ "command": line, "seconds": 100 })).await;
-    assert_eq!(outcome, ToolOutcome::Error);
-    assert_eq!(said, "the tool `bash` failed: it was stopped after 300ms; until then it printed:\nbegun\n");
+    let (session, said) =
+        stopped("trap '' TERM INT; echo $$ > pid; echo begun; : > ready; sleep 1000 & wait; sleep 1000")
+            .await;
+    assert_eq!(said, "begun\n");
     assert!(is_gone(&session.get("pid")));
 }
 
