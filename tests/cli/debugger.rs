@@ -120,8 +120,8 @@ async fn what_a_terminal_would_obey_or_not_show_is_escaped_in_events() {
     for line in [format!("run hidden '{input}' --json"), "tail hidden --from start".to_owned()] {
         let said = program.says(Look::PIPED, &line).await;
         assert!(hidden(&said.out).is_empty() && said.err.is_empty(), "{line}: {said:?}");
-        let events = said.out.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let asked = events.last().map(|event| event["status"]["interrupts"][0]["question"].clone());
+        let mut events = said.out.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let asked = events.next_back().map(|event| event["status"]["interrupts"][0]["question"].clone());
         assert!(asked.is_none_or(|asked| asked == format!("{HIDDEN} in 2 facts")), "{line}: {said:?}");
     }
 }

@@ -151,12 +151,12 @@ mod command {
         let folder = tempfile::tempdir().unwrap();
         let ready = folder.path().join("ready");
         // On a busy machine it gets more time, until it has had enough to begin.
-        for limit in [1, 10, 100].map(Duration::from_secs) {
+        for limit in [1, 10, 100, 1_000].map(Duration::from_secs) {
             // A pipe ends when the last one is gone that may write into it.
             let pipe = folder.path().join(format!("{limit:?}"));
             assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
             let [to, mark] = [&pipe, &ready].map(|path| path.display());
-            let script = format!("(exec >{to}; echo here; : > {mark}; sleep 1000) & sleep 1000");
+            let script = format!("(exec >{to}; echo here; : > {mark}; sleep 10000) & sleep 10000");
             let (end, ends) = std::sync::mpsc::channel();
             let read = pipe.clone();
             std::thread::spawn(move || end.send(std::fs::read_to_string(read)));

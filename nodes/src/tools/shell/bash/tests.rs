@@ -9,14 +9,14 @@ use crate::tool::{Tool, ToolOutcome, ToolRegistry, ToolSession};
 use crate::tools::session::Session;
 
 /// Nothing takes as long as this, on a busy machine either.
-const HANGS: Duration = Duration::from_secs(300);
+const HANGS: Duration = Duration::from_secs(1_000);
 
 fn session_of(tool: Bash) -> Session {
     Session::of(ToolRegistry::new().with(tool).unwrap(), &[("a.txt", "inside\n")])
 }
 
 fn session() -> Session {
-    session_of(Bash::new(Workspace::of_session()))
+    session_of(Bash::new(Workspace::of_session()).with_time(HANGS))
 }
 
 fn command(command: impl Into<String>) -> Value {
@@ -46,9 +46,9 @@ fn is_gone(process: &str) -> bool {
 /// Runs a command that does not end by itself until its time is over, and returns what it had printed. On a busy machine it gets
 /// more time, until it has had enough to make the file `ready`.
 async fn stopped(line: &str) -> (Session, String) {
-    for time in [1, 10, 100].map(Duration::from_secs) {
+    for time in [1, 10, 100, 1_000].map(Duration::from_secs) {
         let session = session_of(Bash::new(Workspace::of_session()).with_time(time));
-        let (outcome, said) = session.refused("bash", json!({ "command": line, "seconds": 1_000 })).await;
+        let (outcome, said) = session.refused("bash", json!({ "command": line, "seconds": 10_000 })).await;
         assert_eq!(outcome, ToolOutcome::Error);
         let stopped =
             format!("the tool `bash` failed: it was stopped after {time:?}; until then it printed:\n");
@@ -259,7 +259,7 @@ mod in_the_sandbox {
     #[tokio::test]
     async fn many_processes_in_sessions_of_their_own_are_killed_when_time_is_over() {
         let (session, _) =
-            stopped("for i in {1..100}; do setsid sleep 1000 & done; : > ready; sleep 1000").await;
+            stopped("for i in {1..100}; do setsid sleep 10000 & done; : > ready; sleep 10000").await;
         assert!(!is_worked_in(&session.path(".")));
     }
 
@@ -275,7 +275,7 @@ mod in_the_sandbox {
     #[tokio::test]
     async fn a_command_uses_no_more_than_it_may() {
         let limits = ProcessLimits::default().with_memory_bytes(64 << 20).with_file_bytes(1_000);
-        let session = session_of(Bash::new(Workspace::of_session()).limits(limits));
+        let session = session_of(Bash::new(Workspace::of_session()).limits(limits).with_time(HANGS));
         let said = printed(&session, "head -c 300000000 /dev/zero | tail -c 300000000 | wc -c").await;
         assert!(said.contains("memory exhausted"), "{said}");
         let said = printed(&session, "head -c 5000 /dev/zero > large").await;

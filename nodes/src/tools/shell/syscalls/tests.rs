@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -11,8 +12,11 @@ use crate::tool::ToolRegistry;
 use crate::tools::Workspace;
 use crate::tools::session::Session;
 
+/// Nothing takes as long as this, on a busy machine either.
+const HANGS: Duration = Duration::from_secs(1_000);
+
 fn session() -> Session {
-    let tools = ToolRegistry::new().with(Bash::new(Workspace::of_session())).unwrap();
+    let tools = ToolRegistry::new().with(Bash::new(Workspace::of_session()).with_time(HANGS)).unwrap();
     Session::of(tools, &[("a.txt", "inside\n")])
 }
 
