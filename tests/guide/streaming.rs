@@ -101,7 +101,7 @@ async fn tokens_are_printed() -> super::Result {
 /// The texts of frames, one after the other.
 fn texts(frames: &str) -> String {
     let lines = frames.split("event: token\ndata: ").skip(1).filter_map(|frame| frame.lines().next());
-    lines.map(|line| serde_json::from_str::<String>(line).unwrap()).collect()
+    lines.map(|line| serde_json::from_str::<String>(line).expect("a frame holds JSON")).collect()
 }
 
 #[tokio::test]

@@ -15,16 +15,18 @@ use std::process::{Command, Stdio};
 
 /// Runs a program of the tutorial in a folder, and returns what it prints.
 fn run(program: &str, folder: &Path, input: &str) -> String {
-    let mut child = Command::new(std::env::current_exe().unwrap())
+    let mut child = Command::new(std::env::current_exe().expect("this program has a path"))
         .args(["--ignored", "--exact", "--nocapture", &format!("tutorial::{program}::program")])
         .current_dir(folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let printed = String::from_utf8(output.stdout).unwrap();
+        .expect("this program can be started again");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    stdin.write_all(input.as_bytes()).expect("the program reads its input");
+    drop(stdin);
+    let output = child.wait_with_output().expect("the program ends");
+    let printed = String::from_utf8(output.stdout).expect("the program prints text");
     assert!(output.status.success(), "{program} failed:\n{printed}");
     assert!(printed.contains("1 passed"), "there is no program {program}:\n{printed}");
     printed
@@ -37,7 +39,7 @@ fn prints_what_the_page_says(heading: &str, program: &str, input: &str) {
     let (_, block) = section.rsplit_once("```text\n").expect("it shows what is printed");
     let lines = block.lines().take_while(|line| *line != "```").filter(|line| *line != input.trim());
     let expected = lines.collect::<Vec<_>>().join("\n");
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("there is room for a folder");
     let printed = run(program, folder.path(), input);
     assert!(printed.contains(&expected), "{program} prints\n{printed}\nand the page says\n{expected}");
 }
