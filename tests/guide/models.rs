@@ -8,13 +8,14 @@ use superstep::nodes::ModelName;
 use superstep::nodes::graphs::{self, EvaluatorConfig};
 use superstep::nodes::message::Message;
 use superstep::nodes::model::{
-    ChatModel, ChatModelExt, Extractive, Ledger, ModelRequest, Price, Prices, Purpose, Scripted,
+    ChatModel, ChatModelExt, Extractive, Ledger, ModelRequest, Price, Prices, Purpose,
 };
 use superstep::nodes::provider::{Anthropic, OpenAiChat, Thinking};
 use superstep::nodes::testkit::{MockServer, Reply};
 
 use superstep::checkpoint::MemorySaver;
 use superstep::nodes::graphs::AgentState;
+use superstep::nodes::model::Scripted;
 
 #[tokio::test]
 async fn a_client_is_asked_directly() -> super::Result {
