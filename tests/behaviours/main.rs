@@ -43,6 +43,7 @@ mod shared_effects;
 mod spans;
 mod state_change;
 mod state_version;
+mod step_cost;
 mod step_timeout;
 mod store;
 mod stored_form;

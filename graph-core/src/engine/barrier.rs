@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::state::{
-    Change, CodecError, ErasedState, ErasedUpdate, FieldId, Json, Lifetime, Logged, LoggedWrite, Op, Schema,
-    WriteKind, Writers,
+    Change, CodecError, ErasedState, ErasedUpdate, FieldId, Indexes, Json, Lifetime, Logged, LoggedWrite, Op,
+    Schema, WriteKind, Writers,
 };
 
 /// Two tasks of one superstep wrote what only one may write.
@@ -83,20 +83,21 @@ impl Overwrites {
     }
 }
 
-/// Applies the updates of a superstep's tasks, given in merge order.
+/// Applies the updates of a superstep's tasks, given in merge order, to a state with these indexes.
 pub fn apply(
     state: &mut dyn ErasedState,
+    indexes: &mut Indexes,
     updates: impl Iterator<Item = (u32, Box<dyn ErasedUpdate>)>,
     overwrites: &Overwrites,
 ) {
     for (task, update) in updates {
         if overwrites.0.is_empty() {
-            state.apply(update, &|_| true);
+            state.apply(indexes, update, &|_| true);
             continue;
         }
         let counts: Vec<bool> =
             (0..update.len()).map(|index| overwrites.counts(task, update.shape(index).0)).collect();
-        state.apply(update, &|index| counts[index]);
+        state.apply(indexes, update, &|index| counts[index]);
     }
 }
 

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Reducer, unknown_operation};
+use super::{Indexed, KeyedIndex, Reducer, unknown_operation};
 use crate::state::{CodecError, IntoWrite, Json, Op};
 
 /// An item with an id that is unique in its list.
@@ -17,6 +17,8 @@ pub trait Keyed {
 
 /// Puts items into a list by id (an item with a known id is replaced where it stands, a new one is added at
 /// the end), or removes them by id.
+///
+/// A run keeps an index of the list, so that an item is put without a search.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyedLog;
 
@@ -40,22 +42,29 @@ impl<T> LogWrite<T> {
     }
 }
 
+impl<T: Keyed> LogWrite<T> {
+    /// Applies the edits to a list with this index.
+    pub fn apply(self, list: &mut Vec<T>, index: &mut KeyedIndex) {
+        for edit in self.0 {
+            match edit {
+                LogEdit::Put(item) => index.put(list, item),
+                LogEdit::Remove(id) => index.remove(list, &id),
+            }
+        }
+    }
+}
+
 impl<T> Reducer<Vec<T>> for KeyedLog
 where
     T: Keyed + Send + 'static,
 {
     type Write = LogWrite<T>;
 
+    const INDEXED: Option<Indexed<Vec<T>, LogWrite<T>>> =
+        Some(|current, write, index| write.apply(current, index));
+
     fn reduce(current: &mut Vec<T>, write: LogWrite<T>) {
-        for edit in write.0 {
-            match edit {
-                LogEdit::Put(item) => match current.iter_mut().rev().find(|held| held.id() == item.id()) {
-                    Some(held) => *held = item,
-                    None => current.push(item),
-                },
-                LogEdit::Remove(id) => current.retain(|held| held.id() != id),
-            }
-        }
+        write.apply(current, &mut KeyedIndex::new());
     }
 
     fn log(write: &LogWrite<T>) -> Result<Option<Op>, CodecError>

@@ -16,6 +16,7 @@
 //! | [`Transient`] | any | error | never stored |
 
 mod keyed;
+mod keyed_index;
 mod list;
 mod map;
 mod number;
@@ -23,6 +24,7 @@ mod set;
 mod value;
 
 pub use keyed::{Keyed, KeyedLog, LogEdit, LogWrite};
+pub use keyed_index::KeyedIndex;
 pub use list::Append;
 pub use map::{MapWrite, Merge};
 pub use number::{Addend, Max, Min, Overflow, Sum};
@@ -74,6 +76,11 @@ pub trait Reducer<T>: 'static {
     /// How long the value lives.
     const LIFETIME: Lifetime = Lifetime::Stored;
 
+    /// Does what [`reduce`](Self::reduce) does with an index that is kept beside the field, for a reducer that looks
+    /// items up.
+    #[doc(hidden)]
+    const INDEXED: Option<Indexed<T, Self::Write>> = None;
+
     /// Folds one write into the current value.
     fn reduce(current: &mut T, write: Self::Write);
 
@@ -99,6 +106,10 @@ pub trait Reducer<T>: 'static {
         Err(unknown_operation(op))
     }
 }
+
+/// A reducer with an index of the list that it reduces.
+#[doc(hidden)]
+pub type Indexed<T, W> = fn(&mut T, W, &mut KeyedIndex);
 
 /// The error of a reducer that is given another reducer's operation.
 fn unknown_operation(op: &Op) -> CodecError {

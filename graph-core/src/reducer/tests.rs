@@ -5,13 +5,14 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use proptest::collection::{btree_map, btree_set, vec};
+use proptest::option;
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Any, Append, Ephemeral, Keyed, KeyedLog, LastValue, LogEdit, LogWrite, MapWrite, Max, Merge, Min,
-    Reducer, SetWrite, Sum, Transient, Union,
+    Any, Append, Ephemeral, Keyed, KeyedIndex, KeyedLog, LastValue, LogEdit, LogWrite, MapWrite, Max, Merge,
+    Min, Reducer, SetWrite, Sum, Transient, Union,
 };
 use crate::checkpoint::Fold;
 use crate::state::{Json, Lifetime, Logged, Op, Writers};
@@ -93,6 +94,17 @@ fn notes() -> impl Strategy<Value = Vec<Note>> {
         let notes = notes.into_iter().map(|(id, text)| Note { id: id.to_string(), text });
         notes.collect()
     })
+}
+
+/// Applies an edit by looking at every item.
+fn search(log: &mut Vec<Note>, edit: LogEdit<Note>) {
+    match edit {
+        LogEdit::Put(note) => match log.iter_mut().rev().find(|held| held.id == note.id) {
+            Some(held) => *held = note,
+            None => log.push(note),
+        },
+        LogEdit::Remove(id) => log.retain(|held| held.id != id),
+    }
 }
 
 fn map_write() -> impl Strategy<Value = MapWrite<u8, u8>> {
@@ -227,6 +239,29 @@ proptest! {
         }
         let expected: Vec<Note> = order.into_iter().map(|id| Note { text: texts[&id], id }).collect();
         prop_assert_eq!(log, expected);
+    }
+
+    /// Items were searched for from the end. An index that is kept from write to write does the same, also in a list of
+    /// an older version that holds an id twice, and when the list is replaced or grows without it.
+    #[test]
+    fn an_index_finds_what_a_search_finds(
+        start in vec(note(), 0..6),
+        writes in vec((edits(), option::of(vec(note(), 0..6)), any::<bool>()), 0..8),
+    ) {
+        let (mut searched, mut indexed, mut index) = (start.clone(), start, KeyedIndex::new());
+        for (write, other, grows) in writes {
+            match other {
+                Some(other) if grows => [&mut searched, &mut indexed].map(|log| log.extend(other.clone())),
+                Some(other) => {
+                    index = KeyedIndex::new();
+                    [&mut searched, &mut indexed].map(|log| log.clone_from(&other))
+                }
+                None => [(), ()],
+            };
+            write.clone().0.into_iter().for_each(|edit| search(&mut searched, edit));
+            write.apply(&mut indexed, &mut index);
+            prop_assert_eq!(&indexed, &searched);
+        }
     }
 
     #[test]

@@ -10,7 +10,9 @@ use std::vec::Vec;
 
 use tokio::time::Sleep;
 
+use super::basis::Basis;
 use super::cached;
+use super::current_state::CurrentState;
 use super::output::Output;
 use super::timers::Timers;
 use crate::checkpoint::{AskRecord, FailureRecord, Handled};
@@ -24,8 +26,8 @@ pub(crate) struct Attempt {
     node: NodeId,
     /// Whether somebody stores or observes what the task writes.
     logged: bool,
-    /// What the node's branches decide on, where it has some.
-    snapshot: Option<Arc<dyn ErasedState>>,
+    /// What the node's branches decide on.
+    basis: Basis,
     /// What the node failed with, where its error handler has the task.
     failure: Option<Arc<FailureRecord>>,
     wait: Option<Pin<Box<Sleep>>>,
@@ -59,13 +61,14 @@ impl Attempt {
         program: &Program,
         node: NodeId,
         task: ErasedTask,
+        basis: Basis,
         logged: bool,
         after: Duration,
     ) -> Self {
         Self {
             node,
             logged,
-            snapshot: (!program.node(node).branches.is_empty()).then(|| Arc::clone(&task.state)),
+            basis,
             wait: (!after.is_zero()).then(|| Box::pin(tokio::time::sleep(after))),
             failure: program.node(node).handler.as_ref().and_then(|_| task.cell.failure()),
             timers: None,
@@ -74,18 +77,26 @@ impl Attempt {
     }
 
     /// An attempt that only maps the route of a node that has finished.
-    pub(crate) fn route(node: NodeId, state: Arc<dyn ErasedState>, output: Output) -> Self {
+    pub(crate) fn route(node: NodeId, basis: Basis, output: Output) -> Self {
         let phase = Phase::Routing(Some(Box::new(output)));
-        Self { node, logged: true, snapshot: Some(state), failure: None, wait: None, timers: None, phase }
+        Self { node, logged: true, basis, failure: None, wait: None, timers: None, phase }
+    }
+
+    /// Prepares the attempt to be polled without the driver's state.
+    pub(crate) fn leave_driver(&mut self, current: &CurrentState) {
+        if matches!(self.basis, Basis::Current) {
+            self.basis = Basis::snapshot(current.share());
+        }
     }
 
     /// Goes on with the attempt, as [`Future::poll`](std::future::Future::poll) does. It is given the same
-    /// program and the task's own cell each time.
+    /// program and the task's own cell each time, and the driver's state where it runs inline.
     pub(crate) fn poll(
         &mut self,
         program: &Program,
         cell: &TaskCell,
         context: &mut Context<'_>,
+        current: Option<&mut CurrentState>,
     ) -> Poll<End> {
         if cell.run.is_revoked() && !self.stops_by_itself(program) {
             // Nothing goes on that its run has given up, until whoever has it drops it.
@@ -129,7 +140,7 @@ impl Attempt {
             Phase::Running(running) => running,
             Phase::Routing(output) => {
                 let output = output.take().expect("a future is not polled after it ended");
-                return Poll::Ready(self.map(program, *output));
+                return Poll::Ready(self.map(program, *output, current));
             }
             Phase::Stopping(running, timeout) => {
                 let polled = caught(|| running.as_mut().poll(context));
@@ -158,7 +169,7 @@ impl Attempt {
                 }
                 // What the future still holds, a snapshot above all, goes before its result is used.
                 dropped(replace(&mut self.phase, Phase::Ready(None)));
-                return Poll::Ready(self.finish(program, done));
+                return Poll::Ready(self.finish(program, done, current));
             }
             Poll::Ready(Err(error)) => return Poll::Ready(End::Failed(error)),
             Poll::Pending => {}
@@ -177,7 +188,7 @@ impl Attempt {
         if let Phase::Running(running) = replace(&mut self.phase, Phase::Ready(None)) {
             self.phase = Phase::Stopping(running, Some(timeout));
         }
-        self.poll(program, cell, context)
+        self.poll(program, cell, context, current)
     }
 
     /// Whether a subgraph is under way. It is told when its attempt is over, and comes to its end then, with what
@@ -192,7 +203,7 @@ impl Attempt {
 
     /// How an attempt ends whose node gave `done`, without running it.
     pub(crate) fn played(program: &Program, node: NodeId, state: Arc<dyn ErasedState>, done: Done) -> End {
-        Self::route(node, state, Output::default()).finish(program, done)
+        Self::route(node, Basis::snapshot(state), Output::default()).finish(program, done, None)
     }
 
     /// How the routing ends of a node that gave `output`.
@@ -202,12 +213,12 @@ impl Attempt {
         state: Arc<dyn ErasedState>,
         output: Output,
     ) -> End {
-        Self::route(node, state, Output::default()).map(program, output)
+        Self::route(node, Basis::snapshot(state), Output::default()).map(program, output, None)
     }
 
-    fn finish(&self, program: &Program, done: Done) -> End {
+    fn finish(&self, program: &Program, done: Done, current: Option<&mut CurrentState>) -> End {
         match caught(|| self.output(program.node(self.node), done)) {
-            Ok(Ok(output)) => self.map(program, output),
+            Ok(Ok(output)) => self.map(program, output, current),
             Ok(Err(error)) => End::Failed(NodeError::new(NodeErrorKind::Codec, error)),
             Err(panic) => End::Failed(NodeError::new(NodeErrorKind::Panicked, panic)),
         }
@@ -239,17 +250,23 @@ impl Attempt {
     }
 
     /// Maps the decision and the branches to targets.
-    fn map(&self, program: &Program, mut output: Output) -> End {
+    fn map(&self, program: &Program, mut output: Output, current: Option<&mut CurrentState>) -> End {
         // Most nodes decide nothing.
         if !program.node(self.node).decides() && output.record().handled.is_none() {
             return End::Finished { output, targets: Ok(END) };
         }
-        let targets = caught(|| self.targets(program, &mut output)).unwrap_or_else(|panic| Err(panic.into()));
+        let targets =
+            caught(|| self.targets(program, &mut output, current)).unwrap_or_else(|panic| Err(panic.into()));
         let targets = targets.map_err(|error| NodeError::new(NodeErrorKind::Routing, error.into_source()));
         End::Finished { output, targets }
     }
 
-    fn targets(&self, program: &Program, output: &mut Output) -> Result<Targets, NodeError> {
+    fn targets(
+        &self,
+        program: &Program,
+        output: &mut Output,
+        current: Option<&mut CurrentState>,
+    ) -> Result<Targets, NodeError> {
         let code = program.node(self.node);
         let mut all: Option<Targets> = None;
         if let Some(router) = code.router(output.record().handled.is_some()) {
@@ -268,15 +285,15 @@ impl Attempt {
             return Ok(targets);
         }
         if !code.branches.is_empty() {
-            let snapshot = self.snapshot.as_ref().expect("an attempt keeps what branches need");
-            let seen = with_own_writes(snapshot, output)?;
-            for branch in &code.branches {
-                let targets = (branch.decide)(&*seen)?;
-                all = Some(match all {
-                    Some(before) => before.and(targets),
-                    None => targets,
-                });
-            }
+            all = self.basis.decide(output, current, &program.schema, |seen| {
+                code.branches.iter().try_fold(all, |all, branch| {
+                    let targets = (branch.decide)(seen)?;
+                    Ok(Some(match all {
+                        Some(before) => before.and(targets),
+                        None => targets,
+                    }))
+                })
+            })?;
         }
         let targets = all.unwrap_or(END);
         program.own(&targets)?;
@@ -293,20 +310,6 @@ impl Drop for Attempt {
 
 fn timed_out(timeout: Timeout) -> End {
     End::Failed(NodeError::new(NodeErrorKind::TimedOut, timeout))
-}
-
-/// The snapshot plus a node's own writes: what its branches decide on.
-fn with_own_writes(
-    snapshot: &Arc<dyn ErasedState>,
-    output: &Output,
-) -> Result<Arc<dyn ErasedState>, CodecError> {
-    let Some(update) = &output.update else {
-        return Ok(Arc::clone(snapshot));
-    };
-    let copy = update.duplicate()?;
-    let mut seen = snapshot.duplicate();
-    Arc::get_mut(&mut seen).expect("a fresh copy is not shared").apply(copy, &|_| true);
-    Ok(seen)
 }
 
 impl Program {

@@ -11,6 +11,7 @@ use spin::Mutex;
 
 use super::ambient::AmbientClock;
 use super::answering::answer;
+use super::current_state::CurrentState;
 use super::driver::{Driver, Input};
 use super::ending::Ended;
 use super::error::{RunError, ThreadError};
@@ -198,7 +199,7 @@ impl Driver {
         let (state, older) = state_of(program, loaded)?;
         // Its value says that a field is lit, whoever wrote it: an edit or an input may lie in between.
         self.lit = self.runtime.lit(&*state, self.runtime.one_step_fields.iter().copied());
-        self.state = state;
+        self.state = CurrentState::new(state);
         self.older = older;
         self.cell.kept.lock().clone_from(&loaded.checkpoint.frontier.kept);
         self.base = Some(loaded.checkpoint.id);
@@ -332,7 +333,7 @@ fn stored_output(
         reason: redact::reason(reason, writes.iter().map(|write| write.field), &program.schema),
     })?;
     let TaskResult { route, kept, handled, .. } = result.clone();
-    Ok(Output::stored(update, writes, Record { route, kept, handled, cached: false }))
+    Ok(Output::stored(update, writes, Record { route, kept, handled, ..Record::default() }))
 }
 
 fn stored_targets(

@@ -93,6 +93,8 @@ impl Driver {
                 let fields = (0..update.len()).map(|index| update.shape(index).0);
                 written.extend(fields.filter(|field| one_step.contains(field)));
             }
+            let outputs = self.slots.iter().filter_map(|slot| slot.output.as_ref());
+            written.extend(outputs.flat_map(|output| &output.record().one_step));
             written.sort_unstable();
             written.dedup();
         }
@@ -100,16 +102,13 @@ impl Driver {
             .zip(&mut self.slots)
             .filter_map(|(task, slot)| Some((task, slot.output.as_mut()?.update.take()?)))
             .peekable();
-        if updates.peek().is_none() && self.lit.is_empty() {
+        if updates.peek().is_none() && self.lit.is_empty() && written.is_empty() {
             return Ok(Vec::new());
         }
-        if Arc::strong_count(&self.state) > 1 {
-            self.state = self.state.duplicate();
-        }
-        let state = Arc::get_mut(&mut self.state).expect("a state that nobody else holds");
+        let (state, indexes) = self.state.writable();
         let merging = Cell::new(0);
         let updates = updates.inspect(|(task, _)| merging.set(*task));
-        if let Err(panic) = caught(|| barrier::apply(state, updates, overwrites)) {
+        if let Err(panic) = caught(|| barrier::apply(state, indexes, updates, overwrites)) {
             return Err(self.reducer_panicked(merging.get(), panic));
         }
         // An input checkpoint changes nothing, so what was lit before it stays so until START has merged it.

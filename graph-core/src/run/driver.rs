@@ -12,6 +12,8 @@ use futures_util::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 
 use super::attempt::Attempt;
+use super::basis::{Basis, Copies};
+use super::current_state::CurrentState;
 use super::ending::Ended;
 use super::error::RunError;
 use super::event::{EventKind, EventLog};
@@ -48,7 +50,9 @@ pub(super) struct Driver {
     /// The running superstep's.
     span: Span,
     /// The state as of the last barrier.
-    pub(super) state: Arc<dyn ErasedState>,
+    pub(super) state: CurrentState,
+    /// What the running superstep's branches decide on, where several tasks have some.
+    copies: Option<Arc<Copies>>,
     /// Fields that live for one superstep and were written in the last one.
     pub(super) lit: Vec<FieldId>,
     /// Set when the last checkpoint was written under another schema: the next one must hold every field, and
@@ -116,7 +120,8 @@ impl Driver {
             clock: stops.step_timeout.map(StepClock::new),
             span: Span::none(),
             stops,
-            state,
+            state: CurrentState::new(state),
+            copies: None,
             lit: Vec::new(),
             older: None,
             base: None,
@@ -155,7 +160,7 @@ impl Driver {
         };
         // A store that fails ends the run while tasks are under way.
         self.cell.revoke();
-        drop(self.tasks.abort().await);
+        drop(self.tasks.abort(&self.state).await);
         match &result {
             Ok(ended) => self.emit(|_| EventKind::RunFinished { status: ended.status.clone() }),
             Err(error) => self.emit(|_| EventKind::RunFailed { message: std::format!("{error}") }),
@@ -177,7 +182,7 @@ impl Driver {
                 }
             }
             let event = if self.stops.cancel.is_none() && self.clock.is_none() && self.records.is_empty() {
-                let ended = self.tasks.next().await;
+                let ended = self.tasks.next(&mut self.state).await;
                 self.ended(ended)
             } else {
                 self.next_event().await?
@@ -258,6 +263,7 @@ impl Driver {
     }
 
     fn superstep_begins(&mut self) {
+        self.copies = None;
         if let Some(clock) = &mut self.clock {
             clock.restart();
         }
@@ -318,15 +324,16 @@ impl Driver {
         if let Some(failure) = slot.rare.as_ref().and_then(|rare| rare.failure.clone()) {
             cell.hand_over(failure);
         }
-        let state = Arc::clone(&self.state);
+        let finished = slot.output.take();
+        let basis = self.basis(node);
         let run = if node == NodeId::START {
             let Input { update, writes } = self.input.take().expect("a run that starts has an input");
-            Attempt::route(node, state, Output { update: Some(update), writes, ..Output::default() })
-        } else if let Some(output) = slot.output.take() {
-            Attempt::route(node, state, output)
+            Attempt::route(node, basis, Output { update: Some(update), writes, ..Output::default() })
+        } else if let Some(output) = finished {
+            Attempt::route(node, basis, output)
         } else {
-            let task = ErasedTask { state, input, cell: Arc::clone(&cell) };
-            Attempt::run(program, node, task, self.logs(), after)
+            let task = ErasedTask { state: self.state.share(), input, cell: Arc::clone(&cell) };
+            Attempt::run(&self.runtime.program, node, task, basis, self.logs(), after)
         };
         self.emit(|driver| EventKind::TaskStarted {
             step: driver.step + 1,
@@ -336,6 +343,18 @@ impl Driver {
         });
         let span = self.span.task(cell.node(), cell.facts.step, task, attempt);
         self.tasks.start(Running { task, attempt, cell: Some(cell), run, span });
+    }
+
+    /// What the branches of a node decide on.
+    fn basis(&mut self, node: NodeId) -> Basis {
+        if self.runtime.program.node(node).branches.is_empty() {
+            Basis::Nothing
+        } else if self.machine.width() == 1 {
+            Basis::Current
+        } else {
+            let copies = Arc::clone(self.copies.get_or_insert_default());
+            Basis::Shared { snapshot: self.state.share(), copies }
+        }
     }
 
     /// Waits until a task ends, the caller cancels or the superstep's time is up, and takes in what the saver says
@@ -362,7 +381,7 @@ impl Driver {
                     // What that means is looked at once, at the barrier.
                     self.outrun |= !counts?;
                 }
-                ended = self.tasks.next() => return Ok(self.ended(ended)),
+                ended = self.tasks.next(&mut self.state) => return Ok(self.ended(ended)),
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::checkpoint::{
 use crate::engine::barrier::{self, Overwrites};
 use crate::graph::Program;
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
-use crate::state::{Change, CodecError, ErasedUpdate, Json, LoggedWrite, caught};
+use crate::state::{Change, CodecError, ErasedUpdate, Indexes, Json, LoggedWrite, caught};
 
 pub(super) async fn edit(
     runtime: &Runtime,
@@ -124,7 +124,8 @@ fn changes(
     let target = Arc::get_mut(&mut state).expect("a freshly decoded state is not shared");
     let overwrites = Overwrites::default();
     let updates = update.into_iter().map(|update| (0, update));
-    caught(|| barrier::apply(target, updates, &overwrites)).map_err(ThreadError::Reducer)?;
+    caught(|| barrier::apply(target, &mut Indexes::default(), updates, &overwrites))
+        .map_err(ThreadError::Reducer)?;
     let changes = match older {
         Some(_) => whole(&*state, &runtime.program.schema),
         None => barrier::changes(&*state, std::iter::once((0, writes)), &overwrites),

@@ -40,7 +40,7 @@ impl Driver {
     /// cancelled counts: results are recorded, questions are asked.
     pub(super) async fn abort(&mut self) {
         self.cell.revoke();
-        for Attempted { task, cell, end, .. } in self.tasks.abort().await {
+        for Attempted { task, cell, end, .. } in self.tasks.abort(&self.state).await {
             self.slots[task as usize].cell = Some(cell);
             match end {
                 End::Finished { output, targets } => self.keep(task, output, targets.ok()),
@@ -110,7 +110,7 @@ impl Driver {
             Ending::Failed { task } => return Err(self.failure(task).into()),
             Ending::Unmergeable => return Err(self.unmergeable.take().expect("the barrier left its error")),
         };
-        let state = Arc::clone(&self.state);
+        let state = self.state.share();
         let delta = self.delta.take().map(|delta| delta.writes).unwrap_or_default();
         let exit = self.machine.task(0).filter(|task| task.node == NodeId::END);
         let exit = exit.and_then(|task| task.input.clone());

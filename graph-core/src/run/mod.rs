@@ -29,12 +29,14 @@
 mod ambient;
 mod answering;
 mod attempt;
+mod basis;
 mod begin;
 mod breakpoints;
 mod cached;
 mod change;
 mod check_threads;
 mod commit;
+mod current_state;
 mod described;
 mod driver;
 mod edit;

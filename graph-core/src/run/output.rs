@@ -5,11 +5,12 @@ use std::boxed::Box;
 use std::vec::Vec;
 
 use crate::checkpoint::{Handled, Kept, RouteRecord};
-use crate::state::{ErasedUpdate, LoggedWrite};
+use crate::state::{ErasedUpdate, FieldId, LoggedWrite};
 
 /// What a node gave, before its route is mapped.
 #[derive(Default)]
 pub(crate) struct Output {
+    /// Its writes; `None` once they are merged.
     pub(crate) update: Option<Box<dyn ErasedUpdate>>,
     pub(crate) decision: Option<Box<dyn Any + Send>>,
     /// The logged form of the update; empty when nobody stores or observes it.
@@ -28,9 +29,12 @@ pub(crate) struct Record {
     pub(crate) handled: Option<Box<Handled>>,
     /// Whether it is what an earlier run of the node gave.
     pub(crate) cached: bool,
+    /// Those of its fields that live for one superstep, where its update was merged before the barrier.
+    pub(crate) one_step: Vec<FieldId>,
 }
 
-static NOTHING: Record = Record { route: None, kept: None, handled: None, cached: false };
+static NOTHING: Record =
+    Record { route: None, kept: None, handled: None, cached: false, one_step: Vec::new() };
 
 impl Output {
     /// A result read back from storage.

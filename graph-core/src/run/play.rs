@@ -199,11 +199,11 @@ impl Driver {
             return Err(ThreadError::WrongDecision { node: self.name(node) }.into());
         }
         let outcome = match &code.played {
-            Some(played) => (played.check)(outcome, &self.state)
+            Some(played) => (played.check)(outcome, &self.state.share())
                 .map_err(|error| self.fails(node, NodeError::new(NodeErrorKind::Failed, error)))?,
             None => outcome,
         };
-        self.play_of(node, Attempt::played(program, node, Arc::clone(&self.state), outcome))
+        self.play_of(node, Attempt::played(program, node, self.state.share(), outcome))
     }
 
     /// The node that ran last once more, with the decision that it made and another update.
@@ -232,7 +232,7 @@ impl Driver {
             let record =
                 Record { route: task.route.clone(), handled: task.handled.clone(), ..Record::default() };
             let output = Output::stored(update, writes, record);
-            plays.push(self.play_of(node, Attempt::routed(program, node, Arc::clone(&self.state), output))?);
+            plays.push(self.play_of(node, Attempt::routed(program, node, self.state.share(), output))?);
         }
         Ok(plays)
     }

@@ -9,6 +9,7 @@ use alloc::collections::BTreeMap;
 use tokio_util::sync::CancellationToken;
 
 use super::begin::driver;
+use super::current_state::CurrentState;
 use super::ending::Ended;
 use super::error::{RunError, ThreadError};
 use super::event::{EventKind, EventLog, Observer, RunEvent};
@@ -83,7 +84,7 @@ impl Rehearsal {
         driver.stops.step_timeout = step_timeout;
         let begin = driver.restore(load(&saver, &thread, At::Head).await?)?;
         // With the fields that are never stored.
-        driver.state = Arc::clone(&state);
+        driver.state = CurrentState::new(Arc::clone(&state));
         let (status, state) = match driver.drive(begin).await {
             Ok(Ended { status, state, .. }) => (Ok(status), state),
             Err(error) => (Err(error), state),

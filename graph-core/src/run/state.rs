@@ -17,7 +17,7 @@ use crate::checkpoint::{FailureRecord, Loaded, NextTask, RouteRecord, TaskResult
 use crate::engine::barrier::{self, Overwrites};
 use crate::graph::Program;
 use crate::id::{CheckpointId, NodeName, TaskId};
-use crate::state::{ErasedState, Json, LoggedWrite, State, caught};
+use crate::state::{ErasedState, Indexes, Json, LoggedWrite, State, caught};
 
 /// A thread as it stands.
 ///
@@ -156,6 +156,6 @@ fn apply(
         ))
     })?;
     let values = Arc::get_mut(values).expect("a freshly decoded state is not shared");
-    caught(|| barrier::apply(values, updates.into_iter(), &overwrites))
+    caught(|| barrier::apply(values, &mut Indexes::default(), updates.into_iter(), &overwrites))
         .map_err(|panic| ThreadError::Unmergeable(panic.to_string()))
 }

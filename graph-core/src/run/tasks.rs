@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
 use super::attempt::{Attempt, End};
+use super::current_state::CurrentState;
 use super::spans::Span;
 use crate::graph::Program;
 use crate::node::TaskCell;
@@ -59,10 +60,16 @@ impl Running {
         self.run.is_subgraph(program) && levels().is_multiple_of(LEVELS_INLINE)
     }
 
-    fn poll(&mut self, program: &Program, context: &mut Context<'_>) -> Poll<Attempted> {
+    /// Polls the attempt; `current` is the state of the driver, which only an attempt that runs inline may use.
+    fn poll(
+        &mut self,
+        program: &Program,
+        context: &mut Context<'_>,
+        current: Option<&mut CurrentState>,
+    ) -> Poll<Attempted> {
         let Self { task, attempt, cell, run, span } = self;
         let shared = cell.as_deref().expect("an attempt that ended is not polled");
-        let end = ready!(span.within(|| run.poll(program, shared, context)));
+        let end = ready!(span.within(|| run.poll(program, shared, context, current)));
         match &end {
             End::Finished { targets: Ok(_), .. } => span.outcome(&"finished"),
             // Its text may quote a secret, and which there are is not known here.
@@ -116,12 +123,12 @@ impl Tasks {
     }
 
     /// Waits until an attempt ends. Cancel safe: what runs goes on at the next call.
-    pub(super) async fn next(&mut self) -> Attempted {
+    pub(super) async fn next(&mut self, current: &mut CurrentState) -> Attempted {
         if !self.ready.is_empty() {
-            self.launch();
+            self.launch(current);
         }
         if let Some(running) = &mut self.inline {
-            let ended = poll_fn(|context| running.poll(&self.program, context)).await;
+            let ended = poll_fn(|context| running.poll(&self.program, context, Some(current))).await;
             self.inline = None;
             return ended;
         }
@@ -141,10 +148,10 @@ impl Tasks {
     /// Cancels what still runs, and waits until it has stopped. Returns what had ended before.
     ///
     /// The run must have been revoked.
-    pub(super) async fn abort(&mut self) -> Vec<Attempted> {
+    pub(super) async fn abort(&mut self, current: &CurrentState) -> Vec<Attempted> {
         self.ready.extend(self.inline.take());
         self.ready.retain(|running| running.run.stops_by_itself(&self.program));
-        self.launch();
+        self.launch(current);
         self.bundles.shutdown().await;
         while let Some(joined) = self.subgraphs.join_next().await {
             pass_on_panic(joined);
@@ -153,9 +160,10 @@ impl Tasks {
         std::iter::from_fn(|| self.ended.try_recv().ok()).collect()
     }
 
-    /// Spawns what was started and is not alone.
-    fn launch(&mut self) {
+    /// Spawns what was started and does not run inline.
+    fn launch(&mut self, current: &CurrentState) {
         self.spawned += self.ready.len();
+        self.ready.iter_mut().for_each(|running| running.run.leave_driver(current));
         for subgraph in self.ready.extract_if(.., |running| running.run.is_subgraph(&self.program)) {
             self.subgraphs.spawn(run_subgraph(Arc::clone(&self.program), subgraph, self.sender.clone()));
         }
@@ -174,7 +182,8 @@ impl Tasks {
 /// Runs the attempts of a bundle, and says of each how it ended.
 async fn run_all(program: Arc<Program>, bundle: Vec<Running>, sender: mpsc::UnboundedSender<Attempted>) {
     let program = &*program;
-    let runs = bundle.into_iter().map(|mut running| poll_fn(move |context| running.poll(program, context)));
+    let runs =
+        bundle.into_iter().map(|mut running| poll_fn(move |context| running.poll(program, context, None)));
     let mut runs: FuturesUnordered<_> = runs.collect();
     while let Some(ended) = runs.next().await {
         // A driver that is gone waits for nothing.
@@ -190,12 +199,12 @@ async fn run_subgraph(program: Arc<Program>, mut running: Running, sender: mpsc:
     let revoked = &cell.run.revoked;
     let ended = tokio::select! {
         biased;
-        ended = poll_fn(|context| running.poll(&program, context)) => Some(ended),
+        ended = poll_fn(|context| running.poll(&program, context, None)) => Some(ended),
         () = revoked.until(|| revoked.is_set()) => None,
     };
     let ended = match ended {
         None if running.run.stops_by_itself(&program) => {
-            Some(poll_fn(|context| running.poll(&program, context)).await)
+            Some(poll_fn(|context| running.poll(&program, context, None)).await)
         }
         ended => ended,
     };

@@ -12,11 +12,12 @@ use core::marker::PhantomData;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::indexes::Indexes;
 use super::json::{CodecError, Json};
 use super::op::{Logged, LoggedWrite};
 use super::schema::{FieldId, FieldSchema, Lifetime, Schema, Writers};
 use super::{FieldWrite, State, StateUpdate, Write, WriteKind};
-use crate::reducer::Reducer;
+use crate::reducer::{Indexed, Reducer};
 
 /// A state's source, from which [`FieldList::schema`] makes its schema.
 pub struct FieldList<'a> {
@@ -100,7 +101,7 @@ impl<S: 'static> FieldWrite for NoWrite<S> {
         match self.0 {}
     }
 
-    fn apply(self, _: &mut S) {
+    fn apply_with(self, _: &mut S, _: &mut Indexes) {
         match self.0 {}
     }
 
@@ -135,6 +136,7 @@ impl<T: Serialize + DeserializeOwned> Stored for T {}
 /// there, so that a mistake is one error.
 pub struct Codec<T, W> {
     reduce: fn(&mut T, W),
+    indexed: Option<Indexed<T, W>>,
     copy: fn(&Write<T, W>) -> Copied<T, W>,
     /// `None` for a field that is not stored.
     forms: Option<Forms<T, W>>,
@@ -171,7 +173,7 @@ impl<T, W> Codec<T, W> {
                 decode_write: Write::decode::<R>,
             }),
         };
-        Self { reduce: R::reduce, copy: Write::recode, forms }
+        Self { reduce: R::reduce, indexed: R::INDEXED, copy: Write::recode, forms }
     }
 
     /// Of a field that is kept in memory only.
@@ -182,14 +184,20 @@ impl<T, W> Codec<T, W> {
         W: Clone,
         R: Reducer<T, Write = W>,
     {
-        Self { reduce: R::reduce, copy: |write| Ok(write.clone()), forms: None }
+        Self { reduce: R::reduce, indexed: R::INDEXED, copy: |write| Ok(write.clone()), forms: None }
     }
 
-    /// Applies a write to the field.
-    pub fn apply(&self, write: Write<T, W>, field: &mut T) {
-        match write {
-            Write::Reduce(write) => (self.reduce)(field, write),
-            Write::Set(value) => *field = value,
+    /// Applies a write to the field with this id.
+    pub fn apply(&self, write: Write<T, W>, field: &mut T, indexes: &mut Indexes, id: u16) {
+        match (write, self.indexed) {
+            (Write::Reduce(write), None) => (self.reduce)(field, write),
+            (Write::Reduce(write), Some(reduce)) => reduce(field, write, indexes.of(FieldId(id))),
+            (Write::Set(value), indexed) => {
+                *field = value;
+                if indexed.is_some() {
+                    indexes.forget(FieldId(id));
+                }
+            }
         }
     }
 

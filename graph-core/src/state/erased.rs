@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
+use super::indexes::Indexes;
 use super::json::{CodecError, Json};
 use super::migration::{self, LoadError};
 use super::op::{FieldValue, LoggedWrite};
@@ -32,11 +33,12 @@ pub trait ErasedState: Any + Send + Sync {
     /// The older versions from which migrations lead to this state, oldest first.
     fn older_versions(&self) -> Vec<u32>;
 
-    /// Applies the writes of `update` for which `keep` holds (it is given their index).
+    /// Applies the writes of `update` for which `keep` holds (it is given their position); `indexes` are those of this
+    /// state.
     ///
     /// # Panics
     /// When `update` belongs to another state type.
-    fn apply(&mut self, update: Box<dyn ErasedUpdate>, keep: &dyn Fn(usize) -> bool);
+    fn apply(&mut self, indexes: &mut Indexes, update: Box<dyn ErasedUpdate>, keep: &dyn Fn(usize) -> bool);
 
     /// Reads a stored update of this state back.
     ///
@@ -58,6 +60,12 @@ pub trait ErasedState: Any + Send + Sync {
 
     /// See [`State::reset_field`].
     fn reset_field(&mut self, field: FieldId);
+
+    /// See [`State::copy_field`].
+    ///
+    /// # Panics
+    /// When `from` is of another type.
+    fn copy_field(&mut self, field: FieldId, from: &dyn ErasedState);
 }
 
 /// An update without its type. Implemented for every [`StateUpdate`].
@@ -104,12 +112,12 @@ impl<S: State> ErasedState for S {
         migration::versions::<S>()
     }
 
-    fn apply(&mut self, update: Box<dyn ErasedUpdate>, keep: &dyn Fn(usize) -> bool) {
+    fn apply(&mut self, indexes: &mut Indexes, update: Box<dyn ErasedUpdate>, keep: &dyn Fn(usize) -> bool) {
         let update: Box<dyn Any> = update;
         let update = update.downcast::<S::Update>().expect("a node's update is of its graph's state");
         for (index, write) in update.into_writes().into_iter().enumerate() {
             if keep(index) {
-                write.apply(self);
+                write.apply_with(self, indexes);
             }
         }
     }
@@ -129,6 +137,12 @@ impl<S: State> ErasedState for S {
 
     fn reset_field(&mut self, field: FieldId) {
         State::reset_field(self, field);
+    }
+
+    fn copy_field(&mut self, field: FieldId, from: &dyn ErasedState) {
+        let from: &dyn Any = from;
+        let from = from.downcast_ref().expect("a copy is of the type of its original");
+        State::copy_field(self, field, from);
     }
 }
 

@@ -20,6 +20,7 @@ mod erased;
 mod field;
 mod finite;
 mod from_json;
+mod indexes;
 mod json;
 pub(crate) mod limits;
 mod migration;
@@ -39,6 +40,7 @@ pub use dynamic::{Found, JsonError, JsonFields, JsonState, JsonUpdate, JsonWrite
 pub(crate) use dynamic::{Place, Problems, suggestion};
 pub use erased::{ErasedState, ErasedUpdate};
 pub use field::{Embedded, Field};
+pub use indexes::Indexes;
 pub use json::{CodecError, Json};
 pub use limits::{Excess, SizeLimits};
 pub use migration::{LoadError, Migrated, Migration};
@@ -150,6 +152,11 @@ pub trait State: Clone + Send + Sync + 'static {
 
     /// Returns one field to its initial value.
     fn reset_field(&mut self, field: FieldId);
+
+    /// Gives one field the value that it has in another state.
+    fn copy_field(&mut self, _field: FieldId, from: &Self) {
+        self.clone_from(from);
+    }
 }
 
 /// The update type that `#[derive(State)]` generates.
@@ -179,7 +186,12 @@ pub trait FieldWrite: Sized + Send + 'static {
     fn kind(&self) -> WriteKind;
 
     /// Applies it.
-    fn apply(self, state: &mut Self::State);
+    fn apply(self, state: &mut Self::State) {
+        self.apply_with(state, &mut Indexes::default());
+    }
+
+    /// Applies it to a state with these indexes.
+    fn apply_with(self, state: &mut Self::State, indexes: &mut Indexes);
 
     /// A copy, with fields that are not stored: what a branch sees of its own node's writes.
     ///

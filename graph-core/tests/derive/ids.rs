@@ -1,7 +1,7 @@
 //! A file of its own so that ids are seen through the erased state too.
 
 use superstep::reducer::Append;
-use superstep::state::{ErasedState, ErasedUpdate, FieldId, State, WriteKind};
+use superstep::state::{ErasedState, ErasedUpdate, FieldId, Indexes, State, WriteKind};
 
 #[derive(State, Clone, Debug, Default, PartialEq)]
 struct Essay {
@@ -21,9 +21,11 @@ fn the_engine_sees_fields_by_id() {
 
     let erased: &mut dyn ErasedState = &mut essay;
     let read = erased.decode_update(&logged).unwrap();
-    erased.apply(update, &|index| index != 1);
+    let mut indexes = Indexes::default();
+    erased.apply(&mut indexes, update, &|index| index != 1);
     assert_eq!(erased.encode_field(FieldId(1)).unwrap().as_str(), "[2]");
-    erased.apply(read, &|index| index == 1);
+    erased.apply(&mut indexes, read, &|index| index == 1);
     erased.reset_field(FieldId(0));
-    assert_eq!(essay, Essay { topic: String::new(), facts: vec![2, 1] });
+    erased.copy_field(FieldId(0), &Essay { topic: "b".into(), facts: vec![3] });
+    assert_eq!(essay, Essay { topic: "b".into(), facts: vec![2, 1] });
 }

@@ -27,6 +27,7 @@ fn state_impl(state: &State) -> TokenStream {
     let mut encodes = TokenStream::new();
     let mut decodes = TokenStream::new();
     let mut resets = TokenStream::new();
+    let mut copies = TokenStream::new();
     for (field, slot) in state.fields.iter().zip(&layout.slots) {
         let (member, stored, codec) = (&field.ident, &field.stored, field.codec());
         let (id, pattern) = (&slot.id, &slot.pattern);
@@ -36,11 +37,15 @@ fn state_impl(state: &State) -> TokenStream {
             decodes
                 .extend(quote!(#pattern => #private::State::decode_field(&mut self.#member, #inner, value),));
             resets.extend(quote!(#pattern => #private::State::reset_field(&mut self.#member, #inner),));
+            copies.extend(
+                quote!(#pattern => #private::State::copy_field(&mut self.#member, #inner, &from.#member),),
+            );
             continue;
         }
         encodes.extend(quote!(#pattern => #write_path::#codec.encode(&self.#member, #stored),));
         decodes.extend(quote!(#pattern => #write_path::#codec.decode(&mut self.#member, value, #stored),));
         resets.extend(quote!(#pattern => #private::swap(&mut self.#member, &mut initial.#member),));
+        copies.extend(quote!(#pattern => #private::Clone::clone_from(&mut self.#member, &from.#member),));
     }
 
     let version = state.version.as_ref().map(|_| {
@@ -102,6 +107,14 @@ fn state_impl(state: &State) -> TokenStream {
                 let mut initial = <Self as #private::State>::initial();
                 match field.0 {
                     #resets
+                    _ => {}
+                }
+            }
+
+            #[allow(unused_variables)]
+            fn copy_field(&mut self, field: #private::FieldId, from: &Self) {
+                match field.0 {
+                    #copies
                     _ => {}
                 }
             }

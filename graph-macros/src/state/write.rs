@@ -38,7 +38,7 @@ pub(crate) fn expand(state: &State) -> TokenStream {
             });
             kinds.extend(quote!(Self::#variant(write) => #private::FieldWrite::kind(write),));
             applies.extend(quote! {
-                Self::#variant(write) => #private::FieldWrite::apply(write, &mut state.#variant),
+                Self::#variant(write) => #private::FieldWrite::apply_with(write, &mut state.#variant, indexes.within(#id)),
             });
             duplicates.extend(quote! {
                 Self::#variant(write) => #private::FieldWrite::duplicate(write).map(Self::#variant),
@@ -52,7 +52,9 @@ pub(crate) fn expand(state: &State) -> TokenStream {
         } else {
             fields.extend(quote!(Self::#variant(_) => #private::FieldId(#id),));
             kinds.extend(quote!(Self::#variant(write) => write.kind(),));
-            applies.extend(quote!(Self::#variant(write) => Self::#codec.apply(write, &mut state.#variant),));
+            applies.extend(quote! {
+                Self::#variant(write) => Self::#codec.apply(write, &mut state.#variant, indexes, #id),
+            });
             duplicates.extend(quote!(Self::#variant(write) => Self::#codec.copy(write).map(Self::#variant),));
             encodes.extend(quote!(Self::#variant(write) => Self::#codec.encode_write(write, #id),));
             decodes.extend(quote! {
@@ -84,7 +86,7 @@ pub(crate) fn expand(state: &State) -> TokenStream {
                 match self { #kinds }
             }
 
-            fn apply(self, state: &mut Self::State) {
+            fn apply_with(self, state: &mut Self::State, indexes: &mut #private::Indexes) {
                 match self { #applies }
             }
 

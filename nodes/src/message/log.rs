@@ -1,11 +1,12 @@
 //! The conversation as a state keeps it.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::Deref;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Deserializer, Serialize};
-use superstep_core::reducer::{KeyedLog, LogWrite, Reducer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use superstep_core::reducer::{KeyedIndex, KeyedLog, LogWrite, Reducer};
 use superstep_core::state::{CodecError, Op};
 
 use super::{Conversation, Message};
@@ -36,27 +37,27 @@ use super::{Conversation, Message};
 /// log.put(Message::human("m1", "Hello"));
 /// assert_eq!((log.len(), log[0].text().as_ref()), (1, "Hello"));
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(transparent)]
-pub struct MessageLog(Vec<Message>);
+#[derive(Clone, Default, PartialEq)]
+pub struct MessageLog {
+    messages: Vec<Message>,
+    /// Where each message is, so that a new one costs no search.
+    index: KeyedIndex,
+}
 
 impl MessageLog {
     /// Makes an empty log.
     pub const fn new() -> Self {
-        Self(Vec::new())
+        Self { messages: Vec::new(), index: KeyedIndex::new() }
     }
 
     /// Puts a message in the place of the one with its id, or at the end.
     pub fn put(&mut self, message: Message) {
-        match self.0.iter_mut().rev().find(|held| held.id() == message.id()) {
-            Some(held) => *held = message,
-            None => self.0.push(message),
-        }
+        self.index.put(&mut self.messages, message);
     }
 
     /// Returns the conversation as a model may be shown it.
     pub fn conversation(&self) -> Conversation {
-        Conversation::from(self.0.as_slice())
+        Conversation::from(self.messages.as_slice())
     }
 }
 
@@ -64,7 +65,7 @@ impl Deref for MessageLog {
     type Target = [Message];
 
     fn deref(&self) -> &[Message] {
-        &self.0
+        &self.messages
     }
 }
 
@@ -82,7 +83,7 @@ impl<const N: usize> From<[Message; N]> for MessageLog {
 
 impl From<MessageLog> for Vec<Message> {
     fn from(log: MessageLog) -> Self {
-        log.0
+        log.messages
     }
 }
 
@@ -99,13 +100,25 @@ impl<'a> IntoIterator for &'a MessageLog {
     type IntoIter = std::slice::Iter<'a, Message>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.iter()
+        self.messages.iter()
+    }
+}
+
+impl fmt::Debug for MessageLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MessageLog").field(&self.messages).finish()
+    }
+}
+
+impl Serialize for MessageLog {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.messages.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for MessageLog {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Vec::deserialize(deserializer).map(Self)
+        Ok(Self { messages: Vec::deserialize(deserializer)?, index: KeyedIndex::new() })
     }
 }
 
@@ -131,7 +144,7 @@ impl Reducer<MessageLog> for KeyedLog {
     type Write = LogWrite<Message>;
 
     fn reduce(current: &mut MessageLog, write: Self::Write) {
-        <Self as Reducer<Vec<Message>>>::reduce(&mut current.0, write);
+        write.apply(&mut current.messages, &mut current.index);
     }
 
     fn log(write: &Self::Write) -> Result<Option<Op>, CodecError> {

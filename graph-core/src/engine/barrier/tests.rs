@@ -33,7 +33,7 @@ fn merge(updates: Vec<Update<Essay>>) -> Result<(Essay, Vec<String>), Conflict> 
         updates.iter().map(|update| ErasedUpdate::encode(update).expect("texts have a JSON form")).collect();
     let mut essay = Essay { facts: vec!["x".into(), "y".into()], cost: 10, ..Essay::default() };
     let boxed = updates.into_iter().map(|update| Box::new(update) as Box<dyn ErasedUpdate>);
-    apply(&mut essay, (0..).zip(boxed), &overwrites);
+    apply(&mut essay, &mut Indexes::default(), (0..).zip(boxed), &overwrites);
     let writes = (0..).zip(logged.iter().map(Vec::as_slice));
     let changes = changes(&essay, writes, &overwrites).expect("the state has a JSON form");
     let schema = Essay::schema();

@@ -13,7 +13,7 @@ use crate::graph::END;
 use crate::graph::handle::{List, Target, Targets};
 use crate::graph::topology::{CaseTargets, NodeId};
 use crate::node::InputDescription;
-use crate::state::{FieldId, Json, JsonState, suggestion};
+use crate::state::{FieldId, Json, JsonState, JsonWrite, suggestion};
 
 /// The cases of one decision.
 #[derive(Clone, Debug, Default)]
@@ -92,12 +92,14 @@ impl Cases {
         })
     }
 
-    /// Chooses a case, with the items of its fields as they are in `state`, and those that the node `gave`.
+    /// Chooses a case, with the items of its fields as they are in `state` with these writes, and those that the node
+    /// `gave`.
     pub(super) fn choose(
         &self,
         case: String,
         gave: Option<Vec<Value>>,
-        state: &dyn Fn() -> Result<JsonState, BoxError>,
+        state: &JsonState,
+        writes: &[JsonWrite],
     ) -> Result<Chosen, BoxError> {
         let ways = self.find(&case)?;
         let wrong = |reason: &str| CaseError::Items { case: case.clone(), reason: reason.to_string() };
@@ -115,13 +117,13 @@ impl Cases {
                         .ok_or_else(|| wrong("its `each` names no field, and the node gave no items"));
                     items.push(gave?);
                 }
-                Way::Each { items: Some(field), .. } => {
-                    let state = state()?;
-                    let name = &state.fields().schema().field(*field).name;
-                    let held = state.get(name).and_then(Value::as_array);
-                    items
-                        .push(held.cloned().ok_or_else(|| wrong(&format!("field {name:?} holds no array")))?);
-                }
+                Way::Each { items: Some(field), .. } => match state.field_with(*field, writes) {
+                    Value::Array(held) => items.push(held),
+                    _ => {
+                        let name = &state.fields().schema().field(*field).name;
+                        return Err(wrong(&format!("field {name:?} holds no array")).into());
+                    }
+                },
             }
         }
         Ok(Chosen { case, items })

@@ -12,7 +12,7 @@ use crate::checkpoint::RouteRecord;
 use crate::error::BoxError;
 use crate::graph::program::{Branch, Played, Router};
 use crate::node::{Code, Done, JsonOutcome};
-use crate::state::{ErasedState, FieldId, FieldWrite, Json, JsonFields, JsonState, JsonUpdate, StateUpdate};
+use crate::state::{ErasedState, FieldId, Json, JsonFields, JsonState, JsonUpdate, JsonWrite, StateUpdate};
 
 /// What a registered function may decide: nothing, or what its [`JsonOutcome`] says.
 #[diagnostic::on_unimplemented(
@@ -76,23 +76,19 @@ impl Outcome {
             (None, Some(cases)) => return Err(CaseError::NoneChosen { cases: cases.names() }.into()),
             (Some(case), None) => return Err(CaseError::NoCases { case }.into()),
             (Some(case), Some(cases)) => {
-                let seen = || with_own_writes(state, &done);
-                done.route = Some(Box::new(cases.choose(case, gave, &seen)?));
+                let chosen = cases.choose(case, gave, typed(&**state), own_writes(&done))?;
+                done.route = Some(Box::new(chosen));
             }
         }
         Ok(done)
     }
 }
 
-/// The snapshot plus the node's own writes, as branches see it.
-fn with_own_writes(state: &Arc<dyn ErasedState>, done: &Done) -> Result<JsonState, BoxError> {
-    let mut seen = typed(&**state).clone();
-    if let Some(update) = &done.update {
-        let copy: Box<dyn Any> = update.duplicate()?;
-        let copy = copy.downcast::<JsonUpdate>().expect("the update of a JSON state");
-        copy.into_writes().into_iter().for_each(|write| write.apply(&mut seen));
-    }
-    Ok(seen)
+/// The writes of a node, which its decision sees as branches do.
+fn own_writes(done: &Done) -> &[JsonWrite] {
+    let Some(update) = &done.update else { return &[] };
+    let update: &dyn Any = &**update;
+    update.downcast_ref::<JsonUpdate>().expect("the update of a JSON state").writes()
 }
 
 fn typed(state: &dyn ErasedState) -> &JsonState {
@@ -142,7 +138,7 @@ pub(super) fn branch(graph: u32, basis: Basis, cases: Cases) -> Branch {
                     }
                 }
             };
-            let chosen = cases.choose(case, None, &|| Ok(state.clone()))?;
+            let chosen = cases.choose(case, None, state, &[])?;
             cases.targets(graph, chosen)
         }),
     }

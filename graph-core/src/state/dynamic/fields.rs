@@ -12,6 +12,7 @@ use super::place::{Found, Place, Problems};
 use super::reducer::{JsonReducer, NAMES};
 use super::shape::{KEYWORDS, Kind, Shape};
 use super::update::{JsonUpdate, JsonWrite};
+use crate::reducer::KeyedIndex;
 use crate::state::{CodecError, FieldId, FieldSchema, Lifetime, Logged, Op, Schema};
 
 /// The fields of a [`JsonState`](super::JsonState): name, shape, reducer, default value.
@@ -247,6 +248,19 @@ impl JsonFields {
 
     pub(super) fn field(&self, id: FieldId) -> &JsonField {
         &self.fields[id.index()]
+    }
+
+    /// Applies a write to the value of a field.
+    ///
+    /// # Panics
+    /// When the write does not fit, as any reducer that cannot continue does: the run reports the node.
+    pub(super) fn apply(&self, id: FieldId, value: &mut Value, write: &Logged, index: &mut KeyedIndex) {
+        if let Err(error) = self.field(id).reducer.apply(value, write, index) {
+            match self.schema.field(id) {
+                known if known.secret => panic!("field {:?}: the write does not fit", known.name),
+                known => panic!("field {:?}: {error}", known.name),
+            }
+        }
     }
 
     pub(super) fn defaults(&self) -> Vec<Value> {

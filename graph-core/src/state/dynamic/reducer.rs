@@ -1,12 +1,12 @@
 //! The built-in reducers, by name and on JSON values.
 
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde_json::{Number, Value};
 
 use super::shape::Kind;
+use crate::reducer::KeyedIndex;
 use crate::state::{CodecError, Json, Lifetime, Logged, Op, Writers};
 
 /// A reducer of JSON values: each does what the type of the same name in [`reducer`](crate::reducer) does.
@@ -83,10 +83,18 @@ impl JsonReducer {
         })
     }
 
-    /// Applies a logged write to a value.
-    pub(super) fn apply(self, current: &mut Value, write: &Logged) -> Result<(), CodecError> {
+    /// Applies a logged write to a value with this index.
+    pub(super) fn apply(
+        self,
+        current: &mut Value,
+        write: &Logged,
+        index: &mut KeyedIndex,
+    ) -> Result<(), CodecError> {
         match write {
-            Logged::Op(Op::Set(value)) => *current = value.decode()?,
+            Logged::Op(Op::Set(value)) => {
+                *current = value.decode()?;
+                *index = KeyedIndex::new();
+            }
             Logged::Op(Op::Extend(items)) => list(current)?.extend(items.decode::<Vec<Value>>()?),
             Logged::Op(Op::MapPut(entries)) => match current {
                 Value::Object(members) => members.extend(entries.decode::<serde_json::Map<_, _>>()?),
@@ -100,7 +108,7 @@ impl JsonReducer {
                     }
                 }
             }
-            Logged::Op(Op::Keyed(rows)) => put(list(current)?, rows.decode()?),
+            Logged::Op(Op::Keyed(rows)) => put(list(current)?, index, rows.decode()?),
             Logged::Op(other) => {
                 return Err(CodecError::new(format!("the field knows no operation `{}`", other.name())));
             }
@@ -141,16 +149,22 @@ fn rows(items: &Value) -> Result<Vec<Value>, CodecError> {
     items.as_array().into_iter().flatten().map(row).collect()
 }
 
-fn put(log: &mut Vec<Value>, rows: Vec<Value>) {
+fn put(log: &mut Vec<Value>, index: &mut KeyedIndex, rows: Vec<Value>) {
     for mut row in rows {
-        let id: String = row.get("id").and_then(Value::as_str).unwrap_or_default().into();
-        let same = |held: &Value| held.get("id").and_then(Value::as_str) == Some(id.as_str());
-        match (row.get_mut("item").map(Value::take), log.iter_mut().rev().find(|held| same(held))) {
-            (Some(item), Some(held)) => *held = item,
-            (Some(item), None) => log.push(item),
-            (None, _) => log.retain(|held| !same(held)),
+        let item = row.get_mut("item").map(Value::take);
+        let id = id_of(&row).unwrap_or_default();
+        match item {
+            Some(item) => {
+                let at = index.find(log, id, id_of);
+                index.put_at(log, at, item, id_of);
+            }
+            None => index.remove_by(log, id, id_of),
         }
     }
+}
+
+fn id_of(item: &Value) -> Option<&str> {
+    item.get("id").and_then(Value::as_str)
 }
 
 fn integer(number: &Number) -> Option<i128> {

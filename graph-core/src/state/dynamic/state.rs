@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::fields::{JsonError, JsonFields};
 use super::update::{JsonUpdate, JsonWrite};
+use crate::reducer::KeyedIndex;
 use crate::state::{CodecError, FieldId, Json, Lifetime, Logged, Op, Schema, State};
 
 /// A state whose fields are known at run time only: a JSON object that always fits its
@@ -70,15 +71,18 @@ impl JsonState {
         names.zip(self.values.iter().cloned()).collect::<Map<String, Value>>().into()
     }
 
-    pub(super) fn apply(&mut self, field: FieldId, write: &Logged) {
-        let reducer = self.fields.field(field).reducer;
-        if let Err(error) = reducer.apply(&mut self.values[field.index()], write) {
-            // As any reducer that cannot go on does; the run reports the node.
-            match self.fields.schema().field(field) {
-                known if known.secret => panic!("field {:?}: the write does not fit", known.name),
-                known => panic!("field {:?}: {error}", known.name),
-            }
+    pub(super) fn apply(&mut self, field: FieldId, write: &Logged, index: &mut KeyedIndex) {
+        self.fields.apply(field, &mut self.values[field.index()], write, index);
+    }
+
+    /// The value of a field with those of these writes that are its own.
+    pub(crate) fn field_with(&self, field: FieldId, writes: &[JsonWrite]) -> Value {
+        let mut value = self.values[field.index()].clone();
+        let mut index = KeyedIndex::new();
+        for write in writes.iter().filter(|write| write.field == field) {
+            self.fields.apply(field, &mut value, &write.write, &mut index);
         }
+        value
     }
 
     fn stored(&self, field: FieldId) -> Result<(), CodecError> {
@@ -133,6 +137,10 @@ impl State for JsonState {
 
     fn reset_field(&mut self, field: FieldId) {
         self.values[field.index()] = self.fields.field(field).default.clone();
+    }
+
+    fn copy_field(&mut self, field: FieldId, from: &Self) {
+        self.values[field.index()].clone_from(&from.values[field.index()]);
     }
 }
 

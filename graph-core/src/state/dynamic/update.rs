@@ -5,7 +5,8 @@ use core::fmt;
 
 use super::state::JsonState;
 use crate::state::{
-    CodecError, FieldId, FieldWrite, Input, IntoInput, Logged, LoggedWrite, Op, State, StateUpdate, WriteKind,
+    CodecError, FieldId, FieldWrite, Indexes, Input, IntoInput, Logged, LoggedWrite, Op, State, StateUpdate,
+    WriteKind,
 };
 
 /// A list of writes to the fields of a [`JsonState`]: made, and checked, by
@@ -88,8 +89,8 @@ impl FieldWrite for JsonWrite {
         }
     }
 
-    fn apply(self, state: &mut JsonState) {
-        state.apply(self.field, &self.write);
+    fn apply_with(self, state: &mut JsonState, indexes: &mut Indexes) {
+        state.apply(self.field, &self.write, indexes.of(self.field));
     }
 
     fn duplicate(&self) -> Result<Self, CodecError> {
