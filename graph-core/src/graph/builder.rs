@@ -22,7 +22,7 @@ use super::topology::{CaseTargets, Decision, Join, NodeId, Topology, TopologyNod
 use crate::checkpoint::GraphDescription;
 use crate::error::BoxError;
 use crate::id::{EDIT_NAME, END_NAME, NodeName, START_NAME};
-use crate::node::{IntoNode, short_type_name};
+use crate::node::{CalledAs, IntoNode, short_type_name};
 use crate::route::Route;
 use crate::state::{Schema, State, caught};
 
@@ -90,7 +90,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     /// The name is for storage and for people; it is the only place where a string names the node.
     pub fn node<Signature, N>(&mut self, name: impl Into<NodeName>, node: N) -> NodeRef<N::Input, N::Route>
     where
-        N: IntoNode<S, C, Signature>,
+        N: CalledAs<S, C, Signature> + IntoNode<S, C, Signature>,
     {
         let (description, code) = node.into_code();
         let program = NodeProgram { code: Some(code), description, ..NodeProgram::default() };
@@ -146,7 +146,10 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     }
 
     /// Runs `target` once all of `sources` have run, whichever supersteps they ran in; then waits for all of
-    /// them anew.
+    /// them again.
+    ///
+    /// The sources are an array, `[a, b]`, or a tuple, `(a, b)`, where their handles differ in type: the items of an array
+    /// have one type, so an array of a node that takes an `Input` and one that takes none is rustc's error E0308.
     pub fn join<To: TakesNothing, Decides>(
         &mut self,
         sources: impl JoinSources,

@@ -8,7 +8,7 @@ use super::handle::IntoTargets;
 use super::policy::PolicyOf;
 use super::program::{Handler, Router};
 use super::topology::{CaseTargets, Decision};
-use crate::node::{IntoNode, NoInput, NodeDescription, Takes};
+use crate::node::{CalledAs, IntoNode, NoInput, NodeDescription, Takes};
 use crate::route::Route;
 use crate::state::State;
 
@@ -57,7 +57,7 @@ impl<S: State, C: Send + Sync + 'static, In, Out> PolicyOf<'_, S, C, In, Out> {
     /// ```
     pub fn on_error<Signature, H>(self, handler: H) -> Self
     where
-        H: IntoNode<S, C, Signature, Route = Out>,
+        H: CalledAs<S, C, Signature> + IntoNode<S, C, Signature, Route = Out>,
         H::Input: FitsInput<In>,
     {
         let (description, code) = handler.into_code();
@@ -72,7 +72,7 @@ impl<S: State, C: Send + Sync + 'static, In, Out> PolicyOf<'_, S, C, In, Out> {
         map: impl Fn(R) -> T + Send + Sync + 'static,
     ) -> Self
     where
-        H: IntoNode<S, C, Signature, Route = R>,
+        H: CalledAs<S, C, Signature> + IntoNode<S, C, Signature, Route = R>,
         H::Input: FitsInput<In>,
         R: Route,
         T: IntoTargets,
@@ -105,7 +105,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     /// [`on_error_route`](Self::on_error_route); `compile()` names them.
     pub fn on_error<Signature, H>(&mut self, handler: H)
     where
-        H: IntoNode<S, C, Signature, Input = NoInput, Route = ()>,
+        H: CalledAs<S, C, Signature> + IntoNode<S, C, Signature, Input = NoInput, Route = ()>,
     {
         let (description, code) = handler.into_code();
         let handler = Handler { code, description, router: None };
@@ -119,7 +119,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         handler: H,
         map: impl Fn(R) -> T + Send + Sync + 'static,
     ) where
-        H: IntoNode<S, C, Signature, Input = NoInput, Route = R>,
+        H: CalledAs<S, C, Signature> + IntoNode<S, C, Signature, Input = NoInput, Route = R>,
         R: Route,
         T: IntoTargets,
     {

@@ -146,11 +146,22 @@ impl Drop for OpenAsk {
     }
 }
 
+/// A question or an answer: it is stored, and its JSON Schema describes it to other programs.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can be neither a question nor an answer",
+    label = "it, or a type in it, is not `Serialize`, `Deserialize` and `JsonSchema`",
+    note = "derive them: `#[derive(Serialize, Deserialize, JsonSchema)]`, the last one from the crate `schemars`"
+)]
+pub trait Askable: Serialize + DeserializeOwned + JsonSchema + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned + JsonSchema + 'static> Askable for T {}
+
 impl<S, C, Q, A> FromTask<S, C> for Ask<Q, A>
 where
     S: State,
-    Q: Serialize + DeserializeOwned + JsonSchema + 'static,
-    A: Serialize + DeserializeOwned + JsonSchema + 'static,
+    Q: Askable,
+    A: Askable,
 {
     type Input = NoInput;
 

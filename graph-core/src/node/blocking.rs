@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::describe::NodeDescription;
-use super::function::{Code, FromTask, IntoNode, OneInput, described, done};
+use super::function::{CalledAs, Code, FromTask, IntoNode, OneInput, described, done};
 use super::outcome::IntoOutcome;
 use super::task::Task;
 use super::threads::Threads;
@@ -58,7 +58,15 @@ pub struct ByThread<F>(core::marker::PhantomData<F>);
 macro_rules! implement {
     ($($argument:ident $name:ident $position:literal),*) => {
         #[diagnostic::do_not_recommend]
-        impl<S, C, F, O, In, $($argument),*> IntoNode<S, C, ByThread<fn($($argument),*) -> In>> for Blocking<F>
+        impl<S, C, F, O, $($argument),*> CalledAs<S, C, ByThread<fn($($argument),*)>> for Blocking<F>
+        where
+            S: State,
+            F: Fn($($argument),*) -> O,
+        {
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<S, C, F, O, In, $($argument),*> IntoNode<S, C, ByThread<fn($($argument),*)>> for Blocking<F>
         where
             S: State,
             C: Send + Sync + 'static,

@@ -36,6 +36,18 @@ pub trait FromTask<S: State, C>: Sized + Send {
     fn describe(_node: &mut NodeDescription, _position: usize) {}
 }
 
+/// A function that can be called for each task, or a type that implements [`Node`].
+///
+/// It determines the signature and nothing else. The other requirements of [`IntoNode`] are checked once the signature
+/// is known, so that an error names the one that does not hold.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a node of a graph over `{S}` with context `{C}`",
+    label = "not a function that can be called for each task",
+    note = "a node is an `async fn` of at most 12 extractors; a closure is written `move |..| async move {{ .. }}`",
+    note = "it runs once for each task, so a closure must not give away what it captures: clone it inside, `move |..| {{ let llm = llm.clone(); async move {{ .. }} }}`"
+)]
+pub trait CalledAs<S: State, C, Signature> {}
+
 /// What can be a node: an `async fn` of extractors, or a type that implements [`Node`].
 ///
 /// `Signature` is inferred; it lets functions of any number of arguments and types implement one trait.
@@ -45,7 +57,7 @@ pub trait FromTask<S: State, C>: Sized + Send {
     note = "put `#[node]` on the function to see which argument is wrong",
     note = "a closure is written `move |..| async move {{ .. }}`"
 )]
-pub trait IntoNode<S: State, C, Signature>: Send + Sync + 'static {
+pub trait IntoNode<S: State, C, Signature>: CalledAs<S, C, Signature> + Send + Sync + 'static {
     /// What it takes from `each`.
     type Input;
     /// What it decides.
@@ -134,7 +146,15 @@ pub(super) fn described(arguments: &[fn(&mut NodeDescription, usize)]) -> NodeDe
 macro_rules! implement {
     ($($argument:ident $position:literal),*) => {
         #[diagnostic::do_not_recommend]
-        impl<S, C, F, Fut, O, In, $($argument),*> IntoNode<S, C, fn($($argument),*) -> In> for F
+        impl<S, C, F, Fut, $($argument),*> CalledAs<S, C, fn($($argument),*)> for F
+        where
+            S: State,
+            F: Fn($($argument),*) -> Fut,
+            Fut: Future,
+        {
+        }
+
+        impl<S, C, F, Fut, O, In, $($argument),*> IntoNode<S, C, fn($($argument),*)> for F
         where
             S: State,
             C: Send + Sync + 'static,
@@ -227,6 +247,9 @@ implement!(A0 0, A1 1, A2 2, A3 3, A4 4, A5 5, A6 6, A7 7, A8 8, A9 9, A10 10, A
 /// The signature of a node that is a type.
 #[derive(Debug)]
 pub enum ByType {}
+
+#[diagnostic::do_not_recommend]
+impl<S: State, C, N: Node<S, C>> CalledAs<S, C, ByType> for N {}
 
 #[diagnostic::do_not_recommend]
 impl<S, C, N> IntoNode<S, C, ByType> for N

@@ -40,7 +40,7 @@ mod task;
 mod threads;
 
 pub use ambient::Ambient;
-pub use ask::Ask;
+pub use ask::{Ask, Askable};
 #[cfg(feature = "tokio")]
 pub use blocking::{Blocking, ByThread, blocking};
 pub use cache::Cache;
@@ -51,11 +51,11 @@ pub use effect::Effects;
 pub use effect_question::{EffectAnswer, EffectQuestion};
 pub use effect_run::{Effect, Reconciled};
 pub use failed::Failed;
-pub use function::{ByType, Code, Done, Fold, FromTask, IntoNode, Node, OneInput};
+pub use function::{ByType, CalledAs, Code, Done, Fold, FromTask, IntoNode, Node, OneInput};
 pub use info::{Emit, TaskInfo};
 pub use input::{Input, Item, NoInput, OrInput, Takes};
 pub use json::JsonOutcome;
-pub use outcome::{IntoOutcome, Output};
+pub use outcome::{FailsWith, IntoOutcome, Output};
 pub(crate) use policy::Next;
 pub use policy::{OnMismatch, OnUnknown, Policy, Retry};
 pub use snapshot::Snapshot;

@@ -71,11 +71,22 @@ impl<S: State> IntoOutcome<S> for Infallible {
     }
 }
 
+/// An error that a node may return: every type that `?` converts into a [`NodeError`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the error of a node",
+    label = "not an error that is `Send + Sync + 'static`",
+    note = "return your own error type, a `NodeError`, or a `Box<dyn Error + Send + Sync>`"
+)]
+pub trait FailsWith: Into<NodeError> + Send + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<E: Into<NodeError> + Send + 'static> FailsWith for E {}
+
 impl<S, T, E> IntoOutcome<S> for Result<T, E>
 where
     S: State,
     T: IntoOutcome<S>,
-    E: Into<NodeError> + Send + 'static,
+    E: FailsWith,
 {
     type Route = T::Route;
 

@@ -96,7 +96,7 @@ pub(crate) use request::typed;
 pub use state::{TaskOutput, TaskState, ThreadState};
 pub use stream::{Feed, Received, RunStream, Subscription, View, Views};
 pub(crate) use subgraph::below::thread as below;
-pub use subgraph::{Lens, Subgraph, SubgraphView};
+pub use subgraph::{IntoSubgraph, Lens, Subgraph, SubgraphView};
 pub use thread::Thread;
 pub use tokio_util::sync::CancellationToken;
 pub use trace::{TraceLog, TraceRecord};

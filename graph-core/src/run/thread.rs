@@ -114,19 +114,19 @@ impl<S: State> Thread<S> {
         RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), Verb::Resume)
     }
 
-    /// Answers the only open question and continues.
+    /// Answers the only open question, with a value or a reference to one, and continues.
     ///
     /// The answer is checked against the question first: a wrong one is refused and the question stays open.
-    pub fn answer<A: Serialize + ?Sized>(&self, answer: &A) -> RunRequest<S> {
-        self.answering(match Json::encode(answer) {
+    pub fn answer(&self, answer: impl Serialize) -> RunRequest<S> {
+        self.answering(match Json::encode(&answer) {
             Ok(answer) => Answers::Only(answer),
             Err(error) => Answers::Broken(error),
         })
     }
 
     /// Answers the question with this id and continues; other questions stay open.
-    pub fn answer_to<A: Serialize + ?Sized>(&self, interrupt: InterruptId, answer: &A) -> RunRequest<S> {
-        self.answering(match Json::encode(answer) {
+    pub fn answer_to(&self, interrupt: InterruptId, answer: impl Serialize) -> RunRequest<S> {
+        self.answering(match Json::encode(&answer) {
             Ok(answer) => Answers::ById(std::vec![(interrupt, answer)]),
             Err(error) => Answers::Broken(error),
         })

@@ -19,6 +19,8 @@ mod dynamic;
 mod erased;
 mod field;
 mod finite;
+#[doc(hidden)]
+pub mod fitted;
 mod from_json;
 mod indexes;
 mod json;

@@ -177,8 +177,8 @@ impl<S: State> NodeTest<S> {
 
     /// Answers what it asks; the next question, when said several times. What is left open is in
     /// [`NodeRun::asked`].
-    pub fn answer<A: Serialize + ?Sized>(mut self, answer: &A) -> Self {
-        let answer = self.json("the answer", answer);
+    pub fn answer(mut self, answer: impl Serialize) -> Self {
+        let answer = self.json("the answer", &answer);
         self.answers.extend(answer);
         self
     }

@@ -39,6 +39,8 @@ pub(crate) struct Field {
     /// The name it is stored under.
     pub(crate) stored: String,
     pub(crate) attrs: FieldAttrs,
+    /// The alias of its fitted reducer, where it has a reducer of its own and the struct has no parameters.
+    pub(crate) fitted: Option<Ident>,
 }
 
 /// What a field is to the engine.
@@ -56,11 +58,14 @@ impl State {
     /// Reads `item`. One that is not a struct with named fields is an error, and read as if it had none.
     pub(crate) fn read(item: &DeriveInput, errors: &mut Errors) -> Self {
         let attrs = StateAttrs::read(&item.attrs, errors);
-        let fields: Vec<_> = named_fields(item, errors)
+        let mut fields: Vec<_> = named_fields(item, errors)
             .into_iter()
             .flatten()
             .filter_map(|field| Field::read(field, &attrs, errors))
             .collect();
+        if item.generics.params.is_empty() {
+            fields.iter_mut().for_each(|field| field.fit(&item.ident));
+        }
         let StateAttrs { krate, version, migrate, .. } = attrs;
         let krate = krate.map_or_else(|| quote!(::superstep), ToTokens::into_token_stream);
         let private = quote!(#krate::__private);
@@ -111,8 +116,17 @@ impl Field {
             kind,
             stored,
             attrs,
+            fitted: None,
             ident,
         })
+    }
+
+    /// Names its reducer by an alias that exists whether or not the reducer fits.
+    fn fit(&mut self, state: &Ident) {
+        if self.attrs.reducer.is_some() && matches!(self.kind, Kind::Stored) {
+            let (state, field) = (state.unraw(), self.ident.unraw());
+            self.fitted = Some(format_ident!("__{state}_{field}", span = self.ident.span()));
+        }
     }
 
     /// The field's name without `r#`.
@@ -145,7 +159,10 @@ impl Field {
     pub(crate) fn reducer(&self, private: &TokenStream) -> TokenStream {
         match (self.kind, &self.attrs.reducer) {
             (Kind::Transient, _) => quote!(#private::Transient),
-            (_, Some(reducer)) => reducer.to_token_stream(),
+            (_, Some(reducer)) => match &self.fitted {
+                Some(fitted) => fitted.to_token_stream(),
+                None => reducer.to_token_stream(),
+            },
             (_, None) => quote!(#private::LastValue),
         }
     }

@@ -21,6 +21,7 @@ pub(crate) fn expand(state: &State) -> TokenStream {
     }
     let layout = Layout::of(state);
     let bases = layout.constants();
+    let fitted = state.fields.iter().filter_map(|field| fitted(state, field));
     let variants = state.fields.iter().map(|field| variant(state, field));
     let codecs = state.fields.iter().filter_map(|field| codec(state, field));
     let mut fields = TokenStream::new();
@@ -64,6 +65,8 @@ pub(crate) fn expand(state: &State) -> TokenStream {
     }
 
     quote! {
+        #(#fitted)*
+
         #[doc(hidden)]
         #[allow(non_camel_case_types, clippy::large_enum_variant, private_interfaces)]
         #vis enum #write #impl_generics #clause { #(#variants,)* }
@@ -117,6 +120,25 @@ fn variant(state: &State, field: &Field) -> TokenStream {
             quote!(#variant(#private::Write<#ty, <#reducer as #private::Reducer<#ty>>::Write>))
         }
     }
+}
+
+/// The alias of a field's reducer, and the assertion that it fits.
+fn fitted(state: &State, field: &Field) -> Option<TokenStream> {
+    let (private, ty) = (&state.private, &field.ty);
+    let (alias, reducer) = (field.fitted.as_ref()?, field.attrs.reducer.as_ref()?);
+    let span = reducer.span();
+    let here = source::respan(private, span);
+    let assertion = quote_spanned!(span=> #here::assert_reducer::<#reducer, #ty>());
+    Some(quote! {
+        const _: () = #assertion;
+
+        #[allow(non_camel_case_types)]
+        type #alias = #private::Fitted<#reducer, {
+            #[allow(unused_imports)]
+            use #private::Unfit as _;
+            <#private::Fitting<#reducer, #ty>>::FITS
+        }>;
+    })
 }
 
 /// The constant through which the expansion encodes, decodes and reduces a field.

@@ -10,7 +10,7 @@ use super::code::{Decide, JsonDecision};
 use super::description::Description;
 use super::reader::Reader;
 use crate::graph::StateGraph;
-use crate::node::{Code, IntoNode, NodeDescription};
+use crate::node::{CalledAs, Code, IntoNode, NodeDescription};
 use crate::state::JsonState;
 
 /// Node functions over a [`JsonState`], and decisions, by the names that a [`Description`] calls them by.
@@ -66,7 +66,7 @@ impl<C: Send + Sync + 'static> Registry<C> {
     #[must_use]
     pub fn node<Signature, N>(mut self, name: impl Into<String>, node: N) -> Self
     where
-        N: IntoNode<JsonState, C, Signature>,
+        N: CalledAs<JsonState, C, Signature> + IntoNode<JsonState, C, Signature>,
         N::Route: JsonDecision,
     {
         let (description, code) = node.into_code();

@@ -40,12 +40,12 @@ impl<I: Serialize, O: DeserializeOwned> FlowThread<I, O> {
     }
 
     /// Answers the only open question and goes on.
-    pub fn answer<A: Serialize + ?Sized>(&self, answer: &A) -> FlowRequest<O> {
+    pub fn answer(&self, answer: impl Serialize) -> FlowRequest<O> {
         FlowRequest::new(self.thread.answer(answer))
     }
 
     /// Answers the question with this id and goes on; other questions stay open.
-    pub fn answer_to<A: Serialize + ?Sized>(&self, interrupt: InterruptId, answer: &A) -> FlowRequest<O> {
+    pub fn answer_to(&self, interrupt: InterruptId, answer: impl Serialize) -> FlowRequest<O> {
         FlowRequest::new(self.thread.answer_to(interrupt, answer))
     }
 

@@ -107,12 +107,30 @@ pub struct Subgraph<S: State, C> {
     types: PhantomData<fn(S, C)>,
 }
 
-impl<S: State, C> From<Graph<S, C>> for Subgraph<S, C> {
-    fn from(graph: Graph<S, C>) -> Self {
-        let runtime = graph.into_runtime();
+/// A graph that can be a node of a graph with context `C`: one with the same context, or one that
+/// [has its own](Graph::with_own_context).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a subgraph of a graph with context `{C}`",
+    label = "its context is another one",
+    note = "a graph that was given its context, or needs none, keeps it with `.with_own_context()`"
+)]
+pub trait IntoSubgraph<S: State, C> {
+    /// Makes the subgraph.
+    fn into_subgraph(self) -> Subgraph<S, C>;
+}
+
+impl<S: State, C> IntoSubgraph<S, C> for Graph<S, C> {
+    fn into_subgraph(self) -> Subgraph<S, C> {
+        let runtime = self.into_runtime();
         // One that was given its context already needs no other.
         let own_context = !(*runtime.context).is::<()>();
-        Self { runtime, own_context, types: PhantomData }
+        Subgraph { runtime, own_context, types: PhantomData }
+    }
+}
+
+impl<S: State, C> IntoSubgraph<S, C> for Subgraph<S, C> {
+    fn into_subgraph(self) -> Self {
+        self
     }
 }
 
@@ -168,10 +186,10 @@ impl<P: State, C: Send + Sync + 'static> StateGraph<P, C> {
     pub fn subgraph<S: State, In: 'static, Out: Send + 'static>(
         &mut self,
         name: impl Into<NodeName>,
-        graph: impl Into<Subgraph<S, C>>,
+        graph: impl IntoSubgraph<S, C>,
         lens: Lens<P, S, In, Out>,
     ) -> NodeRef<In, Out> {
-        let Subgraph { runtime, own_context, .. } = graph.into();
+        let Subgraph { runtime, own_context, .. } = graph.into_subgraph();
         let (program, name) = (Arc::clone(&runtime.program), name.into());
         self.check_lens(&name, &program, &lens);
         let node = self.node(name, Nested { runtime, own_context, lens });

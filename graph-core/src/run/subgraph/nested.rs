@@ -17,7 +17,7 @@ use super::questions::{Question, was_used};
 use crate::checkpoint::{AnsweredBy, AskRecord, At, Checkpointer, Kept, Loaded, StoreError};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::id::ThreadId;
-use crate::node::{Around, Code, Done, ErasedTask, IntoNode, NodeDescription, RunCell, TaskCell};
+use crate::node::{Around, CalledAs, Code, Done, ErasedTask, IntoNode, NodeDescription, RunCell, TaskCell};
 use crate::run::begin::{Beginning, perform};
 use crate::run::ending::Ended;
 use crate::run::error::{RunError, ThreadError};
@@ -36,6 +36,8 @@ pub(super) struct Nested<P: State, S: State, In, Out> {
 
 /// The signature of a node that runs a subgraph.
 pub(super) enum BySubgraph {}
+
+impl<P: State, S: State, C, In, Out> CalledAs<P, C, BySubgraph> for Nested<P, S, In, Out> {}
 
 impl<P, S, C, In, Out> IntoNode<P, C, BySubgraph> for Nested<P, S, In, Out>
 where
