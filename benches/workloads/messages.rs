@@ -48,23 +48,68 @@ struct Chat {
 /// When each step began.
 type Times = Arc<Mutex<Vec<Instant>>>;
 
-fn chat_graph(times: Times) -> Graph<Chat> {
+/// The wire by which the next message follows.
+#[derive(Clone, Copy)]
+enum Wire {
+    Edge,
+    Route,
+    Branch,
+}
+
+#[derive(Route, Serialize, Deserialize)]
+enum Next {
+    Again,
+    Done,
+}
+
+fn say(times: &Times, chat: &Chat) -> Update<Chat> {
+    times.lock().expect("no step panics").push(Instant::now());
+    Chat::update().messages([Message::number(chat.messages.len() as u64)])
+}
+
+fn chat_graph(times: Times, wire: Wire) -> Graph<Chat> {
     let mut g = StateGraph::<Chat>::new("chat");
-    let say = g.node("say", move |chat: Snapshot<Chat>| {
-        times.lock().expect("no step panics").push(Instant::now());
-        async move { Chat::update().messages([Message::number(chat.messages.len() as u64)]) }
-    });
-    g.edge(START, say);
-    g.edge(say, say);
-    g.edge(say, END);
+    let name = "say";
+    match wire {
+        Wire::Edge => {
+            let say = g.node(name, move |chat: Snapshot<Chat>| std::future::ready(say(&times, &chat)));
+            g.edge(START, say);
+            g.edge(say, say);
+            g.edge(say, END);
+        }
+        Wire::Route => {
+            let say = g.node(name, move |chat: Snapshot<Chat>| {
+                std::future::ready((say(&times, &chat), next(chat.messages.len() as u64 + 1)))
+            });
+            g.edge(START, say);
+            g.route(say, move |next| match next {
+                Next::Again => to(say),
+                Next::Done => END,
+            });
+        }
+        Wire::Branch => {
+            let say = g.node(name, move |chat: Snapshot<Chat>| std::future::ready(say(&times, &chat)));
+            g.edge(START, say);
+            let decide = |chat: &Chat| next(chat.messages.len() as u64);
+            g.branch(say, decide, move |next| match next {
+                Next::Again => to(say),
+                Next::Done => END,
+            });
+        }
+    }
     g.compile().expect("a loop is a sound graph").recursion_limit(MESSAGES)
 }
 
+/// The decision after so many messages.
+fn next(messages: u64) -> Next {
+    if messages < MESSAGES { Next::Again } else { Next::Done }
+}
+
 /// Writes the conversation; when each of its steps began.
-async fn converse(path: &Path) -> Vec<Instant> {
+async fn converse(path: &Path, wire: Wire) -> Vec<Instant> {
     let saver = SqliteSaver::options().durability(Durability::Process).open(path).await;
     let times = Times::default();
-    let graph = chat_graph(Arc::clone(&times)).checkpointer(saver.expect("a new file opens"));
+    let graph = chat_graph(Arc::clone(&times), wire).checkpointer(saver.expect("a new file opens"));
     let run = graph.thread("chat").run(Chat::update()).await.expect("the loop runs");
     assert_eq!(run.state.messages.len() as u64, MESSAGES);
     drop(graph);
@@ -79,14 +124,28 @@ fn raw_bytes() -> u64 {
 }
 
 /// W4: a message a step, against a raw log of the same bytes.
-pub(crate) fn appended() -> Figure {
-    on_worker(async {
+pub(crate) fn by_edge() -> Figure {
+    appended(Wire::Edge)
+}
+
+/// W4r: the same, where the node decides on the next step.
+pub(crate) fn by_route() -> Figure {
+    appended(Wire::Route)
+}
+
+/// W4b: the same, where a branch decides on the state.
+pub(crate) fn by_branch() -> Figure {
+    appended(Wire::Branch)
+}
+
+fn appended(wire: Wire) -> Figure {
+    on_worker(async move {
         let (mut values, mut baselines, mut last_over_first) = (Vec::new(), Vec::new(), Vec::new());
         let mut extra = Map::new();
         for _ in 0..ROUNDS {
             let folder = TempDir::new().expect("a folder for the files");
             let path = folder.path().join("chat.db");
-            let times = converse(&path).await;
+            let times = converse(&path, wire).await;
             let between = |from: usize, to: usize| (times[to] - times[from]).as_secs_f64();
             let last = times.len() - 1;
             values.push(between(0, last) * 1_000_000.0 / last as f64);
@@ -111,9 +170,9 @@ pub(crate) fn read_back() -> Figure {
     on_worker(async {
         let folder = TempDir::new().expect("a folder for the file");
         let path = folder.path().join("chat.db");
-        converse(&path).await;
+        converse(&path, Wire::Edge).await;
         let saver = SqliteSaver::open(&path).await.expect("the file opens");
-        let graph = chat_graph(Times::default()).checkpointer(saver);
+        let graph = chat_graph(Times::default(), Wire::Edge).checkpointer(saver);
         let thread = graph.thread("chat");
         let text = serde_json::to_string(thread.head().await.expect("it ran").state()).expect("JSON");
         let (mut values, mut baselines) = (Vec::new(), Vec::new());
