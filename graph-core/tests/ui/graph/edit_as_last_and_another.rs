@@ -3,7 +3,7 @@
 extern crate superstep_core as superstep;
 
 use superstep::run::Thread;
-use superstep::state::{State, Update};
+use superstep::state::State;
 
 #[derive(State, Clone, Default)]
 struct Essay {
