@@ -89,7 +89,7 @@ pub mod checkpoint {
 
     #[cfg(feature = "sqlite")]
     pub use superstep_checkpoint::{
-        CheckpointFile, Durability, Located, SqliteOptions, SqliteReader, SqliteSaver, ThreadList,
+        CheckpointFile, Durability, Located, SqliteOptions, SqliteReader, SqliteSaver, Subgraph, ThreadList,
         ThreadSize, care,
     };
 

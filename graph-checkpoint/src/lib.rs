@@ -83,6 +83,7 @@ pub use file::checkpoint_file::CheckpointFile;
 pub use history::manifest::MAP_EVERY;
 pub use options::{SqliteOptions, Stage};
 pub use read::reader::ThreadList;
+pub use read::subgraphs::Subgraph;
 pub use saver::SqliteSaver;
 #[cfg(feature = "encryption")]
 pub use seal::{Key, KeyError, KeyId, KeyRing, Keys};

@@ -26,6 +26,7 @@ use crate::read::lineage;
 use crate::read::named;
 use crate::read::reader::{self, ThreadList};
 use crate::read::steps;
+use crate::read::subgraphs::{self, Subgraph};
 use crate::write::lease;
 
 /// How many of the last digits of an id are usually shown.
@@ -181,6 +182,24 @@ impl SqliteReader {
     /// Those of [`threads`](Self::threads), and [`StoreError::NoCheckpoint`].
     pub fn steps(&self, thread: &ThreadId, from: &At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
         self.read(|connection| steps::steps(connection, thread, from, limit))
+    }
+
+    /// Lists the subgraphs that the tasks of a thread have run, finished ones too, by their nodes and in the order in which they
+    /// were planned. Each has a thread of its own, which is read like any other; subgraphs of that one are listed with its id.
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads).
+    pub fn subgraphs(&self, thread: &ThreadId) -> Result<Vec<Subgraph>, StoreError> {
+        self.read(|connection| subgraphs::subgraphs(connection, thread))
+    }
+
+    /// Finds the first checkpoint of the past of each thread. Unless older ones were pruned, that is its first input; a fork's
+    /// is that of the thread that it was forked from. Damaged threads are left out.
+    ///
+    /// # Errors
+    /// Those of [`threads`](Self::threads).
+    pub fn first_checkpoints(&self) -> Result<BTreeMap<ThreadId, CheckpointId>, StoreError> {
+        self.read(lineage::first_checkpoints)
     }
 
     /// Reads a checkpoint with its values, like

@@ -247,6 +247,30 @@ pub(crate) fn kept(manifest: &str) -> Result<Vec<Kept>, StoreError> {
     Ok(keeping.kept)
 }
 
+/// The tasks that are planned on a checkpoint, without what they are given, and where the subgraphs go on that it keeps.
+pub(crate) struct Planned {
+    pub(crate) tasks: Vec<NextTask>,
+    pub(crate) kept: Vec<Kept>,
+}
+
+pub(crate) fn planned(manifest: &str) -> Result<Planned, StoreError> {
+    #[derive(Deserialize)]
+    struct Stored {
+        #[serde(default)]
+        next: Vec<Task>,
+        #[serde(default)]
+        kept: Vec<Kept>,
+    }
+    #[derive(Deserialize)]
+    struct Task {
+        node: NodeName,
+        cause: Cause,
+    }
+    let Stored { next, kept } = serde_json::from_str(manifest).map_err(bad)?;
+    let task = |Task { node, cause }| NextTask { node, cause, input: None };
+    Ok(Planned { tasks: next.into_iter().map(task).collect(), kept })
+}
+
 /// The parts of a checkpoint that are in its texts.
 pub(crate) struct Decoded {
     pub(crate) changes: Vec<Change>,

@@ -1,9 +1,10 @@
 //! The tree of checkpoints that a thread is part of.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use superstep_core::checkpoint::{StoreError, Summary};
 use superstep_core::id::{CheckpointId, ThreadId};
+use uuid::Uuid;
 
 use crate::connection::Connection;
 use crate::fault::sqlite;
@@ -32,6 +33,24 @@ pub(crate) fn lineage(connection: &Connection, thread: &ThreadId) -> Result<Vec<
         Summary { parent, ..summary }
     });
     Ok(linked.collect())
+}
+
+/// The first checkpoint of the past of each thread that can be read.
+pub(crate) fn first_checkpoints(
+    connection: &Connection,
+) -> Result<BTreeMap<ThreadId, CheckpointId>, StoreError> {
+    let mut all =
+        connection.prepare_cached("SELECT seq, id, parent FROM checkpoint ORDER BY seq").map_err(sqlite)?;
+    let mut rows = all.query([]).map_err(sqlite)?;
+    let mut firsts: HashMap<i64, CheckpointId> = HashMap::new();
+    while let Some(row) = rows.next().map_err(sqlite)? {
+        let id = CheckpointId(Uuid::from_bytes(row.get(1).map_err(sqlite)?));
+        let parent: Option<i64> = row.get(2).map_err(sqlite)?;
+        let first = parent.and_then(|parent| firsts.get(&parent).copied()).unwrap_or(id);
+        firsts.insert(row.get(0).map_err(sqlite)?, first);
+    }
+    let threads = ThreadRow::readable(connection)?.into_iter();
+    Ok(threads.filter_map(|row| Some((row.name, *firsts.get(&row.head)?))).collect())
 }
 
 /// The places of the tree's checkpoints, oldest first. Each is read with its checksum afterwards.

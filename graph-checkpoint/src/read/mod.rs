@@ -4,3 +4,4 @@ pub(crate) mod lineage;
 pub(crate) mod named;
 pub(crate) mod reader;
 pub(crate) mod steps;
+pub(crate) mod subgraphs;
