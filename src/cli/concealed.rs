@@ -7,6 +7,7 @@ use crate::checkpoint::{
 };
 use crate::error::ErrorReport;
 use crate::id::ThreadId;
+use crate::inspect::Blame;
 use crate::run::Difference;
 use crate::state::{Json, SecretFields, SecretTexts};
 
@@ -122,6 +123,13 @@ impl Concealed {
             }
             _ => {}
         }
+    }
+
+    /// Redacts the items that the authors of a value were given.
+    pub(super) fn in_blame(&self, blame: &mut Blame) {
+        let overwrote = blame.overwrote.iter_mut().map(|overwritten| &mut overwritten.author);
+        let authors = [&mut blame.author].into_iter().chain(overwrote);
+        authors.filter_map(|author| author.item.as_mut()).for_each(|item| self.texts().hide_value(item));
     }
 
     fn in_checkpoint(&self, checkpoint: &mut Checkpoint) {

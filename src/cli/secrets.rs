@@ -88,7 +88,10 @@ pub(super) fn blamed(all: Vec<Blame>, fields: &SecretFields) -> Vec<Blame> {
             Some(path) => match shown.iter_mut().find(|held| held.path == path) {
                 Some(held) if held.author.step >= blame.author.step => {}
                 Some(held) => held.author = blame.author,
-                None => shown.push(Blame { path, value: SECRET.into(), author: blame.author }),
+                None => {
+                    let value = SECRET.into();
+                    shown.push(Blame { path, value, author: blame.author, overwrote: None });
+                }
             },
         }
     }

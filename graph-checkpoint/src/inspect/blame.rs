@@ -6,11 +6,12 @@ use serde::Serialize;
 use serde_json::Value;
 use superstep_core::checkpoint::{Source, StepRecord};
 use superstep_core::id::{CheckpointId, NodeName};
-use superstep_core::state::{CodecError, FieldId, Logged, Op};
+use superstep_core::state::{CodecError, FieldId, Json, Logged, LoggedWrite, Op};
 
+use super::diff::{Difference, Edit};
 use super::owned::Owned;
 use super::path::Path;
-use super::walk::Walk;
+use super::walk::{Walk, Written};
 
 /// A part of a value, and who made it what it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -21,10 +22,22 @@ pub struct Blame {
     pub value: Value,
     /// Who wrote it last.
     pub author: Author,
+    /// The value that this replaced, and its author; `None` where nothing was there before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overwrote: Option<Overwritten>,
+}
+
+/// A value that another one replaced.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Overwritten {
+    /// The value.
+    pub value: Value,
+    /// Its author.
+    pub author: Author,
 }
 
 /// Who wrote something.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Author {
     /// The checkpoint of the superstep, or of the edit.
     pub checkpoint: CheckpointId,
@@ -34,6 +47,9 @@ pub struct Author {
     pub source: Source,
     /// The tasks, by position in the superstep and by node; several where their writes were reduced to one value.
     pub tasks: Vec<(u32, NodeName)>,
+    /// The item of `each` that the task was given, where one task wrote it and was given one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item: Option<Value>,
 }
 
 /// Tells who last wrote each part of what is at `path` in the newest of `steps`: a checkpoint and its whole past,
@@ -45,17 +61,27 @@ pub fn blame(steps: &[StepRecord], path: &Path) -> Result<Vec<Blame>, CodecError
     let Some(newest) = steps.first() else { return Ok(Vec::new()) };
     let (mut walk, mut authors) = (Walk::under(Arc::clone(&newest.schema)), Vec::new());
     let mut owned = Owned::new(walk.state(), 0);
+    let mut before = None;
     for step in steps.iter().rev() {
-        for written in walk.step(step)? {
-            let author = author(step, written.field, written.op);
-            if authors.last() != Some(&author) {
-                authors.push(author);
-            }
-            for difference in &written.differences {
+        let superstep = Superstep { step, before };
+        let written = walk.step(step)?;
+        for (position, write) in written.iter().enumerate() {
+            let occurrence = written[..position].iter().filter(|other| other.is_like(write)).count();
+            let writer = superstep.writer(write, occurrence);
+            for difference in &write.differences {
+                let tasks = match &writer {
+                    Some(task) => vec![task.clone()],
+                    None => superstep.reduced(write.field, difference)?,
+                };
+                let author = superstep.author(tasks)?;
+                if authors.last() != Some(&author) {
+                    authors.push(author);
+                }
                 let fits = owned.apply(difference, authors.len() - 1);
                 fits.expect("the walk applied it to the same value");
             }
         }
+        before = Some(step);
     }
     let mut parts = Vec::new();
     match (owned.find(path), path.segments()) {
@@ -67,28 +93,101 @@ pub fn blame(steps: &[StepRecord], path: &Path) -> Result<Vec<Blame>, CodecError
         path,
         value: owned.value(),
         author: authors[owned.by].clone(),
+        overwrote: owned
+            .replaced()
+            .map(|(value, by)| Overwritten { value: value.clone(), author: authors[by].clone() }),
     });
     Ok(blamed.collect())
 }
 
-fn author(step: &StepRecord, field: FieldId, op: &Op) -> Author {
-    let checkpoint = &step.checkpoint;
-    let tasks = || (0u32..).zip(&checkpoint.tasks);
-    let wrote = |exactly: bool| {
-        tasks()
-            .filter(|(_, task)| {
-                let mut writes = task.writes.iter().filter(|write| write.field == field);
-                writes.any(|write| !exactly || write.write == Logged::Op(op.clone()))
-            })
-            .map(|(position, task)| (position, task.node.clone()))
-            .collect::<Vec<_>>()
-    };
-    let mut authors = wrote(true);
-    authors.truncate(1);
-    if authors.is_empty() {
-        authors = wrote(false);
+/// A superstep, and the checkpoint on which it was planned.
+struct Superstep<'s> {
+    step: &'s StepRecord,
+    before: Option<&'s StepRecord>,
+}
+
+impl Superstep<'_> {
+    /// The task that logged an operation; of several that logged the same one the `occurrence`th, since operations stand
+    /// in merge order. None where a reducer made one value of several writes.
+    fn writer(&self, written: &Written<'_>, occurrence: usize) -> Option<(u32, NodeName)> {
+        let exact = self.writers(|write| is_of(write, written.field, written.op));
+        exact.get(occurrence).or(exact.last()).cloned()
     }
-    Author { checkpoint: checkpoint.id, step: checkpoint.step, source: checkpoint.source, tasks: authors }
+
+    fn author(&self, tasks: Vec<(u32, NodeName)>) -> Result<Author, CodecError> {
+        let checkpoint = &self.step.checkpoint;
+        let item = match &*tasks {
+            [(position, node)] => self.item(*position, node)?,
+            _ => None,
+        };
+        Ok(Author {
+            checkpoint: checkpoint.id,
+            step: checkpoint.step,
+            source: checkpoint.source,
+            tasks,
+            item,
+        })
+    }
+
+    /// The tasks with such a write, in merge order; a task with several of them as often.
+    fn writers(&self, is_meant: impl Fn(&LoggedWrite) -> bool) -> Vec<(u32, NodeName)> {
+        let tasks = (0u32..).zip(&self.step.checkpoint.tasks);
+        let writers = tasks.flat_map(|(position, task)| {
+            let count = task.writes.iter().filter(|write| is_meant(write)).count();
+            std::iter::repeat_n((position, task.node.clone()), count)
+        });
+        writers.collect()
+    }
+
+    /// The tasks whose writes were reduced to the value of a field and have what is new at the place; else those that have
+    /// the place; else all.
+    fn reduced(&self, field: FieldId, difference: &Difference) -> Result<Vec<(u32, NodeName)>, CodecError> {
+        let all = || {
+            let mut all = self.writers(|write| write.field == field);
+            all.dedup();
+            all
+        };
+        let within: Path = difference.path.segments().iter().skip(1).cloned().collect();
+        if within.segments().is_empty() {
+            return Ok(all());
+        }
+        let new = match &difference.edit {
+            Edit::Added { value, .. } | Edit::Changed { to: value, .. } => Some(value),
+            Edit::Removed { .. } | Edit::Reordered { .. } => None,
+        };
+        let (mut same, mut there) = (Vec::new(), Vec::new());
+        for (position, task) in (0u32..).zip(&self.step.checkpoint.tasks) {
+            for write in task.writes.iter().filter(|write| write.field == field) {
+                let operand: Value = operand(write).decode()?;
+                let held = within.get(&operand);
+                let who = (position, task.node.clone());
+                same.extend((held.is_some() && held == new).then(|| who.clone()));
+                there.extend(held.is_some().then_some(who));
+            }
+        }
+        let found = [same, there].into_iter().find(|tasks| !tasks.is_empty());
+        let mut tasks = found.unwrap_or_else(all);
+        tasks.dedup();
+        Ok(tasks)
+    }
+
+    /// The item of `each` that a task was given.
+    fn item(&self, position: u32, node: &NodeName) -> Result<Option<Value>, CodecError> {
+        let planned = self.before.and_then(|before| before.checkpoint.frontier.tasks.get(position as usize));
+        let planned = planned.filter(|task| task.node == *node && task.cause.each().is_some());
+        planned.and_then(|task| task.input.as_ref()).map(Json::decode).transpose()
+    }
+}
+
+fn is_of(write: &LoggedWrite, field: FieldId, op: &Op) -> bool {
+    write.field == field && matches!(&write.write, Logged::Op(logged) if logged == op)
+}
+
+fn operand(write: &LoggedWrite) -> &Json {
+    match &write.write {
+        Logged::Op(op) => op.operand(),
+        Logged::Reduce(argument) => argument,
+    }
 }
 
 #[cfg(test)]

@@ -22,8 +22,21 @@ pub struct Match {
     /// Where it is there.
     #[serde(flatten)]
     pub place: Place,
-    /// The text: that of a JSON text without its quotes, and the JSON of anything else that has no parts.
+    /// The part of a value that the text is.
+    pub part: Part,
+    /// The text: a key; or that of a JSON text without its quotes, and the JSON of anything else that has no parts.
     pub text: String,
+}
+
+/// A part of a value that has a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Part {
+    /// The name of a field, the key of a map, or that of an effect.
+    Key,
+    /// A value.
+    Value,
 }
 
 /// Where a text is.
@@ -71,8 +84,8 @@ pub enum Place {
     },
 }
 
-/// Finds texts in a checkpoint and its whole past, given newest first; what is found comes oldest first, each text where it
-/// came in.
+/// Finds texts, keys as well as values, in a checkpoint and its whole past, given newest first; what is found comes oldest
+/// first, each text where it came in.
 ///
 /// # Errors
 /// When a stored operation does not fit the value that it was applied to, or a stored text is no JSON.
@@ -83,8 +96,16 @@ pub fn grep(steps: &[StepRecord], matches: impl Fn(&str) -> bool) -> Result<Vec<
     for step in steps.iter().rev() {
         let mut finder = Finder { step, matches: &matches, found: &mut found };
         for difference in walk.step(step)?.iter().flat_map(|written| &written.differences) {
-            if let Edit::Added { value, .. } | Edit::Changed { to: value, .. } = &difference.edit {
-                finder.in_state(&difference.path, value);
+            let path = &difference.path;
+            match &difference.edit {
+                Edit::Added { value, .. } => {
+                    if let Some(Segment::Key(key)) = path.segments().last() {
+                        finder.key_in_state(path, key);
+                    }
+                    finder.in_state(path, value);
+                }
+                Edit::Changed { to, .. } => finder.in_state(path, to),
+                Edit::Removed { .. } | Edit::Reordered { .. } => {}
             }
         }
         finder.beside_the_state()?;
@@ -102,9 +123,11 @@ impl<M: Fn(&str) -> bool> Finder<'_, M> {
     fn in_state(&mut self, path: &Path, value: &Value) {
         match value {
             Value::Object(members) => {
-                members
-                    .iter()
-                    .for_each(|(key, value)| self.in_state(&path.then(Segment::Key(key.clone())), value));
+                for (key, value) in members {
+                    let path = path.then(Segment::Key(key.clone()));
+                    self.key_in_state(&path, key);
+                    self.in_state(&path, value);
+                }
             }
             Value::Array(items) => {
                 items
@@ -112,8 +135,12 @@ impl<M: Fn(&str) -> bool> Finder<'_, M> {
                     .enumerate()
                     .for_each(|(at, item)| self.in_state(&path.then(Segment::Index(at)), item));
             }
-            leaf => self.text(&text_of(leaf), || Place::State { path: path.clone() }),
+            leaf => self.text(Part::Value, &text_of(leaf), || Place::State { path: path.clone() }),
         }
+    }
+
+    fn key_in_state(&mut self, path: &Path, key: &str) {
+        self.text(Part::Key, key, || Place::State { path: path.clone() });
     }
 
     fn beside_the_state(&mut self) -> Result<(), CodecError> {
@@ -130,9 +157,10 @@ impl<M: Fn(&str) -> bool> Finder<'_, M> {
         }
         for effect in &work.effects {
             let place = || Place::Effect { name: effect.id.name.clone(), key: effect.id.key.clone() };
+            self.text(Part::Key, &effect.id.key, place);
             match &effect.outcome {
                 Some(EffectOutcome::Ok(value)) => self.json(value, place)?,
-                Some(EffectOutcome::Err(error)) => self.text(error, place),
+                Some(EffectOutcome::Err(error)) => self.text(Part::Value, error, place),
                 None => {}
             }
         }
@@ -156,17 +184,22 @@ impl<M: Fn(&str) -> bool> Finder<'_, M> {
 
     fn leaves(&mut self, value: &Value, place: &dyn Fn() -> Place) {
         match value {
-            Value::Object(members) => members.values().for_each(|value| self.leaves(value, place)),
+            Value::Object(members) => {
+                for (key, value) in members {
+                    self.text(Part::Key, key, place);
+                    self.leaves(value, place);
+                }
+            }
             Value::Array(items) => items.iter().for_each(|item| self.leaves(item, place)),
-            leaf => self.text(&text_of(leaf), place),
+            leaf => self.text(Part::Value, &text_of(leaf), place),
         }
     }
 
-    fn text(&mut self, text: &str, place: impl Fn() -> Place) {
+    fn text(&mut self, part: Part, text: &str, place: impl Fn() -> Place) {
         if (self.matches)(text) {
             let checkpoint = &self.step.checkpoint;
             let (checkpoint, step, text) = (checkpoint.id, checkpoint.step, text.to_owned());
-            self.found.push(Match { checkpoint, step, place: place(), text });
+            self.found.push(Match { checkpoint, step, place: place(), part, text });
         }
     }
 }
@@ -210,6 +243,29 @@ mod tests {
         );
         assert_eq!(lines(&steps, "12"), [r#"1 {"path":"x[3]","place":"state"} 12"#]);
         assert_eq!(lines(&steps, "blue"), [] as [&str; 0]);
+    }
+
+    /// Only values were searched: the key under which something was stored was never found.
+    #[test]
+    fn keys_are_found_as_well_as_values() {
+        let steps = past(&[
+            vec![("a", vec![Op::MapPut(text(&json!({"alice": {"score": 3}})))])],
+            vec![("b", vec![Op::MapPut(text(&json!({"alice": {"score": 4}, "malice": 1})))])],
+        ]);
+        assert_eq!(
+            lines(&steps, "alice"),
+            [
+                r#"0 {"path":"x.alice","place":"state"} alice"#,
+                r#"1 {"path":"x.malice","place":"state"} malice"#,
+            ]
+        );
+        let found = grep(&steps, |text| text == "score").unwrap();
+        assert_eq!((found.len(), found[0].part), (1, Part::Key));
+        assert_eq!(
+            lines(&steps, "x"),
+            [r#"0 {"path":"x","place":"state"} x"#],
+            "a field's name is a key, too"
+        );
     }
 
     #[test]

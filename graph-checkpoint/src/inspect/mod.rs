@@ -14,9 +14,9 @@ mod walk;
 mod why;
 
 pub use bisect::{Bisection, Found, Search, bisect};
-pub use blame::{Author, Blame, blame};
+pub use blame::{Author, Blame, Overwritten, blame};
 pub use diff::{ApplyError, Difference, Edit, apply, diff};
-pub use grep::{Match, Place, grep};
+pub use grep::{Match, Part, Place, grep};
 pub use lineage::{Row, lanes, parting};
 pub use path::{Path, PathError, Segment};
 pub use put::PutError;

@@ -13,6 +13,8 @@ pub(super) struct Owned {
     /// Who wrote it, or for a list or an object who changed last which items it has.
     pub(super) by: usize,
     node: Node,
+    /// The value that it replaced, and the author of that.
+    replaced: Option<Box<(Value, usize)>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +34,12 @@ impl Owned {
             }
             leaf => Node::Leaf(leaf.clone()),
         };
-        Self { by, node }
+        Self { by, node, replaced: None }
+    }
+
+    /// Returns the value that it replaced, and the author of that.
+    pub(super) fn replaced(&self) -> Option<(&Value, usize)> {
+        self.replaced.as_deref().map(|(value, by)| (value, *by))
     }
 
     pub(super) fn value(&self) -> Value {
@@ -48,7 +55,9 @@ impl Owned {
     /// Takes in a difference that `by` made. `None` when it does not fit.
     pub(super) fn apply(&mut self, Difference { path, edit }: &Difference, by: usize) -> Option<()> {
         if let Edit::Changed { to, .. } = edit {
-            *self.at(path.segments())? = Self::new(to, by);
+            let held = self.at(path.segments())?;
+            let replaced = Some(Box::new((held.value(), held.by)));
+            *held = Self { replaced, ..Self::new(to, by) };
             return Some(());
         }
         let (around, last) = match edit {

@@ -32,6 +32,13 @@ pub struct Written<'s> {
     pub differences: Vec<Difference>,
 }
 
+impl Written<'_> {
+    /// Tells whether it is the same operation on the same field.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.field == other.field && self.op == other.op
+    }
+}
+
 impl Walk {
     /// A walk that has not begun. It names fields as `schema` does, that of the newest step say, and those that it does
     /// not have as they were named.

@@ -40,7 +40,8 @@ impl Blame {
         let source = Source::open(&self.file)?;
         let place = source.place(&self.checkpoint)?;
         let loaded = source.load(&place)?;
-        let secret = Concealed::fields_at(&source, &place)?;
+        let concealed = Concealed::at(&source, &place)?;
+        let secret = concealed.fields().clone();
         let state = secrets::state(&loaded, &secret)?;
         // What is secret is blamed as a whole.
         let path = secrets::field_of(&path, &secret).unwrap_or(path);
@@ -48,7 +49,9 @@ impl Blame {
             return Err(absent(&path, &state, &loaded));
         }
         let parts = blame(&source.past(&place)?, &path).map_err(Failure::damaged)?;
-        Ok(Parts { parts: secrets::blamed(parts, &secret) })
+        let mut parts = secrets::blamed(parts, &secret);
+        parts.iter_mut().for_each(|part| concealed.in_blame(part));
+        Ok(Parts { parts })
     }
 }
 
@@ -62,7 +65,7 @@ impl Answer for Parts {
             ("path", Side::Left),
             ("value", Side::Left),
         ]);
-        for Part { path, value, author } in &self.parts {
+        for Part { path, value, author, .. } in &self.parts {
             let tasks: Vec<String> = author.tasks.iter().map(|(_, node)| called(node).to_owned()).collect();
             let by = match (&*tasks, author.source) {
                 ([], origin) => source_name(origin).to_owned(),

@@ -8,7 +8,7 @@ use crate::inspect::path::Segment;
 /// Each part as a line: where, what, and at which step by which nodes.
 fn lines(steps: &[Vec<Doing>], path: &str) -> Vec<String> {
     let blamed = blame(&past(steps), &path.parse().unwrap()).unwrap();
-    let line = |Blame { path, value, author }: Blame| {
+    let line = |Blame { path, value, author, .. }: Blame| {
         let nodes: Vec<&str> = author.tasks.iter().map(|(_, node)| node.as_str()).collect();
         format!("{path} {value} {} {}", author.step, nodes.join("+"))
     };
@@ -71,6 +71,55 @@ fn a_reduced_value_belongs_to_all_who_wrote_it() {
     }
     let blamed = blame(&steps, &"x".parse().unwrap()).unwrap();
     assert_eq!(blamed[0].author.tasks, [(0, "a".into()), (1, "b".into())]);
+}
+
+/// The items of a fan-out that put entries into one map: each is the author of what it put, and the last one that put a key
+/// has overwritten what the others put there, also where the first of them put the same.
+#[test]
+fn a_key_of_a_map_belongs_to_the_item_that_put_it_last() {
+    let put = |value: Value| vec![Op::MapPut(text(&value))];
+    let mut steps = past(&[
+        vec![("plan", vec![])],
+        vec![
+            ("rate", put(json!({"a": 1}))),
+            ("rate", put(json!({"a": 2, "b": 5}))),
+            ("rate", put(json!({"a": 1}))),
+        ],
+    ]);
+    for (index, next) in (0..).zip(&mut steps[1].checkpoint.frontier.tasks) {
+        next.cause = superstep_core::checkpoint::Cause::Each { by: 0, index };
+        next.input = Some(text(&json!(format!("item {index}"))));
+    }
+    let blamed = |path: &str| blame(&steps, &path.parse().unwrap()).unwrap().remove(0);
+    let a = blamed("x.a");
+    assert_eq!((a.author.tasks, a.author.item), (vec![(2, "rate".into())], Some(json!("item 2"))));
+    let overwrote = a.overwrote.unwrap();
+    assert_eq!((overwrote.value, overwrote.author.item), (json!(2), Some(json!("item 1"))));
+    let b = blamed("x.b");
+    assert_eq!((b.author.item, b.overwrote), (Some(json!("item 1")), None));
+}
+
+/// A reducer that merges maps logs no operation: of its writers, only those have written a key that had it.
+#[test]
+fn a_key_of_a_reduced_map_belongs_to_those_who_wrote_the_key() {
+    let mut steps = past(&[vec![("a", vec![]), ("b", vec![]), ("c", vec![])]]);
+    let newest = &mut steps[0].checkpoint;
+    let ops = vec![set(json!({"p": 2, "q": 3}))];
+    newest.changes = vec![superstep_core::state::Change { field: FieldId(0), ops }];
+    for (task, write) in newest.tasks.iter_mut().zip([json!({"p": 1}), json!({"p": 2}), json!({"q": 3})]) {
+        let write = Logged::Reduce(text(&write));
+        task.writes.push(superstep_core::state::LoggedWrite { field: FieldId(0), write });
+    }
+    // The field came in as a whole; a later superstep changes one key of it.
+    let whole = blame(&steps, &"x".parse().unwrap()).unwrap();
+    assert_eq!(whole[0].author.tasks.len(), 3);
+    let first = past(&[vec![("z", vec![set(json!({"p": 0, "q": 0}))])], vec![]]);
+    let mut later = steps.remove(0);
+    later.checkpoint.parent = Some(first[0].checkpoint.id);
+    let line: Vec<StepRecord> = std::iter::once(later).chain(first).collect();
+    let of = |path: &str| blame(&line, &path.parse().unwrap()).unwrap().remove(0).author.tasks;
+    assert_eq!(of("x.p"), [(1, "b".into())]);
+    assert_eq!(of("x.q"), [(2, "c".into())]);
 }
 
 /// An operation that fits a map from keys to maps, or a list of items with ids.
