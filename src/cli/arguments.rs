@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use super::answer::{Answer, escape_json};
+use super::completions::Completions;
 use super::failure::Failure;
 use super::page::Page;
 use super::screen::{Exit, Look};
@@ -16,11 +17,49 @@ use super::verbs::{
 #[command(name = "superstep", version, after_help = format!("{ADDRESSES}\n\n{AFTER}"), max_term_width = 100)]
 pub(super) struct Arguments {
     #[command(subcommand)]
-    pub(super) verb: Verb,
+    pub(super) asked: Asked,
 
     /// Answer with a JSON document
     #[arg(long, global = true)]
     pub(super) json: bool,
+
+    #[command(flatten)]
+    pub(super) colors: Colors,
+}
+
+/// The verbs of the program `superstep`.
+#[derive(Debug, Subcommand)]
+pub(super) enum Asked {
+    #[command(flatten)]
+    Verb(Box<Verb>),
+    Completions(Completions),
+}
+
+/// The choice of colours.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct Colors {
+    /// Colour the output: auto does so on a terminal, unless NO_COLOR is set or TERM is `dumb`
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    color: When,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Colors {
+    /// Returns a look with this choice.
+    pub(super) fn of(self, look: Look) -> Look {
+        let color = match self.color {
+            When::Auto => look.color,
+            When::Always => true,
+            When::Never => false,
+        };
+        Look { color, ..look }
+    }
 }
 
 /// How a checkpoint is named.

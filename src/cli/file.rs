@@ -17,7 +17,7 @@ const KEY_FILE: &str = "SUPERSTEP_KEY_FILE";
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct FileArgument {
     /// The checkpoint file
-    #[arg(value_parser = NamedFile::parser(Vec::new()))]
+    #[arg(value_parser = NamedFile::parser(Vec::new()), value_hint = clap::ValueHint::FilePath)]
     file: NamedFile,
     /// The file with the keys of an encrypted one; else the one that SUPERSTEP_KEY_FILE names
     #[arg(long, value_name = "PATH")]

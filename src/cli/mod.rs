@@ -17,6 +17,7 @@ mod amend;
 mod answer;
 mod arguments;
 mod assignment;
+mod completions;
 mod concealed;
 mod debug;
 mod failure;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use superstep_core::nonprinting::escape_nonprinting;
 
-use super::arguments::{Arguments, Told};
+use super::arguments::{Arguments, Asked, Told};
 use super::failure::Failure;
 use super::screen::{Exit, Look, Screen};
 
@@ -26,17 +26,24 @@ pub(super) fn here(out: &impl IsTerminal) -> Look {
         false => Look::PIPED,
         true => Look {
             width: terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0)),
-            color: std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty()),
+            color: has_colors(std::env::var_os("NO_COLOR"), std::env::var_os("TERM")),
         },
     }
+}
+
+/// Tells whether a terminal gets colours, by the variables `NO_COLOR` and `TERM`.
+fn has_colors(no_color: Option<OsString>, term: Option<OsString>) -> bool {
+    no_color.is_none_or(|no| no.is_empty()) && term.is_none_or(|term| term != "dumb")
 }
 
 /// Runs the program with these arguments, the first of which is what it is called.
 pub fn run<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>, screen: Screen<'_>) -> Exit {
     let told = match Arguments::try_parse_from(arguments) {
         Err(usage) => Err(usage.into()),
-        Ok(Arguments { verb, json }) => {
-            verb.tell(json, screen.look).map_err(|failure| Unanswered::of(&failure, "superstep"))
+        Ok(Arguments { asked: Asked::Completions(verb), .. }) => Ok(verb.tell()),
+        Ok(Arguments { asked: Asked::Verb(verb), json, colors }) => {
+            let told = verb.tell(json, colors.of(screen.look));
+            told.map_err(|failure| Unanswered::of(&failure, "superstep"))
         }
     };
     said(told, screen)
@@ -95,4 +102,18 @@ pub(super) fn lost(error: &io::Error, err: &mut dyn Write) -> Exit {
     // Where that cannot be written either, the exit code is left.
     let _ = writeln!(err, "error: the answer cannot be written: {error}").and_then(|()| err.flush());
     Exit::Unusable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A terminal that calls itself dumb was sent colours.
+    #[test]
+    fn a_dumb_terminal_and_who_wants_none_get_no_colors() {
+        let set = |text: &str| Some(OsString::from(text));
+        assert!(has_colors(None, None) && has_colors(set(""), set("xterm")));
+        assert!(!has_colors(None, set("dumb")));
+        assert!(!has_colors(set("1"), set("xterm")));
+    }
 }

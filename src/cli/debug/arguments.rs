@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use regex::{Captures, Regex};
 
-use crate::cli::arguments::{self as reading, ADDRESSES, Told, told};
+use crate::cli::arguments::{self as reading, ADDRESSES, Colors, Told, told};
 use crate::cli::failure::Failure;
 use crate::cli::file::NamedFile;
 use crate::cli::program::Unanswered;
@@ -27,6 +27,9 @@ struct Arguments {
     /// Answer with a JSON document; what runs or follows a run, with its events as a JSON document a line
     #[arg(long, global = true)]
     json: bool,
+
+    #[command(flatten)]
+    colors: Colors,
 }
 
 const AFTER: &str = "\
@@ -62,9 +65,10 @@ pub(super) async fn carry_out(
         true => Unanswered::of(&session.no_file(), &session.program),
         false => Unanswered::from(usage),
     })?;
-    let Arguments { verb, json } =
+    let Arguments { verb, json, colors } =
         Arguments::from_arg_matches(&matches).map_err(|usage| usage.format(&mut command))?;
     screen.json = json;
+    screen.look = colors.of(screen.look);
     carry_out_verb(&verb, session, screen).await.map_err(|failure| Unanswered::of(&failure, &session.program))
 }
 
