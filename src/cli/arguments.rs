@@ -69,6 +69,7 @@ CHECKPOINT is one of
   THREAD@STEP      the newest of its checkpoints with this step
   THREAD@NAME      the one that the thread has this name for
   CHECKPOINT~N     N checkpoints before another one
+  THREAD/NODE#N    the latest of what a node's subgraph did, the Nth time it ran
   ID               4 or more digits with which an id, or what tables show of it, begins or ends";
 
 const AFTER: &str = "\

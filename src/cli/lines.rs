@@ -3,14 +3,17 @@
 use std::collections::HashMap;
 
 use crate::checkpoint::{
-    AskRecord, CheckpointName, EffectOutcome, EffectRecord, NamedCheckpoint, StepRecord, Summary, rfc3339,
+    AskRecord, CheckpointName, EffectOutcome, EffectRecord, NamedCheckpoint, Source as Origin, StepRecord,
+    Summary, rfc3339,
 };
 use crate::id::{CheckpointId, NodeName, ThreadId};
 
 use super::failure::Failure;
 use super::page::{BAD, DIM, NAME, Page, Span, plain, span};
 use super::shapes::{Effect, Line, Question};
-use super::source::Source;
+use super::source::{FEWEST_DIGITS, Source};
+use super::table::Cell;
+use super::time::began_ms;
 use super::used::Used;
 
 /// What checkpoints are known by, beside their ids.
@@ -60,19 +63,37 @@ impl Line {
             changed,
             head_of: known.heads.get(&summary.id).cloned().unwrap_or_default(),
             names: known.names.get(&summary.id).cloned().unwrap_or_default(),
+            name: None,
+            started_at: None,
+            took_ms: None,
             used: None,
         }
     }
 
-    /// The lines of the newest `limit` of some steps, newest first: what was used is told where the step before is known.
+    /// Adds the name of its thread, where that is a subgraph's.
+    pub(super) fn with_name(self, source: &Source) -> Self {
+        Self { name: source.name_below(&self.thread), ..self }
+    }
+
+    /// Returns the name of its thread.
+    pub(super) fn called(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.thread.as_str())
+    }
+
+    /// The lines of the newest `limit` of some steps, newest first, with the usage and the duration where the step
+    /// before is known.
     pub(super) fn of_steps<'s>(
         steps: &'s [StepRecord],
         limit: usize,
         known: &'s Known,
     ) -> impl DoubleEndedIterator<Item = Self> + 's {
         steps.iter().take(limit).enumerate().map(move |(at, step)| {
-            let used = steps.get(at + 1).and_then(|before| Used::by(&before.work.effects));
-            Self { used, ..Self::of_step(step, known) }
+            let before = steps.get(at + 1);
+            let used = before.and_then(|before| Used::by(&before.work.effects));
+            let (began, ended) = (began_ms(step, before), step.checkpoint.id.unix_ms());
+            let took_ms = began.and_then(|began| ended.checked_sub(began));
+            let took_ms = took_ms.filter(|_| step.checkpoint.source == Origin::Loop);
+            Self { used, took_ms, started_at: began.map(rfc3339), ..Self::of_step(step, known) }
         })
     }
 
@@ -170,25 +191,47 @@ pub(super) fn nodes(names: &[NodeName]) -> String {
 /// As many of the last digits of ids as tell these apart, and no fewer than eight. Ids begin with the time, so those of
 /// one run differ at their ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Short(usize);
+pub(super) struct Short {
+    digits: usize,
+    /// As many of the first of these as tell the ids apart, too.
+    fewest: usize,
+}
+
+/// The number of last digits of an id that are shown, where they tell the ids apart.
+const SHOWN: usize = 8;
 
 impl Short {
     pub(super) fn among(ids: impl Iterator<Item = CheckpointId>) -> Self {
-        let mut texts: Vec<String> =
-            ids.map(|id| id.0.as_simple().to_string().chars().rev().collect()).collect();
-        texts.sort_unstable();
-        texts.dedup();
-        let common =
-            |pair: &[String]| pair[0].chars().zip(pair[1].chars()).take_while(|(a, b)| a == b).count();
-        Self(texts.windows(2).map(common).max().map_or(8, |longest| (longest + 1).max(8)))
+        let texts: Vec<String> = ids.map(|id| id.0.as_simple().to_string()).collect();
+        let digits = telling_apart(texts.iter().map(|text| text.chars().rev().collect())).max(SHOWN);
+        let ends = texts.iter().map(|text| text[text.len() - SHOWN..].to_owned());
+        // What stands for an id is looked for among the first of the last eight digits.
+        let fewest = if digits > SHOWN { digits } else { telling_apart(ends).max(FEWEST_DIGITS) };
+        Self { digits, fewest }
     }
 
     pub(super) fn text(self, id: CheckpointId) -> String {
         let text = id.0.as_simple().to_string();
-        text[text.len() - self.0.min(text.len())..].to_owned()
+        text[text.len() - self.digits.min(text.len())..].to_owned()
     }
 
     pub(super) fn span(self, id: CheckpointId) -> Span {
         span(super::page::ID, self.text(id))
     }
+
+    /// The id in a table, which is shorter where there is no room.
+    pub(super) fn cell(self, id: CheckpointId) -> Cell {
+        let whole = self.span(id);
+        let short = span(super::page::ID, whole.text.chars().take(self.fewest).collect::<String>());
+        Cell::or(whole, short)
+    }
+}
+
+/// Returns the number of first letters that tell texts apart.
+fn telling_apart(texts: impl Iterator<Item = String>) -> usize {
+    let mut texts: Vec<String> = texts.collect();
+    texts.sort_unstable();
+    texts.dedup();
+    let common = |pair: &[String]| pair[0].chars().zip(pair[1].chars()).take_while(|(a, b)| a == b).count();
+    texts.windows(2).map(common).max().map_or(1, |longest| longest + 1)
 }

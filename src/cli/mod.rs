@@ -17,15 +17,19 @@ mod amend;
 mod answer;
 mod arguments;
 mod assignment;
+mod below;
 mod completions;
 mod concealed;
 mod debug;
+mod excerpt;
 mod failure;
 mod file;
 #[cfg(any(fuzzing, test))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod input;
 mod lines;
+mod messages;
 mod near;
 mod number;
 mod page;

@@ -1,9 +1,11 @@
 //! What must hold of a value, as it is written on the command line.
 
+use std::cmp::Ordering;
+use std::fmt;
 use std::str::FromStr;
 
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// `exists`, `missing`, `= JSON`, `!= JSON`, `< N`, `<= N`, `> N`, `>= N`, `~ REGEX`, `!~ REGEX`.
 #[derive(Clone, Debug)]
@@ -12,7 +14,7 @@ pub(super) enum Predicate {
     Missing,
     Equals(Value),
     Differs(Value),
-    Compares(Comparison, f64),
+    Compares(Comparison, Limit),
     Matches(Regex),
     Lacks(Regex),
 }
@@ -25,29 +27,106 @@ pub(super) enum Comparison {
     AtLeast,
 }
 
+/// The right side of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Limit {
+    /// The value of a number, the number of items of a list, or of entries of a map.
+    Number(Number),
+    /// A text, letter by letter: of times in the form of RFC 3339 the earlier one is less.
+    Text(String),
+}
+
+/// A comparison says nothing of values of a type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unfit {
+    /// The type, with its article.
+    pub(super) found: &'static str,
+    /// The comparisons that fit it.
+    pub(super) advice: &'static str,
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "is {}; {}", self.found, self.advice)
+    }
+}
+
 impl Predicate {
-    /// Whether it holds of what is there. Of what is not there only `missing` and `!=` hold.
-    pub(super) fn holds(&self, value: Option<&Value>) -> bool {
-        match self {
-            Self::Exists => value.is_some(),
-            Self::Missing => value.is_none(),
-            Self::Equals(other) => value == Some(other),
-            Self::Differs(other) => value != Some(other),
-            Self::Compares(how, limit) => {
-                let held = value.and_then(|value| match value {
-                    Value::Array(items) => Some(items.len() as f64),
-                    other => other.as_f64(),
-                });
-                held.is_some_and(|held| match how {
-                    Comparison::Less => held < *limit,
-                    Comparison::AtMost => held <= *limit,
-                    Comparison::More => held > *limit,
-                    Comparison::AtLeast => held >= *limit,
-                })
+    /// Tells whether it holds of a value. Of one that is missing only `missing` and `!=` hold, and comparisons do not hold of null.
+    ///
+    /// Fails where a comparison does not fit the type of the value.
+    pub(super) fn holds(&self, value: Option<&Value>) -> Result<bool, Unfit> {
+        Ok(match (self, value) {
+            (Self::Exists, value) => value.is_some(),
+            (Self::Missing, value) => value.is_none(),
+            (Self::Equals(other), value) => value == Some(other),
+            (Self::Differs(other), value) => value != Some(other),
+            (Self::Compares(..), None | Some(Value::Null)) => false,
+            (Self::Compares(comparison, limit), Some(value)) => comparison.accepts(limit.against(value)?),
+            (Self::Matches(pattern), value) => value.is_some_and(|value| matches(pattern, value)),
+            (Self::Lacks(pattern), value) => value.is_some_and(|value| !matches(pattern, value)),
+        })
+    }
+
+    /// Returns the reason why `=` and `!=` say nothing of a value: it has another type, so it can never be equal.
+    pub(super) fn never_equal(&self, value: &Value) -> Option<Unfit> {
+        let (Self::Equals(other) | Self::Differs(other)) = self else { return None };
+        let found = kind(value);
+        let is_fit = value.is_null() || other.is_null() || found == kind(other);
+        (!is_fit).then_some(Unfit { found, advice: "= and != compare it with JSON of that type" })
+    }
+}
+
+impl Limit {
+    /// Orders a value, or its number of items, relative to it.
+    fn against(&self, value: &Value) -> Result<Option<Ordering>, Unfit> {
+        let unfit = |advice| Err(Unfit { found: kind(value), advice });
+        match (self, value) {
+            (Self::Number(limit), Value::Number(value)) => Ok(ordered(value, limit)),
+            (Self::Number(limit), Value::Array(items)) => Ok(ordered(&items.len().into(), limit)),
+            (Self::Number(limit), Value::Object(entries)) => Ok(ordered(&entries.len().into(), limit)),
+            (Self::Text(limit), Value::String(value)) => Ok(Some(value.cmp(limit))),
+            (Self::Number(_), Value::String(_)) => {
+                unfit("it can be compared with a text in quotes, as in '< \"m\"', or with = and ~")
             }
-            Self::Matches(pattern) => value.is_some_and(|value| matches(pattern, value)),
-            Self::Lacks(pattern) => value.is_some_and(|value| !matches(pattern, value)),
+            (Self::Text(_), Value::Number(_)) => unfit("it can be compared with a number"),
+            (Self::Text(_), Value::Array(_) | Value::Object(_)) => {
+                unfit("the number of its items can be compared with a number")
+            }
+            (_, Value::Bool(_) | Value::Null) => unfit("it can be compared with = and !="),
         }
+    }
+}
+
+impl Comparison {
+    fn accepts(self, ordering: Option<Ordering>) -> bool {
+        ordering.is_some_and(|ordering| match self {
+            Self::Less => ordering.is_lt(),
+            Self::AtMost => ordering.is_le(),
+            Self::More => ordering.is_gt(),
+            Self::AtLeast => ordering.is_ge(),
+        })
+    }
+}
+
+/// The order of two numbers: whole ones are exact, however large.
+fn ordered(a: &Number, b: &Number) -> Option<Ordering> {
+    let whole = |number: &Number| number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
+    match (whole(a), whole(b)) {
+        (Some(a), Some(b)) => Some(a.cmp(&b)),
+        _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
+    }
+}
+
+/// Returns the type of a value, with its article.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
     }
 }
 
@@ -76,9 +155,10 @@ impl FromStr for Predicate {
         let operand = text[operator.len()..].trim();
         let json =
             || serde_json::from_str(operand).map_err(|error| format!("{operand:?} is no JSON: {error}"));
-        let compares = |how| {
-            let number = operand.parse().map_err(|_| format!("{operand:?} is no number"))?;
-            Ok(Self::Compares(how, number))
+        let compares = |how| match serde_json::from_str(operand) {
+            Ok(Value::Number(number)) => Ok(Self::Compares(how, Limit::Number(number))),
+            Ok(Value::String(text)) => Ok(Self::Compares(how, Limit::Text(text))),
+            _ => Err(format!("{operand:?} is neither a number nor a text in double quotes")),
         };
         match operator {
             "=" => Ok(Self::Equals(json()?)),
@@ -101,11 +181,13 @@ mod tests {
 
     use super::*;
 
+    fn looked(predicate: &str, value: Option<Value>) -> Result<bool, Unfit> {
+        predicate.parse::<Predicate>().expect("a predicate").holds(value.as_ref())
+    }
+
     #[test]
     fn predicates_hold_of_what_they_say() {
-        let holds = |predicate: &str, value: Option<Value>| {
-            predicate.parse::<Predicate>().expect("a predicate").holds(value.as_ref())
-        };
+        let holds = |predicate: &str, value| looked(predicate, value).expect("it fits");
         assert!(holds("exists", Some(json!(null))) && !holds("exists", None));
         assert!(holds("missing", None) && !holds("missing", Some(json!(0))));
         assert!(holds(r#"= {"a": 1}"#, Some(json!({"a": 1}))) && !holds("= 1", None));
@@ -113,10 +195,39 @@ mod tests {
         assert!(
             holds("> 3", Some(json!(3.5))) && !holds("> 3", Some(json!(3))) && holds(">=3", Some(json!(3)))
         );
-        assert!(holds("< 3", Some(json!([1, 2]))) && !holds("<= 3", Some(json!("2"))));
+        assert!(holds("> 9007199254740992", Some(json!(9_007_199_254_740_993_u64))), "exact");
         assert!(holds("~ ^par.s$", Some(json!("paris"))) && holds("~ 2,3", Some(json!([1, 2, 3]))));
         assert!(!holds("~ .", None) && !holds("!~ .", None));
         assert!(holds("!~ ^par.s$", Some(json!("porto"))) && !holds("!~ 2,3", Some(json!([1, 2, 3]))));
+    }
+
+    /// A comparison that did not fit the type of the value held nowhere, as if it had been looked at.
+    #[test]
+    fn a_comparison_is_one_of_numbers_lengths_or_texts_and_no_other() {
+        let holds = |predicate: &str, value| looked(predicate, Some(value)).expect("it fits");
+        assert!(holds("< 3", json!([1, 2])) && holds(">= 2", json!({"a": 1, "b": 2})));
+        assert!(!holds(">= 3", json!({"a": 40, "b": 50})), "a map is compared by the number of its entries");
+        assert!(holds("< \"2026-02\"", json!("2026-01-31")) && !holds("< \"a\"", json!("b")));
+        assert!(!holds("< 3", json!(null)), "an option that is not there yet");
+        assert_eq!(looked("< 3", None), Ok(false));
+        let unfit = |predicate, value| looked(predicate, Some(value)).expect_err("it does not fit").found;
+        assert_eq!(unfit("<= 3", json!("2")), "a text");
+        assert_eq!(unfit("> 0", json!(true)), "true or false");
+        assert_eq!(unfit("> \"a\"", json!(1)), "a number");
+        assert_eq!(unfit("> \"a\"", json!({})), "a map");
+    }
+
+    #[test]
+    fn equality_with_another_type_is_no_answer() {
+        let never = |predicate: &str, value: Value| {
+            predicate.parse::<Predicate>().expect("a predicate").never_equal(&value).map(|unfit| unfit.found)
+        };
+        assert_eq!(never("= 3", json!("3")), Some("a text"));
+        assert_eq!(never("!= \"3\"", json!(3)), Some("a number"));
+        assert_eq!(never("= 3", json!(4)), None);
+        assert_eq!(never("= 3", json!(null)), None, "an option that is not there yet");
+        assert_eq!(never("= null", json!(4)), None);
+        assert_eq!(never("~ 3", json!(4)), None);
     }
 
     #[test]
@@ -124,7 +235,7 @@ mod tests {
         let error = |text: &str| text.parse::<Predicate>().expect_err("it is none");
         assert!(error("is 3").starts_with("\"is 3\" is none of: exists"));
         assert!(error("= x").starts_with("\"x\" is no JSON"));
-        assert_eq!(error("> x"), "\"x\" is no number");
+        assert_eq!(error("> x"), "\"x\" is neither a number nor a text in double quotes");
         assert!(error("~ (").contains("unclosed group"));
     }
 }

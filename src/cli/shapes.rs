@@ -18,6 +18,9 @@ pub(super) struct Line {
     pub(super) parent: Option<CheckpointId>,
     /// The thread that it was written on.
     pub(super) thread: ThreadId,
+    /// The name of that, if it is a subgraph's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
     pub(super) step: i64,
     pub(super) source: Source,
     /// When, in the form of RFC 3339.
@@ -35,6 +38,12 @@ pub(super) struct Line {
     /// The names that the thread has for it which was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) names: Vec<CheckpointName>,
+    /// The time at which the work on its superstep began, in the form of RFC 3339, where that is known and was looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) started_at: Option<String>,
+    /// The milliseconds from then to the checkpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) took_ms: Option<u64>,
     /// What the model calls used that led to it, if that was looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) used: Option<Used>,

@@ -1,6 +1,12 @@
 //! The file that a verb reads.
 
-use crate::checkpoint::{At, CheckpointName, Loaded, SqliteReader, StepRecord, ThreadList, ThreadSummary};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::checkpoint::{
+    At, CheckpointName, Loaded, SqliteReader, StepRecord, Subgraph, ThreadList, ThreadSummary,
+};
 use crate::id::{CheckpointId, ThreadId};
 
 use super::address::Address;
@@ -10,7 +16,7 @@ use super::near::{did_you_mean, visible};
 use super::shapes::Lease;
 
 /// The fewest digits of an id that stand for it.
-const FEWEST_DIGITS: usize = 4;
+pub(super) const FEWEST_DIGITS: usize = 4;
 
 /// How often a name may say `~`: each is looked up by itself.
 const MOST_BACK: usize = 64;
@@ -19,6 +25,8 @@ const MOST_BACK: usize = 64;
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) reader: SqliteReader,
+    /// The subgraphs of threads, as far as they were looked for.
+    pub(super) below: RefCell<BTreeMap<ThreadId, Rc<[Subgraph]>>>,
 }
 
 /// A checkpoint, and the thread that it is seen from.
@@ -36,12 +44,34 @@ impl Place {
 
 impl Source {
     pub(super) fn open(file: &FileArgument) -> Result<Self, Failure> {
-        Ok(Self { reader: SqliteReader::open(file.keyed()?)? })
+        Ok(Self { reader: SqliteReader::open(file.keyed()?)?, below: RefCell::default() })
     }
 
-    /// The thread of this name.
+    /// The thread of this name, which is no subgraph's.
     pub(super) fn thread(&self, name: &str) -> Result<ThreadSummary, Failure> {
         let threads = self.threads_for(name)?;
+        let is_listed = threads.iter().any(|thread| thread.thread.as_str() == name);
+        if !is_listed && let Some(below) = self.meant_below(&threads, name)? {
+            let above = std::iter::successors(below.above(), ThreadId::above).last();
+            let above = above.unwrap_or_else(|| below.clone());
+            return Err(Failure::unusable(format!(
+                "{} is the thread of a subgraph, which belongs to thread {above}: name that one",
+                self.called(&below)
+            )));
+        }
+        Self::listed(threads, name)
+    }
+
+    /// The thread of this name, a subgraph's too.
+    pub(super) fn any_thread(&self, name: &str) -> Result<ThreadId, Failure> {
+        let threads = self.threads_for(name)?;
+        match self.meant_below(&threads, name)? {
+            Some(below) if !threads.iter().any(|thread| thread.thread.as_str() == name) => Ok(below),
+            _ => Ok(Self::listed(threads, name)?.thread),
+        }
+    }
+
+    fn listed(threads: Vec<ThreadSummary>, name: &str) -> Result<ThreadSummary, Failure> {
         let names = threads.iter().map(|thread| thread.thread.as_str());
         let hint = did_you_mean(name, names);
         let (count, told) = (threads.len(), visible(name));
@@ -74,15 +104,18 @@ impl Source {
     /// The checkpoint that somebody means.
     pub(super) fn place(&self, meant: &str) -> Result<Place, Failure> {
         let threads = self.threads_for(meant)?;
-        let head = |name: &str| threads.iter().find(|thread| thread.thread.as_str() == name);
-        let head =
-            |name: &str| head(name).map(|held| Place { thread: held.thread.clone(), id: held.head.id });
+        let head = |name: &str| match threads.iter().find(|thread| thread.thread.as_str() == name) {
+            Some(held) => Ok(Some(Place { thread: held.thread.clone(), id: held.head.id })),
+            None => self.meant_below(&threads, name)?.map_or(Ok(None), |below| self.head(below)),
+        };
         // A name may look like anything.
-        if let Some(named) = head(meant) {
+        if let Some(named) = head(meant)? {
             let other = match Address::parse(meant) {
                 Address::Back(of, count) => self.place(of).and_then(|of| self.back(&of, count)).ok(),
-                Address::Step(thread, step) => head(thread).and_then(|of| self.step(&of.thread, step).ok()),
-                Address::Named(thread, name) => head(thread).and_then(|of| self.named(&of.thread, name).ok()),
+                Address::Step(thread, step) => head(thread)?.and_then(|of| self.step(&of.thread, step).ok()),
+                Address::Named(thread, name) => {
+                    head(thread)?.and_then(|of| self.named(&of.thread, name).ok())
+                }
                 Address::Name(_) => None,
             };
             return match other.filter(|other| other.id != named.id) {
@@ -97,13 +130,33 @@ impl Source {
         }
         match Address::parse(meant) {
             // The thread, whatever its name looks like.
-            Address::Back(of, 0) => head(of).map_or_else(|| self.place(of), Ok),
+            Address::Back(of, 0) => head(of)?.map_or_else(|| self.place(of), Ok),
             Address::Back(of, count) => self.back(&self.place(of)?, count),
-            Address::Step(thread, step) => self.step(&self.thread(thread)?.thread, step),
-            Address::Named(thread, name) if head(thread).is_some() => self.named(&thread.into(), name),
-            Address::Named(..) => self.by_digits(meant, threads.iter().map(|held| held.thread.as_str())),
-            Address::Name(digits) => self.by_digits(digits, threads.iter().map(|held| held.thread.as_str())),
+            Address::Step(thread, step) => match head(thread)? {
+                Some(of) => self.step(&of.thread, step),
+                None => Err(self.no_thread(threads, thread)?),
+            },
+            Address::Named(thread, name) => match head(thread)? {
+                Some(of) => self.named(&of.thread, name),
+                None => self.by_digits(meant, &threads),
+            },
+            Address::Name(digits) => self.by_digits(digits, &threads),
         }
+    }
+
+    /// There is no such thread.
+    fn no_thread(&self, threads: Vec<ThreadSummary>, name: &str) -> Result<Failure, Failure> {
+        let below = self.known_below(&threads, name)?;
+        Ok(match Self::listed(threads, name) {
+            Err(failure) if below.is_empty() => failure,
+            _ => Failure::nothing(format!("there is no thread {}{below}", visible(name))),
+        })
+    }
+
+    /// The latest checkpoint of a thread that is there.
+    pub(super) fn head(&self, thread: ThreadId) -> Result<Option<Place>, Failure> {
+        let head = self.reader.history(&thread, &At::Head, 1)?;
+        Ok(head.first().map(|head| Place { thread, id: head.id }))
     }
 
     fn back(&self, from: &Place, count: usize) -> Result<Place, Failure> {
@@ -135,7 +188,8 @@ impl Source {
         }
         let there =
             newest.zip(oldest).map(|(newest, oldest)| format!("; its steps are {oldest} to {newest}"));
-        let thread = visible(thread.as_str());
+        let thread = self.called(thread);
+        let thread = visible(&thread);
         Err(Failure::nothing(format!("thread {thread} has no step {step}{}", there.unwrap_or_default())))
     }
 
@@ -146,22 +200,32 @@ impl Source {
         let thread = thread.clone();
         let found = found.map(|named| Place { thread: thread.clone(), id: named.checkpoint });
         found.ok_or_else(|| {
-            let thread = visible(thread.as_str());
-            Failure::nothing(format!("thread {thread} calls no checkpoint {name}{hint}"))
+            let thread = self.called(&thread);
+            Failure::nothing(format!("thread {} calls no checkpoint {name}{hint}", visible(&thread)))
         })
     }
 
-    fn by_digits<'n>(&self, digits: &str, names: impl Iterator<Item = &'n str>) -> Result<Place, Failure> {
+    fn by_digits(&self, digits: &str, threads: &[ThreadSummary]) -> Result<Place, Failure> {
         let count = digits.chars().filter(char::is_ascii_hexdigit).count();
         let is_id = digits.chars().all(|letter| letter.is_ascii_hexdigit() || letter == '-');
         let found = match is_id && count >= FEWEST_DIGITS {
             true => self.reader.locate(digits, 9)?,
             false => Vec::new(),
         };
+        let found = found.into_iter().map(|one| Place { thread: one.thread, id: one.id });
+        let mut found: Vec<Place> = found.collect();
+        if found.is_empty() {
+            found = self.by_task(digits)?;
+        }
         match &*found {
-            [one] => Ok(Place { thread: one.thread.clone(), id: one.id }),
+            [one] => Ok(one.clone()),
             [] => {
-                let (told, hint) = (visible(digits), did_you_mean(digits, names));
+                let names = threads.iter().map(|held| held.thread.as_str());
+                let hint = match self.known_below(threads, digits)? {
+                    below if below.is_empty() => did_you_mean(digits, names),
+                    below => below,
+                };
+                let told = visible(digits);
                 Err(Failure::nothing(format!("there is no thread or checkpoint {told}{hint}")))
             }
             several => {

@@ -98,7 +98,7 @@ async fn paragraphs_of_the_help_fill_their_lines() {
     for help in helps {
         let after = help.split_once("CHECKPOINT is one of").unwrap().1;
         let forms = after.split("\n\n").next().unwrap();
-        assert_eq!(forms.trim().lines().count(), 5, "a form is a line: {forms}");
+        assert_eq!(forms.trim().lines().count(), 6, "a form is a line: {forms}");
         let paragraphs = after.split("\n\n").filter(|text| !text.trim().is_empty()).skip(1);
         let lines: Vec<Vec<&str>> = paragraphs.map(|text| text.trim().lines().collect()).collect();
         assert!(!lines.is_empty(), "{help}");

@@ -130,13 +130,16 @@ program!(secret, #[state(secret)]);
 around!(around_open, open);
 around!(around_secret, secret);
 
-const VERBS: [&str; 22] = [
+const VERBS: [&str; 25] = [
     "threads FILE",
+    "threads FILE --depth 3",
     "interrupts FILE",
     "log FILE T",
     "log FILE T --graph",
+    "log FILE T --depth 3",
     "show FILE T",
     "show FILE T --all",
+    "show FILE T --messages",
     "show FILE T~1",
     "show FILE T token",
     "diff FILE T~1 T",

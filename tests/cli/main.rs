@@ -18,7 +18,10 @@ mod newer;
 mod page;
 mod portable;
 mod program;
+mod subgraphs;
+mod terminal;
 mod used;
+mod values;
 mod verbs;
 
 use std::path::{Path, PathBuf};

@@ -75,7 +75,7 @@ async fn review(essay: Snapshot<Essay>, editor: Ask<String, String>) -> Verdict 
 }
 
 /// Ids and times that count on: a second a call.
-struct Counting(AtomicU64);
+pub(crate) struct Counting(pub(crate) AtomicU64);
 
 impl Ambient for Counting {
     fn id(&self) -> Uuid {

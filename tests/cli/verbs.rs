@@ -34,7 +34,7 @@ async fn every_verb_says_what_it_is_known_to_say() {
         ("grep", "grep FILE 'about|broken'"),
         ("grep_none", "grep FILE sesame"),
         ("bisect", "bisect FILE rust --path rounds --is '>= 2'"),
-        ("bisect_never", "bisect FILE rust --path draft --is '= 1' --linear"),
+        ("bisect_never", "bisect FILE rust --path draft --is '= \"none\"' --linear"),
         ("compare", "compare FILE rust zig"),
         ("graph", "graph FILE rust"),
         ("graph_mermaid", "graph FILE rust --mermaid"),

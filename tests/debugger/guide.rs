@@ -63,22 +63,25 @@ fn told_anew(page: &str, folder: &Path) -> String {
     told
 }
 
-/// The text with ids and times in the order in which they first come, whatever they are.
+/// The text with ids and times in the order in which they first come, whatever they are, and however wide they make columns.
 fn numbered(text: &str) -> String {
     let changing = Regex::new(
-        r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{8}\b|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+Z)?",
+        r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{8}\b|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+Z)?|\d+ ms|\d+\.\d s",
     );
     let mut known: HashMap<String, usize> = HashMap::new();
     let numbered = changing.expect("a pattern").replace_all(text, |found: &regex::Captures<'_>| {
         if found[0].contains(':') {
             return "TIME".to_owned();
         }
+        if found[0].ends_with('s') {
+            return "DURATION".to_owned();
+        }
         // Tables show the end of an id.
         let end = found[0][found[0].len() - 8..].to_owned();
         let next = known.len();
         format!("ID{}", known.entry(end).or_insert(next))
     });
-    numbered.into_owned()
+    Regex::new("(?m)(\\S) +").expect("a pattern").replace_all(&numbered, "$1 ").into_owned()
 }
 
 #[test]

@@ -98,8 +98,8 @@ impl Session {
     ) -> Result<Chosen<'_>, Failure> {
         if thread.is_below() {
             return Err(Failure::unusable(format!(
-                "thread {:?} is a subgraph's: name the thread above it",
-                thread.as_str()
+                "{} is the thread of a subgraph: name the thread above it",
+                Source::open(file)?.called(thread)
             )));
         }
         let found = Source::open(file).and_then(|source| source.thread(thread.as_str()));

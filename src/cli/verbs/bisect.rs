@@ -17,7 +17,7 @@ use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
 use crate::cli::lines::{Known, Short, nodes};
 use crate::cli::page::{BAD, DIM, GOOD, NAME, Page, plain, span};
-use crate::cli::predicate::Predicate;
+use crate::cli::predicate::{Predicate, Unfit};
 use crate::cli::screen::Exit;
 use crate::cli::secrets;
 use crate::cli::shapes::Line;
@@ -25,8 +25,8 @@ use crate::cli::source::{Place, Source};
 
 /// Find the first checkpoint of a branch where something holds
 ///
-/// PRED is one of: exists, missing, = JSON, != JSON, < N, <= N, > N, >= N, ~ REGEX, !~ REGEX. A list is compared with a number by
-/// its length. CMD is run by the shell and gets the state as JSON on its standard input; it holds if CMD ends with 0.
+/// PRED is one of: exists, missing, = JSON, != JSON, < N, <= N, > N, >= N, ~ REGEX, !~ REGEX. Lists and maps are compared with a
+/// number by how many items they have, and texts with a text in double quotes. CMD is run by the shell and gets the state as JSON on its standard input; it holds if CMD ends with 0.
 /// Exits with 1 if it holds nowhere.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples: superstep bisect essays.db rust --path facts --is '> 3'\n          \
@@ -74,6 +74,20 @@ enum Test {
     At(Path, Predicate),
 }
 
+/// A test with the fields that are secret to it, and its findings so far.
+struct Looking<'t> {
+    test: &'t Test,
+    secret: SecretFields,
+    /// The fields of the newest state.
+    fields: Vec<String>,
+    /// Set once there was anything at the path.
+    found: bool,
+    /// The type of the values, if an equality cannot hold of any that was seen.
+    unfit: Option<Unfit>,
+    /// Set once an equality could hold of a value.
+    fits: bool,
+}
+
 impl Bisect {
     pub(crate) fn answer(&self) -> Result<Told, Failure> {
         let test = self.test()?;
@@ -82,14 +96,17 @@ impl Bisect {
         let mut line = source.reader.history(&place.thread, &place.at(), usize::MAX)?;
         line.reverse();
         let secret = Concealed::fields_at(&source, &place)?;
+        let mut looking = Looking::through(&test, secret);
         let bisection = match self.linear {
-            true => one_by_one(&test, &source, &place, &secret)?,
+            true => one_by_one(&mut looking, &source, &place)?,
             false => bisect(line.len(), Search::Halves, |at| {
                 let place = Place { thread: place.thread.clone(), id: line[at].id };
                 let loaded = source.load(&place)?;
-                test.holds(&secrets::whole_state(&loaded)?, &secret)
+                let address = format!("{}@{}", source.called(&line[at].thread), line[at].step);
+                looking.holds(&secrets::whole_state(&loaded)?, &address)
             })?,
         };
+        looking.check(bisection.evaluated)?;
         let Bisection { found, flips_back, evaluated } = bisection;
         let at = match found {
             Found::First(at) => Some(at),
@@ -107,7 +124,7 @@ impl Bisect {
                 Found::Always => "always",
                 Found::Never => "never",
             },
-            checkpoint: step.first().map(|step| Line::of_step(step, &Known::default())),
+            checkpoint: step.first().map(|step| Line::of_step(step, &Known::default()).with_name(&source)),
             flips_back,
             linear: self.linear,
             evaluated,
@@ -128,38 +145,77 @@ impl Bisect {
 }
 
 /// Looks at every state, each made from the one before.
-fn one_by_one(
-    test: &Test,
-    source: &Source,
-    place: &Place,
-    secret: &SecretFields,
-) -> Result<Bisection, Failure> {
+fn one_by_one(looking: &mut Looking<'_>, source: &Source, place: &Place) -> Result<Bisection, Failure> {
     let steps = source.past(place)?;
     let Some(newest) = steps.first() else {
         return Err(Failure::nothing("the checkpoint has just been deleted"));
     };
     let mut walk = Walk::under(Arc::clone(&newest.schema));
     bisect(steps.len(), Search::Linear, |at| {
-        walk.step(&steps[steps.len() - 1 - at]).map_err(Failure::damaged)?;
-        test.holds(walk.state(), secret)
+        let step = &steps[steps.len() - 1 - at];
+        walk.step(step).map_err(Failure::damaged)?;
+        let address = format!("{}@{}", source.called(&step.thread), step.checkpoint.step);
+        looking.holds(walk.state(), &address)
     })
 }
 
-impl Test {
-    /// Whether it holds of a state, of which it sees what may be shown.
-    fn holds(&self, state: &Value, secret: &SecretFields) -> Result<bool, Failure> {
-        match self {
-            Self::At(path, predicate) if secrets::leads_to_none(path, secret) => {
-                Ok(predicate.holds(path.get(state)))
+impl<'t> Looking<'t> {
+    fn through(test: &'t Test, secret: SecretFields) -> Self {
+        Self { test, secret, fields: Vec::new(), found: false, unfit: None, fits: false }
+    }
+
+    /// Tells whether the test holds of a state, without its secrets. Errors name the state by its `address`.
+    fn holds(&mut self, state: &Value, address: &str) -> Result<bool, Failure> {
+        match self.test {
+            Test::At(path, predicate) if secrets::leads_to_none(path, &self.secret) => {
+                self.holds_at(path, predicate, state, address)
             }
-            _ => {
+            test => {
                 let mut shown = state.clone();
-                secrets::hide(&mut shown, secret);
-                match self {
-                    Self::At(path, predicate) => Ok(predicate.holds(path.get(&shown))),
-                    Self::Command(command) => succeeds(command, &shown),
+                secrets::hide(&mut shown, &self.secret);
+                match test {
+                    Test::At(path, predicate) => self.holds_at(path, predicate, &shown, address),
+                    Test::Command(command) => succeeds(command, &shown),
                 }
             }
+        }
+    }
+
+    fn holds_at(
+        &mut self,
+        path: &Path,
+        predicate: &Predicate,
+        state: &Value,
+        address: &str,
+    ) -> Result<bool, Failure> {
+        let value = path.get(state);
+        self.found |= value.is_some();
+        let fields: Vec<String> =
+            state.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+        if fields.len() > self.fields.len() {
+            self.fields = fields;
+        }
+        match value.and_then(|value| predicate.never_equal(value)) {
+            Some(unfit) => self.unfit = Some(unfit),
+            None => self.fits |= value.is_some_and(|value| !value.is_null()),
+        }
+        predicate.holds(value).map_err(|unfit| Failure::unusable(format!("{path} of {address} {unfit}")))
+    }
+
+    /// Fails where nothing that was seen answers what was asked.
+    fn check(&self, evaluated: usize) -> Result<(), Failure> {
+        let Test::At(path, predicate) = self.test else { return Ok(()) };
+        match &self.unfit {
+            Some(unfit) if !self.fits => return Err(Failure::unusable(format!("{path} {unfit}"))),
+            _ => {}
+        }
+        match predicate {
+            Predicate::Exists | Predicate::Missing => Ok(()),
+            _ if self.found || evaluated == 0 => Ok(()),
+            _ => Err(Failure::nothing(format!(
+                "there is nothing at {path} in any of the {evaluated} states looked at; their fields are {}",
+                self.fields.join(", ")
+            ))),
         }
     }
 }
@@ -196,7 +252,7 @@ impl Answer for Told {
             (Some(line), found) => {
                 let short = Short::among([line.id].into_iter());
                 let words = if found == "always" { "it always holds, from " } else { "it first holds at " };
-                page.line([span(GOOD, words), span(NAME, format!("{}@{}", line.thread, line.step))]);
+                page.line([span(GOOD, words), span(NAME, format!("{}@{}", line.called(), line.step))]);
                 page.line([plain("  checkpoint "), short.span(line.id), plain(format!(" of {}", line.at))]);
                 page.line([plain(format!("  ran {}", nodes(&line.ran)))]);
                 page.line([plain(format!("  changed {}", line.changed.join(", ")))]);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::checkpoint::Source as Origin;
-use crate::inspect::{Blame as Part, Path, blame};
+use crate::inspect::{Author, Blame as Part, Overwritten, Path, blame};
 
 use super::log::source_name;
 use super::show::absent;
@@ -12,12 +12,12 @@ use crate::cli::concealed::Concealed;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
 use crate::cli::lines::{Short, called};
-use crate::cli::page::{NAME, Page, plain, span};
+use crate::cli::page::{DIM, NAME, Page, plain, span};
 use crate::cli::secrets;
 use crate::cli::source::Source;
 use crate::cli::table::{Side, Table};
 
-/// Tell which checkpoint, node and task last wrote each part of a value
+/// Tell which checkpoint, node and item last wrote each part of a value, and what it overwrote
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: superstep blame essays.db rust draft")]
 pub(crate) struct Blame {
@@ -60,26 +60,35 @@ impl Answer for Parts {
         let short = Short::among(self.parts.iter().map(|part| part.author.checkpoint));
         let mut table = Table::new([
             ("step", Side::Right),
-            ("checkpoint", Side::Left),
+            ("id", Side::Left),
             ("by", Side::Left),
             ("path", Side::Left),
             ("value", Side::Left),
         ]);
-        for Part { path, value, author, .. } in &self.parts {
-            let tasks: Vec<String> = author.tasks.iter().map(|(_, node)| called(node).to_owned()).collect();
-            let by = match (&*tasks, author.source) {
-                ([], origin) => source_name(origin).to_owned(),
-                (_, Origin::Input) => "input".into(),
-                (tasks, _) => tasks.join(", "),
-            };
+        for Part { path, value, author, overwrote } in &self.parts {
             table.row([
-                plain(author.step.to_string()),
-                short.span(author.checkpoint),
-                span(NAME, by),
-                plain(path.to_string()),
-                plain(value.to_string()),
+                plain(author.step.to_string()).into(),
+                short.cell(author.checkpoint),
+                span(NAME, by(author)).into(),
+                plain(path.to_string()).into(),
+                plain(value.to_string()).into(),
             ]);
+            if let Some(Overwritten { value, author }) = overwrote {
+                let of = format!("overwrote what {} wrote at step {}: ", by(author), author.step);
+                table.line([plain("      "), span(DIM, of), plain(value.to_string())]);
+            }
         }
         table.show(page);
+    }
+}
+
+/// Names the author of a value: nodes, and the item that one was given.
+fn by(author: &Author) -> String {
+    let nodes: Vec<&str> = author.tasks.iter().map(|(_, node)| called(node)).collect();
+    match (&*nodes, &author.item, author.source) {
+        ([], _, origin) => source_name(origin).to_owned(),
+        (_, _, Origin::Input) => "input".into(),
+        ([node], Some(item), _) => format!("{node} {item}"),
+        (nodes, ..) => nodes.join(", "),
     }
 }

@@ -11,11 +11,11 @@ use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
 use crate::cli::lines::{Known, Short, nodes};
-use crate::cli::page::{DIM, NAME, NOTE, Page, Span, plain, span};
+use crate::cli::page::{DIM, NAME, NOTE, Page, plain, span};
 use crate::cli::screen::Exit;
 use crate::cli::shapes::Line;
 use crate::cli::source::{Place, Source};
-use crate::cli::table::{Side, Table};
+use crate::cli::table::{Cell, Side, Table};
 use crate::cli::used::Used;
 
 /// Compare two branches: where they part, what each did, and how their states differ
@@ -65,7 +65,7 @@ impl Compare {
             None => Vec::new(),
         };
         Ok(Comparison {
-            common: common.first().map(|step| Line::of_step(step, &Known::default())),
+            common: common.first().map(|step| Line::of_step(step, &Known::default()).with_name(&source)),
             state: diff::states(&source, Some(&a), &b)?,
             a: branch(&source, a, own_of_a, past_of_a)?,
             b: branch(&source, b, own_of_b, past_of_b)?,
@@ -79,7 +79,9 @@ fn branch(source: &Source, place: Place, own: usize, past: Vec<Summary>) -> Resu
         0 => Vec::new(),
         own => source.reader.steps(&place.thread, &place.at(), own.saturating_add(1))?,
     };
-    let own: Vec<Line> = Line::of_steps(&steps, own, &Known::default()).rev().collect();
+    let known = Known::default();
+    let lines = Line::of_steps(&steps, own, &known);
+    let own: Vec<Line> = lines.map(|line| line.with_name(source)).rev().collect();
     let used = Used::sum(own.iter().filter_map(|line| line.used));
     Ok(Branch { thread: place.thread, own, used })
 }
@@ -91,7 +93,7 @@ impl Answer for Comparison {
         match &self.common {
             Some(line) => page.line([
                 span(DIM, "both have "),
-                span(NAME, format!("{}@{}", line.thread, line.step)),
+                span(NAME, format!("{}@{}", line.called(), line.step)),
                 plain("  "),
                 short.span(line.id),
             ]),
@@ -132,9 +134,9 @@ impl Answer for Comparison {
     }
 }
 
-fn cells(line: Option<&Line>, short: Short) -> [Span; 3] {
+fn cells(line: Option<&Line>, short: Short) -> [Cell; 3] {
     match line {
-        None => [plain(""), plain(""), plain("")],
+        None => [plain("").into(), plain("").into(), plain("").into()],
         Some(line) => {
             let changed = if line.changed.is_empty() { "nothing".into() } else { line.changed.join(", ") };
             let ran = if line.ran.is_empty() {
@@ -143,9 +145,9 @@ fn cells(line: Option<&Line>, short: Short) -> [Span; 3] {
                 nodes(&line.ran)
             };
             [
-                short.span(line.id),
-                span(NAME, format!("{}@{} {ran}", line.thread, line.step)),
-                span(NOTE, changed),
+                short.cell(line.id),
+                span(NAME, format!("{}@{} {ran}", line.called(), line.step)).into(),
+                span(NOTE, changed).into(),
             ]
         }
     }

@@ -1,8 +1,11 @@
 //! `du`: what fills a file.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::checkpoint::care::{self, ThreadUsage, Usage};
+use crate::id::ThreadId;
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
@@ -27,19 +30,76 @@ pub(crate) struct Du {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Filled {
-    File(Usage),
-    Thread(ThreadUsage),
+    File(OfFile),
+    Thread(OfThread),
+}
+
+/// The usage of a file.
+#[derive(Debug, Serialize)]
+pub(crate) struct OfFile {
+    #[serde(flatten)]
+    usage: Usage,
+    /// The names of the threads of subgraphs, by their ids.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    names: BTreeMap<ThreadId, String>,
+}
+
+/// The usage of a thread.
+#[derive(Debug, Serialize)]
+pub(crate) struct OfThread {
+    #[serde(flatten)]
+    usage: ThreadUsage,
+    /// The name of the thread, if it is a subgraph's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    /// The threads of its subgraphs, which are not counted in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    subgraphs: Vec<Below>,
+}
+
+/// The usage of a subgraph's thread.
+#[derive(Debug, Serialize)]
+struct Below {
+    name: String,
+    thread: ThreadId,
+    checkpoints: u64,
+    bytes: u64,
 }
 
 impl Du {
     pub(crate) fn answer(&self) -> Result<Filled, Failure> {
         let usage = care::usage(self.file.keyed()?)?;
-        let Some(name) = &self.thread else { return Ok(Filled::File(usage)) };
-        let thread = Source::open(&self.file)?.thread(name)?.thread;
-        let found = usage.threads.into_iter().find(|usage| usage.thread == thread);
-        // A thread that was made since.
-        found.map(Filled::Thread).ok_or_else(|| Failure::nothing(format!("there is no thread {name}")))
+        let source = Source::open(&self.file)?;
+        match &self.thread {
+            None => Ok(Filled::File(of_file(&source, usage))),
+            Some(name) => of_thread(&source, usage, name).map(Filled::Thread),
+        }
     }
+}
+
+fn of_file(source: &Source, mut usage: Usage) -> OfFile {
+    usage.threads.sort_by_cached_key(|usage| source.rank(&usage.thread));
+    let names = usage.threads.iter().map(|usage| &usage.thread);
+    let names = names.filter_map(|thread| Some((thread.clone(), source.name_below(thread)?))).collect();
+    OfFile { usage, names }
+}
+
+fn of_thread(source: &Source, usage: Usage, name: &str) -> Result<OfThread, Failure> {
+    let thread = source.any_thread(name)?;
+    let (own, others): (Vec<_>, Vec<_>) = usage.threads.into_iter().partition(|usage| usage.thread == thread);
+    let mut below: Vec<_> = others.into_iter().filter(|usage| usage.thread.is_on_or_below(&thread)).collect();
+    below.sort_by_cached_key(|usage| source.rank(&usage.thread));
+    let below = below.into_iter().map(|usage| Below {
+        name: source.called(&usage.thread),
+        thread: usage.thread,
+        checkpoints: usage.checkpoints,
+        bytes: usage.bytes,
+    });
+    let subgraphs = below.collect();
+    // A thread that was made since.
+    let usage = own.into_iter().next();
+    let usage = usage.ok_or_else(|| Failure::nothing(format!("there is no thread {name}")))?;
+    Ok(OfThread { usage, name: source.name_below(&thread), subgraphs })
 }
 
 impl Answer for Filled {
@@ -51,7 +111,7 @@ impl Answer for Filled {
     }
 }
 
-fn show_file(usage: &Usage, page: &mut Page) {
+fn show_file(OfFile { usage, names }: &OfFile, page: &mut Page) {
     let mut table = Table::new([
         ("thread", Side::Left),
         ("checkpoints", Side::Right),
@@ -62,12 +122,13 @@ fn show_file(usage: &Usage, page: &mut Page) {
         ("pending", Side::Right),
         ("emitted", Side::Right),
         ("bodies", Side::Right),
-    ]);
+    ])
+    .giving_way(["emitted", "pending", "journal", "manifests", "bodies", "fields"]);
     for thread in &usage.threads {
         let fields: u64 = thread.fields.iter().map(|field| field.changes).sum();
         let bodies: u64 = thread.fields.iter().map(|field| field.bodies).sum();
         table.row([
-            span(NAME, thread.thread.as_str()),
+            span(NAME, names.get(&thread.thread).map_or(thread.thread.as_str(), String::as_str)),
             plain(thread.checkpoints.to_string()),
             plain(thread.bytes.to_string()),
             plain(fields.to_string()),
@@ -100,7 +161,7 @@ fn show_file(usage: &Usage, page: &mut Page) {
     table.show(page);
 }
 
-fn show_thread(usage: &ThreadUsage, page: &mut Page) {
+fn show_thread(OfThread { usage, subgraphs, .. }: &OfThread, page: &mut Page) {
     let mut table = Table::new([("", Side::Left), ("changes", Side::Right), ("bodies", Side::Right)]);
     for field in &usage.fields {
         table.row([
@@ -123,6 +184,16 @@ fn show_thread(usage: &ThreadUsage, page: &mut Page) {
         if bytes > 0 {
             table.row([span(NAME, what), plain(bytes.to_string()), span(DIM, means)]);
         }
+    }
+    table.show(page);
+    if subgraphs.is_empty() {
+        return;
+    }
+    page.gap();
+    let mut table =
+        Table::new([("subgraph", Side::Left), ("checkpoints", Side::Right), ("bytes", Side::Right)]);
+    for Below { name, checkpoints, bytes, .. } in subgraphs {
+        table.row([span(NAME, name), plain(checkpoints.to_string()), plain(bytes.to_string())]);
     }
     table.show(page);
 }

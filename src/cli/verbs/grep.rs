@@ -7,10 +7,11 @@ use serde::Serialize;
 
 use crate::checkpoint::{At, StoreError};
 use crate::id::{CheckpointId, ThreadId};
-use crate::inspect::{Match, Place as Where, grep};
+use crate::inspect::{Match, Part, Place as Where, grep};
 
 use crate::cli::answer::Answer;
 use crate::cli::concealed::Concealed;
+use crate::cli::excerpt;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
 use crate::cli::lines::Short;
@@ -18,9 +19,11 @@ use crate::cli::page::{DIM, NAME, NOTE, Page, plain, span};
 use crate::cli::screen::Exit;
 use crate::cli::secrets;
 use crate::cli::source::{Place, Source};
-use crate::cli::table::{Side, Table};
+use crate::cli::table::{Cell, Side, Table};
 
-/// Search all values of all states, effects, questions, answers and failures; each is told where it came in
+/// Search the keys and values of all states, effects, questions, answers and failures, those of subgraphs too
+///
+/// Lists each text where it first appears. On a terminal it begins shortly before the match.
 ///
 /// Exits with 1 if nothing is found.
 #[derive(Debug, clap::Args)]
@@ -30,7 +33,7 @@ pub(crate) struct Grep {
     file: FileArgument,
     /// A regular expression, as of the crate regex
     pattern: Regex,
-    /// Only in this thread, its branches and its past
+    /// Only in this thread, its branches, its past and its subgraphs
     #[arg(long)]
     thread: Option<String>,
 }
@@ -43,30 +46,58 @@ pub(crate) struct Matches {
 #[derive(Debug, Serialize)]
 struct Found {
     thread: ThreadId,
+    /// The name of the thread, if it is a subgraph's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     #[serde(flatten)]
     found: Match,
+    /// The part of the text that matches.
+    #[serde(rename = "match")]
+    matched: String,
+    /// The place at which it begins, in bytes.
+    #[serde(skip)]
+    at: usize,
 }
 
 impl Grep {
     pub(crate) fn answer(&self) -> Result<Matches, Failure> {
         let source = Source::open(&self.file)?;
-        let threads: Vec<ThreadId> = match &self.thread {
-            Some(name) => vec![source.thread(name)?.thread],
-            None => source.reader.threads()?.into_iter().map(|thread| thread.thread).collect(),
-        };
         let mut matches: Vec<Found> = Vec::new();
-        let mut seen: HashSet<(CheckpointId, String, String)> = HashSet::new();
-        for thread in &threads {
+        let mut seen: HashSet<(CheckpointId, String, Part, String)> = HashSet::new();
+        for thread in &self.threads(&source)? {
             for end in ends(&source, thread)? {
                 for (writer, found) in self.on_branch(&source, thread, end)? {
                     let place = serde_json::to_string(&found.place).map_err(Failure::damaged)?;
-                    if seen.insert((found.checkpoint, place, found.text.clone())) {
-                        matches.push(Found { thread: writer, found });
+                    if seen.insert((found.checkpoint, place, found.part, found.text.clone())) {
+                        let matched = self.pattern.find(&found.text);
+                        let at = matched.map_or(0, |matched| matched.start());
+                        let matched = matched.map_or("", |matched| matched.as_str()).to_owned();
+                        matches.push(Found {
+                            name: source.name_below(&writer),
+                            thread: writer,
+                            found,
+                            matched,
+                            at,
+                        });
                     }
                 }
             }
         }
         Ok(Matches { matches })
+    }
+
+    /// The threads that are searched, each before the subgraphs that it ran.
+    fn threads(&self, source: &Source) -> Result<Vec<ThreadId>, Failure> {
+        let (mut threads, root): (Vec<ThreadId>, _) = match &self.thread {
+            Some(name) => {
+                let thread = source.any_thread(name)?;
+                (vec![thread.clone()], Some(thread))
+            }
+            None => (source.reader.threads()?.into_iter().map(|thread| thread.thread).collect(), None),
+        };
+        threads.extend(source.all_below(root.as_ref())?);
+        threads.sort_by_cached_key(|thread| source.rank(thread));
+        Ok(threads)
     }
 
     /// What is found in a checkpoint and its past, with the threads that wrote it.
@@ -108,11 +139,24 @@ fn ends(source: &Source, thread: &ThreadId) -> Result<Vec<CheckpointId>, Failure
     Ok(ends)
 }
 
+/// The text that was found; where there is no room for it, from shortly before the match on.
+fn text(found: &Match, at: usize) -> Cell {
+    let what = if found.part == Part::Key { "the key " } else { "" };
+    Cell::or(
+        plain(format!("{what}{}", found.text)),
+        plain(format!("{what}{}", excerpt::around(&found.text, at, BEFORE))),
+    )
+}
+
+/// The number of letters that are shown before a match.
+const BEFORE: usize = 12;
+
 impl Answer for Matches {
     fn show(&self, page: &mut Page) {
         let short = Short::among(self.matches.iter().map(|line| line.found.checkpoint));
         let mut table = Table::new([("", Side::Left), ("", Side::Left), ("", Side::Left), ("", Side::Left)]);
-        for Found { thread, found } in &self.matches {
+        for Found { thread, name, found, at, .. } in &self.matches {
+            let thread = name.as_deref().unwrap_or(thread.as_str());
             let place = match &found.place {
                 Where::State { path } => path.to_string(),
                 Where::Effect { name, key } if key.is_empty() => format!("effect {name}"),
@@ -125,10 +169,10 @@ impl Answer for Matches {
                 _ => String::new(),
             };
             table.row([
-                span(NAME, format!("{thread}@{}", found.step)),
-                short.span(found.checkpoint),
-                span(NOTE, place),
-                plain(&found.text),
+                span(NAME, format!("{thread}@{}", found.step)).into(),
+                short.cell(found.checkpoint),
+                span(NOTE, place).into(),
+                text(found, *at),
             ]);
         }
         match self.matches.is_empty() {

@@ -1,34 +1,46 @@
 //! `log`: what happened, newest first.
 
+mod nested;
+mod rows;
+
 use serde::Serialize;
 
-use crate::checkpoint::{At, CheckpointName, Source as Origin, Summary};
+use crate::checkpoint::{At, Source as Origin, Summary};
 use crate::id::ThreadId;
 use crate::inspect::lanes;
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
-use crate::cli::lines::{Known, Short, nodes};
+use crate::cli::lines::Known;
 use crate::cli::number::count;
-use crate::cli::page::{DIM, GOOD, NAME, NOTE, Page, plain, span};
+use crate::cli::page::Page;
 use crate::cli::shapes::Line;
 use crate::cli::source::Source;
-use crate::cli::table::{Side, Table};
-use crate::cli::used::Used;
 
-/// List a thread's checkpoints, newest first: what ran, what changed, what is next
+use self::nested::{Nested, Nesting};
+
+/// List a thread's checkpoints, newest first: when, what ran and for how long, what changed, what is next
+///
+/// `began` is when the checkpoint before was made, or when the run began if that is later; `took` is the time from then on,
+/// with all that the superstep waited for in that run.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: superstep log essays.db rust --graph -n 100")]
+#[command(after_help = "\
+Examples: superstep log essays.db rust --graph -n 100
+          superstep log essays.db rust --depth 1
+          superstep log essays.db rust/research#1")]
 pub(crate) struct Log {
     #[command(flatten)]
     file: FileArgument,
     /// The thread, or the checkpoint to begin at
     thread: String,
     /// All branches beside each other, also those of threads that share the history
-    #[arg(long)]
+    #[arg(long, conflicts_with = "depth")]
     graph: bool,
-    /// At most so many; 0 for all
+    /// Also what subgraphs did, under what they ran for: so many levels down
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count::<usize>, allow_hyphen_values = true)]
+    depth: usize,
+    /// At most so many of each thread; 0 for all
     #[arg(short, value_name = "N", default_value_t = 50, value_parser = count::<usize>, allow_hyphen_values = true)]
     n: usize,
 }
@@ -36,11 +48,20 @@ pub(crate) struct Log {
 #[derive(Debug, Serialize)]
 pub(crate) struct History {
     thread: ThreadId,
+    /// The name of the thread, if it is a subgraph's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     checkpoints: Vec<Drawn>,
+    /// With `--depth`: the subgraphs of the tasks that are next.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    next_subgraphs: Vec<Nested>,
     /// Whether there are older ones.
     more: bool,
     #[serde(skip)]
     graph: bool,
+    /// The number of subgraphs that ran and are not shown.
+    #[serde(skip)]
+    hidden: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -52,6 +73,9 @@ struct Drawn {
     lane: Option<usize>,
     #[serde(skip)]
     drawing: String,
+    /// With `--depth`: the subgraphs that tasks of its superstep ran, in the order of the tasks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    subgraphs: Vec<Nested>,
 }
 
 impl Log {
@@ -60,25 +84,51 @@ impl Log {
         let place = source.place(&self.thread)?;
         let limit = if self.n == 0 { usize::MAX } else { self.n };
         let known = Known::of(&source, &place.thread)?;
-        let mut checkpoints = Vec::new();
-        let more;
+        let name = source.name_below(&place.thread);
         if self.graph {
-            let tree = source.reader.lineage(&place.thread)?;
-            more = tree.len() > limit;
-            for row in lanes(&tree).into_iter().take(limit) {
-                let summary = tree[row.checkpoint].clone();
-                let (lane, drawing) = (Some(row.lane), row.draw());
-                let line = line_of(&source, summary, &place.thread, &known)?;
-                checkpoints.push(Drawn { line, lane, drawing });
-            }
-        } else {
-            let steps = source.reader.steps(&place.thread, &place.at(), limit.saturating_add(1))?;
-            more = steps.len() > limit;
-            let lines = Line::of_steps(&steps, limit, &known);
-            checkpoints.extend(lines.map(|line| Drawn { line, lane: None, drawing: String::new() }));
+            let (checkpoints, more) = drawn(&source, &place.thread, limit, &known)?;
+            let (next_subgraphs, hidden) = (Vec::new(), 0);
+            return Ok(History {
+                thread: place.thread,
+                name,
+                checkpoints,
+                next_subgraphs,
+                more,
+                graph: true,
+                hidden,
+            });
         }
-        Ok(History { thread: place.thread, checkpoints, more, graph: self.graph })
+        let steps = source.reader.steps(&place.thread, &place.at(), limit.saturating_add(1))?;
+        let more = steps.len() > limit;
+        let nesting = Nesting { source: &source, known: &known, depth: self.depth, limit };
+        let checkpoints = nesting.lines(&steps, limit)?;
+        let is_head = source.head(place.thread.clone())?.is_some_and(|head| head.id == place.id);
+        let next_subgraphs = match is_head {
+            true => nesting.below(&place.thread, place.id)?,
+            false => Vec::new(),
+        };
+        let hidden = if self.depth == 0 { nesting.count(&place, &steps, limit)? } else { 0 };
+        Ok(History { thread: place.thread, name, checkpoints, next_subgraphs, more, graph: false, hidden })
     }
+}
+
+/// All branches of the tree that a thread is part of. Those of a subgraph's thread are not known, only its own line.
+fn drawn(
+    source: &Source,
+    thread: &ThreadId,
+    limit: usize,
+    known: &Known,
+) -> Result<(Vec<Drawn>, bool), Failure> {
+    let tree = match thread.is_below() {
+        true => source.reader.history(thread, &At::Head, usize::MAX)?,
+        false => source.reader.lineage(thread)?,
+    };
+    let mut checkpoints = Vec::new();
+    for row in lanes(&tree).into_iter().take(limit) {
+        let line = line_of(source, tree[row.checkpoint].clone(), thread, known)?;
+        checkpoints.push(Drawn { line, lane: Some(row.lane), drawing: row.draw(), subgraphs: Vec::new() });
+    }
+    Ok((checkpoints, tree.len() > limit))
 }
 
 /// The line of a checkpoint of the tree, read from its own thread, or, if that was deleted, from the one asked for.
@@ -88,7 +138,7 @@ fn line_of(source: &Source, summary: Summary, asked: &ThreadId, known: &Known) -
         match source.reader.steps(thread, &at, 2) {
             Ok(steps) => {
                 if let Some(line) = Line::of_steps(&steps, 1, known).next() {
-                    return Ok(line);
+                    return Ok(line.with_name(source));
                 }
             }
             Err(crate::checkpoint::StoreError::NoCheckpoint { .. }) => {}
@@ -100,50 +150,7 @@ fn line_of(source: &Source, summary: Summary, asked: &ThreadId, known: &Known) -
 
 impl Answer for History {
     fn show(&self, page: &mut Page) {
-        let short = Short::among(self.checkpoints.iter().map(|drawn| drawn.line.id));
-        let calls_models = self.checkpoints.iter().any(|drawn| drawn.line.used.is_some());
-        let mut table = Table::new([
-            ("", Side::Left),
-            ("step", Side::Right),
-            ("checkpoint", Side::Left),
-            ("", Side::Left),
-            ("source", Side::Left),
-            ("ran", Side::Left),
-            ("changed", Side::Left),
-            (if calls_models { "tokens" } else { "" }, Side::Right),
-            ("next", Side::Left),
-        ]);
-        for Drawn { line, drawing, .. } in &self.checkpoints {
-            let heads: Vec<&str> = line.head_of.iter().map(ThreadId::as_str).collect();
-            let foreign = !self.graph && line.thread != self.thread;
-            let remark = match (heads.is_empty(), foreign) {
-                (false, _) => format!("({})", heads.join(", ")),
-                (true, true) => format!("of {}", line.thread),
-                (true, false) => String::new(),
-            };
-            let names: Vec<&str> = line.names.iter().map(CheckpointName::as_str).collect();
-            let remark = [names.join(", "), remark].into_iter().filter(|part| !part.is_empty());
-            let remark = remark.collect::<Vec<_>>().join(" ");
-            table.row([
-                span(NOTE, drawing),
-                plain(line.step.to_string()),
-                short.span(line.id),
-                span(GOOD, remark),
-                span(DIM, source_name(line.source)),
-                span(NAME, nodes(&line.ran)),
-                plain(line.changed.join(", ")),
-                plain(line.used.map(Used::tokens).unwrap_or_default()),
-                plain(nodes(&line.next)),
-            ]);
-        }
-        table.show(page);
-        if self.more {
-            let count = self.checkpoints.len();
-            page.line([span(
-                DIM,
-                format!("older ones are not shown: -n {} shows more, -n 0 all", count * 10),
-            )]);
-        }
+        rows::show(self, page);
     }
 }
 

@@ -1,11 +1,13 @@
 //! `show`: one checkpoint.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::checkpoint::{Loaded, NextTask, TaskRecord};
 use crate::error::ErrorReport;
-use crate::id::{NodeName, TaskId};
+use crate::id::{CheckpointId, NodeName, TaskId, ThreadId};
 use crate::inspect::Path;
 use crate::state::Schema;
 
@@ -15,6 +17,7 @@ use crate::cli::concealed::Concealed;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
 use crate::cli::lines::{Known, called};
+use crate::cli::messages::Transcript;
 use crate::cli::page::{BAD, DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
 use crate::cli::secrets;
 use crate::cli::shapes::{Effect, Lease, Line, Question};
@@ -33,6 +36,9 @@ pub(crate) struct Show {
     /// A long state as a whole, also on a terminal
     #[arg(long)]
     all: bool,
+    /// Only the conversations in the state, or at the path, as transcripts
+    #[arg(long, conflicts_with = "all")]
+    messages: bool,
 }
 
 /// Lines of a state that a terminal shows.
@@ -42,6 +48,7 @@ const LINES: usize = 40;
 #[serde(untagged)]
 pub(crate) enum Shown {
     Part(Value),
+    Messages(Transcript),
     Whole(Box<Whole>),
 }
 
@@ -80,6 +87,9 @@ struct Ran {
     /// The failure that its error handler dealt with.
     #[serde(skip_serializing_if = "Option::is_none")]
     handled: Option<ErrorReport>,
+    /// The name of the thread of the subgraph that it ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subgraph: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -102,6 +112,9 @@ struct Planned {
     error: Option<ErrorReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     attempts: Option<u32>,
+    /// The name of the thread of its subgraph, once that has begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subgraph: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -124,6 +137,10 @@ impl Show {
         let source = Source::open(&self.file)?;
         let place = source.place(&self.checkpoint)?;
         let mut loaded = source.load(&place)?;
+        if self.messages {
+            let concealed = Concealed::at(&source, &place)?;
+            return transcript(&loaded, &concealed, &path.unwrap_or_default()).map(Shown::Messages);
+        }
         if let Some(path) = path {
             let state = secrets::state(&loaded, &Concealed::fields_at(&source, &place)?)?;
             let part = path.get(&state).cloned();
@@ -135,6 +152,21 @@ impl Show {
         let tasks = loaded.checkpoint.tasks.iter().map(|task| ran(task, &loaded.schema, &concealed));
         let tasks = tasks.collect::<Result<_, Failure>>()?;
         Ok(Shown::Whole(Box::new(whole(&source, &place, &loaded, state, tasks, self.all)?)))
+    }
+}
+
+/// The conversations of a state, without the texts of secret fields.
+fn transcript(loaded: &Loaded, concealed: &Concealed, path: &Path) -> Result<Transcript, Failure> {
+    let mut state = secrets::state(loaded, concealed.fields())?;
+    concealed.texts().hide_value(&mut state);
+    let part = path.get(&state).ok_or_else(|| absent(path, &state, loaded))?;
+    let transcript = Transcript::of(part, path);
+    match transcript.conversations.is_empty() {
+        true => Err(Failure::nothing(format!(
+            "there is no list of messages at {path} in checkpoint {}",
+            loaded.checkpoint.id
+        ))),
+        false => Ok(transcript),
     }
 }
 
@@ -151,14 +183,22 @@ fn whole(
     place: &Place,
     loaded: &Loaded,
     state: Value,
-    tasks: Vec<Ran>,
+    mut tasks: Vec<Ran>,
     all: bool,
 ) -> Result<Whole, Failure> {
     let step = source.reader.steps(&place.thread, &place.at(), 1)?;
     let step = step.first().ok_or_else(|| Failure::nothing("the checkpoint has just been deleted"))?;
     let checkpoint = &loaded.checkpoint;
     let known = Known::of(source, &place.thread)?;
-    let planned = |task: &NextTask| -> Result<Planned, Failure> {
+    if let Some(parent) = checkpoint.parent {
+        for (position, name) in subgraphs(source, &step.thread, parent)? {
+            if let Some(task) = tasks.get_mut(position) {
+                task.subgraph = Some(name);
+            }
+        }
+    }
+    let mut below = subgraphs(source, &place.thread, place.id)?;
+    let mut planned = |(position, task): (usize, &NextTask)| -> Result<Planned, Failure> {
         let id = task.id(checkpoint.id, checkpoint.step);
         let failure = loaded.failures.iter().find(|failure| failure.task == id);
         let status = match () {
@@ -175,15 +215,16 @@ fn whole(
             input: input.map(|input| input.decode().map_err(Failure::damaged)).transpose()?,
             error: failure.map(|failure| failure.error.clone()),
             attempts: failure.map(|failure| failure.attempts),
+            subgraph: below.remove(&position),
         })
     };
     let next_tasks: Vec<Planned> =
-        checkpoint.frontier.tasks.iter().map(planned).collect::<Result<_, Failure>>()?;
+        checkpoint.frontier.tasks.iter().enumerate().map(&mut planned).collect::<Result<_, Failure>>()?;
     let of_tasks: Vec<_> = next_tasks.iter().map(|task| (task.id, task.node.clone())).collect();
     let entries = checkpoint.metadata.iter();
     let metadata = entries.map(|(name, entry)| Ok((name.clone(), entry.decode().map_err(Failure::damaged)?)));
     Ok(Whole {
-        line: Line::of_step(step, &known),
+        line: Line::of_step(step, &known).with_name(source),
         graph: loaded.graph.clone(),
         state,
         tasks,
@@ -200,6 +241,17 @@ fn whole(
     })
 }
 
+/// Names the subgraphs of tasks that a thread planned on a checkpoint, by the tasks' positions.
+fn subgraphs(
+    source: &Source,
+    thread: &ThreadId,
+    planned_on: CheckpointId,
+) -> Result<BTreeMap<usize, String>, Failure> {
+    let all = source.subgraphs(thread)?;
+    let of_it = all.iter().filter(|subgraph| subgraph.planned_on == planned_on);
+    Ok(of_it.map(|subgraph| (subgraph.position as usize, source.called(&subgraph.thread))).collect())
+}
+
 fn ran(task: &TaskRecord, schema: &Schema, concealed: &Concealed) -> Result<Ran, Failure> {
     let writes = task.writes.iter().map(|write| {
         let (op, value) = secrets::write(write, schema, concealed.fields())?;
@@ -211,6 +263,7 @@ fn ran(task: &TaskRecord, schema: &Schema, concealed: &Concealed) -> Result<Ran,
         route: task.route.as_ref().map(|route| route.case.clone()),
         targets: task.targets.clone(),
         handled: task.handled.as_ref().map(|handled| handled.error.clone()),
+        subgraph: None,
     })
 }
 
@@ -218,6 +271,7 @@ impl Answer for Shown {
     fn show(&self, page: &mut Page) {
         match self {
             Self::Part(value) => show_json(page, value, "", true),
+            Self::Messages(transcript) => transcript.show(page),
             Self::Whole(whole) => whole.show(page),
         }
     }
@@ -229,7 +283,7 @@ impl Whole {
         page.line([span(NAME, "checkpoint "), span(ID, line.id.to_string())]);
         let mut fact =
             |name: &str, value: String| page.line([span(DIM, format!("{name:<7} ")), plain(value)]);
-        fact("thread", line.thread.to_string());
+        fact("thread", line.called().to_owned());
         for name in &line.names {
             fact("named", name.to_string());
         }
@@ -277,6 +331,7 @@ impl Ran {
     fn show(&self, page: &mut Page) {
         let mut spans = vec![plain("  "), span(NAME, called(&self.node))];
         spans.extend(self.route.as_ref().map(|case| span(NOTE, format!(" → {case}"))));
+        spans.extend(self.subgraph.as_ref().map(|name| span(DIM, format!("  as {name}"))));
         if let Some(error) = &self.handled {
             spans.push(span(BAD, format!(" (its failure was handled: {})", error.message)));
         }
@@ -291,6 +346,7 @@ impl Planned {
     fn show(&self, page: &mut Page) {
         let mut spans = vec![plain("  "), span(NAME, called(&self.node))];
         spans.extend(self.input.as_ref().map(|input| plain(format!(" {input}"))));
+        spans.extend(self.subgraph.as_ref().map(|name| span(DIM, format!("  as {name}"))));
         spans.extend(match self.status {
             Progress::Planned => None,
             Progress::Finished => Some(span(GOOD, "  finished, not merged yet")),

@@ -87,7 +87,7 @@ impl Test {
         hidden.learn_all(concealed.texts());
         [&begin, &end].into_iter().for_each(|held| secrets::learn(&mut hidden, held, fields));
         let turn = Turn { begin: &begin, end: &end, supersteps, fields };
-        let code = self.skeleton(&place.thread, &turn, &cassette)?.without(&hidden).code();
+        let code = self.skeleton(source.called(&place.thread), &turn, &cassette)?.without(&hidden).code();
         Ok(Written {
             thread: place.thread,
             checkpoint: place.id,
@@ -129,12 +129,12 @@ impl Test {
         Ok(before[begin].checkpoint.id)
     }
 
-    fn skeleton(&self, thread: &ThreadId, turn: &Turn<'_>, cassette: &Cassette) -> Result<Skeleton, Failure> {
+    fn skeleton(&self, thread: String, turn: &Turn<'_>, cassette: &Cassette) -> Result<Skeleton, Failure> {
         let Turn { begin, end, supersteps, fields } = *turn;
         let is_input = begin.checkpoint.source == Cause::Input;
         Ok(Skeleton {
             graph: end.graph.to_string(),
-            thread: thread.to_string(),
+            thread,
             address: self.checkpoint.clone(),
             step: end.checkpoint.step,
             after: begin.checkpoint.step,

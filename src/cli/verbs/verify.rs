@@ -1,14 +1,18 @@
 //! `verify`: whether a file is sound.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Serialize;
 
 use crate::checkpoint::care::{self, Finding, Verified};
+use crate::id::ThreadId;
 
 use crate::cli::answer::Answer;
 use crate::cli::failure::Failure;
 use crate::cli::file::FileArgument;
 use crate::cli::page::{BAD, DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
 use crate::cli::screen::Exit;
+use crate::cli::source::Source;
 
 /// Read everything that is in a file and tell what is wrong with it
 ///
@@ -26,13 +30,29 @@ pub(crate) struct Verdict {
     sound: bool,
     #[serde(flatten)]
     verified: Verified,
+    /// The names of the subgraphs' threads in the findings, by their ids.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    names: BTreeMap<ThreadId, String>,
 }
 
 impl Verify {
     pub(crate) fn answer(&self) -> Result<Verdict, Failure> {
         let verified = care::verify(self.file.keyed()?)?;
-        Ok(Verdict { sound: verified.is_sound(), verified })
+        let names = names(&self.file, &verified);
+        Ok(Verdict { sound: verified.is_sound(), verified, names })
     }
+}
+
+/// Names the subgraphs' threads in the findings, as far as a damaged file says them.
+fn names(file: &FileArgument, verified: &Verified) -> BTreeMap<ThreadId, String> {
+    let threads: BTreeSet<&ThreadId> =
+        verified.findings.iter().filter_map(|found| found.thread.as_ref()).collect();
+    if !threads.iter().any(|thread| thread.is_below()) {
+        return BTreeMap::new();
+    }
+    // Findings are told with or without names.
+    let Ok(source) = Source::open(file) else { return BTreeMap::new() };
+    threads.into_iter().filter_map(|thread| Some((thread.clone(), source.name_below(thread)?))).collect()
 }
 
 impl Answer for Verdict {
@@ -41,7 +61,8 @@ impl Answer for Verdict {
         for Finding { table, row, thread, checkpoint, problem } in findings {
             let mut spans = vec![span(NAME, table)];
             spans.extend(row.map(|row| plain(format!(" row {row}"))));
-            spans.extend(thread.as_ref().map(|thread| plain(format!(", thread {thread}"))));
+            let called = |thread: &ThreadId| self.names.get(thread).cloned().unwrap_or(thread.to_string());
+            spans.extend(thread.as_ref().map(|thread| plain(format!(", thread {}", called(thread)))));
             if let Some(checkpoint) = checkpoint {
                 spans.extend([plain(", checkpoint "), span(ID, checkpoint.to_string())]);
             }
