@@ -11,7 +11,6 @@
 
 mod agent;
 mod compaction;
-mod effects;
 mod engine;
 mod growth;
 #[cfg(feature = "cli")]
@@ -52,8 +51,6 @@ const WORKLOADS: &[Workload] = &[
     ("W13", agent::streaming),
     ("W14", agent::search),
     ("W15", compaction::compaction),
-    ("W16", effects::process),
-    ("W16p", effects::power),
 ];
 
 /// Those that run only where they are named.

@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::state::{caught, dropped, text_of, without_text};
+use crate::caught::{caught, dropped, text_of, without_text};
 
 /// Any error a node may return.
 pub type BoxError = Box<dyn Error + Send + Sync + 'static>;

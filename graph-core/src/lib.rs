@@ -14,6 +14,7 @@ extern crate std;
 )]
 extern crate self as superstep;
 
+mod caught;
 pub mod checkpoint;
 pub mod engine;
 pub mod error;

@@ -18,10 +18,11 @@ use super::in_flight::{self, Taken};
 use super::intent::{LeftBehind, Storing};
 use super::policy::OnUnknown;
 use super::recorded_error;
+use crate::caught::text_of;
 use crate::checkpoint::{At, EffectId, EffectOutcome, EffectRecord, StoreError};
 use crate::error::{EffectError, NodeError, NodeErrorKind};
 use crate::id::IdempotencyKey;
-use crate::state::{Json, text_of};
+use crate::state::Json;
 
 /// An effect to be run: see [`Effects::effect`].
 #[must_use = "an effect happens when it is run"]

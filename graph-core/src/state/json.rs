@@ -10,9 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::caught::caught;
 use super::limits::{self, Excess, SizeLimits};
 use super::mismatch::Mismatch;
+use crate::caught::caught;
 
 /// A value encoded as JSON text.
 ///

@@ -12,7 +12,6 @@
 //!
 //! A state is stored field by field: a superstep costs the fields it wrote, as logged operations ([`Op`]).
 
-mod caught;
 #[doc(hidden)]
 pub mod derived;
 mod dynamic;
@@ -37,7 +36,7 @@ use core::fmt::Debug;
 
 use crate::node::IntoOutcome;
 
-pub(crate) use caught::{caught, dropped, text_of, without_text};
+pub(crate) use crate::caught::caught;
 pub use dynamic::{Found, JsonError, JsonFields, JsonState, JsonUpdate, JsonWrite};
 pub(crate) use dynamic::{Place, Problems, suggestion};
 pub use erased::{ErasedState, ErasedUpdate};
