@@ -70,6 +70,8 @@ fn the_json_has_the_documented_members_in_their_order() {
         "sources",
         "path",
         "lines",
+        "nearest",
+        "answered",
         "complete",
         "iterations",
         "llm_calls",
@@ -87,7 +89,7 @@ fn the_json_has_the_documented_members_in_their_order() {
     assert!(places.is_sorted(), "{text}");
 
     let answer: Value = serde_json::from_str(&text).expect("one JSON object");
-    assert_eq!(answer.as_object().expect("an object").len(), 9);
+    assert_eq!(answer.as_object().expect("an object").len(), 11);
     assert_eq!(answer["llm_calls"].as_object().expect("an object").len(), 5);
     let response = answer["response"].as_str().expect("a text");
     assert!(response.contains("> A fork copies no bytes: it shares its past with the trunk."), "{response}");
@@ -143,7 +145,9 @@ fn resuming_a_thread_that_never_ran_asks_the_question_or_fails() {
 #[test]
 fn a_limit_that_prevents_the_search_is_admitted() {
     let bench = Bench::new();
-    let answer = bench.json(&[QUESTION, "--thread", "t", "--max-iterations", "1"]);
+    let output = bench.run(&[QUESTION, "--thread", "t", "--max-iterations", "1", "--json"]);
+    assert_eq!(output.status.code(), Some(3), "{}", complaint(&output));
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
     let expected = "No documents were searched: the limit of iterations was reached before the search.";
     assert_eq!(answer["response"], expected);
     assert_eq!((&answer["complete"], &answer["iterations"]), (&false.into(), &1.into()));
@@ -195,6 +199,34 @@ fn an_answer_that_cannot_be_judged_is_given_and_says_so() {
         said.starts_with("A fork copies no bytes at all.\n\nnot evaluated: the reply does not have"),
         "{said}"
     );
+}
+
+/// A question that the documents do not answer exited with 0, as if it were answered.
+#[test]
+fn a_question_without_an_answer_exits_with_3() {
+    let bench = Bench::new();
+    for (question, nearest) in [("Who won the football match?", 0), ("Can a fork be sold on eBay?", 1)] {
+        let output = bench.run(&[question, "--json"]);
+        assert_eq!((output.status.code(), complaint(&output)), (Some(3), String::new()), "{question}");
+        let answer: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+        assert_eq!(answer["answered"], false, "{answer}");
+        assert_eq!(answer["sources"].as_array().map(Vec::len), Some(0), "{answer}");
+        assert_eq!(answer["nearest"].as_array().map(Vec::len), Some(nearest), "{answer}");
+    }
+}
+
+/// Documents that could not be read were left out in silence.
+#[test]
+fn documents_that_are_not_searched_are_named() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("docs/latin1.md"), b"A f\xf6rk.").expect("a new file");
+    std::fs::write(bench.path("docs/large.md"), "word ".repeat(1 << 18)).expect("a new file");
+    std::fs::write(bench.path("docs/picture.png"), "no document").expect("a new file");
+    let output = bench.run(&[QUESTION]);
+    assert!(output.status.success());
+    let expected =
+        "not searched: large.md: too large (1310720 bytes)\nnot searched: latin1.md: not text in UTF-8\n";
+    assert_eq!(complaint(&output), expected);
 }
 
 #[test]

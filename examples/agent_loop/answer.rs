@@ -8,7 +8,7 @@ use serde::Serialize;
 use superstep::nodes::graphs::AgentState;
 use superstep::nodes::message::Message;
 use superstep::nodes::model::Purpose;
-use superstep::nodes::model::extractive::{Source, sources};
+use superstep::nodes::model::extractive::{Source, is_refusal, nearest, sources};
 use superstep::nodes::node::{LlmCalls, is_complete};
 use superstep::run::Run;
 
@@ -21,6 +21,9 @@ use crate::terminal::print;
 pub(crate) struct Answer {
     response: String,
     sources: Vec<Source>,
+    /// Where to look, if nothing could be quoted.
+    nearest: Vec<Source>,
+    answered: bool,
     complete: bool,
     /// The judgements that the judge failed to give, with the reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -56,6 +59,8 @@ impl Answer {
         let response = state.response.clone().unwrap_or_default();
         Self {
             sources: sources(&response),
+            nearest: nearest(&response),
+            answered: !is_refusal(&response),
             complete: is_complete_turn(state),
             unjudged: unjudged(state),
             iterations: state.iteration,
@@ -66,6 +71,11 @@ impl Answer {
             db: db.display().to_string(),
             response,
         }
+    }
+
+    /// Tells whether the response answers the question: not if it says that the documents do not.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.answered
     }
 
     /// Prints it, but for a response that stands there already.

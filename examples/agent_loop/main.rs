@@ -89,8 +89,9 @@ async fn answer(
         return Ok(ExitCode::from(130));
     }
     let checkpoints = thread.history()?.collect().await?.len();
-    Answer::of(&run, checkpoints, db).print(arguments, &shown)?;
-    Ok(ExitCode::SUCCESS)
+    let answer = Answer::of(&run, checkpoints, db);
+    answer.print(arguments, &shown)?;
+    Ok(if answer.is_answered() { ExitCode::SUCCESS } else { ExitCode::from(3) })
 }
 
 async fn has_run(thread: &Thread<AgentState>) -> Result<bool, ThreadError> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use superstep::nodes::compaction::Compaction;
 use superstep::nodes::graphs::AgenticState;
-use superstep::nodes::model::extractive::claims_nothing;
+use superstep::nodes::model::extractive::is_refusal;
 use superstep::nodes::verification::{Verdict, Verification, WhyUnverified};
 use superstep::run::Run;
 
@@ -46,7 +46,7 @@ impl Answer {
             Verdict::Unchecked => (None, None),
         };
         let response = state.response().unwrap_or_default().into_owned();
-        let answered = !claims_nothing(response.trim());
+        let answered = !is_refusal(response.trim());
         let (verified, score) = match verified {
             Some(true) if !answered => (None, None),
             verified => (verified, state.verification_score),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use etcetera::BaseStrategy;
 use superstep::id::ThreadId;
-use superstep::nodes::docs::{DocIndex, IndexOptions, SearchDocs};
+use superstep::nodes::docs::{DocIndex, FileKinds, IndexOptions, IndexReport, SearchDocs};
 use superstep::nodes::tool::ToolRegistry;
 use superstep::nodes::{ModelName, UnknownModel};
 use superstep::prelude::{CancellationToken, RunError};
@@ -18,7 +18,7 @@ use crate::terminal::nobody_reads;
 /// What they are told alike.
 #[derive(Debug, Args)]
 pub(crate) struct Answering {
-    /// The folder of documents [default: this repository's own].
+    /// The folder of documents [default: this repository's docs/ and README].
     #[arg(long, value_name = "DIR")]
     docs: Option<PathBuf>,
 
@@ -60,8 +60,12 @@ pub(crate) enum Command {
 impl Answering {
     /// The tool that searches the documents.
     pub(crate) fn tools(&self) -> Result<ToolRegistry, Box<dyn Error>> {
-        let folder = self.docs.clone().unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
-        let index = DocIndex::build(&folder, &IndexOptions::default())?;
+        let (folder, kinds) = match &self.docs {
+            Some(folder) => (folder.clone(), FileKinds::Documents),
+            None => (PathBuf::from(env!("CARGO_MANIFEST_DIR")), FileKinds::ProjectDocumentation),
+        };
+        let index = DocIndex::build(&folder, &IndexOptions::default().with_files(kinds))?;
+        name_unread(index.report());
         if index.report().passages == 0 {
             return Err(format!("{} holds no Markdown or text to search", folder.display()).into());
         }
@@ -132,6 +136,21 @@ pub(crate) fn say_how_to_continue(error: &(dyn Error + 'static), thread: &Thread
     if !never_ran && !nobody_reads(error) {
         eprintln!("failed in thread {thread}; nothing that was finished is lost");
         eprintln!("continue: {command}");
+    }
+}
+
+/// How many unread files are named.
+const MOST_NAMED: usize = 10;
+
+/// Names the documents that could not be read, and why: an answer may be missing because of them.
+#[expect(clippy::print_stderr, reason = "a command-line program says there what it left out")]
+fn name_unread(report: &IndexReport) {
+    for skipped in report.unread().take(MOST_NAMED) {
+        eprintln!("not searched: {skipped}");
+    }
+    let more = report.unread().skip(MOST_NAMED).count();
+    if more > 0 {
+        eprintln!("not searched: {more} more");
     }
 }
 

@@ -15,7 +15,7 @@ pub struct SearchHits {
     pub passages: Vec<Passage>,
     /// The telling words of the query.
     pub words: Vec<WordCount>,
-    /// How many passages were searched.
+    /// How many sections were searched.
     pub searched: u64,
 }
 
@@ -24,6 +24,8 @@ pub struct SearchHits {
 pub struct WordCount {
     /// The word, in lower case.
     pub word: String,
-    /// How many passages have a form of it, or a synonym.
-    pub passages: u64,
+    /// How many sections have a form of it.
+    pub itself: u64,
+    /// How many sections have a form of it or of a related word.
+    pub meant: u64,
 }

@@ -1,46 +1,31 @@
 //! The index of a folder of documents.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
-use rusqlite::{Connection, params};
-
+use super::outline::take_contents;
+use super::ranking::Ranking;
 use super::walk::{Language, Walk};
-use super::{
-    IndexError, IndexOptions, IndexReport, Passage, SearchError, SearchHits, WordCount, markdown, prose,
-    source,
-};
-use crate::text::{Query, Source, Term, parts, relevance};
+use super::{IndexError, IndexOptions, IndexReport, Passage, SearchHits, WordCount, markdown, prose, source};
+use crate::text::{Frequency, Query, Source, Term, relevance};
 
 /// The passages of a folder of documents, ready to be searched.
 ///
-/// The index is in memory and does not change; files that change later are seen by the next index. It can
-/// be shared between threads. A search is a matter of milliseconds and holds a lock for that time, so it
-/// may be made from async code.
+/// The index is in memory and does not change; files that change later are seen by the next index. A search is a matter of
+/// milliseconds, so it may be made from async code.
 pub struct DocIndex {
-    /// In order of path and line; the row of passage `n` in the full-text table is `n`.
+    /// In order of path and line.
     passages: Vec<Passage>,
+    ranking: Ranking,
     report: IndexReport,
-    db: Mutex<Connection>,
 }
 
-/// The full-text table holds words only; what is found is looked up in `passages`.
-const TABLE: &str = "create virtual table passages using fts5(
-    heading, body, parts, path, content = '', tokenize = 'porter unicode61'
-)";
+/// How many passages of the best sections are read closely.
+const CANDIDATES: usize = 100;
 
-/// How much a word counts in the heading, the text, as a part of an identifier and in the path.
-const SEARCH: &str = "select rowid, -bm25(passages, 3.0, 1.0, 0.5, 2.0) as score
-    from passages where passages match ?1 order by score desc, rowid limit ?2";
-
-/// How many passages the full-text index is asked for, to be read closely.
-const CANDIDATES: u32 = 100;
-
-/// How much the rank in the full-text index counts, against a relevance of about 1.
-const FOR_BM25: f64 = 0.25;
-
-const COUNT: &str = "select count(*) from passages where passages match ?1";
+/// How much the best sentence of a passage counts, against the score of its section.
+const FOR_SENTENCE: f64 = 0.2;
 
 impl DocIndex {
     /// Indexes the files below a folder.
@@ -60,9 +45,10 @@ impl DocIndex {
                 Language::Source(comment) => source::split(&file.path, &file.text, comment),
             });
         }
-        let db = fill(&passages).map_err(IndexError::Store)?;
+        let contents = take_contents(&mut passages);
+        let ranking = Ranking::of(&passages, &contents);
         let report = IndexReport { files, passages: passages.len(), skipped: walk.skipped };
-        Ok(Self { passages, report, db: Mutex::new(db) })
+        Ok(Self { passages, ranking, report })
     }
 
     /// Returns what was indexed and what was not.
@@ -70,92 +56,74 @@ impl DocIndex {
         &self.report
     }
 
-    /// Returns the passages that fit a query best, best first; of equals the first in the documents.
+    /// Returns the passages that fit a query best, best first; of equals the first in the documents. None fits a query without a
+    /// word of the documents.
     ///
     /// The query is plain text: nothing in it has a special meaning.
-    ///
-    /// # Errors
-    ///
-    /// Fails only on a fault of the index itself. A query that nothing fits gets an empty list.
-    pub fn search(&self, query: &str, limit: usize) -> Result<Vec<Passage>, SearchError> {
-        Ok(self.lookup(query, limit)?.passages)
+    pub fn search(&self, query: &str, limit: usize) -> Vec<Passage> {
+        self.lookup(query, limit).passages
     }
 
     /// Searches, and counts how common the words of the query are.
-    ///
-    /// # Errors
-    ///
-    /// As [`search`](Self::search).
-    pub fn lookup(&self, query: &str, limit: usize) -> Result<SearchHits, SearchError> {
+    pub fn lookup(&self, query: &str, limit: usize) -> SearchHits {
         let terms = Query::new(query);
-        // The connection is only read, so a panic elsewhere cannot have left it half changed.
-        let db = self.db.lock().unwrap_or_else(PoisonError::into_inner);
-        let words = count(&db, &terms)?;
-        let searched = self.passages.len() as u64;
-        let counted =
-            |term: &Term| words.iter().find(|count| count.word == term.word).map(|count| count.passages);
-        let terms = terms.weighed(searched, counted);
-        let mut passages = self.find(&db, &terms)?;
-        drop(db);
-        for passage in &mut passages {
-            passage.score += best_unit(&terms, passage);
-        }
+        let words: Vec<_> = terms.terms().iter().map(|term| self.count(term)).collect();
+        let searched = self.ranking.len() as u64;
+        let terms = terms.weighed(searched, |term| frequency(&words, term));
+        let mut passages = self.candidates(&terms);
         // Stable, so equals stay in the order of the documents.
         passages.sort_by(|a, b| b.score.total_cmp(&a.score));
-        passages.truncate(limit);
-        Ok(SearchHits { query: query.to_owned(), passages, words, searched })
+        let passages = of_several_pages(passages, limit);
+        SearchHits { query: query.to_owned(), passages, words, searched }
     }
 
-    /// Finds the passages worth a closer look; their scores are from 0 to `FOR_BM25`.
-    fn find(&self, db: &Connection, query: &Query) -> Result<Vec<Passage>, SearchError> {
-        let Some(expression) = query.full_text() else { return Ok(Vec::new()) };
-        let mut statement = db.prepare_cached(SEARCH)?;
-        let mut rows = statement.query(params![expression, CANDIDATES])?;
+    /// Reads the passages of the best sections.
+    fn candidates(&self, query: &Query) -> Vec<Passage> {
         let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
-            let (number, score): (i64, f64) = (row.get(0)?, row.get(1)?);
-            let passage = usize::try_from(number).ok().and_then(|number| self.passages.get(number));
-            let passage = passage.expect("every row of the table is the number of a passage");
-            found.push(Passage { score, ..passage.clone() });
+        for (section, score) in self.ranking.best(query) {
+            if found.len() >= CANDIDATES {
+                break;
+            }
+            found.extend(self.passages[section.passages.clone()].iter().map(|passage| {
+                let score = score + FOR_SENTENCE * best_unit(query, passage);
+                Passage { score, ..passage.clone() }
+            }));
         }
-        let highest = found.first().map_or(1.0, |best| best.score).max(f64::MIN_POSITIVE);
-        for passage in &mut found {
-            passage.score *= FOR_BM25 / highest;
-        }
-        Ok(found)
+        found
     }
+
+    fn count(&self, term: &Term) -> WordCount {
+        let Frequency { itself, meant } = self.ranking.frequency(term);
+        WordCount { word: term.word.clone(), itself, meant }
+    }
+}
+
+/// Takes the first passages, of no page more than a third of all, so that one page does not leave out all others. Places that are left
+/// go to the next passages of any page.
+fn of_several_pages(passages: Vec<Passage>, limit: usize) -> Vec<Passage> {
+    let mut taken_of: HashMap<String, usize> = HashMap::new();
+    let (mut first, rest): (Vec<_>, Vec<_>) = passages.into_iter().partition(|passage| {
+        let taken = taken_of.entry(passage.path.clone()).or_default();
+        *taken += 1;
+        *taken <= limit.div_ceil(3)
+    });
+    first.truncate(limit);
+    let left = limit - first.len();
+    first.extend(rest.into_iter().take(left));
+    first.sort_by(|a, b| b.score.total_cmp(&a.score));
+    first
+}
+
+/// Returns how many sections have a word, as they were counted.
+pub(crate) fn frequency(words: &[WordCount], term: &Term) -> Option<Frequency> {
+    let count = words.iter().find(|count| count.word == term.word)?;
+    Some(Frequency { itself: count.itself, meant: count.meant })
 }
 
 /// Returns the score of the piece of a passage that fits best.
 fn best_unit(query: &Query, passage: &Passage) -> f64 {
     let source = Source { path: &passage.path, heading: &passage.heading, text: &passage.text };
     relevance(query, &source).into_iter().map(|unit| unit.score).fold(0.0, f64::max)
-}
-
-fn fill(passages: &[Passage]) -> Result<Connection, rusqlite::Error> {
-    let mut db = Connection::open_in_memory()?;
-    db.execute_batch(TABLE)?;
-    let transaction = db.transaction()?;
-    {
-        let mut insert = transaction
-            .prepare("insert into passages(rowid, heading, body, parts, path) values (?1, ?2, ?3, ?4, ?5)")?;
-        for (number, passage) in (0_i64..).zip(passages) {
-            let parts: Vec<_> = parts(&passage.text).collect();
-            insert.execute(params![number, passage.heading, passage.text, parts.join(" "), passage.path])?;
-        }
-    }
-    transaction.commit()?;
-    Ok(db)
-}
-
-fn count(db: &Connection, query: &Query) -> Result<Vec<WordCount>, SearchError> {
-    let mut statement = db.prepare_cached(COUNT)?;
-    let mut words = Vec::with_capacity(query.terms().len());
-    for term in query.terms() {
-        let passages: i64 = statement.query_row([term.full_text()], |row| row.get(0))?;
-        words.push(WordCount { word: term.word.clone(), passages: passages.unsigned_abs() });
-    }
-    Ok(words)
 }
 
 impl fmt::Debug for DocIndex {

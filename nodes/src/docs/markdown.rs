@@ -13,7 +13,8 @@ const LONG: usize = 1_200;
 
 /// Cuts a Markdown document into its blocks, each with the headings above it.
 ///
-/// A paragraph that ends in a colon stays together with the list, table or code it announces.
+/// A paragraph stays together with the code block that follows it, and one that ends in a colon with the list or table that it
+/// announces, unless both are long.
 pub(super) fn split(path: &str, text: &str) -> Vec<Passage> {
     let lines = Lines::of(text);
     let blocks = join_announced(text, blocks(text));
@@ -148,7 +149,7 @@ fn join_announced(text: &str, blocks: Vec<Block>) -> Vec<Block> {
             && before.kind == PassageKind::Prose
             && block.kind != PassageKind::Prose
             && before.heading == block.heading
-            && text[before.range.clone()].ends_with(':')
+            && (block.kind == PassageKind::Code || text[before.range.clone()].ends_with(':'))
             && block.range.end - before.range.start <= LONG
         {
             before.kind = block.kind;

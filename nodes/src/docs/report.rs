@@ -1,5 +1,7 @@
 //! What was indexed and what was not.
 
+use std::fmt;
+
 /// What was indexed and what was not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -13,6 +15,14 @@ pub struct IndexReport {
     pub skipped: Vec<Skipped>,
 }
 
+impl IndexReport {
+    /// Returns the files that are of a kind that is read, and were skipped all the same: someone who searches the folder does not
+    /// expect them to be missing.
+    pub fn unread(&self) -> impl Iterator<Item = &Skipped> {
+        self.skipped.iter().filter(|skipped| skipped.reason != SkipReason::Kind)
+    }
+}
+
 /// A file that was not indexed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
@@ -20,6 +30,12 @@ pub struct Skipped {
     pub path: String,
     /// Why it was not indexed.
     pub reason: SkipReason,
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.reason)
+    }
 }
 
 /// Why a file was not indexed.

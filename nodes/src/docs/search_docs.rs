@@ -50,7 +50,7 @@ impl SearchDocs {
 
     fn search(&self, input: SearchDocsInput) -> Result<ToolOutput, ToolFailure> {
         let limit = input.limit.clamp(1, Self::MAX_LIMIT) as usize;
-        let hits = self.index.lookup(&input.query, limit)?;
+        let hits = self.index.lookup(&input.query, limit);
         let data = serde_json::to_value(&hits)?;
         Ok(ToolOutput::text(listing(&hits)).with_data(data))
     }
@@ -100,7 +100,7 @@ impl Tool for SearchDocs {
 
 fn listing(hits: &SearchHits) -> String {
     if hits.passages.is_empty() {
-        return "No passage of the documents has any of these words.".to_owned();
+        return "No passage of the documents has any of these words, or one that is related.".to_owned();
     }
     let mut text = String::new();
     for (number, passage) in (1..).zip(&hits.passages) {

@@ -32,6 +32,9 @@ pub(crate) enum Language {
 /// Folders that tools fill, read by nobody.
 const GENERATED_FOLDERS: &[&str] = &["target", "node_modules"];
 
+/// Folders of a project that hold its documentation.
+const DOCUMENTATION_FOLDERS: &[&str] = &["doc", "docs"];
+
 impl Walk {
     /// Reads the files below a folder that the options ask for.
     pub(crate) fn read(root: &Path, options: &IndexOptions) -> Result<Self, IndexError> {
@@ -39,15 +42,13 @@ impl Walk {
             return Err(IndexError::NotAFolder { path: root.to_owned() });
         }
         let mut walk = Self { files: Vec::new(), skipped: Vec::new() };
+        let kinds = options.files;
         for entry in
-            WalkBuilder::new(root).require_git(false).filter_entry(|entry| !is_generated(entry)).build()
+            WalkBuilder::new(root).require_git(false).filter_entry(move |entry| is_in(entry, kinds)).build()
         {
             match entry {
                 Ok(entry) => walk.visit(root, &entry, options),
-                Err(error) => walk.skipped.push(Skipped {
-                    path: String::new(),
-                    reason: SkipReason::Unreadable { reason: error.to_string() },
-                }),
+                Err(error) => walk.skipped.push(unreadable(root, &error)),
             }
         }
         walk.files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -67,9 +68,33 @@ impl Walk {
     }
 }
 
-fn is_generated(entry: &DirEntry) -> bool {
+/// Tells whether a file is looked at, or a folder walked.
+fn is_in(entry: &DirEntry, kinds: FileKinds) -> bool {
     let folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-    entry.depth() > 0 && folder && GENERATED_FOLDERS.iter().any(|name| entry.file_name() == *name)
+    let is_one_of = |names: &[&str]| names.iter().any(|name| entry.file_name() == *name);
+    match entry.depth() {
+        0 => true,
+        1 if kinds == FileKinds::ProjectDocumentation => match folder {
+            true => is_one_of(DOCUMENTATION_FOLDERS),
+            false => entry.path().file_stem().is_some_and(|stem| stem.eq_ignore_ascii_case("readme")),
+        },
+        _ => !(folder && is_one_of(GENERATED_FOLDERS)),
+    }
+}
+
+/// Reports a folder that could not be walked, or a file that could not be looked at.
+fn unreadable(root: &Path, error: &ignore::Error) -> Skipped {
+    let path = path_of(error).map_or_else(String::new, |path| relative(root, path));
+    let reason = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+    Skipped { path, reason: SkipReason::Unreadable { reason } }
+}
+
+fn path_of(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => path_of(err),
+        _ => None,
+    }
 }
 
 fn relative(root: &Path, path: &Path) -> String {
@@ -80,7 +105,7 @@ fn relative(root: &Path, path: &Path) -> String {
 fn read(entry: &DirEntry, options: &IndexOptions) -> Result<(Language, String), SkipReason> {
     let unreadable = |reason: String| SkipReason::Unreadable { reason };
     let language = language(entry.path()).ok_or(SkipReason::Kind)?;
-    if matches!(language, Language::Source(_)) && options.files == FileKinds::Documents {
+    if matches!(language, Language::Source(_)) && options.files != FileKinds::DocumentsAndSource {
         return Err(SkipReason::Kind);
     }
     let bytes = entry.metadata().map_err(|error| unreadable(error.to_string()))?.len();

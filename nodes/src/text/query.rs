@@ -1,8 +1,10 @@
 //! The words of a question, and the words of a text to compare them with.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
-use super::{is_filler_word, is_stop_word, parts, stem, synonyms, words};
+use super::{
+    identifiers, is_filler_word, is_stop_word, parts, related_stems, stem, synonyms, word_for, words,
+};
 
 /// The words of a question that say something, each once, in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,52 +21,67 @@ pub(crate) struct Term {
     pub(crate) word: String,
     /// Its stem.
     pub(crate) stem: String,
-    /// Words that may stand for it, in lower case.
-    pub(crate) synonyms: Vec<String>,
-    /// Their stems.
-    synonym_stems: Vec<String>,
+    /// The stems of all words that may be meant, with how much each counts, from 0 to 1.
+    meant: BTreeMap<String, f64>,
     /// How much finding it in a text proves.
     pub(crate) weight: f64,
 }
 
+/// How many texts have a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frequency {
+    /// Those that have the word itself.
+    pub(crate) itself: u64,
+    /// Those that have it or a related word.
+    pub(crate) meant: u64,
+}
+
 impl Term {
+    fn new(word: String, stem: String) -> Self {
+        let mut meant: BTreeMap<_, _> =
+            related_stems(&word).into_iter().map(|stem| (stem, RELATED)).collect();
+        meant.insert(stem.clone(), 1.0);
+        Self { word, stem, meant, weight: 1.0 }
+    }
+
+    /// Has another word mean the same as this one.
+    fn add_meaning(&mut self, word: &str) {
+        for related in related_stems(word) {
+            self.meant.entry(related).or_insert(RELATED);
+        }
+        self.meant.insert(stem(word), 1.0);
+    }
+
     /// Tells whether the word is common in questions about anything.
     pub(crate) fn is_filler(&self) -> bool {
         is_filler_word(&self.word)
     }
 
-    fn new(word: String, stem: String) -> Self {
-        let synonyms = synonyms(&word);
-        let synonym_stems = synonyms.iter().map(|synonym| super::stem(synonym)).collect();
-        Self { word, stem, synonyms, synonym_stems, weight: 1.0 }
+    /// Returns the stems that may be meant, with how much each counts, from 0 to 1.
+    pub(crate) fn meant(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.meant.iter().map(|(stem, credit)| (stem.as_str(), *credit))
     }
 
     /// Returns how well a text has the word, from 0 (not at all) to 1 (the word itself).
     pub(crate) fn found_in(&self, text: &Terms) -> f64 {
-        if text.contains(&self.stem) {
-            1.0
-        } else if self.synonym_stems.iter().any(|stem| text.contains(stem)) {
-            SYNONYM
-        } else {
-            0.0
-        }
+        self.meant().filter(|(stem, _)| text.contains(stem)).map(|(_, credit)| credit).fold(0.0, f64::max)
     }
 
     /// Writes the word or its synonyms in the language of FTS5, each quoted, so that none is taken for an operator; words
     /// have no quotes in them.
-    pub(crate) fn full_text(&self) -> String {
-        let all = std::iter::once(&self.word).chain(&self.synonyms);
+    fn full_text(&self) -> String {
+        let all = std::iter::once(self.word.clone()).chain(synonyms(&self.word));
         all.map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" OR ")
     }
 
-    /// Tells whether a stem is the word's or a synonym's.
+    /// Tells whether a stem is the word's or a related word's.
     pub(crate) fn is_meant_by(&self, stem: &str) -> bool {
-        self.stem == stem || self.synonym_stems.iter().any(|synonym| synonym == stem)
+        self.meant.contains_key(stem)
     }
 }
 
-/// How much finding a synonym counts, against the word itself.
-const SYNONYM: f64 = 0.8;
+/// How much finding a related word counts, against the word itself.
+const RELATED: f64 = 0.6;
 
 /// The number of different words, and of pairs of them, that are read of a question.
 const LONGEST: usize = 48;
@@ -73,7 +90,7 @@ const LONGEST: usize = 48;
 const FILLER: f64 = 0.3;
 
 /// How strongly rare words count more than common ones.
-const RARITY_POWER: f64 = 0.9;
+const RARITY_POWER: f64 = 0.8;
 
 /// How much a word counts that is nowhere in the documents, against one that is nearly so.
 const UNKNOWN: f64 = 1.25;
@@ -85,32 +102,61 @@ fn rarity(all: f64, with: f64) -> f64 {
     if with == 0.0 { UNKNOWN * rarity } else { rarity }
 }
 
+/// Returns how much is known from a word. That its related words are common makes it less telling, but not as common as they
+/// are: of both rarities it has the geometric mean.
+fn rarity_of_meanings(all: u64, with: Frequency) -> f64 {
+    let (all, meant) = (all as f64, rarity(all as f64, with.meant as f64));
+    if with.itself == 0 { meant } else { (rarity(all, with.itself as f64) * meant).sqrt() }
+}
+
+/// Returns the words that two neighbours are when written together, as `backup` and "back up", and those that say what a phrase says.
+fn written_together(words: &[String], place: usize) -> Vec<String> {
+    let before = place.checked_sub(1).map(|before| (before, place));
+    let after = (place + 1 < words.len()).then_some((place, place + 1));
+    let both = before.into_iter().chain(after).map(|(first, second)| (&words[first], &words[second]));
+    both.flat_map(|(first, second)| {
+        let phrase = word_for(first, second).map(str::to_owned);
+        [Some(format!("{first}{second}")), phrase].into_iter().flatten()
+    })
+    .collect()
+}
+
 impl Query {
     /// Reads a question, each word with the weight one. Of a long text, only the first words count: what
     /// has that many is no question, and a full-text query has a limit too.
     pub(crate) fn new(question: &str) -> Self {
         let mut query = Self { terms: Vec::new(), pairs: Vec::new() };
-        let mut previous = None;
-        for word in words(question) {
-            if is_stop_word(&word) {
-                previous = None;
-                continue;
+        let words: Vec<_> = words(question).collect();
+        let mut previous: Option<(usize, usize)> = None;
+        for (place, word) in words.iter().enumerate().filter(|(_, word)| !is_stop_word(word)) {
+            let Some(position) = query.add(word) else { break };
+            for meaning in written_together(&words, place) {
+                query.terms[position].add_meaning(&meaning);
             }
-            let stem = stem(&word);
-            let position = match query.terms.iter().position(|term| term.stem == stem) {
-                Some(position) => position,
-                None if query.terms.len() == LONGEST => break,
-                None => {
-                    query.terms.push(Term::new(word, stem));
-                    query.terms.len() - 1
-                }
-            };
-            if let Some(previous) = previous.filter(|previous| *previous != position) {
-                query.add_pair((previous, position));
+            // One stop word between them leaves words neighbours: "version of Rust".
+            let neighbour = previous.filter(|(before, _)| place - before <= 2);
+            if let Some((_, neighbour)) = neighbour.filter(|(_, neighbour)| *neighbour != position) {
+                query.add_pair((neighbour, position));
             }
-            previous = Some(position);
+            previous = Some((place, position));
+        }
+        for name in identifiers(question) {
+            query.add(&name);
         }
         query
+    }
+
+    /// Adds a word, if there is room, and returns where it is.
+    fn add(&mut self, word: &str) -> Option<usize> {
+        let stem = stem(word);
+        if let Some(position) = self.terms.iter().position(|term| term.stem == stem) {
+            return Some(position);
+        }
+        if self.terms.len() == LONGEST {
+            return None;
+        }
+        self.terms.push(Term::new(word.to_owned(), stem));
+        Some(self.terms.len() - 1)
     }
 
     fn add_pair(&mut self, pair: (usize, usize)) {
@@ -119,11 +165,11 @@ impl Query {
         }
     }
 
-    /// Weighs each word by how rare it is: `with` tells how many of `all` passages have it. A word of
+    /// Weighs each word by how rare it is: `with` tells how many of `all` texts have it. A word of
     /// which that is not known counts as if all were equally rare, and fillers always count little.
-    pub(crate) fn weighed(mut self, all: u64, with: impl Fn(&Term) -> Option<u64>) -> Self {
+    pub(crate) fn weighed(mut self, all: u64, with: impl Fn(&Term) -> Option<Frequency>) -> Self {
         for term in &mut self.terms {
-            let rarity = with(term).map_or(1.0, |with| rarity(all as f64, with as f64));
+            let rarity = with(term).map_or(1.0, |with| rarity_of_meanings(all, with));
             term.weight = if term.is_filler() { FILLER * rarity } else { rarity };
         }
         self
@@ -179,7 +225,8 @@ impl Terms {
     pub(crate) fn of(text: &str) -> Self {
         let in_order: Vec<_> =
             words(text).filter(|word| !is_stop_word(word)).map(|word| stem(&word)).collect();
-        let all = in_order.iter().cloned().chain(parts(text).map(|part| stem(&part))).collect();
+        let inner = parts(text).chain(identifiers(text)).map(|part| stem(&part));
+        let all = in_order.iter().cloned().chain(inner).collect();
         Self { in_order, all }
     }
 
@@ -226,8 +273,10 @@ mod tests {
 
     #[test]
     fn coverage_is_the_share_of_the_weight() {
-        let query =
-            Query::new("fork a thread").weighed(9, |term| Some(if term.stem == "fork" { 1 } else { 8 }));
+        let query = Query::new("fork a thread").weighed(9, |term| {
+            let meant = if term.stem == "fork" { 1 } else { 8 };
+            Some(Frequency { itself: meant, meant })
+        });
         assert!(query.coverage(&Terms::of("Forking is cheap.")) > 0.8);
         assert!(query.coverage(&Terms::of("Threads are cheap.")) < 0.2);
         assert_eq!(query.coverage(&Terms::of("threads, forked")), 1.0);
@@ -241,5 +290,31 @@ mod tests {
         assert!(text.contains("sqlitesav") && text.contains("sqlite") && text.contains("saver"));
         let query = Query::new("open SqliteSaver");
         assert!(text.has_pair(&query.terms()[0], &query.terms()[1]));
+    }
+
+    #[test]
+    fn words_that_are_written_together_or_apart_are_the_same() {
+        let backup = Terms::of("A backup is a file.");
+        assert_eq!(Query::new("back up").terms()[0].found_in(&backup), 1.0);
+        assert_eq!(Query::new("try again").terms()[0].found_in(&Terms::of("It is retried.")), 1.0);
+    }
+
+    #[test]
+    fn a_related_word_counts_less_than_the_word() {
+        let workflow = &Query::new("workflow").terms()[0].clone();
+        assert_eq!(workflow.found_in(&Terms::of("a workflow")), 1.0);
+        assert_eq!(workflow.found_in(&Terms::of("a graph")), RELATED);
+        let known = Query::new("workflow").weighed(100, |_| Some(Frequency { itself: 1, meant: 50 }));
+        let common = Query::new("workflow").weighed(100, |_| Some(Frequency { itself: 50, meant: 50 }));
+        assert!(known.terms()[0].weight > common.terms()[0].weight);
+    }
+
+    #[test]
+    fn names_of_code_are_words_too() {
+        let query = Query::new("What is update_state?");
+        assert!(
+            query.coverage(&Terms::of("Use `update_state`."))
+                > query.coverage(&Terms::of("Update the state."))
+        );
     }
 }

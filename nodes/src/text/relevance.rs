@@ -1,6 +1,6 @@
 //! How well a piece of a document fits a question.
 
-use super::{Query, Terms, units};
+use super::{Query, Terms, units, without_markup};
 
 /// How much finding a word counts: in the piece itself, in the headings above it, elsewhere in its
 /// passage, in the name of the file.
@@ -10,7 +10,7 @@ const IN_PASSAGE: f64 = 0.65;
 const IN_PATH: f64 = 0.4;
 
 /// What is added for neighbours of the question that are neighbours in the piece or the headings.
-const FOR_PAIRS: f64 = 0.1;
+const FOR_PAIRS: f64 = 0.2;
 /// What is added for a last heading that is about nothing but the question.
 const FOR_HEADING: f64 = 0.05;
 /// What is added for a piece that begins with a word of the question, as definitions do.
@@ -51,10 +51,10 @@ pub(crate) fn relevance(query: &Query, source: &Source<'_>) -> Vec<Relevance> {
     let path = Terms::of(source.path);
     let heading = Terms::of(source.heading);
     let last_heading = Terms::of(source.heading.rsplit(" > ").next().unwrap_or_default());
-    let body = Terms::of(source.text);
+    let body = Terms::of(&without_markup(source.text));
     let for_heading = FOR_HEADING * share_of(&last_heading, query);
     let read = |text: String| {
-        let unit = Terms::of(&text);
+        let unit = Terms::of(&without_markup(&text));
         let coverage = query.credited(|term| {
             let places = [(&unit, IN_UNIT), (&heading, IN_HEADING), (&body, IN_PASSAGE), (&path, IN_PATH)];
             places.iter().map(|(terms, credit)| credit * term.found_in(terms)).fold(0.0, f64::max)

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use super::stem;
+
 /// Tells whether a word (in lower case) only holds a sentence together.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     static WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| STOP_WORDS.split(' ').collect());
@@ -13,8 +15,8 @@ pub(crate) fn is_stop_word(word: &str) -> bool {
 /// Tells whether a word (in lower case) is common in questions about anything, so that finding it in a
 /// text proves little.
 pub(crate) fn is_filler_word(word: &str) -> bool {
-    static WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| FILLER_WORDS.split(' ').collect());
-    WORDS.contains(word)
+    static STEMS: LazyLock<HashSet<String>> = LazyLock::new(|| FILLER_WORDS.split(' ').map(stem).collect());
+    STEMS.contains(&stem(word))
 }
 
 const STOP_WORDS: &str = "able about across after again against all already also always am an and another any anybody anyone \
@@ -28,12 +30,16 @@ const STOP_WORDS: &str = "able about across after again against all already also
     whether which while who whom whose why will with within without won would wouldn yes yet you your \
     yours";
 
-const FILLER_WORDS: &str = "allow allowed allows best call called come contain contains describe differ difference exactly \
-    example explain find first found founded get gets give given gives go goes good happen happens help \
-    instead keep keeps kind kinds know like list long look made make makes many mean meaning means much \
-    name named names need needed needs new possible project provide provides put really require required \
-    requires say says see set show start stop support supported supports take takes tell thing things \
-    time two type use used user users uses using value want way ways well work working works";
+const FILLER_WORDS: &str = "actually allow allowed allows available best call called certain come common contain contains currently \
+    differ difference different easily easy enough everything exact exactly example explain find fine first \
+    following found founded full general get gets give given gives go goes good handle happen happens help \
+    idea instance instead keep keeps kind kinds know later like likely list little long look lot made main \
+    make makes many matter mean meaning means much name named names need needed needs new next nothing object \
+    okay ordinary part particular perhaps plain possible possibly project proper provide provides put quite \
+    real really recommended regular require required requires right say says second see set several show \
+    similar simple simply special start stop support supported supports sure take takes tell thing things \
+    think third time together two type typical use used user users uses using usual value want way ways well \
+    whole work working works";
 
 #[cfg(test)]
 mod tests {
@@ -52,6 +58,7 @@ mod tests {
         for word in FILLER_WORDS.split(' ') {
             assert!(is_filler_word(word) && !is_stop_word(word), "{word}");
         }
+        assert!(is_filler_word("happened"), "forms of a filler are fillers");
         assert!(!is_filler_word("graph"));
     }
 }

@@ -12,6 +12,11 @@ pub(crate) fn units(text: &str) -> Vec<String> {
     read(text).into_iter().filter_map(quoted).collect()
 }
 
+/// Tells whether one of the [`units`] of a text is a code block.
+pub(crate) fn is_code(unit: &str) -> bool {
+    fence(unit).is_some()
+}
+
 /// Returns what a text states, in order: its sentences, with the line breaks that are in them, its list items, headings and table
 /// rows, and of a code block each line.
 pub(crate) fn statements(text: &str) -> Vec<String> {

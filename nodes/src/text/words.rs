@@ -25,6 +25,13 @@ pub(crate) fn parts(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
+/// Returns the names of code that are written with underscores, in lower case and without these.
+pub(crate) fn identifiers(text: &str) -> impl Iterator<Item = String> {
+    let names = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    let names = names.map(|name| name.trim_matches('_')).filter(|name| name.contains('_'));
+    names.map(|name| name.replace('_', "").to_lowercase())
+}
+
 fn raw_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty())
 }
@@ -43,5 +50,11 @@ mod tests {
     fn parts_are_of_words_with_inner_capitals_only() {
         let found: Vec<_> = parts("a SqliteSaver, HTTP and ModelReplyId").collect();
         assert_eq!(found, ["sqlite", "saver", "model", "reply", "id"]);
+    }
+
+    #[test]
+    fn identifiers_have_underscores_inside() {
+        let found: Vec<_> = identifiers("`update_state(x)`, _private, __add_edge__ and Plain").collect();
+        assert_eq!(found, ["updatestate", "addedge"]);
     }
 }

@@ -29,6 +29,17 @@ fn blocks_have_their_headings_and_lines() {
 }
 
 #[test]
+fn code_stays_with_the_paragraph_before_it() {
+    let found = split_text("Take this. Then:\n\n```rust\na\n```\n\n```rust\nb\n```\n\n# H\n\n```\nc\n```\n");
+    let texts: Vec<_> = found.iter().map(|(kind, _, _, text)| (*kind, text.as_str())).collect();
+    let code = PassageKind::Code;
+    assert_eq!(
+        texts,
+        [(code, "Take this. Then:\n\n```rust\na\n```"), (code, "```rust\nb\n```"), (code, "```\nc\n```")]
+    );
+}
+
+#[test]
 fn what_a_colon_announces_stays_with_it() {
     let found = split_text("Do both:\n\n- a\n- b\n\nNot this.\n\n- c\n");
     assert_eq!(found[0].3, "Do both:\n\n- a\n- b");

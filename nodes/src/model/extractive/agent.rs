@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::answer::{NOT_ANSWERED, NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED, answer};
+use super::answer::{NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED, answer};
 use super::extractive_model::Saying;
 use crate::docs::{Passage, PassageKind, SearchDocs, SearchHits};
 use crate::message::{Message, ToolCall, ToolMessage, ToolStatus};
@@ -55,12 +55,9 @@ fn results(turn: &[Message]) -> Vec<&ToolMessage> {
 fn conclude(question: &str, results: &[&ToolMessage]) -> String {
     let hits: Vec<_> =
         results.iter().filter(|result| result.status == ToolStatus::Ok).map(|result| hits(result)).collect();
-    if let Some(answer) = answer(question, &hits) {
-        return answer.to_string();
-    }
     match results.last() {
         None => NOTHING_SEARCHED.to_owned(),
-        Some(_) if !hits.is_empty() => NOT_ANSWERED.to_owned(),
+        Some(_) if !hits.is_empty() => answer(question, &hits).to_string(),
         Some(failed) => format!("The documents could not be searched: {}.", failed.content.to_text()),
     }
 }

@@ -2,11 +2,18 @@
 
 use std::fmt;
 
-use super::matching::{Match, best_matches};
-use crate::docs::SearchHits;
+use super::matching::{Found, Match, find};
+use crate::docs::{Passage, SearchHits};
 
-/// What the model says when the documents that were searched do not answer the question.
+/// What the model says when the documents that were searched do not answer the question, and nothing in them is near.
 pub const NOT_ANSWERED: &str = "The documents do not answer this question.";
+
+/// What the model says before it lists the pages that are nearest to a question, when no sentence of the documents has enough of the
+/// question's words to be quoted.
+pub const NO_SENTENCE_MATCHES: &str = "No sentence matches; the nearest pages are:";
+
+/// What stands before the pages that are named beside an answer.
+pub(super) const SEE_ALSO: &str = "\n\nSee also:";
 
 /// What the model says when there is nothing it could quote: no question, or no tool that finds documents.
 pub const NOTHING_SEARCHED: &str =
@@ -16,44 +23,70 @@ pub const NOTHING_SEARCHED: &str =
 pub const NOT_SEARCHED_IN_TIME: &str =
     "No documents were searched: the limit of iterations was reached before the search.";
 
-/// The number of quotes in an answer, at most.
-const QUOTES: usize = 3;
-
-/// Quotes, the best first. There is at least one.
-pub(super) struct Answer<'h> {
-    quotes: Vec<Match<'h>>,
+/// Tells whether a response of [`Extractive`](super::Extractive) answers nothing: it says that the documents do not, or that they were
+/// not searched.
+#[must_use]
+pub fn is_refusal(response: &str) -> bool {
+    [NOT_ANSWERED, NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED].contains(&response)
+        || response.starts_with(NO_SENTENCE_MATCHES)
 }
 
-/// Quotes what answers a question, if anything does.
-pub(super) fn answer<'h>(question: &str, searches: &'h [SearchHits]) -> Option<Answer<'h>> {
-    let quotes = best_matches(question, searches, QUOTES);
-    (!quotes.is_empty()).then_some(Answer { quotes })
+/// The number of quotes in an answer, or of pages that are near, at most.
+const MOST: usize = 3;
+
+/// What is said of a question after a search.
+pub(super) struct Answer<'h>(Found<'h>);
+
+/// Quotes what answers a question, or names what is near.
+pub(super) fn answer<'h>(question: &str, searches: &'h [SearchHits]) -> Answer<'h> {
+    Answer(find(question, searches, MOST))
 }
 
 impl fmt::Display for Answer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("The documents say:\n")?;
-        for quote in &self.quotes {
-            f.write_str("\n")?;
-            for line in quote.text.lines() {
-                writeln!(f, "> {line}")?;
+        match &self.0 {
+            Found::Quotes { quotes, also } => {
+                write_quotes(f, quotes)?;
+                write_list(f, "Sources:", quotes.iter().map(|quote| quote.passage))?;
+                if also.is_empty() {
+                    return Ok(());
+                }
+                write_list(f, SEE_ALSO, also.iter().copied())
             }
+            Found::Near(passages) => write_list(f, NO_SENTENCE_MATCHES, passages.iter().copied()),
+            Found::Nothing => f.write_str(NOT_ANSWERED),
         }
-        f.write_str("\nSources:")?;
-        let mut sources: Vec<String> = Vec::new();
-        for quote in &self.quotes {
-            let source = source(quote);
-            if !sources.contains(&source) {
-                write!(f, "\n- {source}")?;
-                sources.push(source);
-            }
-        }
-        Ok(())
     }
 }
 
-fn source(quote: &Match<'_>) -> String {
-    let passage = quote.passage;
+fn write_quotes(f: &mut fmt::Formatter<'_>, quotes: &[Match<'_>]) -> fmt::Result {
+    f.write_str("The documents say:\n")?;
+    for quote in quotes {
+        f.write_str("\n")?;
+        for line in quote.text.lines() {
+            writeln!(f, "> {line}")?;
+        }
+    }
+    f.write_str("\n")
+}
+
+fn write_list<'h>(
+    f: &mut fmt::Formatter<'_>,
+    introduction: &str,
+    passages: impl Iterator<Item = &'h Passage>,
+) -> fmt::Result {
+    f.write_str(introduction)?;
+    let mut sources: Vec<String> = Vec::new();
+    for source in passages.map(source) {
+        if !sources.contains(&source) {
+            write!(f, "\n- {source}")?;
+            sources.push(source);
+        }
+    }
+    Ok(())
+}
+
+fn source(passage: &Passage) -> String {
     let lines = if passage.line_start == passage.line_end {
         passage.line_start.to_string()
     } else {

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::agent::say_without_tools;
-use super::answer::{NOT_ANSWERED, NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED};
+use super::answer::is_refusal;
 use crate::model::{ModelError, ModelRequest};
 use crate::prompt::{Candidate, DeciderPrompt, EvaluatorPrompt, Evidence, RankerPrompt, material};
 use crate::text::{Query, Terms};
@@ -30,7 +30,7 @@ fn judge(prompt: &EvaluatorPrompt) -> (f64, bool, String) {
         return (0.0, false, "The response is empty.".to_owned());
     }
     let query = query(&prompt.task);
-    if claims_nothing(response) {
+    if is_refusal(response) {
         let found = evident(&query, &prompt.evidence);
         let feedback = format!(
             "The response makes no claim. The evidence as a whole has {} of the task's telling words.",
@@ -49,11 +49,6 @@ fn judge(prompt: &EvaluatorPrompt) -> (f64, bool, String) {
     );
     feedback.push_str(&missing(&query, &terms));
     (score, score >= COMPLETE, feedback)
-}
-
-/// Tells whether a response of the model only says that it has no answer: there is nothing in it to be verified.
-pub fn claims_nothing(response: &str) -> bool {
-    [NOT_ANSWERED, NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED].contains(&response)
 }
 
 /// The share of the task's words that are in one piece of evidence.

@@ -13,15 +13,17 @@
 //! | the decider | the best response, as it is; if there is none, [`NOT_SEARCHED_IN_TIME`] |
 //!
 //! Words count by how rare they are in the documents. If the best sentence, with its headings, has too few
-//! of the question's words, or lacks those that matter, the answer is [`NOT_ANSWERED`]. So a question put
-//! in quite other words than the documents' is not answered, even if they have the answer; a few synonyms
-//! and both spellings of English are known.
+//! of the question's words, or lacks those that matter, nothing is quoted: the answer is
+//! [`NO_SENTENCE_MATCHES`] and the nearest pages, or [`NOT_ANSWERED`] if none is near. So a question put in quite other
+//! words than the documents' is not answered, even if they have the answer; words that are used for one another in this
+//! field, such as workflow and graph, and both spellings of English are known.
 
 mod agent;
 mod answer;
 mod extractive_model;
 mod judge;
 mod matching;
+mod quote;
 mod router;
 mod source;
 mod summary;
@@ -29,7 +31,6 @@ mod summary;
 mod tests;
 mod verifier;
 
-pub use answer::{NOT_ANSWERED, NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED};
+pub use answer::{NO_SENTENCE_MATCHES, NOT_ANSWERED, NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED, is_refusal};
 pub use extractive_model::Extractive;
-pub use judge::claims_nothing;
-pub use source::{Source, sources};
+pub use source::{Source, nearest, sources};

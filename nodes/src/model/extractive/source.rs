@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A place that an answer quotes.
+use super::answer::{NO_SENTENCE_MATCHES, SEE_ALSO};
+
+/// A place that an answer quotes, or names as near.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// The file, relative to the folder that was searched.
@@ -23,9 +25,27 @@ pub struct Source {
 /// ```
 #[must_use]
 pub fn sources(answer: &str) -> Vec<Source> {
-    let Some((_, list)) = answer.rsplit_once("\nSources:\n") else {
-        return Vec::new();
-    };
+    answer.rsplit_once("\nSources:\n").map_or_else(Vec::new, |(_, list)| listed(list))
+}
+
+/// Reads back the places that [`Extractive`](super::Extractive) has named beside its quotes, or where it had nothing to quote, the
+/// nearest first; none from any other text.
+///
+/// ```
+/// use superstep_nodes::model::extractive::{nearest, sources};
+///
+/// let answer = "No sentence matches; the nearest pages are:\n- forks.md:3 (Forks)";
+/// assert_eq!(nearest(answer)[0].path, "forks.md");
+/// assert!(sources(answer).is_empty());
+/// ```
+#[must_use]
+pub fn nearest(answer: &str) -> Vec<Source> {
+    let list = answer.strip_prefix(NO_SENTENCE_MATCHES);
+    let list = list.or_else(|| answer.rsplit_once(SEE_ALSO).map(|(_, list)| list));
+    list.map_or_else(Vec::new, |list| listed(list.trim_start()))
+}
+
+fn listed(list: &str) -> Vec<Source> {
     list.lines().map_while(source).collect()
 }
 

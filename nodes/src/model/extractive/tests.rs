@@ -69,11 +69,23 @@ async fn what_the_documents_do_not_answer_is_said_so() {
         "How do I configure Kubernetes ingress?",
         "Does it support Java?",
         "Can a fork be sold on eBay?",
-        "How do I bake a checkpoint cake?",
         "How does it work?",
     ] {
         assert_eq!(answer(&tools(), &mut messages, question).await, NOT_ANSWERED, "{question}");
     }
+}
+
+/// A question in other words than the documents' was refused without a hint of where to look.
+#[tokio::test]
+async fn where_no_sentence_matches_the_nearest_pages_are_named() {
+    let text = answer(&tools(), &mut Vec::new(), "Can a fork copy bees to Mars?").await;
+    let expected = "No sentence matches; the nearest pages are:\n- forks.md:3 (Forks)";
+    assert_eq!(text, expected);
+    assert!(is_refusal(&text) && sources(&text).is_empty());
+    assert_eq!(
+        nearest(&text).iter().map(|page| page.path.as_str()).collect::<Vec<_>>(),
+        ["storage.md", "forks.md"]
+    );
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Verifying a response by its words.
 
-use super::judge::{claims_nothing, evident, missing, percent, query, quoted, write};
+use super::answer::is_refusal;
+use super::judge::{evident, missing, percent, query, quoted, write};
 use super::source::sources;
 use crate::model::{ModelError, ModelRequest};
 use crate::prompt::VerifierPrompt;
@@ -43,7 +44,7 @@ impl Measures {
 
     fn of(submission: &Submission) -> Self {
         let (query, response) = (query(&submission.request), submission.response.trim());
-        if claims_nothing(response) {
+        if is_refusal(response) {
             let found = evident(&query, &submission.sources);
             let feedback = format!(
                 "The response makes no claim. The sources as a whole have {} of the request's telling words.",
