@@ -26,7 +26,11 @@ fn replying(stage: &Stage, saver: Arc<dyn Checkpointer>) -> Graph<Chat> {
     let reply = |chat: Snapshot<Chat>, fx: Effects, stage: Dep<Stage>| async move {
         stage.calls.note("reply");
         stage.broken.check("reply")?;
-        let Ok(()) = fx.run("send", async || Ok::<_, Infallible>(stage.calls.note("send"))).await;
+        let send = async || {
+            stage.calls.note("send");
+            Ok::<_, Infallible>(())
+        };
+        let Ok(()) = fx.run("send", send).await;
         Ok::<_, NodeError>(said(&format!("re: {}", chat.said.last().expect("there is a message"))))
     };
     only(reply, stage, |node| node).shared_checkpointer(saver)

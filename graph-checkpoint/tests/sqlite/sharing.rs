@@ -183,7 +183,9 @@ fn what_is_stored_of_a_superstep_is_read_away_from_the_runtime() {
     let threads = Arc::new(AtomicUsize::new(0));
     let begun = Arc::clone(&threads);
     let runtime = tokio::runtime::Builder::new_current_thread()
-        .on_thread_start(move || drop(begun.fetch_add(1, Ordering::SeqCst)))
+        .on_thread_start(move || {
+            begun.fetch_add(1, Ordering::SeqCst);
+        })
         .build()
         .unwrap();
     for number in 1..3 {
