@@ -11,6 +11,7 @@
 
 mod agent;
 mod compaction;
+mod effects;
 mod engine;
 mod growth;
 #[cfg(feature = "cli")]
@@ -51,6 +52,8 @@ const WORKLOADS: &[Workload] = &[
     ("W13", agent::streaming),
     ("W14", agent::search),
     ("W15", compaction::compaction),
+    ("W17", effects::process),
+    ("W17p", effects::power),
 ];
 
 /// Those that run only where they are named.

@@ -234,7 +234,10 @@ async fn l03_unknown_ids_and_no_answers_are_errors() {
         open(thread.run(Log::update()).await);
         let stranger = InterruptId::from_bytes([0; 16]);
         let unknown = thread.answer_to(stranger, "z").await.expect_err("nobody asked that");
-        assert_eq!(unknown.to_string(), format!("thread t has no open question {stranger}"));
+        assert_eq!(
+            unknown.to_string(),
+            format!("thread t has no open question {stranger}; resume the thread, and it asks what is open")
+        );
         let none: [(InterruptId, Json); 0] = [];
         assert!(matches!(thread.answers(none).await, Err(RunError::WhichQuestion { .. })));
         assert_eq!(end(thread.answer("ok").await), "ok");

@@ -1,9 +1,7 @@
 //! Step 9 of thread "visit" of graph "replies" comes out as it is recorded, from what was next on.
 //! Written by `superstep test` for visit@9.
 
-use superstep::testing;
-
-use superstep::testing::Cassette;
+use superstep::testing::{self, Cassette};
 
 #[tokio::test]
 async fn visit_at_9() -> Result<(), Box<dyn std::error::Error>> {

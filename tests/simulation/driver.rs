@@ -32,6 +32,8 @@ pub(crate) enum Round {
     Finished,
     /// An effect is unknown, and nobody may say what became of it.
     Stuck,
+    /// A question that the thread shows is not open any more: resuming it shows those that are.
+    Outdated,
     /// There is more to do.
     Open,
 }
@@ -43,9 +45,11 @@ impl Driver {
 
     /// Carries the thread on for some rounds.
     pub(crate) async fn live(self) {
+        let mut ended = Round::Open;
         for _ in 0..ROUNDS {
-            let ended = self.round().await;
-            if self.world().is_calm() || ended != Round::Open && self.world().one_in(2) {
+            ended = self.round(ended).await;
+            let is_open = matches!(ended, Round::Open | Round::Outdated);
+            if self.world().is_calm() || !is_open && self.world().one_in(2) {
                 return;
             }
         }
@@ -54,17 +58,19 @@ impl Driver {
     /// Carries the thread on until nothing is left to do. For one that is alone and whom nothing befalls.
     pub(crate) async fn finish(self) -> Result<Round, String> {
         const ENOUGH: usize = 40;
+        let mut last = Round::Open;
         for _ in 0..ENOUGH {
-            match self.round().await {
-                Round::Open => {}
+            last = self.round(last).await;
+            match last {
+                Round::Open | Round::Outdated => {}
                 ended => return Ok(ended),
             }
         }
         Err(format!("the thread does not end in {ENOUGH} rounds without trouble"))
     }
 
-    /// Looks at the thread, and does what it needs.
-    async fn round(&self) -> Round {
+    /// Looks at the thread, and does what it needs after the `last` round.
+    async fn round(&self, last: Round) -> Round {
         let thread = self.graph.thread(ThreadId::from(THREAD));
         let head = match thread.head().await {
             Ok(head) => Some(head),
@@ -87,7 +93,10 @@ impl Driver {
         let request = if afresh {
             self.world().lock().facts.see("an input");
             thread.run(Ledger::update().log([format!("input#{}", self.world().word())]))
-        } else if asked.is_empty() || (!self.world().is_calm() && self.world().one_in(6)) {
+        } else if asked.is_empty()
+            || last == Round::Outdated
+            || (!self.world().is_calm() && self.world().one_in(6))
+        {
             thread.resume()
         } else {
             self.answers(&thread, asked)
@@ -133,17 +142,22 @@ impl Driver {
         self.world().trace(self.number, "fails", text.len());
         let mut inner = self.world().lock();
         let stuck = text.contains("whether it happened is not known");
+        let outdated = is_lost_race(&text);
         match error {
             _ if stuck => inner.facts.see("an effect that is unknown"),
+            _ if outdated => inner.facts.see("a question that others dealt with"),
             _ if self.is_alone => {
                 inner.facts.violations.push(format!("driver {} fails without cause: {text}", self.number));
             }
             RunError::Superseded { .. } => inner.facts.see("a driver that was superseded"),
             _ if [FAILURE, STUMBLED, DECLINED, GONE].iter().any(|known| text.contains(known)) => {}
-            _ if is_lost_race(&text) => inner.facts.see("a question that others dealt with"),
             _ => inner.facts.violations.push(format!("driver {} fails with {text}", self.number)),
         }
-        if stuck { Round::Stuck } else { Round::Open }
+        match (stuck, outdated) {
+            (true, _) => Round::Stuck,
+            (_, true) => Round::Outdated,
+            _ => Round::Open,
+        }
     }
 }
 

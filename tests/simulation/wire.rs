@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use superstep::checkpoint::{
     Around, AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord,
-    FailureRecord, GraphDescription, Loaded, Source, StepRecord, StoreError, TaskResult,
+    FailureRecord, GraphDescription, Loaded, Source, StepRecord, StoreError, Summary, TaskResult,
 };
 use superstep::id::{CheckpointId, InterruptId, ThreadId};
 use superstep::state::Json;
@@ -290,11 +290,27 @@ impl Around for Wire {
         .await
     }
 
+    async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError> {
+        let thread = thread.clone();
+        self.call("history", true, move |store| {
+            let (thread, from) = (thread.clone(), from.clone());
+            Box::pin(async move { store.history(&thread, from, limit).await })
+        })
+        .await
+    }
+
     async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
         let thread = thread.clone();
+        let (world, driver) = (self.world.clone(), self.driver);
         self.call("steps", true, move |store| {
-            let (thread, from) = (thread.clone(), from.clone());
-            Box::pin(async move { store.steps(&thread, from, limit).await })
+            let (world, thread, from) = (world.clone(), thread.clone(), from.clone());
+            Box::pin(async move {
+                let steps = store.steps(&thread, from, limit).await?;
+                for step in &steps {
+                    world.lock().facts.learns(driver, &step.work.effects);
+                }
+                Ok(steps)
+            })
         })
         .await
     }

@@ -351,8 +351,9 @@ pub enum StoreError {
     /// A checkpoint refers to a schema or topology that the store was not given. Register its graph first.
     #[error("no graph with fingerprint {0} is registered")]
     NotRegistered(Fingerprint),
-    /// No pending task of the thread asked this. It may belong to an older checkpoint.
-    #[error("thread {thread} has no open question {interrupt}")]
+    /// No pending task of the thread asked this. It may belong to an older checkpoint, or to a superstep of a subgraph that
+    /// has ended. Resume the thread: it asks what is open.
+    #[error("thread {thread} has no open question {interrupt}; resume the thread, and it asks what is open")]
     NoInterrupt {
         /// The thread.
         thread: ThreadId,
