@@ -14,13 +14,13 @@ use crate::report::{Figure, median, round};
 
 const STEPS: u64 = 1_000;
 const ROUNDS: usize = 5;
-/// How many effects a node has in flight at once.
+/// The number of effects that a node has in flight at once.
 const AT_ONCE: u64 = 10;
 
 #[derive(State, Clone, Debug, Default)]
 struct Count {
     step: u64,
-    /// How many effects a step has in flight.
+    /// The number of effects that a step has in flight.
     effects: u64,
 }
 

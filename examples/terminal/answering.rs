@@ -139,7 +139,7 @@ pub(crate) fn say_how_to_continue(error: &(dyn Error + 'static), thread: &Thread
     }
 }
 
-/// How many unread files are named.
+/// The number of unread files that are named.
 const MOST_NAMED: usize = 10;
 
 /// Names the documents that could not be read, and why: an answer may be missing because of them.

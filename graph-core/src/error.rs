@@ -183,7 +183,7 @@ impl fmt::Debug for NodeError {
     }
 }
 
-/// What caused an error.
+/// The cause of an error.
 fn source_of<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
     caught(|| error.source()).unwrap_or_default()
 }

@@ -198,7 +198,7 @@ async fn a_snapshot_that_is_kept_does_not_change() {
     assert_eq!(kept, [0, 1, 2]);
 }
 
-/// How often the id of a note was looked at.
+/// The number of times that the id of a note was looked at.
 static LOOKS: AtomicUsize = AtomicUsize::new(0);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! What subgraphs did: their threads have names, and every verb reaches them.
+//! Subgraphs on the command line: their threads have names, and every verb reaches them.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;

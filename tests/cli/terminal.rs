@@ -1,4 +1,4 @@
-//! What a terminal gets: columns that fit, colours where they are wanted, transcripts, and completions.
+//! Output on a terminal: columns that fit, colours where they are wanted, transcripts, and completions.
 
 use std::path::PathBuf;
 

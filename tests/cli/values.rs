@@ -1,4 +1,4 @@
-//! What is said of values: comparisons that fit their types, keys that are found, and items that wrote them.
+//! Values on the command line: comparisons that fit their types, keys that are found, and items that wrote them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

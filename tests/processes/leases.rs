@@ -23,7 +23,7 @@ struct Role {
     pays: Pays,
 }
 
-/// How the node `pay` pays.
+/// The way in which the node `pay` pays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Pays {
     /// It waits for the gate, and then pays.

@@ -83,7 +83,7 @@ impl Opened {
     }
 }
 
-/// What a file has in common with no other that exists at the same time.
+/// The identity of a file among those that exist at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     #[cfg(unix)]

@@ -59,7 +59,7 @@ pub(crate) enum Done {
 
 pub(crate) type Answer = Result<Done, StoreError>;
 
-/// A request with who waits for it; nobody waits for records, failures and values that were drawn.
+/// A request with the caller that waits for it; no caller waits for records, failures and values that were drawn.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) request: Request,

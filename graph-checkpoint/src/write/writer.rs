@@ -71,7 +71,7 @@ impl Failed {
 /// between.
 const LONGEST_TURN: Duration = Duration::from_millis(50);
 
-/// How often a job that [may be](Job::is_tried_again) is tried by itself, with milliseconds in between.
+/// The number of times that a job that [may be](Job::is_tried_again) is tried by itself, with milliseconds in between.
 const TRIES: u32 = 5;
 
 impl Ledger {

@@ -257,7 +257,7 @@ fn an_empty_file_beside_its_log_is_damage_and_keeps_the_log() {
     });
 }
 
-/// Opening a pipe waited for ever for somebody to write into it.
+/// Opening a pipe waited for ever for a writer.
 #[test]
 #[cfg(unix)]
 fn a_pipe_or_a_device_is_no_checkpoint_file() {

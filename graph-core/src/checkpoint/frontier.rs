@@ -88,7 +88,7 @@ impl NextTask {
         TaskId::derive(base, "", step + 1, &self.node, self.cause.each())
     }
 
-    /// Whether an edit that put `other` on top of this task's checkpoint let it have what this one has done.
+    /// Tells whether an edit that put `other` on top of this task's checkpoint gave it the work of this one.
     pub(crate) fn is_carried_as(&self, other: &Self) -> bool {
         self.node == other.node && self.cause.each() == other.cause.each() && self.input == other.input
     }

@@ -210,15 +210,15 @@ pub enum Problem {
     TooManyLevels {
         /// The node of the outermost subgraph.
         node: NodeName,
-        /// How many levels of subgraphs it has.
+        /// The levels of subgraphs that it has.
         levels: usize,
-        /// How many there may be.
+        /// The most levels there may be.
         limit: usize,
     },
-    /// What the graph asks, or wires, does not fit into its stored description.
+    /// A question or a wire of the graph does not fit into its stored description.
     #[error("the graph cannot be described: {reason}; ask for types that are nested less")]
     Indescribable {
-        /// What does not fit.
+        /// The reason.
         reason: String,
     },
     /// A mistake in a description, and where it stands.

@@ -217,11 +217,11 @@ impl Topology {
         graph
     }
 
-    /// How many levels of subgraphs a graph may have. Each takes three levels of its description as JSON, which leaves
+    /// The most levels of subgraphs that a graph may have. Each takes three levels of its description as JSON, which leaves
     /// sixteen for the wires and for the schemas of what its nodes ask.
     pub const MOST_LEVELS: usize = 32;
 
-    /// How many levels of subgraphs there are.
+    /// The number of levels of subgraphs.
     pub(crate) fn levels(&self) -> usize {
         let inner = self.nodes.iter().filter_map(|node| node.subgraph.as_ref());
         inner.map(|inner| 1 + inner.levels()).max().unwrap_or(0)

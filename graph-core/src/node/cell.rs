@@ -422,7 +422,7 @@ impl TaskCell {
         live.effects.push(record);
     }
 
-    /// What the journal knows of an effect.
+    /// An effect as the journal knows it.
     pub(crate) fn known_effect(&self, id: &EffectId) -> Option<EffectRecord> {
         self.live.lock().as_ref()?.effects.iter().find(|effect| effect.id == *id).cloned()
     }

@@ -82,7 +82,7 @@ pub struct Retry {
 /// The longest wait unless a policy says otherwise.
 const LONGEST: Duration = Duration::from_secs(128);
 
-/// What a policy makes of a failed attempt.
+/// The decision of a policy on a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Another attempt, after this wait.
@@ -193,7 +193,7 @@ impl Retry {
         Self { only: true, ..self }
     }
 
-    /// What follows `attempt`, which failed with an error that this policy covers. `roll` is a random number in [0, 1).
+    /// Decides what follows `attempt`, which failed with an error that this policy covers. `roll` is a random number in [0, 1).
     pub(crate) fn next(&self, attempt: u32, error: &NodeError, roll: f64) -> Next {
         if attempt >= self.attempts {
             return Next::NoneLeft;

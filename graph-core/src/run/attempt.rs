@@ -27,7 +27,7 @@ pub(crate) struct Attempt {
     node: NodeId,
     /// Whether somebody stores or observes what the task writes.
     logged: bool,
-    /// What the node's branches decide on.
+    /// The state that the node's branches decide on.
     basis: Basis,
     /// What the node failed with, where its error handler has the task.
     failure: Option<Arc<FailureRecord>>,

@@ -10,7 +10,7 @@ use super::output::Output;
 use crate::error::NodeError;
 use crate::state::{ErasedState, ErasedUpdate, Indexes, Lifetime, Schema};
 
-/// What the branches of a task decide on, before the task's own writes.
+/// The state that the branches of a task decide on, before the task's own writes.
 #[derive(Default)]
 pub(crate) enum Basis {
     /// The node has no branches.

@@ -51,7 +51,7 @@ pub(super) struct Driver {
     span: Span,
     /// The state as of the last barrier.
     pub(super) state: CurrentState,
-    /// What the running superstep's branches decide on, where several tasks have some.
+    /// The state that the running superstep's branches decide on, where several tasks have some.
     copies: Option<Arc<Copies>>,
     /// Fields that live for one superstep and were written in the last one.
     pub(super) lit: Vec<FieldId>,
@@ -345,7 +345,7 @@ impl Driver {
         self.tasks.start(Running { task, attempt, cell: Some(cell), run, span });
     }
 
-    /// What the branches of a node decide on.
+    /// The state that the branches of a node decide on.
     fn basis(&mut self, node: NodeId) -> Basis {
         if self.runtime.program.node(node).branches.is_empty() {
             Basis::Nothing

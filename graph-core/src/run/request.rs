@@ -55,7 +55,7 @@ pub(super) type Running<S> = Pin<Box<dyn Future<Output = Result<Run<S>, RunError
 pub(super) struct Order {
     pub(super) verb: Verb,
     pub(super) thread: ThreadId,
-    /// What tells the request from others, where it was given that.
+    /// The idempotency key, where the request was given one.
     pub(super) key: Option<RequestKey>,
     /// The questions that it answers.
     pub(super) answered: Vec<InterruptId>,

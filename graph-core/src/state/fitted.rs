@@ -22,14 +22,14 @@ pub struct Fitting<R, T>(PhantomData<(R, T)>);
 
 /// The fallback of the inherent constant.
 pub trait Unfit {
-    /// Whether the reducer fits.
+    /// True where the reducer fits.
     const FITS: bool = false;
 }
 
 impl<R, T> Unfit for Fitting<R, T> {}
 
 impl<R: Reducer<T>, T> Fitting<R, T> {
-    /// Whether the reducer fits.
+    /// True where the reducer fits.
     pub const FITS: bool = true;
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::text::{Frequency, Query, Term};
 
-/// How soon the next occurrence of a word adds little.
+/// The rate at which the next occurrence of a word adds little.
 const SATURATION: f64 = 1.0;
 
 /// How much the length of a field counts against the words that it has, from 0 to 1.

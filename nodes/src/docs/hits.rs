@@ -15,7 +15,7 @@ pub struct SearchHits {
     pub passages: Vec<Passage>,
     /// The telling words of the query.
     pub words: Vec<WordCount>,
-    /// How many sections were searched.
+    /// The number of sections that were searched.
     pub searched: u64,
 }
 
@@ -24,8 +24,8 @@ pub struct SearchHits {
 pub struct WordCount {
     /// The word, in lower case.
     pub word: String,
-    /// How many sections have a form of it.
+    /// The number of sections that have a form of it.
     pub itself: u64,
-    /// How many sections have a form of it or of a related word.
+    /// The number of sections that have a form of it or of a related word.
     pub meant: u64,
 }

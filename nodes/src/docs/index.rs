@@ -21,7 +21,7 @@ pub struct DocIndex {
     report: IndexReport,
 }
 
-/// How many passages of the best sections are read closely.
+/// The number of passages of the best sections that are read closely.
 const CANDIDATES: usize = 100;
 
 /// How much the best sentence of a passage counts, against the score of its section.

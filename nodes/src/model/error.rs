@@ -22,13 +22,13 @@ pub enum ModelError {
     /// The provider failed. Try again.
     #[error("the model's provider failed: {reason}")]
     ServerFailed {
-        /// What the provider said.
+        /// The provider's message.
         reason: String,
     },
     /// The provider failed, and says that another try does not help (`x-should-retry: false`). Ask another model, or later.
     #[error("the model's provider failed and asks not to be tried again: {reason}")]
     NotRetryable {
-        /// What the provider said.
+        /// The provider's message.
         reason: String,
     },
     /// Too many calls. Try again after the given time, or with a growing delay if there is none.
@@ -43,7 +43,7 @@ pub enum ModelError {
     /// The provider is overloaded. Try again after the given time, or with a growing delay if there is none.
     #[error("the model is overloaded: {reason}")]
     Overloaded {
-        /// What the provider said.
+        /// The provider's message.
         reason: String,
         /// How long to wait, if the provider said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,19 +52,19 @@ pub enum ModelError {
     /// The money or the quota is used up. Another try does not help before the account has more.
     #[error("the account with the model's provider is used up: {reason}")]
     OutOfCredit {
-        /// What the provider said.
+        /// The provider's message.
         reason: String,
     },
     /// The credentials were refused. Correct them; another try does not help.
     #[error("the model refused the credentials: {reason}")]
     Unauthorized {
-        /// What the provider said.
+        /// The provider's message.
         reason: String,
     },
     /// The request is larger than the model's window. Shorten the conversation.
     #[error("the request is too long for the model: {reason}")]
     RequestTooLong {
-        /// What the provider said.
+        /// The provider's message.
         reason: String,
         /// How many tokens the request has, if the provider said: with those of the output that it asks for, where the
         /// provider adds them.

@@ -39,7 +39,7 @@ struct Recorded {
     elapsed_ms: u64,
 }
 
-/// How often a reply is continued in which the model pauses, at most.
+/// The most times that a reply in which the model pauses is continued.
 const CONTINUATIONS: u32 = 8;
 
 /// Who is told of the tool calls of a reply that is on its way.

@@ -1,4 +1,4 @@
-//! What of Markdown is no word of the text.
+//! The parts of Markdown that are no words of the text.
 
 /// Returns a text without the targets of its links and the names of languages at its code blocks.
 pub(crate) fn without_markup(text: &str) -> String {

@@ -27,7 +27,7 @@ pub(crate) struct Term {
     pub(crate) weight: f64,
 }
 
-/// How many texts have a word.
+/// The number of texts that have a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frequency {
     /// Those that have the word itself.

@@ -12,7 +12,7 @@ use crate::checkpoint::{
 };
 use crate::id::{CheckpointId, ThreadId};
 
-/// How a question stands on the thread of a subgraph.
+/// The status of a question on the thread of a subgraph.
 pub(super) enum Question<'a> {
     /// It waits for its answer. Edits may have given it another id.
     Open(&'a AskRecord),
@@ -80,7 +80,7 @@ async fn carried<'a>(
     Ok(None)
 }
 
-/// Whether a superstep of the subgraph that has ended used the answer to `asked`.
+/// Tells whether a superstep of the subgraph that has ended used the answer to `asked`.
 pub(super) async fn was_used(
     saver: &dyn Checkpointer,
     thread: &ThreadId,

@@ -16,7 +16,7 @@ const AS_GOOD: f64 = 0.85;
 /// How much the score of a sentence counts, against that of its passage, in which the search has weighed sections and pages.
 const FOR_SENTENCE: f64 = 0.2;
 
-/// What searches have found for a question.
+/// The result of the searches for a question.
 pub(super) enum Found<'h> {
     /// Pieces of passages that may answer it, the best first; there is at least one.
     Quotes {
@@ -34,7 +34,7 @@ pub(super) struct Match<'h> {
     pub(super) passage: &'h Passage,
     pub(super) text: String,
     coverage: f64,
-    /// How well the piece itself fits.
+    /// The score of the piece itself.
     sentence: f64,
     /// The same with its passage.
     score: f64,

@@ -1,4 +1,4 @@
-//! How a piece of a passage is quoted.
+//! Quotes of pieces of passages.
 
 use crate::docs::{Passage, PassageKind};
 use crate::text::{is_code, units};
