@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use superstep_checkpoint::conformance::Clock;
@@ -15,6 +16,11 @@ use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use superstep_core::state::{Json, Op, SizeLimits};
 
 use crate::defect::Defect;
+
+/// Sleeps for as long as callers that began together need to pass a check, on a busy machine, too.
+async fn wait_between_check_and_write() {
+    tokio::time::sleep(Duration::from_millis(2)).await;
+}
 
 /// A memory saver with a defect. Clones are openings of one store.
 pub(crate) struct Broken {
@@ -204,9 +210,7 @@ impl Around for Broken {
         match self.defect {
             Defect::NoCompareAndSwap => commit.expected = self.head_id(&thread).await?,
             Defect::CompareThenSwap if self.head_id(&thread).await? == commit.expected => {
-                for _ in 0..20 {
-                    tokio::task::yield_now().await;
-                }
+                wait_between_check_and_write().await;
                 commit.expected = self.head_id(&thread).await?;
             }
             Defect::EmittedLost => commit.emitted.clear(),
@@ -325,9 +329,7 @@ impl Around for Broken {
         if self.has(Defect::CheckThenBegin) {
             let held = self.head(thread).await?.map(|head| head.effects).unwrap_or_default();
             let is_free = !held.iter().any(|held| held.id == effect.id);
-            for _ in 0..20 {
-                tokio::task::yield_now().await;
-            }
+            wait_between_check_and_write().await;
             let begun = self.inner.begin_effect(thread, base, effect).await?;
             return Ok(begun.filter(|_| !is_free));
         }
@@ -418,9 +420,7 @@ impl Around for Broken {
         if self.has(Defect::CheckThenAcquire) {
             let held = self.inner.leases().await?;
             let is_free = held.iter().all(|held| held.thread != thread || held.ttl_ms == 0);
-            for _ in 0..20 {
-                tokio::task::yield_now().await;
-            }
+            wait_between_check_and_write().await;
             if is_free {
                 self.inner.break_lease(&thread).await?;
             }
