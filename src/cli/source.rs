@@ -201,7 +201,7 @@ impl Source {
         let found = found.map(|named| Place { thread: thread.clone(), id: named.checkpoint });
         found.ok_or_else(|| {
             let thread = self.called(&thread);
-            Failure::nothing(format!("thread {} calls no checkpoint {name}{hint}", visible(&thread)))
+            Failure::nothing(format!("thread {} has no checkpoint named {name}{hint}", visible(&thread)))
         })
     }
 

@@ -42,11 +42,11 @@ async fn what_cannot_be_named_is_told() {
     };
     assert_eq!(told("name FILE rust@3 draft").0, 0);
     let (code, taken) = told("name FILE rust@4 draft");
-    assert!(code == 2 && taken.starts_with("error: thread rust calls checkpoint 0"), "{taken}");
-    assert!(taken.ends_with(" draft already"), "{taken}");
+    let expected = "error: the name draft is taken: on thread rust it names checkpoint 0";
+    assert!(code == 2 && taken.starts_with(expected), "{taken}");
     let gone = "error: thread rust has no checkpoint named dratf";
     assert_eq!(told("name FILE rust --remove dratf"), (1, gone.into()));
-    let near = "error: thread rust calls no checkpoint dratf; did you mean draft?";
+    let near = "error: thread rust has no checkpoint named dratf; did you mean draft?";
     assert_eq!(told("show FILE rust@dratf"), (1, near.into()));
     let (code, wrong) = told("name FILE rust a@b");
     assert!(

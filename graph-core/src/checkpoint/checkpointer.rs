@@ -314,7 +314,7 @@ pub enum StoreError {
     #[error("thread {0} already exists")]
     ThreadExists(ThreadId),
     /// Another checkpoint of the thread has this name. Choose another one, or rename that first.
-    #[error("thread {thread} calls checkpoint {checkpoint} {name} already")]
+    #[error("the name {name} is taken: on thread {thread} it names checkpoint {checkpoint}")]
     NameTaken {
         /// The thread.
         thread: ThreadId,
