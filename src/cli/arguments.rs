@@ -66,7 +66,7 @@ impl Colors {
 pub(super) const ADDRESSES: &str = "\
 CHECKPOINT is one of
   THREAD           the latest checkpoint of a thread
-  THREAD@STEP      the newest of its checkpoints with this step
+  THREAD@STEP      the checkpoint with this step on the latest branch of a thread
   THREAD@NAME      the one that the thread has this name for
   CHECKPOINT~N     N checkpoints before another one
   THREAD/NODE#N    the latest of what a node's subgraph did, the Nth time it ran

@@ -188,9 +188,16 @@ impl Source {
         }
         let there =
             newest.zip(oldest).map(|(newest, oldest)| format!("; its steps are {oldest} to {newest}"));
-        let thread = self.called(thread);
+        let there = there.unwrap_or_default();
+        // A fork or a rerun in place leaves steps behind on another branch.
+        let all = self.reader.lineage(thread)?;
+        let other = all.iter().find(|line| line.thread == *thread && line.step == step);
+        let elsewhere = other.map(|other| {
+            format!(" on its latest branch; on another branch that step is checkpoint {}", other.id)
+        });
+        let (thread, elsewhere) = (self.called(thread), elsewhere.unwrap_or_default());
         let thread = visible(&thread);
-        Err(Failure::nothing(format!("thread {thread} has no step {step}{}", there.unwrap_or_default())))
+        Err(Failure::nothing(format!("thread {thread} has no step {step}{there}{elsewhere}")))
     }
 
     fn named(&self, thread: &ThreadId, name: CheckpointName) -> Result<Place, Failure> {

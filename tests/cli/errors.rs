@@ -143,6 +143,15 @@ async fn what_is_not_there_is_told_with_what_is_near() {
     );
     let why = error("why FILE rust@5 wite");
     assert!(why.0 == 1 && why.1.ends_with("; did you mean write?"), "{why:?}");
+
+    // The branch leaves the newer steps behind. The error used to say that the thread has none of them.
+    assert_eq!(said(&path, Look::PIPED, "fork FILE rust@2").exit, Exit::Fine);
+    is(
+        &error("show FILE rust@5"),
+        1,
+        "error: thread rust has no step 5; its steps are -1 to 2 on its latest branch; on another branch that step is \
+         checkpoint 01941f29-9f28-7000-8000-000009090909",
+    );
 }
 
 #[tokio::test]
