@@ -105,5 +105,12 @@ async fn a_conversation_is_read_as_a_transcript() {
     let file = written().await;
     let none = said(&file.path, Look::PIPED, "show FILE rust --messages");
     assert_eq!(none.exit, Exit::No);
-    assert!(none.err.starts_with("error: there is no list of messages at . in checkpoint "), "{}", none.err);
+    let expected = "error: there is no list of messages in the state of checkpoint ";
+    assert!(none.err.starts_with(expected), "{}", none.err);
+    let none = said(&file.path, Look::PIPED, "show FILE rust facts --messages");
+    assert!(
+        none.err.starts_with("error: there is no list of messages in facts of checkpoint "),
+        "{}",
+        none.err
+    );
 }

@@ -161,13 +161,12 @@ fn transcript(loaded: &Loaded, concealed: &Concealed, path: &Path) -> Result<Tra
     concealed.texts().hide_value(&mut state);
     let part = path.get(&state).ok_or_else(|| absent(path, &state, loaded))?;
     let transcript = Transcript::of(part, path);
-    match transcript.conversations.is_empty() {
-        true => Err(Failure::nothing(format!(
-            "there is no list of messages at {path} in checkpoint {}",
-            loaded.checkpoint.id
-        ))),
-        false => Ok(transcript),
+    if !transcript.conversations.is_empty() {
+        return Ok(transcript);
     }
+    let whose = if path.segments().is_empty() { "the state".to_owned() } else { path.to_string() };
+    let id = loaded.checkpoint.id;
+    Err(Failure::nothing(format!("there is no list of messages in {whose} of checkpoint {id}")))
 }
 
 /// There is nothing at a path of a state.
