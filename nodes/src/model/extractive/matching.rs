@@ -40,6 +40,20 @@ pub(super) struct Match<'h> {
     score: f64,
 }
 
+impl Match<'_> {
+    /// Leaves out the code block behind its sentence where another quote has that.
+    fn without_code_of(mut self, others: &[Match<'_>]) -> Self {
+        // A piece that begins with a fence is only code.
+        let code = self.text.find("\n```").filter(|_| !self.text.starts_with("```"));
+        if let Some(code) = code
+            && others.iter().any(|other| other.text.ends_with(&self.text[code..]))
+        {
+            self.text.truncate(code);
+        }
+        self
+    }
+}
+
 /// Finds what answers a question, or is near: at most `limit` pieces or passages.
 pub(super) fn find<'h>(question: &str, searches: &'h [SearchHits], limit: usize) -> Found<'h> {
     let matches = matches(question, searches);
@@ -90,6 +104,7 @@ fn quotes(matches: Vec<Match<'_>>, limit: usize) -> Vec<Match<'_>> {
         if found.score < score * AS_GOOD || chosen.len() == limit {
             break;
         }
+        let found = found.without_code_of(&chosen);
         if found.sentence >= sentence * AS_GOOD && chosen.iter().all(|other| other.text != found.text) {
             chosen.push(found);
         }
@@ -107,4 +122,34 @@ fn near<'h>(matches: &[Match<'h>], limit: usize) -> Vec<&'h Passage> {
     }
     chosen.truncate(limit);
     chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::docs::PassageKind;
+
+    /// Two sentences of a passage were each quoted with its code, so an answer had the same block twice.
+    #[test]
+    fn a_code_block_is_quoted_once() {
+        let code = "```rust\nthread.fork(\"b\")\n```";
+        let passage = Passage {
+            path: "a.md".into(),
+            heading: String::new(),
+            kind: PassageKind::Code,
+            line_start: 1,
+            line_end: 5,
+            text: format!("Call `fork`. A fork is cheap:\n\n{code}"),
+            score: 0.0,
+        };
+        let found =
+            |text: String| Match { passage: &passage, text, coverage: 1.0, sentence: 1.0, score: 1.0 };
+        let texts = |matches| quotes(matches, 3).into_iter().map(|found| found.text).collect::<Vec<_>>();
+        let [first, second] = ["Call `fork`.", "A fork is cheap:"].map(|said| format!("{said}\n{code}"));
+        let both = vec![found(first.clone()), found(second)];
+        assert_eq!(texts(both), [first.clone(), "A fork is cheap:".to_owned()]);
+        let other = "Call `edit`.\n```rust\nthread.edit(())\n```".to_owned();
+        assert_eq!(texts(vec![found(first.clone()), found(other.clone())]), [first, other]);
+        assert_eq!(texts(vec![found(code.to_owned())]), [code]);
+    }
 }
