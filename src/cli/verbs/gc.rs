@@ -1,4 +1,4 @@
-//! `gc`: what nobody needs goes.
+//! `gc`: deletes unreferenced data.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::cli::page::{DIM, GOOD, Page, plain, span};
 use crate::cli::pattern::{is_pattern, matches};
 use crate::cli::source::Source;
 
-/// Take out of a file what nobody needs
+/// Delete unreferenced data, and old checkpoints if asked to
 ///
 /// That is long texts and work that no checkpoint refers to, and what deletions left. With `--keep-last` or `--keep-days`
 /// older checkpoints go, too, but for the latest of each thread, those that have a

@@ -21,7 +21,7 @@ use crate::cli::source::Source;
 use crate::cli::table::{Cell, Side, Table};
 use crate::cli::time::readable;
 
-/// List the threads with how they stand
+/// List the threads and their status
 ///
 /// Bytes are those of a thread's own checkpoints, without long texts, which are stored once for all: `du` counts them.
 #[derive(Debug, clap::Args)]
