@@ -37,7 +37,7 @@ package:
 
 # ask the documents of this repository a question
 answer question="How do I fork a checkpoint?":
-    cargo run --release --example agent_loop -- "{{ question }}"
+    cargo run --bin agent_loop -- "{{ question }}"
 
 # a night's torture, in order: what docs/reliability.md names and has a night's count; as root, on a machine that does nothing else
 torture: files power-cut corruption disk-full seeds graphs schedules trouble slowdown fairness same-thread hostile bombs \

@@ -1,14 +1,10 @@
 //! Plain async code that survives a restart: a quiz that remembers where it was, and the best score.
 //!
 //! ```text
-//! cargo run --example flow               # asks the first question, or the one that waits
-//! cargo run --example flow -- 42         # answers it
-//! cargo run --example flow -- debug log me --graph
+//! cargo run --bin flow               # asks the first question, or the one that waits
+//! cargo run --bin flow -- 42         # answers it
+//! cargo run --bin flow -- debug log me --graph
 //! ```
-
-mod terminal;
-#[path = "terminal/usage.rs"]
-mod usage;
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -18,9 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
 use superstep::run::{FlowThread, ThreadError};
-
-use crate::terminal::print;
-use crate::usage::usage;
+use superstep_examples::{ended, print, usage};
 
 #[derive(Serialize, Deserialize)]
 struct Score {
@@ -48,7 +42,7 @@ fn seconds() -> u64 {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    terminal::ended(run().await)
+    ended(run().await)
 }
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
@@ -76,7 +70,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
         (Some(score), _) => print(format_args!("{} right; the best was {}", score.right, score.best))?,
         (None, Status::Interrupted { interrupts }) => {
             print(interrupts[0].question::<String>()?)?;
-            print("  cargo run --example flow -- YOUR_ANSWER")?;
+            print("  cargo run --bin flow -- YOUR_ANSWER")?;
         }
         (None, status) => print(format_args!("stopped: {status:?}"))?,
     }

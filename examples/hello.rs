@@ -1,21 +1,15 @@
 //! The smallest graph: two nodes in a line.
 //!
 //! ```text
-//! cargo run --example hello -- Ada
+//! cargo run --bin hello -- Ada
 //! ```
-
-mod terminal;
-#[path = "terminal/usage.rs"]
-mod usage;
 
 use std::error::Error;
 use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
-
-use crate::terminal::print;
-use crate::usage::usage;
+use superstep_examples::{ended, print, usage};
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Greeting {
@@ -33,7 +27,7 @@ async fn shout(greeting: Snapshot<Greeting>) -> Update<Greeting> {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    terminal::ended(run().await)
+    ended(run().await)
 }
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {

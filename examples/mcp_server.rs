@@ -1,19 +1,13 @@
 //! An agent as the tool of an MCP server: a client asks the documents of a folder, and the agent answers from them.
 //!
 //! ```text
-//! cargo run --example mcp_server -- ask "How do I fork a checkpoint?"   # a client, which starts the server
-//! cargo run --example mcp_server                                        # the server, on the standard streams
+//! cargo run --features mcp --bin mcp_server -- ask "How do I fork a checkpoint?"   # a client, which starts the server
+//! cargo run --features mcp --bin mcp_server                                        # the server, on the standard streams
 //! ```
 //!
 //! For another client the command is the second one. The documents are those of the folder that it is started in. The model
 //! quotes them, without a network or a key, unless `--model` names another, such as `anthropic:claude-sonnet-4-5`, or the variable
-//! `SUPERSTEP_MODEL` does. Threads are kept in memory: a client may go on with one as long as the server runs.
-
-#[path = "terminal/model.rs"]
-mod model;
-mod terminal;
-#[path = "terminal/usage.rs"]
-mod usage;
+//! `SUPERSTEP_MODEL` does, and the example is built with `--features mcp,providers`. Threads are kept in memory: a client may go on with one as long as the server runs.
 
 use std::error::Error;
 use std::path::Path;
@@ -29,9 +23,9 @@ use superstep::nodes::mcp::{GraphTool, McpCommand, McpOptions, McpServer, McpSer
 use superstep::nodes::message::ToolCall;
 use superstep::nodes::tool::ToolRegistry;
 use superstep::prelude::*;
+use superstep_examples::{Example, ended, model, print, usage};
 
-use crate::terminal::print;
-use crate::usage::usage;
+const EXAMPLE: Example = Example { name: "mcp_server", features: &["mcp"] };
 
 /// The input of the tool.
 #[derive(Deserialize, JsonSchema)]
@@ -51,7 +45,7 @@ struct Answer {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    terminal::ended(run().await)
+    ended(run().await)
 }
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
@@ -74,7 +68,8 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
 async fn serve(model: &ModelName) -> Result<(), Box<dyn Error>> {
     let index = DocIndex::build(Path::new("."), &IndexOptions::default())?;
     let tools = ToolRegistry::new().with(SearchDocs::new(Arc::new(index)))?;
-    let agent = graphs::evaluator(EvaluatorConfig::new(model.open()?).tools(tools))?;
+    let agent =
+        graphs::evaluator(EvaluatorConfig::new(model::open::<Box<dyn Error>>(model, EXAMPLE)?).tools(tools))?;
     let tool = GraphTool::new(
         "ask_docs",
         "Answers a question from documents, and says where it stands.",

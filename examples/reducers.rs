@@ -2,13 +2,9 @@
 //! their sizes; a join waits for both. Every field says by its reducer how parallel writes become one value.
 //!
 //! ```text
-//! cargo run --example reducers -- README.md Cargo.toml
-//! cargo run --example reducers -- debug threads
+//! cargo run --bin reducers -- README.md Cargo.toml
+//! cargo run --bin reducers -- debug threads
 //! ```
-
-mod terminal;
-#[path = "terminal/usage.rs"]
-mod usage;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -16,9 +12,7 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
-
-use crate::terminal::print;
-use crate::usage::usage;
+use superstep_examples::{ended, print, repository, usage};
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Census {
@@ -76,7 +70,7 @@ async fn report(census: Snapshot<Census>) -> Update<Census> {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    terminal::ended(run().await)
+    ended(run().await)
 }
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
@@ -103,7 +97,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
 
     if files.is_empty() {
         // This repository's own, wherever the program is started.
-        std::env::set_current_dir(env!("CARGO_MANIFEST_DIR"))?;
+        std::env::set_current_dir(repository())?;
         files = vec!["Cargo.toml".into(), "src/lib.rs".into()];
     }
     print(census.run(Census::update().files(files)).await?.finished()?.report)?;

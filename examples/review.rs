@@ -1,16 +1,12 @@
 //! A question to a person, answered by another process: hours or a reboot may lie between the two.
 //!
 //! ```text
-//! cargo run --example review                            # a first draft, or the question that waits
-//! cargo run --example review -- draft "Typed graphs"
-//! cargo run --example review -- answer revise
-//! cargo run --example review -- answer accept
-//! cargo run --example review -- debug log article       # or another verb of the debugger: debug --help
+//! cargo run --bin review                            # a first draft, or the question that waits
+//! cargo run --bin review -- draft "Typed graphs"
+//! cargo run --bin review -- answer revise
+//! cargo run --bin review -- answer accept
+//! cargo run --bin review -- debug log article       # or another verb of the debugger: debug --help
 //! ```
-
-mod terminal;
-#[path = "terminal/usage.rs"]
-mod usage;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -19,9 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
 use superstep::run::ThreadError;
-
-use crate::terminal::print;
-use crate::usage::usage;
+use superstep_examples::{ended, print, usage};
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Article {
@@ -48,7 +42,7 @@ async fn review(article: Snapshot<Article>, editor: Ask<String, Verdict>) -> Ver
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    terminal::ended(run().await)
+    ended(run().await)
 }
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
@@ -84,8 +78,8 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
         Status::Interrupted { interrupts } => {
             print(format_args!("accept or revise? {}", interrupts[0].question::<String>()?))?;
             print(format_args!("the question waits in {}; to answer it:", db.display()))?;
-            print("  cargo run --example review -- answer accept")?;
-            print("  cargo run --example review -- answer revise")?;
+            print("  cargo run --bin review -- answer accept")?;
+            print("  cargo run --bin review -- answer revise")?;
         }
         _ => print(format_args!("published: {}", run.state.drafts.join(" | ")))?,
     }

@@ -1,23 +1,17 @@
 //! Time travel: look back at a run, fork it before a step, edit the state there, and compare both ends.
 //!
 //! ```text
-//! cargo run --example time_travel
-//! cargo run --example time_travel -- debug log poor --graph
-//! cargo run --example time_travel -- debug compare rich poor
+//! cargo run --bin time_travel
+//! cargo run --bin time_travel -- debug log poor --graph
+//! cargo run --bin time_travel -- debug compare rich poor
 //! ```
-
-mod terminal;
-#[path = "terminal/usage.rs"]
-mod usage;
 
 use std::error::Error;
 use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
-
-use crate::terminal::print;
-use crate::usage::usage;
+use superstep_examples::{ended, print, usage};
 
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Trip {
@@ -39,7 +33,7 @@ async fn book(trip: Snapshot<Trip>) -> Update<Trip> {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    terminal::ended(run().await)
+    ended(run().await)
 }
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {

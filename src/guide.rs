@@ -9,7 +9,7 @@ macro_rules! page {
             "[../README.md#examples]: https://github.com/superstep-rs/superstep#examples\n",
             "[../benches/README.md]: https://github.com/superstep-rs/superstep/blob/main/benches/README.md\n",
             "[../examples/opening_hours/graph.rs]: https://github.com/superstep-rs/superstep/blob/main/examples/opening_hours/graph.rs\n",
-            "[../tests/guide/story.rs]: https://github.com/superstep-rs/superstep/blob/main/tests/guide/story.rs\n",
+            "[../examples/tests/guide/story.rs]: https://github.com/superstep-rs/superstep/blob/main/examples/tests/guide/story.rs\n",
             "[agentic-loop.md]: crate::guide::agentic_loop\n",
             "[checkpoints.md]: crate::guide::checkpoints\n",
             "[checkpoints.md#durability-levels]: crate::guide::checkpoints#durability-levels\n",

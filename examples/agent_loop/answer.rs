@@ -11,10 +11,10 @@ use superstep::nodes::model::Purpose;
 use superstep::nodes::model::extractive::{Source, is_refusal, nearest, sources};
 use superstep::nodes::node::{LlmCalls, is_complete};
 use superstep::run::Run;
+use superstep_examples::print;
+use superstep_examples::progress::Shown;
 
 use crate::arguments::Arguments;
-use crate::progress::Shown;
-use crate::terminal::print;
 
 /// The answer, and how it came about.
 #[derive(Serialize)]

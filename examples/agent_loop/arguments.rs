@@ -6,8 +6,10 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use superstep::id::ThreadId;
 use superstep::nodes::graphs::DEFAULT_MAX_ITERATIONS;
+use superstep_examples::answering::{Answering, not_blank};
+use superstep_examples::halt::Mark;
 
-use crate::answering::{Answering, not_blank};
+use crate::EXAMPLE;
 
 /// Answers a question from a folder of documents; offline, by quoting them, unless another model is named.
 #[derive(Debug, Parser)]
@@ -30,7 +32,7 @@ pub(crate) struct Arguments {
 
     /// Stand still at the Nth time a point is passed, for tests that kill or interrupt the process there.
     #[arg(long, value_name = "POINT:N", hide = true)]
-    pub(crate) halt_at: Option<crate::halt::Mark>,
+    pub(crate) halt_at: Option<Mark>,
 }
 
 impl Arguments {
@@ -45,6 +47,6 @@ impl Arguments {
 
     /// The command that continues an unfinished thread.
     pub(crate) fn to_resume(&self, thread: &ThreadId, db: &Path) -> String {
-        self.answering.to_resume("agent_loop", thread, db, [], [])
+        self.answering.to_resume(EXAMPLE, thread, db, [], [])
     }
 }

@@ -2,26 +2,18 @@
 //! decided on, and which keeps every step.
 //!
 //! ```text
-//! cargo run --release --example agent_loop -- "How do I fork a checkpoint?"
-//! cargo run --release --example agent_loop -- debug threads
+//! cargo run --bin agent_loop -- "How do I fork a checkpoint?"
+//! cargo run --bin agent_loop -- debug threads
 //! ```
 //!
 //! The model is built in: it quotes the documents and does not write. `--model` takes another one, such as
-//! `anthropic:claude-sonnet-4-5`, with its key in the environment. `--help` lists the options.
+//! `anthropic:claude-sonnet-4-5`, with its key in the environment, if the example is built with `--features providers`. `--help`
+//! lists the options.
 
 #![expect(clippy::print_stderr, reason = "a command-line program says there how it goes")]
 
 mod answer;
-#[path = "../terminal/answering.rs"]
-mod answering;
 mod arguments;
-mod halt;
-#[path = "../terminal/model.rs"]
-mod model;
-#[path = "../terminal/progress.rs"]
-mod progress;
-#[path = "../terminal/mod.rs"]
-mod terminal;
 
 use std::error::Error;
 use std::path::Path;
@@ -30,22 +22,25 @@ use std::process::ExitCode;
 use superstep::nodes::graphs::{self, AgentState, EvaluatorConfig};
 use superstep::prelude::*;
 use superstep::run::{RunRequest, ThreadError};
+use superstep_examples::answering::{self, Command};
+use superstep_examples::halt::Halt;
+use superstep_examples::{Example, ended, progress};
 
 use crate::answer::Answer;
-use crate::answering::Command;
 use crate::arguments::Arguments;
-use crate::halt::Halt;
+
+const EXAMPLE: Example = Example { name: "agent_loop", features: &[] };
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    terminal::ended(run(Arguments::of_process()).await)
+    ended(run(Arguments::of_process()).await)
 }
 
 async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let db = arguments.answering.db("agent_loop.db")?;
     let halt = Halt::new(arguments.halt_at.as_ref());
     let saver = SqliteSaver::options().observe_commits(halt.at_commits()).open(&db).await?;
-    let model = arguments.answering.model()?.open()?;
+    let model = arguments.answering.model(EXAMPLE)?;
     let config = EvaluatorConfig::new(model).tools(arguments.answering.tools()?);
     let graph = graphs::evaluator(config)?.checkpointer(saver).observe(halt.at_nodes());
 

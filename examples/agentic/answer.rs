@@ -9,10 +9,10 @@ use superstep::nodes::graphs::AgenticState;
 use superstep::nodes::model::extractive::is_refusal;
 use superstep::nodes::verification::{Verdict, Verification, WhyUnverified};
 use superstep::run::Run;
+use superstep_examples::print;
+use superstep_examples::progress::Shown;
 
 use crate::arguments::Arguments;
-use crate::progress::Shown;
-use crate::terminal::print;
 
 /// The response of a turn, and how it came about.
 #[derive(Serialize)]

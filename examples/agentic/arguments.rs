@@ -8,8 +8,9 @@ use superstep::id::ThreadId;
 use superstep::nodes::ModelName;
 use superstep::nodes::configuration::{Configuration, Origin};
 use superstep::nodes::graphs::{AgenticSettings, Profile};
+use superstep_examples::answering::{Answering, not_blank};
 
-use crate::answering::{Answering, not_blank};
+use crate::EXAMPLE;
 
 /// Answers questions from a folder of documents, and verifies each answer; offline, unless another model is named.
 ///
@@ -88,6 +89,6 @@ impl Arguments {
             ("profile", self.profile.as_ref().map(ToString::to_string)),
             ("user", self.user.clone()),
         ];
-        self.answering.to_resume("agentic", thread, db, variables, options)
+        self.answering.to_resume(EXAMPLE, thread, db, variables, options)
     }
 }

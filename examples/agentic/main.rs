@@ -2,30 +2,20 @@
 //! gathers context, acts, verifies its work and repeats.
 //!
 //! ```text
-//! cargo run --release --example agentic -- "How do I fork a checkpoint?" --thread talk --trace
-//! cargo run --release --example agentic -- "And what does a fork copy?" --thread talk --trace
-//! cargo run --release --example agentic -- --print-config
-//! cargo run --release --example agentic -- debug log talk
+//! cargo run --features configuration-files,metrics --bin agentic -- "How do I fork a checkpoint?" --thread talk --trace
+//! cargo run --features configuration-files,metrics --bin agentic -- "And what does a fork copy?" --thread talk --trace
+//! cargo run --features configuration-files,metrics --bin agentic -- --print-config
+//! cargo run --features configuration-files,metrics --bin agentic -- debug log talk
 //! ```
 //!
 //! The model is built in: it quotes the documents and does not write, and it judges by words. `--model` takes another one, such
-//! as `anthropic:claude-sonnet-4-5`, with its key in the environment. `--help` lists the options.
+//! as `anthropic:claude-sonnet-4-5`, with its key in the environment, if the feature `providers` is among those above. `--help` lists the options.
 
 #![expect(clippy::print_stderr, reason = "a command-line program says there how it goes")]
 
 mod answer;
-#[path = "../terminal/answering.rs"]
-mod answering;
 mod arguments;
-#[path = "../terminal/metrics_page.rs"]
-mod metrics_page;
-#[path = "../terminal/model.rs"]
-mod model;
-#[path = "../terminal/progress.rs"]
-mod progress;
 mod settings;
-#[path = "../terminal/mod.rs"]
-mod terminal;
 mod trace;
 
 use std::error::Error;
@@ -36,20 +26,23 @@ use superstep::nodes::telemetry::AgentMetrics;
 use superstep::nodes::verification::CitationRule;
 use superstep::prelude::*;
 use superstep::run::{RunRequest, ThreadError};
+use superstep_examples::answering::{self, Command};
+use superstep_examples::{Example, ended, metrics_page, model, print, progress};
 
 use crate::answer::Answer;
-use crate::answering::Command;
 use crate::arguments::Arguments;
+
+const EXAMPLE: Example = Example { name: "agentic", features: &["configuration-files", "metrics"] };
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    terminal::ended(run(Arguments::of_process()).await)
+    ended(run(Arguments::of_process()).await)
 }
 
 async fn run(mut arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let settings = settings::read(&arguments)?;
     if arguments.print_config {
-        terminal::print(settings.to_string().trim_end())?;
+        print(settings.to_string().trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
     let config = config(&arguments)?.settings(settings.settings()?.clone())?;
@@ -121,15 +114,15 @@ fn requests(arguments: &Arguments, thread: &Thread<AgenticState>) -> Vec<RunRequ
 }
 
 fn config(arguments: &Arguments) -> Result<AgenticConfig, Box<dyn Error>> {
-    let mut config = AgenticConfig::new(arguments.answering.model()?.open()?)
+    let mut config = AgenticConfig::new(arguments.answering.model(EXAMPLE)?)
         .tools(arguments.answering.tools()?)
         // What the response names as its source has to be what the documents were searched for.
         .rule(CitationRule::new().or_none());
     if let Some(model) = &arguments.fallback {
-        config = config.fallback(model.open()?);
+        config = config.fallback(model::open::<Box<dyn Error>>(model, EXAMPLE)?);
     }
     if let Some(model) = &arguments.judge {
-        config = config.judge(model.open()?);
+        config = config.judge(model::open::<Box<dyn Error>>(model, EXAMPLE)?);
     }
     Ok(config)
 }

@@ -1,15 +1,10 @@
 //! A graph from data: nodes, edges and state are described in a file, over functions that are registered by name.
 //!
 //! ```text
-//! cargo run --example dynamic                                  # runs examples/dynamic/graph.toml
-//! cargo run --example dynamic -- my.toml "buy bread" swim      # another description, other errands
-//! cargo run --example dynamic -- debug threads                 # what has been run
+//! cargo run --features toml --bin dynamic                                  # runs examples/dynamic/graph.toml
+//! cargo run --features toml --bin dynamic -- my.toml "buy bread" swim      # another description, other errands
+//! cargo run --features toml --bin dynamic -- debug threads                 # what has been run
 //! ```
-
-#[path = "../terminal/mod.rs"]
-mod terminal;
-#[path = "../terminal/usage.rs"]
-mod usage;
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -20,9 +15,7 @@ use superstep::graph::{Description, Registry};
 use superstep::node::JsonOutcome;
 use superstep::prelude::*;
 use superstep::state::{JsonError, JsonState};
-
-use crate::terminal::print;
-use crate::usage::usage;
+use superstep_examples::{ended, print, usage};
 
 async fn plan(state: Snapshot<JsonState>) -> Result<JsonOutcome, JsonError> {
     let errands: Vec<String> = state.read("errands")?;
@@ -41,7 +34,7 @@ async fn look_back(state: Snapshot<JsonState>, task: TaskInfo) -> Value {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    terminal::ended(run().await)
+    ended(run().await)
 }
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {

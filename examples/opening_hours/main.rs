@@ -1,15 +1,10 @@
 //! Answers when a museum can be visited, and is wrong: `docs/debugging.md` finds out why, and mends it.
 //!
 //! ```text
-//! cargo run --example opening_hours                     # asks, and keeps the run in museum.db
-//! cargo run --example opening_hours -- debug log visit  # or another verb of the debugger: debug --help
-//! cargo run --example opening_hours -- --mended         # with the evaluator that has the bug no more
+//! cargo run --bin opening_hours                     # asks, and keeps the run in museum.db
+//! cargo run --bin opening_hours -- debug log visit  # or another verb of the debugger: debug --help
+//! cargo run --bin opening_hours -- --mended         # with the evaluator that has the bug no more
 //! ```
-
-#[path = "../terminal/mod.rs"]
-mod terminal;
-#[path = "../terminal/usage.rs"]
-mod usage;
 
 mod graph;
 
@@ -17,14 +12,13 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use superstep::prelude::*;
+use superstep_examples::{ended, print, usage};
 
 use crate::graph::{Reply, replies};
-use crate::terminal::print;
-use crate::usage::usage;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    terminal::ended(run().await)
+    ended(run().await)
 }
 
 async fn run() -> Result<ExitCode, Box<dyn Error>> {

@@ -86,7 +86,7 @@ impl Arguments {
     /// What is set, by the command line, or else the environment, or else this example.
     pub(crate) fn settings(&self) -> Result<CriticSettings, Box<dyn Error>> {
         let mut settings = self.knowledge.settings()?;
-        if let Some(model) = crate::model::chosen(self.model.as_ref())? {
+        if let Some(model) = superstep_examples::model::chosen(self.model.as_ref())? {
             settings.model = model;
         }
         settings.detail = self.detail.unwrap_or(settings.detail);
@@ -123,7 +123,7 @@ impl Knowledge {
 
 /// A file or folder of this example.
 pub(crate) fn own(name: &str) -> PathBuf {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/photo_critic")).join(name)
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/photo_critic")).join(name)
 }
 
 /// The knowledge base of this example, in the user's data folder.

@@ -1,9 +1,9 @@
 //! Critiques the composition of a photograph, with what a folder of texts advises.
 //!
 //! ```text
-//! cargo run --example photo_critic
-//! cargo run --example photo_critic -- lake.jpg --model openai:gpt-4.1 --detail high
-//! cargo run --example photo_critic -- ingest transcripts --knowledge advice.db
+//! cargo run --features images --bin photo_critic
+//! cargo run --features images,providers --bin photo_critic -- lake.jpg --model openai:gpt-4.1 --detail high
+//! cargo run --features images --bin photo_critic -- ingest transcripts --knowledge advice.db
 //! ```
 //!
 //! Without a model it is offline: the picture is this example's own, and what is said of it is written down beforehand. The
@@ -12,10 +12,6 @@
 mod arguments;
 mod counted;
 mod ingest;
-#[path = "../terminal/model.rs"]
-mod model;
-#[path = "../terminal/mod.rs"]
-mod terminal;
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -30,17 +26,19 @@ use superstep::nodes::graphs::{
 use superstep::nodes::model::{Prices, Scripted};
 use superstep::prelude::*;
 use superstep::run::{RunRequest, Thread, ThreadState};
+use superstep_examples::{Example, ended, model, print};
 
 use crate::arguments::{Arguments, Command};
 use crate::counted::Counted;
-use crate::terminal::print;
+
+const EXAMPLE: Example = Example { name: "photo_critic", features: &["images"] };
 
 /// The thread of a file that keeps the steps of critiques.
 const THREAD: &str = "critique";
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    terminal::ended(run(Arguments::parse()).await)
+    ended(run(Arguments::parse()).await)
 }
 
 async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
@@ -78,10 +76,10 @@ async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
 /// The critic, with the texts of this example if there are no others.
 async fn config(settings: &CriticSettings) -> Result<CriticConfig, Box<dyn Error>> {
     // Whether it can be asked is known before anything is embedded, which may cost something.
-    settings.model.open()?;
+    let model = model::open::<Box<dyn Error>>(&settings.model, EXAMPLE)?;
     let config = CriticConfig::open(ingest::searched(settings.clone()).await?)?;
     Ok(match &settings.model {
-        ModelName::Script(_) => config.model(Counted(settings.model.open()?)),
+        ModelName::Script(_) => config.model(Counted(model)),
         _ => config,
     })
 }

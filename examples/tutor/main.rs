@@ -1,19 +1,15 @@
 //! A tutor that looks things up, takes notes, and tells what it does while it does it: on the terminal, or in a browser.
 //!
 //! ```text
-//! cargo run --example tutor -- "What does a fork copy?"
-//! cargo run --example tutor -- --sse 8080
+//! cargo run --features web --bin tutor -- "What does a fork copy?"
+//! cargo run --features web --bin tutor -- --sse 8080
 //! ```
 //!
 //! The lesson is written down beforehand, and the tools are real. `--model` takes a model that teaches by itself, such as
-//! `anthropic:claude-sonnet-4-5`, with its key in the environment.
+//! `anthropic:claude-sonnet-4-5`, with its key in the environment, if the example is built with `--features web,providers`.
 
 mod lesson;
-#[path = "../terminal/model.rs"]
-mod model;
 mod server;
-#[path = "../terminal/mod.rs"]
-mod terminal;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -26,8 +22,9 @@ use superstep::nodes::docs::{DocIndex, IndexOptions, SearchDocs};
 use superstep::nodes::graphs::{self, CallbackConfig, CallbackEvent, CallbackState};
 use superstep::nodes::tool::{ToolContext, ToolRegistry, tool};
 use superstep::prelude::*;
+use superstep_examples::{Example, ended, model, print, repository};
 
-use crate::terminal::print;
+const EXAMPLE: Example = Example { name: "tutor", features: &["web"] };
 
 /// Teaches something from a folder of documents, and tells what it does while it does it.
 #[derive(Debug, Parser)]
@@ -79,8 +76,7 @@ async fn note(
 
 impl Tutor {
     fn new(arguments: &Arguments) -> Result<Self, Box<dyn Error>> {
-        let own = concat!(env!("CARGO_MANIFEST_DIR"), "/docs");
-        let folder = arguments.docs.clone().unwrap_or_else(|| own.into());
+        let folder = arguments.docs.clone().unwrap_or_else(|| repository().join("docs"));
         let index = DocIndex::build(folder, &IndexOptions::default())?;
         let tools = ToolRegistry::new().with(SearchDocs::new(Arc::new(index)))?.with(note())?;
         Ok(Self { model: model::chosen(arguments.model.as_ref())?, tools })
@@ -88,7 +84,10 @@ impl Tutor {
 
     fn graph(&self) -> Result<Graph<CallbackState>, Box<dyn Error + Send + Sync>> {
         let config = match &self.model {
-            Some(model) => CallbackConfig::new(model.open()?, INSTRUCTIONS),
+            Some(model) => CallbackConfig::new(
+                model::open::<Box<dyn Error + Send + Sync>>(model, EXAMPLE)?,
+                INSTRUCTIONS,
+            ),
             None => CallbackConfig::new(lesson::model(), INSTRUCTIONS),
         };
         // A lesson is short: five times the model may be asked.
@@ -98,7 +97,7 @@ impl Tutor {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    terminal::ended(run(Arguments::parse()).await)
+    ended(run(Arguments::parse()).await)
 }
 
 async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {

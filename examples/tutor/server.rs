@@ -17,10 +17,10 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use superstep::nodes::graphs::{CallbackEvent, CallbackState};
 use superstep::run::RunStream;
+use superstep_examples::print;
 use tokio::net::TcpListener;
 
 use crate::Tutor;
-use crate::terminal::print;
 
 const PAGE: &str = include_str!("page.html");
 

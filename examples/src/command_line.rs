@@ -1,0 +1,79 @@
+//! How the examples print, end and are called, as command-line programs.
+
+use std::error::Error;
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+
+/// An example: its program, and the features of this package that it needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Example {
+    /// The name of the program.
+    pub name: &'static str,
+    /// The features.
+    pub features: &'static [&'static str],
+}
+
+impl Example {
+    /// Returns the command that runs the example, with more features; its arguments come after it.
+    #[must_use]
+    pub fn command(&self, more: &[&str]) -> String {
+        let features = [self.features, more].concat().join(",");
+        let features = if features.is_empty() { features } else { format!("--features {features} ") };
+        format!("cargo run {features}--bin {} --", self.name)
+    }
+}
+
+/// Prints a line. A closed pipe, as behind `head`, is an error, which [`ended`] takes for the end.
+///
+/// # Errors
+/// When standard output takes no more.
+pub fn print(line: impl Display) -> io::Result<()> {
+    writeln!(io::stdout().lock(), "{line}")
+}
+
+/// Makes an exit code of a result, and says on standard error what went wrong.
+#[expect(clippy::print_stderr, reason = "a command-line program says there what went wrong")]
+#[must_use]
+pub fn ended(result: Result<ExitCode, Box<dyn Error>>) -> ExitCode {
+    match result {
+        Ok(code) => code,
+        Err(error) if nobody_reads(&*error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", with_causes(&*error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Says how a program is called: as its answer where that was asked for, and otherwise as an error.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn usage(arguments: &[String], text: &str) -> Result<ExitCode, Box<dyn Error>> {
+    let is_asked = arguments.first().is_some_and(|first| ["--help", "-h"].contains(&first.as_str()));
+    if is_asked {
+        print(format_args!("usage: {text}"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    writeln!(io::stderr().lock(), "usage: {text}")?;
+    Ok(ExitCode::from(2))
+}
+
+pub(crate) fn nobody_reads(error: &(dyn Error + 'static)) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let reason = error.to_string();
+        // Many errors have their cause in their own text already.
+        if !text.contains(&reason) {
+            text = format!("{text}: {reason}");
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,24 @@
+//! Parts that the examples share: how they print, end, name models, and answer from documents.
+
+#![forbid(unsafe_code)]
+
+pub mod answering;
+mod command_line;
+pub mod halt;
+#[cfg(feature = "metrics")]
+pub mod metrics_page;
+pub mod model;
+pub mod progress;
+
+pub use command_line::{Example, ended, print, usage};
+
+use std::path::Path;
+
+/// Returns the folder of this repository, whose documents the examples answer from.
+///
+/// # Panics
+/// Never: this package is in a folder of the repository.
+#[must_use]
+pub fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this package is in a folder of the repository")
+}

@@ -1,0 +1,85 @@
+//! Which node runs, and what the model says, live, on a terminal.
+#![expect(clippy::print_stderr, reason = "a command-line program says there how it goes")]
+
+use std::io::IsTerminal;
+use std::time::Instant;
+
+use superstep::nodes::model::{ModelEvent, Purpose};
+use superstep::nodes::node::ModelChunk;
+use superstep::run::{EventKind, Run, RunError, RunStream};
+use superstep::state::State;
+
+/// Follows a run to its end. What the model says is shown to whoever watches, and if `stream` says so.
+///
+/// # Errors
+/// When the run fails.
+pub async fn watch<S: State>(mut run: RunStream<S>, stream: bool) -> Result<(Run<S>, Shown), RunError> {
+    let live = std::io::stderr().is_terminal();
+    let mut speech = Speech { is_shown: live || stream, speaks: false, said: String::new() };
+    let mut begun = Instant::now();
+    while let Some(event) = run.next().await {
+        match event.kind {
+            EventKind::TaskStarted { step, node, .. } if live && step > 0 => {
+                begun = Instant::now();
+                eprint!("{step:>3}  {node} …");
+            }
+            EventKind::TaskFinished { step, node, route, .. } if live && step > 0 => {
+                let next = route.map(|case| format!(" → {case}")).unwrap_or_default();
+                eprintln!("\r{step:>3}  {node}{next} ({} ms)", begun.elapsed().as_millis());
+            }
+            EventKind::TaskFailed { node, error, retry_in_ms, .. } if live => {
+                let retry = retry_in_ms.map(|wait| format!("; again in {wait} ms")).unwrap_or_default();
+                eprintln!("\r     {node} failed: {error}{retry}");
+            }
+            EventKind::MessageChunk { chunk, .. } => {
+                if let Ok(ModelChunk { purpose: Purpose::Agent | Purpose::Refiner, event, .. }) =
+                    chunk.decode()
+                {
+                    speech.show(&event);
+                }
+            }
+            _ => {}
+        }
+    }
+    let run = run.finish().await?;
+    let is_read = live && std::io::stdout().is_terminal();
+    Ok((run, Shown(is_read.then_some(speech.said))))
+}
+
+/// What the model said last, if it stands on the terminal that is printed to.
+#[derive(Debug)]
+pub struct Shown(Option<String>);
+
+impl Shown {
+    /// Tells whether it is this answer, which so need not be printed again.
+    #[must_use]
+    pub fn is(&self, answer: &str) -> bool {
+        self.0.as_deref() == Some(answer)
+    }
+}
+
+/// What the model says to the question, as it says it.
+struct Speech {
+    is_shown: bool,
+    /// It is within a line of its own.
+    speaks: bool,
+    /// What was shown last.
+    said: String,
+}
+
+impl Speech {
+    fn show(&mut self, event: &ModelEvent) {
+        match event {
+            ModelEvent::TextDelta { text } if self.is_shown => {
+                if !std::mem::replace(&mut self.speaks, true) {
+                    eprintln!();
+                    self.said.clear();
+                }
+                eprint!("{text}");
+                self.said.push_str(text);
+            }
+            ModelEvent::Stop { .. } if std::mem::take(&mut self.speaks) => eprintln!(),
+            _ => {}
+        }
+    }
+}

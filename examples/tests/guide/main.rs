@@ -1,0 +1,47 @@
+//! The snippets of the README and of `docs/`, as programs that run.
+//!
+//! A page shows pieces of the file here that is named after it; `tests/house_rules.rs` checks that every Rust
+//! block of a page is such a piece, line by line.
+
+#![expect(clippy::print_stdout, reason = "the README's program says what it does")]
+
+mod agent_loop;
+mod agentic_loop;
+mod checkpoints;
+mod cli;
+mod debugging;
+mod dynamic_graphs;
+mod effects_and_resume;
+mod errors_and_retries;
+mod events_and_tracing;
+mod execution;
+mod flows;
+mod graphs;
+mod interrupts;
+mod knowledge;
+mod long_conversations;
+mod mcp;
+mod metrics;
+mod models;
+#[path = "../../opening_hours/graph.rs"]
+mod museum;
+mod nodes_and_extractors;
+mod photo_critic;
+mod readme;
+mod routing_and_fan_out;
+mod secrets;
+mod several_processes;
+mod state_and_reducers;
+mod store;
+mod story;
+mod streaming;
+mod subgraphs;
+mod supervisor;
+mod testing;
+mod time_travel;
+mod tools;
+mod tutorial;
+mod verification;
+mod writing_a_saver;
+
+type Result = std::result::Result<(), Box<dyn std::error::Error>>;

@@ -1,0 +1,41 @@
+//! The examples as programs: started, told, read, interrupted, killed and debugged.
+
+mod agent_loop;
+mod agentic;
+mod debugger;
+mod kill;
+mod mcp_server;
+mod network_model;
+mod photo_critic;
+mod tutor;
+
+use std::path::Path;
+
+use tempfile::TempDir;
+
+/// Returns the program of an example.
+fn example(name: &str) -> &'static Path {
+    macro_rules! programs {
+        ($($name:literal)+) => {
+            match name {
+                $($name => Path::new(env!(concat!("CARGO_BIN_EXE_", $name))),)+
+                _ => panic!("there is no example {name}"),
+            }
+        };
+    }
+    programs!(
+        "agent_loop" "agentic" "dynamic" "flow" "hello" "mcp_server" "opening_hours" "photo_critic" "reducers" "review"
+        "time_travel" "tutor"
+    )
+}
+
+/// Makes a folder that has a folder `docs` with two documents.
+fn documents() -> TempDir {
+    let folder = TempDir::new().expect("a folder for the documents");
+    let docs = folder.path().join("docs");
+    std::fs::create_dir(&docs).expect("a new folder");
+    let write = |name: &str, text: &str| std::fs::write(docs.join(name), text).expect("a new file");
+    write("forks.md", "# Forks\n\nA fork copies no bytes: it shares its past with the trunk.\n");
+    write("storage.md", "# Storage\n\nA checkpoint holds what changed in its superstep.\n");
+    folder
+}

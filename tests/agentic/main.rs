@@ -1,6 +1,0 @@
-//! The agentic loop with a file, models behind a network, and as a program.
-
-mod conversation;
-mod program;
-#[path = "../programs/mod.rs"]
-mod programs;
