@@ -67,10 +67,7 @@ pub use superstep_checkpoint::inspect;
 pub mod testing;
 
 #[cfg(feature = "cli")]
-pub mod cli;
-
-#[cfg(feature = "cli")]
-pub use cli::debugger;
+pub use superstep_cli::{self as cli, debugger};
 
 /// Values that outlive threads, by namespace and key: the extractor, the trait, and the stores.
 pub mod store {

@@ -19,19 +19,5 @@ use crate::id::ThreadId;
 /// When the file cannot be read. A thread that is not there has an empty journal.
 #[cfg(feature = "sqlite")]
 pub fn cassette_of_file(path: impl AsRef<Path>, thread: impl Into<ThreadId>) -> Result<Cassette, StoreError> {
-    Ok(journal_of_file(&SqliteReader::open(path)?, thread.into(), At::Head)?.cassette())
-}
-
-/// The journal of what led to a checkpoint.
-#[cfg(feature = "sqlite")]
-pub(crate) fn journal_of_file(
-    reader: &SqliteReader,
-    thread: ThreadId,
-    to: At,
-) -> Result<Journal, StoreError> {
-    let mut journal = Journal::new(thread, to);
-    while let Some((thread, at)) = journal.wanted() {
-        journal.add(reader.steps(&thread, &at, usize::MAX)?);
-    }
-    Ok(journal)
+    Ok(SqliteReader::open(path)?.journal(thread.into(), At::Head)?.cassette())
 }

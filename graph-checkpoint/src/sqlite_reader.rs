@@ -12,6 +12,7 @@ use superstep_core::checkpoint::{
 };
 use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::state::{Json, Schema};
+use superstep_core::testing::Journal;
 use uuid::Uuid;
 
 use crate::connection::Connection;
@@ -182,6 +183,18 @@ impl SqliteReader {
     /// Those of [`threads`](Self::threads), and [`StoreError::NoCheckpoint`].
     pub fn steps(&self, thread: &ThreadId, from: &At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
         self.read(|connection| steps::steps(connection, thread, from, limit))
+    }
+
+    /// Reads the journal of what led to a checkpoint, as tests take it. A thread that is not there has an empty one.
+    ///
+    /// # Errors
+    /// Those of [`steps`](Self::steps).
+    pub fn journal(&self, thread: ThreadId, to: At) -> Result<Journal, StoreError> {
+        let mut journal = Journal::new(thread, to);
+        while let Some((thread, at)) = journal.wanted() {
+            journal.add(self.steps(&thread, &at, usize::MAX)?);
+        }
+        Ok(journal)
     }
 
     /// Lists the subgraphs that the tasks of a thread have run, finished ones too, by their nodes and in the order in which they

@@ -1,0 +1,161 @@
+//! What the program is asked for.
+
+use clap::{Parser, Subcommand};
+
+use super::answer::{Answer, escape_json};
+use super::completions::Completions;
+use super::failure::Failure;
+use super::page::Page;
+use super::screen::{Exit, Look};
+#[cfg(feature = "encryption")]
+use super::verbs::Rekey;
+use super::verbs::{
+    Backup, Bisect, Blame, Compare, Delete, Diff, Du, Edit, Export, Fork, Gc, Graph, Grep, Import,
+    Interrupts, Log, Migrate, Name, Release, Show, Test, Threads, Vacuum, Verify, Why,
+};
+
+/// Look into checkpoint files: what happened, when, who wrote it, and why.
+#[derive(Debug, Parser)]
+#[command(name = "superstep", version, after_help = format!("{ADDRESSES}\n\n{AFTER}"), max_term_width = 100)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) asked: Asked,
+
+    /// Answer with a JSON document
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+
+    #[command(flatten)]
+    pub(super) colors: Colors,
+}
+
+/// The verbs of the program `superstep`.
+#[derive(Debug, Subcommand)]
+pub(super) enum Asked {
+    #[command(flatten)]
+    Verb(Box<Verb>),
+    Completions(Completions),
+}
+
+/// The choice of colours.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct Colors {
+    /// Colour the output: auto does so on a terminal, unless NO_COLOR is set or TERM is `dumb`
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    color: When,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Colors {
+    /// Returns a look with this choice.
+    pub(super) fn of(self, look: Look) -> Look {
+        let color = match self.color {
+            When::Auto => look.color,
+            When::Always => true,
+            When::Never => false,
+        };
+        Look { color, ..look }
+    }
+}
+
+/// How a checkpoint is named.
+pub(super) const ADDRESSES: &str = "\
+CHECKPOINT is one of
+  THREAD           the latest checkpoint of a thread
+  THREAD@STEP      the checkpoint with this step on the latest branch of a thread
+  THREAD@NAME      the one that the thread has this name for
+  CHECKPOINT~N     N checkpoints before another one
+  THREAD/NODE#N    the latest of what a node's subgraph did, the Nth time it ran
+  ID               4 or more digits with which an id, or what tables show of it, begins or ends";
+
+const AFTER: &str = "\
+Exit codes: 0 fine; 1 the answer is no: nothing was found, it differs, or what was read is damaged; \
+2 it could not be asked: wrong usage, or a file that cannot be read.
+
+FILE may be in use by a program. `name`, `fork`, `edit`, `import`, `delete`, `release`, `migrate`, \
+`gc`, `vacuum` and `rekey` write to it; every other verb only reads.";
+
+/// What can be asked for without the code of the program that wrote the file.
+#[derive(Debug, Subcommand)]
+pub(super) enum Verb {
+    Threads(Threads),
+    Interrupts(Interrupts),
+    Log(Log),
+    Show(Show),
+    Diff(Diff),
+    Blame(Blame),
+    Why(Why),
+    Grep(Grep),
+    Bisect(Bisect),
+    Compare(Compare),
+    Graph(Graph),
+    Name(Name),
+    Fork(Fork),
+    Edit(Edit),
+    Test(Test),
+    Export(Export),
+    Import(Import),
+    Delete(Delete),
+    Release(Release),
+    Verify(Verify),
+    Backup(Backup),
+    Du(Du),
+    Migrate(Migrate),
+    Gc(Gc),
+    Vacuum(Vacuum),
+    #[cfg(feature = "encryption")]
+    Rekey(Rekey),
+}
+
+/// A text for the screen, and the exit code.
+pub(super) type Told = (String, Exit);
+
+impl Verb {
+    pub(super) fn tell(&self, json: bool, look: Look) -> Result<Told, Failure> {
+        match self {
+            Self::Threads(verb) => told(&verb.answer()?, json, look),
+            Self::Interrupts(verb) => told(&verb.answer()?, json, look),
+            Self::Log(verb) => told(&verb.answer()?, json, look),
+            Self::Show(verb) => told(&verb.answer()?, json, look),
+            Self::Diff(verb) => told(&verb.answer()?, json, look),
+            Self::Blame(verb) => told(&verb.answer()?, json, look),
+            Self::Why(verb) => told(&verb.answer()?, json, look),
+            Self::Grep(verb) => told(&verb.answer()?, json, look),
+            Self::Bisect(verb) => told(&verb.answer()?, json, look),
+            Self::Compare(verb) => told(&verb.answer()?, json, look),
+            Self::Graph(verb) => told(&verb.answer()?, json, look),
+            Self::Name(verb) => told(&verb.answer()?, json, look),
+            Self::Fork(verb) => told(&verb.answer()?, json, look),
+            Self::Edit(verb) => told(&verb.answer()?, json, look),
+            Self::Test(verb) => told(&verb.answer()?, json, look),
+            Self::Export(verb) => told(&verb.answer()?, json, look),
+            Self::Import(verb) => told(&verb.answer()?, json, look),
+            Self::Delete(verb) => told(&verb.answer()?, json, look),
+            Self::Release(verb) => told(&verb.answer()?, json, look),
+            Self::Verify(verb) => told(&verb.answer()?, json, look),
+            Self::Backup(verb) => told(&verb.answer()?, json, look),
+            Self::Du(verb) => told(&verb.answer()?, json, look),
+            Self::Migrate(verb) => told(&verb.answer()?, json, look),
+            Self::Gc(verb) => told(&verb.answer()?, json, look),
+            Self::Vacuum(verb) => told(&verb.answer()?, json, look),
+            #[cfg(feature = "encryption")]
+            Self::Rekey(verb) => told(&verb.answer()?, json, look),
+        }
+    }
+}
+
+pub(super) fn told(answer: &impl Answer, json: bool, look: Look) -> Result<Told, Failure> {
+    if json {
+        let text = serde_json::to_string_pretty(answer).map_err(Failure::damaged)?;
+        return Ok((escape_json(&text).into_owned() + "\n", answer.exit()));
+    }
+    let mut page = Page::new(look);
+    answer.show(&mut page);
+    Ok((page.finish(), answer.exit()))
+}

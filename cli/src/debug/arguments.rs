@@ -1,0 +1,150 @@
+//! What the debugger of a program is asked for.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use regex::{Captures, Regex};
+
+use crate::arguments::{self as reading, ADDRESSES, Colors, Told, told};
+use crate::failure::Failure;
+use crate::file::NamedFile;
+use crate::program::Unanswered;
+
+use super::progress::Progress;
+use super::session::Session;
+use super::verbs::{Answer, Replay, Rerun, Resume, Run, Tail, check};
+
+/// Look into the threads of this program, and run, answer, replay and rerun them with its code.
+#[derive(Debug, Parser)]
+#[command(name = "debug", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+
+    /// Answer with a JSON document; what runs or follows a run, with its events as a JSON document a line
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(flatten)]
+    colors: Colors,
+}
+
+const AFTER: &str = "\
+Exit codes: 0 fine, or the run finished; 1 the answer is no, or the run failed; 2 it could not be asked, or \
+the run did not begin; 3 the run waits for an answer, or stopped before its end; 130 it was cancelled with Ctrl-C.";
+
+/// What is said of `--key-file`.
+const KEYS: &str = "The file with the keys of an encrypted file that is not this program's; else the one that \
+SUPERSTEP_KEY_FILE names";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Run(Run),
+    Resume(Resume),
+    Answer(Answer),
+    Rerun(Rerun),
+    Tail(Tail),
+    Replay(Replay),
+    #[command(flatten)]
+    Reading(reading::Verb),
+}
+
+/// Does what is asked for. Runs tell on the screen how they go; what is returned is told at the end.
+pub(super) async fn carry_out(
+    session: &Session,
+    arguments: Vec<OsString>,
+    screen: &mut Progress<'_>,
+) -> Result<Told, Unanswered> {
+    let file = session.file();
+    let mut command = command(session, file.as_deref());
+    let words = std::iter::once(OsString::from("debug")).chain(arguments);
+    let matches = command.try_get_matches_from_mut(words).map_err(|usage| match lacks_file(&usage) {
+        true => Unanswered::of(&session.no_file(), &session.program),
+        false => Unanswered::from(usage),
+    })?;
+    let Arguments { verb, json, colors } =
+        Arguments::from_arg_matches(&matches).map_err(|usage| usage.format(&mut command))?;
+    screen.json = json;
+    screen.look = colors.of(screen.look);
+    carry_out_verb(&verb, session, screen).await.map_err(|failure| Unanswered::of(&failure, &session.program))
+}
+
+async fn carry_out_verb(verb: &Verb, session: &Session, screen: &mut Progress<'_>) -> Result<Told, Failure> {
+    match verb {
+        Verb::Run(verb) => verb.carry_out(session, screen).await,
+        Verb::Resume(verb) => verb.carry_out(session, screen).await,
+        Verb::Answer(verb) => verb.carry_out(session, screen).await,
+        Verb::Rerun(verb) => verb.carry_out(session, screen).await,
+        Verb::Tail(verb) => verb.carry_out(session, screen).await,
+        Verb::Replay(verb) => told(&verb.answer(session).await?, screen.json, screen.look),
+        Verb::Reading(reading::Verb::Migrate(verb)) if verb.only_checks() => {
+            told(&check(session, verb).await?, screen.json, screen.look)
+        }
+        Verb::Reading(verb) => verb.tell(screen.json, screen.look),
+    }
+}
+
+/// The command line of `superstep` with this debugger's name, in which the file is an option: the graphs know theirs.
+fn command(session: &Session, file: Option<&Path>) -> Command {
+    let help = match file {
+        Some(file) => format!("Look into this file, instead of {}", file.display()),
+        None => "The checkpoint file: the graphs have none, or several".to_owned(),
+    };
+    let with_file = |argument: Arg| {
+        let argument = argument.long("file").value_name("OTHER").help(help.clone());
+        let argument = argument.value_parser(NamedFile::parser(session.own_files()));
+        match file {
+            Some(file) => {
+                argument.required(false).default_value(file.as_os_str().to_owned()).hide_default_value(true)
+            }
+            None => argument,
+        }
+    };
+    Arguments::command()
+        .bin_name(&*session.program)
+        .after_help(format!("{ADDRESSES}\n\n{AFTER}"))
+        .mut_subcommands(|verb| {
+            let said = [verb.get_long_about(), verb.get_after_help()];
+            let said = said.map(|text| text.map(|text| own(&text.to_string(), session)));
+            let verb = match said {
+                [Some(about), Some(example)] => verb.long_about(about).after_help(example),
+                [None, Some(example)] => verb.after_help(example),
+                _ => verb,
+            };
+            verb.mut_args(|argument| match argument.get_help().map(|text| own(&text.to_string(), session)) {
+                _ if argument.get_id() == "file" => with_file(argument),
+                _ if argument.get_id() == "key_file" => argument.help(KEYS),
+                Some(help) => argument.help(help),
+                None => argument,
+            })
+        })
+}
+
+/// A help text, which speaks of the program `superstep`, as this debugger says it: FILE is an option, and its own is left out.
+fn own(text: &str, session: &Session) -> String {
+    static CALL: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"\bsuperstep (?<verb>\w+|--help)(?: (?<file>\w+\.db))?")
+            .expect("a pattern that is tested")
+    });
+    let own = |call: &Captures<'_>| {
+        let (program, verb) = (&session.program, &call["verb"]);
+        match call.name("file").map(|file| file.as_str()) {
+            None | Some("essays.db") => format!("{program} {verb}"),
+            Some(other) => format!("{program} {verb} --file {other}"),
+        }
+    };
+    CALL.replace_all(text, own).into_owned()
+}
+
+/// Whether only the file is missing.
+fn lacks_file(usage: &clap::Error) -> bool {
+    let is_file = |name: &String| name.starts_with("--file");
+    usage.kind() == ErrorKind::MissingRequiredArgument
+        && matches!(
+            usage.get(ContextKind::InvalidArg),
+            Some(ContextValue::Strings(missing)) if missing.iter().all(is_file)
+        )
+}

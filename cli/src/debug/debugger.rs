@@ -1,0 +1,134 @@
+//! The one call that gives a program its debugger.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+use crate::program::{here, lost, said};
+use crate::screen::{Exit, Screen};
+
+use super::arguments;
+use super::progress::Progress;
+use super::session::{Session, quoted};
+use super::subject::{Debuggable, Erased};
+
+/// A debugger for these graphs and flows: every verb of the program `superstep`, and those that need the graphs' code:
+/// `run`, `resume`, `answer`, `replay`, `rerun` and `tail`. `migrate --check` loads all threads with the graphs' types.
+///
+/// The verbs look into the file of the graphs' own saver; `--file` names another one. The graph of a thread is found by
+/// the name that is stored with it.
+///
+/// ```no_run
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Default)]
+/// # struct Essay { draft: String }
+/// # fn essays() -> StateGraph<Essay> { StateGraph::new("essays") }
+/// #[tokio::main]
+/// async fn main() -> Result<std::process::ExitCode, Box<dyn std::error::Error>> {
+///     let essays = essays().compile()?.checkpointer(SqliteSaver::open("essays.db").await?);
+///
+///     // `essays debug log rust`, `essays debug replay rust`, `essays debug --help`
+///     if let Some(exit) = superstep::debugger(&[&essays]).subcommand("debug").await {
+///         return Ok(exit);
+///     }
+///     // what the program does otherwise
+/// #   Ok(std::process::ExitCode::SUCCESS)
+/// }
+/// ```
+///
+/// A program that is nothing else calls [`main`](Debugger::main); one that reads its arguments itself gives those after
+/// its subcommand to [`run`](Debugger::run). [docs/cli.md](https://github.com/superstep-rs/superstep/blob/main/docs/cli.md) describes the verbs.
+pub fn debugger(graphs: &[&dyn Debuggable]) -> Debugger {
+    Debugger { graphs: graphs.iter().map(|graph| graph.erased()).collect(), program: None }
+}
+
+/// The debugger of a program. Made by [`debugger`].
+#[must_use = "it does nothing until it is given arguments"]
+pub struct Debugger {
+    graphs: Vec<Erased>,
+    program: Option<String>,
+}
+
+impl Debugger {
+    /// Says how it is called, for its help and for the commands that it prints: the words before the verb, as a shell
+    /// takes them. By default those are the ones that the process was started with.
+    pub fn called(self, program: impl Into<String>) -> Self {
+        Self { program: Some(program.into()), ..self }
+    }
+
+    /// Runs with the arguments and on the terminal of the process. For a program that is a debugger and nothing else.
+    pub async fn main(self) -> ExitCode {
+        self.run(std::env::args_os().skip(1)).await
+    }
+
+    /// Runs with the arguments of the process, if the first of them is `name`; otherwise it is not asked for, and
+    /// `None` is returned.
+    pub async fn subcommand(self, name: &str) -> Option<ExitCode> {
+        let mut arguments = std::env::args_os().skip(1);
+        match arguments.next()? == *name {
+            true => Some(self.run(arguments).await),
+            false => None,
+        }
+    }
+
+    /// Runs with these arguments, the first of which is a verb, on the terminal of the process.
+    ///
+    /// A program that reads its arguments with `clap` takes them so:
+    ///
+    /// ```
+    /// # use clap::{Parser, Subcommand};
+    /// # #[derive(Parser)] struct Arguments { #[command(subcommand)] command: Command }
+    /// #[derive(Subcommand)]
+    /// enum Command {
+    ///     /// Look into the threads of this program
+    ///     #[command(disable_help_flag = true)]
+    ///     Debug {
+    ///         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    ///         arguments: Vec<std::ffi::OsString>,
+    ///     },
+    /// }
+    /// # let Command::Debug { arguments } = Arguments::parse_from(["essays", "debug", "log", "rust", "--help"]).command;
+    /// # assert_eq!(arguments.len(), 3);
+    /// ```
+    pub async fn run<A: Into<OsString> + Clone>(self, arguments: impl IntoIterator<Item = A>) -> ExitCode {
+        // Not locked: nodes may print.
+        let (mut out, mut err) = (io::stdout(), io::stderr());
+        let screen = Screen { look: here(&out), out: &mut out, err: &mut err };
+        ExitCode::from(self.run_on(arguments, screen).await as u8)
+    }
+
+    /// Like [`run`](Self::run), on a screen of the caller's.
+    pub async fn run_on<A: Into<OsString> + Clone>(
+        self,
+        arguments: impl IntoIterator<Item = A>,
+        screen: Screen<'_>,
+    ) -> Exit {
+        let Screen { out, err, look } = screen;
+        let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+        let program = self.program.unwrap_or_else(|| words_before(&arguments));
+        let session = Session { graphs: self.graphs, program };
+        let mut progress = Progress::new(&mut *out, look);
+        let told = arguments::carry_out(&session, arguments, &mut progress).await;
+        match progress.lost.take() {
+            Some(error) if told.is_ok() => lost(&error, err),
+            _ => said(told, Screen { out, err, look }),
+        }
+    }
+}
+
+/// With which words the process was started that come before these; its path alone, when it was not started with these.
+fn words_before(arguments: &[OsString]) -> String {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let before = words.strip_suffix(arguments).filter(|before| !before.is_empty());
+    let before = before.unwrap_or(words.get(..1).unwrap_or_default());
+    let before: Vec<String> = before.iter().map(|word| quoted(&word.to_string_lossy())).collect();
+    before.join(" ")
+}
+
+impl fmt::Debug for Debugger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let graphs = self.graphs.iter().map(|graph| graph.graph.name().as_str());
+        f.debug_set().entries(graphs).finish()
+    }
+}

@@ -1,0 +1,230 @@
+//! The graphs that a debugger was given, and the file that it looks into.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+use superstep_core::nonprinting::is_nonprinting;
+
+use crate::amend::thread_name;
+use crate::failure::Failure;
+use crate::file::{FileArgument, is_same};
+use crate::near::did_you_mean;
+use crate::source::{Place, Source};
+use crate::target::Target;
+use superstep_checkpoint::{CheckpointFile, SqliteSaver};
+use superstep_core::id::ThreadId;
+
+use super::stopped::no_input;
+use super::subject::{Erased, Subject};
+
+/// What all verbs of one debugger know.
+pub(super) struct Session {
+    pub(super) graphs: Vec<Erased>,
+    /// How it was called: the words before the verb.
+    pub(super) program: String,
+}
+
+/// One of the graphs, over the file that was meant.
+pub(super) struct Chosen<'s> {
+    graph: &'s Erased,
+    /// The graph over a file that is not its own.
+    elsewhere: Option<Box<dyn Subject>>,
+    program: &'s str,
+    /// The file, if it is not the one that is looked into by default.
+    file: Option<PathBuf>,
+}
+
+impl Chosen<'_> {
+    pub(super) fn subject(&self) -> &dyn Subject {
+        self.elsewhere.as_deref().unwrap_or(&*self.graph.graph)
+    }
+
+    /// The update that an input is.
+    pub(super) fn input(&self, given: Value) -> Result<Value, Failure> {
+        (self.graph.input)(given).map_err(no_input)
+    }
+
+    /// A command of this debugger for the same file, as a shell takes it.
+    pub(super) fn command(&self, verb: &str, words: &[&str]) -> String {
+        let file = self.file.iter().flat_map(|file| ["--file".into(), file.to_string_lossy()]);
+        let end_of_options = words.iter().any(|word| word.starts_with('-')).then_some("--");
+        let words = end_of_options.iter().chain(words).map(|word| Cow::from(*word));
+        let words: Vec<String> = file.chain(words).map(|word| quoted(&word)).collect();
+        format!("{} {verb} {}", self.program, words.join(" "))
+    }
+}
+
+impl Session {
+    /// The one file in which the graphs keep their threads, if there is one.
+    pub(super) fn file(&self) -> Option<PathBuf> {
+        let mut files = self.graphs.iter().filter_map(|graph| path_of(&*graph.graph));
+        let first = files.next()?;
+        files.all(|other| is_same(other, first)).then(|| first.to_owned())
+    }
+
+    /// The files in which the graphs keep their threads, as their savers read and write them.
+    pub(super) fn own_files(&self) -> Vec<CheckpointFile> {
+        let savers = self.graphs.iter().filter_map(|graph| graph.graph.saver()?.as_any()?.downcast_ref());
+        savers.filter_map(SqliteSaver::checkpoint_file).collect()
+    }
+
+    /// Why there is no file that need not be named.
+    pub(super) fn no_file(&self) -> Failure {
+        let files: Vec<String> = self
+            .graphs
+            .iter()
+            .filter_map(|graph| Some((graph.graph.name(), path_of(&*graph.graph)?)))
+            .map(|(graph, path)| format!("{graph} in {}", path.display()))
+            .collect();
+        Failure::unusable(match files.is_empty() {
+            true => {
+                "the graphs keep their threads in memory, where only the program that runs them sees them: name a \
+                 file with --file, or give them a SqliteSaver"
+                    .to_owned()
+            }
+            false => {
+                format!("the graphs keep their threads in several files: name one with --file ({})", files.join(", "))
+            }
+        })
+    }
+
+    /// The graph that a thread of a file belongs to.
+    pub(super) async fn graph_of(
+        &self,
+        file: &FileArgument,
+        thread: &ThreadId,
+    ) -> Result<Chosen<'_>, Failure> {
+        if thread.is_below() {
+            return Err(Failure::unusable(format!(
+                "{} is the thread of a subgraph: name the thread above it",
+                Source::open(file)?.called(thread)
+            )));
+        }
+        let found = Source::open(file).and_then(|source| source.thread(thread.as_str()));
+        let thread = found.map_err(Failure::before_the_run)?;
+        let graph = self.graphs.iter().find(|given| given.graph.name().as_str() == thread.graph);
+        let graph = graph.ok_or_else(|| {
+            Failure::unusable(format!(
+                "thread {} belongs to graph {}, which the debugger was not given; it has {}",
+                thread.thread,
+                thread.graph,
+                self.names()
+            ))
+        })?;
+        self.over(graph, file).await
+    }
+
+    /// The graph that runs on a thread: that of the thread, or for a new one the only graph or the named one.
+    pub(super) async fn graph_for(
+        &self,
+        file: &FileArgument,
+        thread: &ThreadId,
+        named: Option<&str>,
+    ) -> Result<Chosen<'_>, Failure> {
+        if is_there(file, thread).map_err(Failure::before_the_run)? {
+            return self.graph_of(file, thread).await;
+        }
+        thread_name(thread.as_str())?;
+        let graph = match (named, &*self.graphs) {
+            (Some(name), graphs) => graphs.iter().find(|given| given.graph.name().as_str() == name),
+            (None, [only]) => Some(only),
+            (None, _) => None,
+        };
+        let graph = graph.ok_or_else(|| {
+            Failure::unusable(match named {
+                Some(name) => {
+                    let names = self.graphs.iter().map(|given| given.graph.name().as_str());
+                    format!("there is no graph {name}, but {}{}", self.names(), did_you_mean(name, names))
+                }
+                None => format!(
+                    "thread {thread} is new: say with --graph which graph it is to be of ({})",
+                    self.names()
+                ),
+            })
+        })?;
+        self.over(graph, file).await
+    }
+
+    /// All graphs, over a file.
+    pub(super) async fn all(&self, file: &FileArgument) -> Result<Vec<Chosen<'_>>, Failure> {
+        let mut all = Vec::new();
+        for graph in &self.graphs {
+            all.push(self.over(graph, file).await?);
+        }
+        Ok(all)
+    }
+
+    async fn over<'s>(&'s self, graph: &'s Erased, file: &FileArgument) -> Result<Chosen<'s>, Failure> {
+        let is_own = path_of(&*graph.graph).is_some_and(|own| is_same(own, file));
+        let elsewhere = match is_own {
+            true => None,
+            false => {
+                let saver: SqliteSaver = Target::open(file)?.saver;
+                Some(graph.graph.kept_in(Arc::new(saver)))
+            }
+        };
+        let is_default = self.file().is_some_and(|own| is_same(&own, file));
+        let file = (!is_default).then(|| file.to_path_buf());
+        Ok(Chosen { graph, elsewhere, program: &self.program, file })
+    }
+
+    fn names(&self) -> String {
+        let names: Vec<&str> = self.graphs.iter().map(|given| given.graph.name().as_str()).collect();
+        names.join(", ")
+    }
+
+    /// A checkpoint that is meant, in a file.
+    pub(super) fn place(file: &FileArgument, meant: &str) -> Result<Place, Failure> {
+        Source::open(file).and_then(|source| source.place(meant)).map_err(Failure::before_the_run)
+    }
+}
+
+/// Whether a file has a thread.
+fn is_there(file: &FileArgument, thread: &ThreadId) -> Result<bool, Failure> {
+    Ok(Source::open(file)?.reader.list_threads()?.threads.iter().any(|held| held.thread == *thread))
+}
+
+fn path_of(graph: &dyn Subject) -> Option<&Path> {
+    graph.saver()?.path()
+}
+
+/// A word as a shell takes it.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:@~+,%".contains(letter);
+    if word.contains(is_nonprinting) {
+        return format!("$'{}'", word.chars().map(escaped).collect::<String>());
+    }
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// A letter between `$'` and `'`.
+fn escaped(letter: char) -> String {
+    match letter {
+        '\'' | '\\' => format!("\\{letter}"),
+        '\n' => r"\n".to_owned(),
+        '\t' => r"\t".to_owned(),
+        letter if letter.is_ascii_control() => format!("\\x{:02x}", u32::from(letter)),
+        letter if is_nonprinting(letter) => format!("\\U{:08x}", u32::from(letter)),
+        letter => letter.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_comes_through_a_shell_as_it_is() {
+        assert_eq!(quoted("rust@3"), "rust@3");
+        assert_eq!(quoted("it's one"), r"'it'\''s one'");
+        assert_eq!(quoted(r#"{"a": 1}"#), r#"'{"a": 1}'"#);
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("it's\na\\b\u{1b}"), r"$'it\'s\na\\b\x1b'");
+        assert_eq!(quoted("a\u{202e}b\u{e0041}"), r"$'a\U0000202eb\U000e0041'");
+    }
+}

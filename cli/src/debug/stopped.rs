@@ -1,0 +1,60 @@
+//! Why a run did not come to its end.
+
+use std::fmt::Display;
+
+use crate::failure::Failure;
+use superstep_core::run::{RunError, ThreadError};
+
+/// Why a run did not come to its end.
+#[derive(Debug)]
+pub(super) enum Stopped {
+    /// It did not even begin: what was asked for does not fit.
+    Refused(Failure),
+    /// It failed.
+    Failed(RunError),
+}
+
+impl Stopped {
+    /// The input is none of the graph.
+    pub(super) fn input(error: impl Display) -> Self {
+        Self::Refused(no_input(error))
+    }
+}
+
+/// Why a value is no input.
+pub(super) fn no_input(error: impl Display) -> Failure {
+    Failure::unusable(format!("the input does not fit: {error}"))
+}
+
+impl From<ThreadError> for Stopped {
+    fn from(error: ThreadError) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+impl From<RunError> for Stopped {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Thread(error) => error.into(),
+            RunError::NothingToResume { .. } => Self::Refused(Failure::nothing(error.to_string())),
+            RunError::NothingAsked { .. }
+            | RunError::WhichQuestion { .. }
+            | RunError::WrongAnswer { .. }
+            | RunError::Subgraph { .. }
+            | RunError::Leased { .. }
+            | RunError::NotANewThread { .. }
+            | RunError::Changed { .. } => Self::Refused(Failure::unusable(error.to_string())),
+            error => Self::Failed(error),
+        }
+    }
+}
+
+impl From<ThreadError> for Failure {
+    fn from(error: ThreadError) -> Self {
+        match error {
+            ThreadError::Store(error) => error.into(),
+            ThreadError::NeverRan(_) => Self::nothing(error.to_string()),
+            error => Self::unusable(error.to_string()),
+        }
+    }
+}

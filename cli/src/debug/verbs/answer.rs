@@ -1,0 +1,96 @@
+//! `answer`: what a thread waits for.
+
+use crate::arguments::Told;
+use crate::debug::progress::Progress;
+use crate::debug::session::Session;
+use crate::debug::subject::Work;
+use crate::failure::Failure;
+use crate::file::FileArgument;
+use crate::source::Source;
+use superstep_core::checkpoint::AskRecord;
+use superstep_core::id::{InterruptId, ThreadId};
+use superstep_core::state::Json;
+
+use super::ending::drive;
+
+/// Answer questions of a thread, and go on
+///
+/// An answer is JSON: a text has its quotes. It is checked against its question first; a wrong one is refused, and the
+/// question stays open.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep answer essays.db rust '\"accept\"'")]
+pub(crate) struct Answer {
+    #[command(flatten)]
+    file: FileArgument,
+    /// The thread
+    thread: String,
+    /// The answer; with the id of its question, or the beginning or the end of that, where several are open
+    #[arg(required = true, value_name = "[ID=]JSON")]
+    answers: Vec<String>,
+}
+
+impl Answer {
+    pub(crate) async fn carry_out(
+        &self,
+        session: &Session,
+        screen: &mut Progress<'_>,
+    ) -> Result<Told, Failure> {
+        let thread = ThreadId::from(self.thread.as_str());
+        let chosen = session.graph_of(&self.file, &thread).await?;
+        let open = Source::open(&self.file)?.thread(&self.thread)?.open_asks;
+        let answers = self.answers.iter().map(|given| answer_of(given, &open));
+        let mut answers = answers.collect::<Result<Vec<_>, _>>()?;
+        let work = match (&mut *answers, &*open) {
+            (_, []) => return Err(Failure::unusable(format!("thread {thread} asks nothing"))),
+            ([(None, answer)], [_]) => Work::Answer(answer.clone()),
+            (answers, open) => {
+                let by_id = answers.iter().map(|(id, answer)| Some(((*id)?, answer.clone())));
+                Work::Answers(by_id.collect::<Option<_>>().ok_or_else(|| which(open))?)
+            }
+        };
+        drive(&chosen, thread, work, screen).await
+    }
+}
+
+/// An answer, and the question that it names.
+fn answer_of(given: &str, open: &[AskRecord]) -> Result<(Option<InterruptId>, Json), Failure> {
+    let (id, answer) = match given.split_once('=') {
+        Some((id, answer)) if is_id(id) => (Some(question(id, open)?), answer),
+        _ => (None, given),
+    };
+    let answer = serde_json::from_str::<serde_json::Value>(answer).map_err(|error| {
+        Failure::unusable(format!(
+            "the answer {answer} is not JSON ({error}): a text is written '\"{answer}\"'"
+        ))
+    })?;
+    Ok((id, Json::encode(&answer).map_err(|error| Failure::unusable(error.to_string()))?))
+}
+
+/// Whether something before a `=` is meant as an id: JSON that has one there begins otherwise.
+fn is_id(text: &str) -> bool {
+    text.len() >= 4 && text.chars().all(|letter| letter.is_ascii_hexdigit() || letter == '-')
+}
+
+fn question(digits: &str, open: &[AskRecord]) -> Result<InterruptId, Failure> {
+    let found: Vec<InterruptId> = open.iter().map(|ask| ask.id).filter(|id| is_meant(*id, digits)).collect();
+    match (&*found, open) {
+        ([one], _) => Ok(*one),
+        (_, []) => Err(Failure::unusable(format!("question {digits} is not open, and none is"))),
+        ([], _) => Err(Failure::unusable(format!("question {digits} is not open; open are\n{}", list(open)))),
+        (_, _) => Err(Failure::unusable(format!("{digits} may be any of several questions\n{}", list(open)))),
+    }
+}
+
+fn is_meant(id: InterruptId, digits: &str) -> bool {
+    let id = id.to_string();
+    id.starts_with(digits) || id.ends_with(digits)
+}
+
+fn which(open: &[AskRecord]) -> Failure {
+    Failure::unusable(format!("say with ID=JSON which question is answered; open are\n{}", list(open)))
+}
+
+fn list(open: &[AskRecord]) -> String {
+    let lines = open.iter().map(|ask| format!("  {}  {} asks {}", ask.id, ask.node, ask.question));
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,127 @@
+//! A run of a thread from its first event to what is said of its end.
+
+use serde_json::Value;
+
+use crate::arguments::Told;
+use crate::debug::progress::{Progress, page};
+use crate::debug::session::Chosen;
+use crate::debug::stopped::Stopped;
+use crate::debug::subject::{Ended, Work};
+use crate::failure::Failure;
+use crate::page::{DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
+use crate::screen::Exit;
+use superstep_core::checkpoint::At;
+use superstep_core::id::{NodeName, ThreadId};
+use superstep_core::run::{CancellationToken, Interrupt, Status};
+
+/// Has a thread do its work, and tells how it goes. Ctrl-C cancels it; once more, and nobody waits for its end.
+pub(super) async fn drive(
+    chosen: &Chosen<'_>,
+    thread: ThreadId,
+    work: Work,
+    screen: &mut Progress<'_>,
+) -> Result<Told, Failure> {
+    let cancel = CancellationToken::new();
+    let mut watch = |event: &_| screen.tell(event);
+    let mut run = chosen.subject().carry_out(thread.clone(), work, cancel.clone(), &mut watch);
+    let ended = loop {
+        tokio::select! {
+            ended = &mut run => break ended,
+            Ok(()) = tokio::signal::ctrl_c() => match cancel.is_cancelled() {
+                true => return Ok((String::new(), Exit::Cancelled)),
+                false => cancel.cancel(),
+            },
+        }
+    };
+    drop(run);
+    match ended {
+        Ok(Ended { step, status }) => {
+            let text = page(screen, |page| show(page, chosen, &thread, Some(step), &status));
+            Ok((text, exit(&status)))
+        }
+        Err(Stopped::Refused(failure)) => Err(failure.before_the_run()),
+        Err(Stopped::Failed(error)) => {
+            let text = error.to_string();
+            Err(Failure::nothing(match is_left(chosen, &thread).await {
+                true => {
+                    let resume = chosen.command("resume", &[thread.as_str()]);
+                    format!("{text}\nwhen that is mended: {resume}")
+                }
+                false => text,
+            }))
+        }
+    }
+}
+
+/// Whether there is something of a thread that can be resumed. It may have been deleted while it ran.
+async fn is_left(chosen: &Chosen<'_>, thread: &ThreadId) -> bool {
+    let Some(saver) = chosen.subject().saver() else { return false };
+    let head = saver.history(thread, At::Head, 1).await;
+    // Where the file cannot be read now, the thread may well be there.
+    head.map_or(true, |head| !head.is_empty())
+}
+
+/// The exit code for a run that did not fail.
+pub(super) fn exit(status: &Status) -> Exit {
+    match status {
+        Status::Finished => Exit::Fine,
+        Status::Cancelled => Exit::Cancelled,
+        _ => Exit::Unfinished,
+    }
+}
+
+/// Says how a run ended, and how it goes on.
+pub(super) fn show(
+    page: &mut Page,
+    chosen: &Chosen<'_>,
+    thread: &ThreadId,
+    step: Option<i64>,
+    status: &Status,
+) {
+    let at = step.map(|step| format!(" at step {step}")).unwrap_or_default();
+    let stopped = match status {
+        Status::Finished => return page.line([span(GOOD, "finished"), plain(at)]),
+        Status::Interrupted { interrupts } => {
+            page.line([span(NOTE, "waiting"), plain(at)]);
+            return interrupts.iter().for_each(|question| ask(page, chosen, thread, question));
+        }
+        Status::Breakpoint { before, after } => {
+            let side = |side: &str, nodes: &[NodeName]| {
+                let names: Vec<&str> = nodes.iter().map(NodeName::as_str).collect();
+                (!names.is_empty()).then(|| format!(" {side} {}", names.join(", ")))
+            };
+            let sides = [side("before", before), side("after", after)];
+            format!("stopped{}", sides.into_iter().flatten().collect::<Vec<_>>().join(" and"))
+        }
+        Status::LimitReached { limit } => format!("stopped at its limit of {limit} supersteps"),
+        Status::Cancelled => "cancelled".to_owned(),
+        _ => "stopped".to_owned(),
+    };
+    page.line([span(NOTE, stopped), plain(at)]);
+    page.line([span(DIM, "  to go on: "), plain(chosen.command("resume", &[thread.as_str()]))]);
+}
+
+/// A schema without what is said of it for machines.
+fn without_titles(mut schema: Value) -> Value {
+    for name in ["$schema", "title"] {
+        schema.as_object_mut().map(|members| members.remove(name));
+    }
+    schema
+}
+
+/// A question, and the command that answers it.
+fn ask(page: &mut Page, chosen: &Chosen<'_>, thread: &ThreadId, question: &Interrupt) {
+    let path: String = question.path.iter().map(|node| format!("{node}/")).collect();
+    page.line([
+        span(ID, question.id.to_string()),
+        plain("  "),
+        span(NAME, format!("{path}{}", question.node)),
+        plain(format!(" asks {}", question.question)),
+    ]);
+    if let Some(schema) = question.answer_schema.as_ref().and_then(|schema| schema.decode::<Value>().ok()) {
+        page.line([span(DIM, "  an answer is: "), plain(without_titles(schema).to_string())]);
+    }
+    let answer = format!("{}=JSON", question.id);
+    let command = chosen.command("answer", &[thread.as_str(), &answer]);
+    page.line([span(DIM, "  to answer:    "), plain(command)]);
+}

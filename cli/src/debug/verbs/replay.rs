@@ -1,0 +1,108 @@
+//! `replay`: whether the code still does what is recorded.
+
+use serde::Serialize;
+
+use crate::answer::Answer;
+use crate::concealed::Concealed;
+use crate::debug::session::Session;
+use crate::failure::Failure;
+use crate::file::FileArgument;
+use crate::page::{BAD, DIM, GOOD, NAME, Page, plain, span};
+use crate::screen::Exit;
+use crate::source::Source;
+use superstep_core::checkpoint::StoreError;
+use superstep_core::id::{CheckpointId, ThreadId};
+use superstep_core::run::{self, ThreadError, Unverified, WhyUnverified};
+
+/// Run what led to a checkpoint once more, from its journal, and compare it with what is stored
+///
+/// Nothing live happens and nothing is written: effects have their recorded outcomes, questions their recorded answers.
+/// Exits with 1 where something comes out otherwise, and tells the first thing that does.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep replay essays.db rust --after rust@2")]
+pub(crate) struct Replay {
+    #[command(flatten)]
+    file: FileArgument,
+    /// The checkpoint up to which is replayed
+    checkpoint: String,
+    /// Only what came after this checkpoint, which is one of those that led there
+    #[arg(long, value_name = "CHECKPOINT")]
+    after: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Replayed {
+    thread: ThreadId,
+    checkpoint: CheckpointId,
+    #[serde(flatten)]
+    replay: run::Replay,
+}
+
+impl Replay {
+    pub(crate) async fn answer(&self, session: &Session) -> Result<Replayed, Failure> {
+        let place = Session::place(&self.file, &self.checkpoint)?;
+        let after = match &self.after {
+            Some(after) => Some(Session::place(&self.file, after)?.id),
+            None => None,
+        };
+        let chosen = session.graph_of(&self.file, &place.thread).await?;
+        let replay = chosen.subject().replay(place.thread.clone(), place.id, after).await;
+        let mut replay = replay.map_err(|error| match error {
+            ThreadError::Store(StoreError::NoCheckpoint { .. }) => Failure::from(error).before_the_run(),
+            error => error.into(),
+        })?;
+        if let Some(first) = &mut replay.first {
+            Concealed::at(&Source::open(&self.file)?, &place)?.in_difference(&mut first.difference);
+        }
+        Ok(Replayed { thread: place.thread, checkpoint: place.id, replay })
+    }
+}
+
+fn steps(count: u64) -> String {
+    if count == 1 { "1 superstep".to_owned() } else { format!("{count} supersteps") }
+}
+
+impl Answer for Replayed {
+    fn show(&self, page: &mut Page) {
+        let run::Replay { supersteps, divergent, first, unverified, other_topology, .. } = &self.replay;
+        match first {
+            None if *supersteps == 0 && unverified.is_empty() => {
+                page.line([span(GOOD, "nothing to replay"), plain(": no superstep lies there")]);
+            }
+            None => page
+                .line([span(GOOD, "equal"), plain(format!(": {} came out as recorded", steps(*supersteps)))]),
+            Some(first) => {
+                page.line([
+                    span(BAD, "different"),
+                    plain(format!(": {divergent} of {} came out otherwise", steps(supersteps + divergent))),
+                ]);
+                page.line([plain("the first: "), plain(first.to_string())]);
+            }
+        }
+        if *other_topology {
+            page.line([span(DIM, "some were recorded with another wiring of the graph")]);
+        }
+        for Unverified { step, node, why, .. } in unverified {
+            let why = match why {
+                WhyUnverified::Cached => "its outcome came from the cache".to_owned(),
+                WhyUnverified::Edited => "an edit came before it".to_owned(),
+                WhyUnverified::Error { effect } => {
+                    format!("effect {effect:?} failed, with an error that cannot be made again")
+                }
+                WhyUnverified::Pruned => "what it began with was pruned".to_owned(),
+                WhyUnverified::Subgraph => "the thread of its subgraph was deleted".to_owned(),
+                _ => "nobody knows why".to_owned(),
+            };
+            page.line([
+                span(DIM, "not verified: "),
+                plain(format!("step {step}, ")),
+                span(NAME, node.as_str()),
+                plain(format!(": {why}")),
+            ]);
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        if self.replay.is_equal() { Exit::Fine } else { Exit::No }
+    }
+}

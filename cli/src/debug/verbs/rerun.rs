@@ -1,0 +1,34 @@
+//! `rerun`: a branch from a checkpoint, on which everything happens again.
+
+use crate::arguments::Told;
+use crate::debug::progress::Progress;
+use crate::debug::session::Session;
+use crate::debug::subject::Work;
+use crate::failure::Failure;
+use crate::file::FileArgument;
+
+use super::ending::drive;
+
+/// Run on from a checkpoint once more, on a new branch of its thread
+///
+/// All effects happen again, and all questions are asked again. What came after the checkpoint stays as it is.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep rerun essays.db rust@3")]
+pub(crate) struct Rerun {
+    #[command(flatten)]
+    file: FileArgument,
+    /// The checkpoint
+    checkpoint: String,
+}
+
+impl Rerun {
+    pub(crate) async fn carry_out(
+        &self,
+        session: &Session,
+        screen: &mut Progress<'_>,
+    ) -> Result<Told, Failure> {
+        let place = Session::place(&self.file, &self.checkpoint)?;
+        let chosen = session.graph_of(&self.file, &place.thread).await?;
+        drive(&chosen, place.thread, Work::Rerun(place.id), screen).await
+    }
+}

@@ -1,0 +1,36 @@
+//! `resume`: what a thread has left to do.
+
+use crate::arguments::Told;
+use crate::debug::progress::Progress;
+use crate::debug::session::Session;
+use crate::debug::subject::Work;
+use crate::failure::Failure;
+use crate::file::FileArgument;
+use superstep_core::id::ThreadId;
+
+use super::ending::drive;
+
+/// Go on with what a thread has left to do
+///
+/// After a crash, a failure, a breakpoint, a limit or a cancellation. What has finished does not run again, and effects
+/// that succeeded are not repeated.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep resume essays.db rust")]
+pub(crate) struct Resume {
+    #[command(flatten)]
+    file: FileArgument,
+    /// The thread
+    thread: String,
+}
+
+impl Resume {
+    pub(crate) async fn carry_out(
+        &self,
+        session: &Session,
+        screen: &mut Progress<'_>,
+    ) -> Result<Told, Failure> {
+        let thread = ThreadId::from(self.thread.as_str());
+        let chosen = session.graph_of(&self.file, &thread).await?;
+        drive(&chosen, thread, Work::Resume, screen).await
+    }
+}

@@ -1,0 +1,68 @@
+//! `run`: a turn of a thread.
+
+use std::io::Read;
+
+use serde_json::{Map, Value};
+
+use crate::arguments::Told;
+use crate::debug::progress::Progress;
+use crate::debug::session::Session;
+use crate::debug::subject::Work;
+use crate::failure::Failure;
+use crate::file::FileArgument;
+use superstep_core::id::ThreadId;
+use superstep_core::state::SizeLimits;
+
+use super::ending::drive;
+
+/// Run a thread on an input
+///
+/// The input is an object of the state's fields, each of which goes through its reducer; for a flow, its input. Without
+/// one nothing is written before the graph runs. A thread that is new begins; unfinished work of one that is there is
+/// discarded.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep run essays.db rust '{\"topic\": \"Rust\"}'")]
+pub(crate) struct Run {
+    #[command(flatten)]
+    file: FileArgument,
+    /// The thread
+    thread: String,
+    /// The input as JSON; `-` reads it from the standard input
+    input: Option<String>,
+    /// The graph, for a new thread where there are several
+    #[arg(long)]
+    graph: Option<String>,
+}
+
+impl Run {
+    pub(crate) async fn carry_out(
+        &self,
+        session: &Session,
+        screen: &mut Progress<'_>,
+    ) -> Result<Told, Failure> {
+        let input = self.input()?;
+        let thread = ThreadId::from(self.thread.as_str());
+        let chosen = session.graph_for(&self.file, &thread, self.graph.as_deref()).await?;
+        let input = chosen.input(input)?;
+        drive(&chosen, thread, Work::Run(input), screen).await
+    }
+
+    fn input(&self) -> Result<Value, Failure> {
+        let text = match self.input.as_deref() {
+            None => return Ok(Value::Object(Map::new())),
+            Some("-") => {
+                let mut text = String::new();
+                let most = SizeLimits::default().most_bytes() as u64;
+                let read = std::io::stdin().lock().take(most + 1).read_to_string(&mut text);
+                read.map_err(|error| Failure::unusable(format!("the input cannot be read: {error}")))?;
+                text
+            }
+            Some(text) => text.to_owned(),
+        };
+        SizeLimits::default()
+            .check(&text)
+            .map_err(|excess| Failure::unusable(format!("the input has {excess}")))?;
+        serde_json::from_str(&text)
+            .map_err(|error| Failure::unusable(format!("the input is not JSON: {error}")))
+    }
+}

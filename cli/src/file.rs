@@ -1,0 +1,118 @@
+//! The file that a verb is about, and the keys for it.
+
+#[cfg(feature = "encryption")]
+use std::ffi::OsString;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use clap::builder::{PathBufValueParser, TypedValueParser};
+
+use superstep_checkpoint::{CheckpointFile, SqliteReader};
+#[cfg(feature = "encryption")]
+use superstep_checkpoint::{KeyError, KeyRing};
+use superstep_core::checkpoint::{KeyProblem, StoreError};
+
+use super::failure::Failure;
+
+/// Where keys are looked for when no option says so.
+#[cfg(feature = "encryption")]
+const KEY_FILE: &str = "SUPERSTEP_KEY_FILE";
+
+/// A checkpoint file.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct FileArgument {
+    /// The checkpoint file
+    #[arg(value_parser = NamedFile::parser(Vec::new()), value_hint = clap::ValueHint::FilePath)]
+    file: NamedFile,
+    /// The file with the keys of an encrypted one; else the one that SUPERSTEP_KEY_FILE names
+    #[cfg(feature = "encryption")]
+    #[arg(long, value_name = "PATH")]
+    key_file: Option<PathBuf>,
+}
+
+/// A file by its path; of those that a program keeps its threads in, with what it reads and writes them with.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedFile {
+    path: PathBuf,
+    own: Option<CheckpointFile>,
+}
+
+impl NamedFile {
+    /// Recognizes the program's own files.
+    pub(crate) fn parser(own: Vec<CheckpointFile>) -> impl TypedValueParser<Value = Self> {
+        PathBufValueParser::new().map(move |path| {
+            let own = own.iter().find(|own| is_same(own.path(), &path)).cloned();
+            Self { path, own }
+        })
+    }
+}
+
+/// Whether two paths lead to one file.
+pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
+    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+impl FileArgument {
+    /// The file with its keys. What the environment names is for those files that are encrypted.
+    pub(crate) fn keyed(&self) -> Result<CheckpointFile, Failure> {
+        self.keyed_as(|| self.is_encrypted())
+    }
+
+    /// The same for a file that is to be encrypted.
+    #[cfg(feature = "encryption")]
+    pub(crate) fn keyed_to_encrypt(&self) -> Result<CheckpointFile, Failure> {
+        self.keyed_as(|| true)
+    }
+
+    /// As the program has it.
+    #[cfg(not(feature = "encryption"))]
+    fn keyed_as(&self, _: impl FnOnce() -> bool) -> Result<CheckpointFile, Failure> {
+        Ok(self.file.own.clone().unwrap_or_else(|| CheckpointFile::at(&self.file.path)))
+    }
+
+    /// With the keys that were said to be its; else as the program has it; else with those of the environment.
+    #[cfg(feature = "encryption")]
+    fn keyed_as(&self, environment_counts: impl FnOnce() -> bool) -> Result<CheckpointFile, Failure> {
+        let file = self.file.own.clone();
+        let named = match (&self.key_file, file.is_some()) {
+            (Some(path), _) => Some(path.clone().into_os_string()),
+            (None, true) => None,
+            (None, false) => std::env::var_os(KEY_FILE).filter(|_| environment_counts()),
+        };
+        let file = file.unwrap_or_else(|| CheckpointFile::at(&self.file.path));
+        Ok(match named {
+            Some(named) => file.keys(read(&named)?),
+            None => file,
+        })
+    }
+
+    /// Whether it is a file that the program at hand has open itself.
+    pub(crate) fn is_own(&self) -> bool {
+        self.file.own.is_some()
+    }
+
+    /// Whether it takes keys to read it.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        let problem = match SqliteReader::open(&self.file.path) {
+            Err(StoreError::Keys { problem, .. }) => problem,
+            _ => return false,
+        };
+        matches!(problem, KeyProblem::NoKeys { .. })
+    }
+}
+
+#[cfg(feature = "encryption")]
+fn read(path: &OsString) -> Result<KeyRing, Failure> {
+    KeyRing::read(path).map_err(|error| match error {
+        KeyError::Unreadable(..) => Failure::unusable(error.to_string()),
+        malformed => Failure::unusable(format!("the key file {}: {malformed}", path.display())),
+    })
+}
+
+impl Deref for FileArgument {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.file.path
+    }
+}

@@ -1,0 +1,56 @@
+//! The verbs of the `superstep` program, as a library: what a program of your own can offer, too.
+//!
+//! They look into any checkpoint file, while its program runs or after it crashed, and without the types that it
+//! was written with. Most only read; those that write never touch what is there, but for what is deleted by name. [docs/cli.md](https://github.com/superstep-rs/superstep/blob/main/docs/cli.md) describes them.
+//!
+//! ```
+//! use superstep_cli::{Exit, Look, Screen, run};
+//!
+//! let (mut out, mut err) = (Vec::new(), Vec::new());
+//! let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };
+//! assert_eq!(run(["superstep", "threads", "nowhere.db"], screen), Exit::Unusable);
+//! assert_eq!(err, b"error: there is no file nowhere.db\n");
+//! ```
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+mod address;
+mod amend;
+mod answer;
+mod arguments;
+mod assignment;
+mod below;
+mod completions;
+mod concealed;
+mod debug;
+mod excerpt;
+mod failure;
+mod file;
+#[cfg(any(fuzzing, test))]
+#[doc(hidden)]
+pub mod fuzzing;
+mod input;
+mod lines;
+mod messages;
+mod near;
+mod number;
+mod page;
+mod pattern;
+mod predicate;
+mod program;
+mod screen;
+mod secrets;
+mod shapes;
+mod skeleton;
+mod source;
+mod table;
+mod target;
+mod time;
+mod topology;
+mod used;
+mod verbs;
+
+pub use debug::{Debuggable, Debugger, debugger};
+pub use program::{main, run};
+pub use screen::{Exit, Look, Screen};

@@ -1,0 +1,263 @@
+//! The file that a verb reads.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use superstep_checkpoint::{SqliteReader, Subgraph, ThreadList};
+use superstep_core::checkpoint::{At, CheckpointName, Loaded, StepRecord, ThreadSummary};
+use superstep_core::id::{CheckpointId, ThreadId};
+
+use super::address::Address;
+use super::failure::Failure;
+use super::file::FileArgument;
+use super::near::{did_you_mean, visible};
+use super::shapes::Lease;
+
+/// The fewest digits of an id that stand for it.
+pub(super) const FEWEST_DIGITS: usize = 4;
+
+/// How often a name may say `~`: each is looked up by itself.
+const MOST_BACK: usize = 64;
+
+/// An open file.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) reader: SqliteReader,
+    /// The subgraphs of threads, as far as they were looked for.
+    pub(super) below: RefCell<BTreeMap<ThreadId, Rc<[Subgraph]>>>,
+}
+
+/// A checkpoint, and the thread that it is seen from.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) thread: ThreadId,
+    pub(super) id: CheckpointId,
+}
+
+impl Place {
+    pub(super) fn at(&self) -> At {
+        At::Id(self.id)
+    }
+}
+
+impl Source {
+    pub(super) fn open(file: &FileArgument) -> Result<Self, Failure> {
+        Ok(Self { reader: SqliteReader::open(file.keyed()?)?, below: RefCell::default() })
+    }
+
+    /// The thread of this name, which is no subgraph's.
+    pub(super) fn thread(&self, name: &str) -> Result<ThreadSummary, Failure> {
+        let threads = self.threads_for(name)?;
+        let is_listed = threads.iter().any(|thread| thread.thread.as_str() == name);
+        if !is_listed && let Some(below) = self.meant_below(&threads, name)? {
+            let above = std::iter::successors(below.above(), ThreadId::above).last();
+            let above = above.unwrap_or_else(|| below.clone());
+            return Err(Failure::unusable(format!(
+                "{} is the thread of a subgraph, which belongs to thread {above}: name that one",
+                self.called(&below)
+            )));
+        }
+        Self::listed(threads, name)
+    }
+
+    /// The thread of this name, a subgraph's too.
+    pub(super) fn any_thread(&self, name: &str) -> Result<ThreadId, Failure> {
+        let threads = self.threads_for(name)?;
+        match self.meant_below(&threads, name)? {
+            Some(below) if !threads.iter().any(|thread| thread.thread.as_str() == name) => Ok(below),
+            _ => Ok(Self::listed(threads, name)?.thread),
+        }
+    }
+
+    fn listed(threads: Vec<ThreadSummary>, name: &str) -> Result<ThreadSummary, Failure> {
+        let names = threads.iter().map(|thread| thread.thread.as_str());
+        let hint = did_you_mean(name, names);
+        let (count, told) = (threads.len(), visible(name));
+        threads.into_iter().find(|thread| thread.thread.as_str() == name).ok_or_else(|| {
+            let nothing = Failure::nothing(format!("there is no thread {told}{hint}"));
+            match (count, hint.is_empty()) {
+                (0, _) => Failure::nothing(format!("there is no thread {told}: the file has none")),
+                (_, true) => nothing.with_help("threads", format!("lists the {count} there are")),
+                (_, false) => nothing,
+            }
+        })
+    }
+
+    /// The threads that can be read, for somebody who means one of them by this text. One that is damaged is told of where it
+    /// is the one that is meant.
+    fn threads_for(&self, meant: &str) -> Result<Vec<ThreadSummary>, Failure> {
+        let ThreadList { threads, damaged, .. } = self.reader.list_threads()?;
+        let names = |name: &ThreadId| {
+            let rest = meant.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['@', '~']))
+        };
+        match damaged.into_iter().find(|(name, _)| name.as_ref().is_some_and(names)) {
+            Some((_, error)) if !threads.iter().any(|thread| thread.thread.as_str() == meant) => {
+                Err(error.into())
+            }
+            _ => Ok(threads),
+        }
+    }
+
+    /// The checkpoint that somebody means.
+    pub(super) fn place(&self, meant: &str) -> Result<Place, Failure> {
+        let threads = self.threads_for(meant)?;
+        let head = |name: &str| match threads.iter().find(|thread| thread.thread.as_str() == name) {
+            Some(held) => Ok(Some(Place { thread: held.thread.clone(), id: held.head.id })),
+            None => self.meant_below(&threads, name)?.map_or(Ok(None), |below| self.head(below)),
+        };
+        // A name may look like anything.
+        if let Some(named) = head(meant)? {
+            let other = match Address::parse(meant) {
+                Address::Back(of, count) => self.place(of).and_then(|of| self.back(&of, count)).ok(),
+                Address::Step(thread, step) => head(thread)?.and_then(|of| self.step(&of.thread, step).ok()),
+                Address::Named(thread, name) => {
+                    head(thread)?.and_then(|of| self.named(&of.thread, name).ok())
+                }
+                Address::Name(_) => None,
+            };
+            return match other.filter(|other| other.id != named.id) {
+                None => Ok(named),
+                Some(Place { thread, id }) => Err(Failure::unusable(format!(
+                    "{meant} is the thread {meant} (say {meant}~0) and a checkpoint of {thread} (say {id})"
+                ))),
+            };
+        }
+        if meant.matches('~').count() > MOST_BACK {
+            return Err(Failure::unusable(format!("it says ~ more than {MOST_BACK} times: say ~N once")));
+        }
+        match Address::parse(meant) {
+            // The thread, whatever its name looks like.
+            Address::Back(of, 0) => head(of)?.map_or_else(|| self.place(of), Ok),
+            Address::Back(of, count) => self.back(&self.place(of)?, count),
+            Address::Step(thread, step) => match head(thread)? {
+                Some(of) => self.step(&of.thread, step),
+                None => Err(self.no_thread(threads, thread)?),
+            },
+            Address::Named(thread, name) => match head(thread)? {
+                Some(of) => self.named(&of.thread, name),
+                None => self.by_digits(meant, &threads),
+            },
+            Address::Name(digits) => self.by_digits(digits, &threads),
+        }
+    }
+
+    /// There is no such thread.
+    fn no_thread(&self, threads: Vec<ThreadSummary>, name: &str) -> Result<Failure, Failure> {
+        let below = self.known_below(&threads, name)?;
+        Ok(match Self::listed(threads, name) {
+            Err(failure) if below.is_empty() => failure,
+            _ => Failure::nothing(format!("there is no thread {}{below}", visible(name))),
+        })
+    }
+
+    /// The latest checkpoint of a thread that is there.
+    pub(super) fn head(&self, thread: ThreadId) -> Result<Option<Place>, Failure> {
+        let head = self.reader.history(&thread, &At::Head, 1)?;
+        Ok(head.first().map(|head| Place { thread, id: head.id }))
+    }
+
+    fn back(&self, from: &Place, count: usize) -> Result<Place, Failure> {
+        let line = self.reader.history(&from.thread, &from.at(), count.saturating_add(1))?;
+        let older = line.get(count).map(|older| Place { thread: from.thread.clone(), id: older.id });
+        older.ok_or_else(|| {
+            Failure::nothing(format!(
+                "there are only {} checkpoints before {}",
+                line.len().saturating_sub(1),
+                from.id
+            ))
+        })
+    }
+
+    fn step(&self, thread: &ThreadId, step: i64) -> Result<Place, Failure> {
+        let (mut from, mut newest, mut oldest) = (At::Head, None, None);
+        for limit in [64, 1_024].into_iter().chain(std::iter::repeat(8_192)) {
+            let page = self.reader.history(thread, &from, limit)?;
+            if let Some(found) = page.iter().find(|line| line.step == step) {
+                return Ok(Place { thread: thread.clone(), id: found.id });
+            }
+            newest = newest.or(page.first().map(|line| line.step));
+            let Some(last) = page.last() else { break };
+            oldest = Some(last.step);
+            match last.parent {
+                Some(parent) => from = At::Id(parent),
+                None => break,
+            }
+        }
+        let there =
+            newest.zip(oldest).map(|(newest, oldest)| format!("; its steps are {oldest} to {newest}"));
+        let there = there.unwrap_or_default();
+        // A fork or a rerun in place leaves steps behind on another branch.
+        let all = self.reader.lineage(thread)?;
+        let other = all.iter().find(|line| line.thread == *thread && line.step == step);
+        let elsewhere = other.map(|other| {
+            format!(" on its latest branch; on another branch that step is checkpoint {}", other.id)
+        });
+        let (thread, elsewhere) = (self.called(thread), elsewhere.unwrap_or_default());
+        let thread = visible(&thread);
+        Err(Failure::nothing(format!("thread {thread} has no step {step}{there}{elsewhere}")))
+    }
+
+    fn named(&self, thread: &ThreadId, name: CheckpointName) -> Result<Place, Failure> {
+        let names = self.reader.names(thread)?;
+        let hint = did_you_mean(name.as_str(), names.iter().map(|named| named.name.as_str()));
+        let found = names.into_iter().find(|named| named.name == name);
+        let thread = thread.clone();
+        let found = found.map(|named| Place { thread: thread.clone(), id: named.checkpoint });
+        found.ok_or_else(|| {
+            let thread = self.called(&thread);
+            Failure::nothing(format!("thread {} has no checkpoint named {name}{hint}", visible(&thread)))
+        })
+    }
+
+    fn by_digits(&self, digits: &str, threads: &[ThreadSummary]) -> Result<Place, Failure> {
+        let count = digits.chars().filter(char::is_ascii_hexdigit).count();
+        let is_id = digits.chars().all(|letter| letter.is_ascii_hexdigit() || letter == '-');
+        let found = match is_id && count >= FEWEST_DIGITS {
+            true => self.reader.locate(digits, 9)?,
+            false => Vec::new(),
+        };
+        let found = found.into_iter().map(|one| Place { thread: one.thread, id: one.id });
+        let mut found: Vec<Place> = found.collect();
+        if found.is_empty() {
+            found = self.by_task(digits)?;
+        }
+        match &*found {
+            [one] => Ok(one.clone()),
+            [] => {
+                let names = threads.iter().map(|held| held.thread.as_str());
+                let hint = match self.known_below(threads, digits)? {
+                    below if below.is_empty() => did_you_mean(digits, names),
+                    below => below,
+                };
+                let told = visible(digits);
+                Err(Failure::nothing(format!("there is no thread or checkpoint {told}{hint}")))
+            }
+            several => {
+                let ids: Vec<String> = several.iter().take(8).map(|one| one.id.to_string()).collect();
+                let more = if several.len() > 8 { ", and more" } else { "" };
+                Err(Failure::unusable(format!(
+                    "{digits} may be any of these checkpoints: {}{more}",
+                    ids.join(", ")
+                )))
+            }
+        }
+    }
+
+    /// Who holds a thread.
+    pub(super) fn lease(&self, thread: &ThreadId) -> Result<Option<Lease>, Failure> {
+        let leases = self.reader.leases()?;
+        Ok(leases.iter().find(|lease| lease.thread == *thread).map(Lease::of))
+    }
+
+    pub(super) fn load(&self, place: &Place) -> Result<Loaded, Failure> {
+        let loaded = self.reader.load(&place.thread, &place.at())?;
+        loaded.ok_or_else(|| Failure::nothing(format!("there is no checkpoint {}", place.id)))
+    }
+
+    /// The checkpoint and its whole past, newest first.
+    pub(super) fn past(&self, place: &Place) -> Result<Vec<StepRecord>, Failure> {
+        Ok(self.reader.steps(&place.thread, &place.at(), usize::MAX)?)
+    }
+}

@@ -1,0 +1,50 @@
+//! `backup`: a copy of a file that may be in use.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use superstep_checkpoint::care::{self, Copied, Existing};
+
+use crate::answer::Answer;
+use crate::failure::Failure;
+use crate::file::FileArgument;
+use crate::page::{NAME, Page, plain, span};
+
+/// Copy a file, also while a program writes to it
+///
+/// The copy is one consistent state of the file, stands alone, and is there only when it is whole.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep backup essays.db essays-monday.db")]
+pub(crate) struct Backup {
+    #[command(flatten)]
+    file: FileArgument,
+    /// Where the copy is to be
+    to: PathBuf,
+    /// Replace the checkpoint file that is there; no other file is ever replaced
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Backed {
+    file: String,
+    #[serde(flatten)]
+    copied: Copied,
+}
+
+impl Backup {
+    pub(crate) fn answer(&self) -> Result<Backed, Failure> {
+        let existing = if self.force { Existing::Replace } else { Existing::Refuse };
+        let copied = care::backup(&*self.file, &self.to, existing)?;
+        Ok(Backed { file: self.to.display().to_string(), copied })
+    }
+}
+
+impl Answer for Backed {
+    fn show(&self, page: &mut Page) {
+        let Copied { bytes, checkpoints } = self.copied;
+        let size = format!(": {checkpoints} checkpoints, {bytes} bytes");
+        page.line([plain("copied to "), span(NAME, &self.file), plain(size)]);
+    }
+}

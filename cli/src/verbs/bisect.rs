@@ -1,0 +1,272 @@
+//! `bisect`: the first checkpoint of a branch where something holds.
+
+use std::io::{ErrorKind, Write};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use superstep_checkpoint::inspect::{Bisection, Found, Path, Search, Walk, bisect};
+use superstep_core::checkpoint::StepRecord;
+use superstep_core::state::SecretFields;
+
+use crate::answer::Answer;
+use crate::concealed::Concealed;
+use crate::failure::Failure;
+use crate::file::FileArgument;
+use crate::lines::{Known, Short, nodes};
+use crate::page::{BAD, DIM, GOOD, NAME, Page, plain, span};
+use crate::predicate::{Predicate, Unfit};
+use crate::screen::Exit;
+use crate::secrets;
+use crate::shapes::Line;
+use crate::source::{Place, Source};
+
+/// Find the first checkpoint of a branch where something holds
+///
+/// PRED is one of: exists, missing, = JSON, != JSON, < N, <= N, > N, >= N, ~ REGEX, !~ REGEX. Lists and maps are compared with a
+/// number by how many items they have, and texts with a text in double quotes. CMD is run by the shell and gets the state as JSON on its standard input; it holds if CMD ends with 0.
+/// Exits with 1 if it holds nowhere.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples: superstep bisect essays.db rust --path facts --is '> 3'\n          \
+                        superstep bisect essays.db rust --test 'grep -q Lisbon'")]
+#[command(group(clap::ArgGroup::new("what").required(true).args(["test", "path"])))]
+pub(crate) struct Bisect {
+    #[command(flatten)]
+    file: FileArgument,
+    /// The thread, or the checkpoint that the branch ends with
+    thread: String,
+    /// The command that tells
+    #[arg(long, value_name = "CMD")]
+    test: Option<String>,
+    /// The path in the state that is looked at
+    #[arg(long, value_name = "P", requires = "is")]
+    path: Option<String>,
+    /// What must hold of it
+    #[arg(long, value_name = "PRED", requires = "path")]
+    is: Option<String>,
+    /// Look at every state: right also if it holds, and then does not, and holds again
+    #[arg(long)]
+    linear: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Told {
+    /// `first`, `always` (from the first checkpoint on), or `never`.
+    found: &'static str,
+    /// The first checkpoint where it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<Line>,
+    /// Whether it held somewhere and later not, as far as states were looked at.
+    flips_back: bool,
+    /// Whether every state was looked at.
+    #[serde(skip)]
+    linear: bool,
+    /// How many states were looked at, of how many.
+    evaluated: usize,
+    checkpoints: usize,
+}
+
+/// What is to hold.
+enum Test {
+    Command(String),
+    At(Path, Predicate),
+}
+
+/// A test with the fields that are secret to it, and its findings so far.
+struct Looking<'t> {
+    test: &'t Test,
+    secret: SecretFields,
+    /// The fields of the newest state.
+    fields: Vec<String>,
+    /// Set once there was anything at the path.
+    found: bool,
+    /// The type of the values, if an equality cannot hold of any that was seen.
+    unfit: Option<Unfit>,
+    /// Set once an equality could hold of a value.
+    fits: bool,
+}
+
+impl Bisect {
+    pub(crate) fn answer(&self) -> Result<Told, Failure> {
+        let test = self.test()?;
+        let source = Source::open(&self.file)?;
+        let place = source.place(&self.thread)?;
+        let mut line = source.reader.history(&place.thread, &place.at(), usize::MAX)?;
+        line.reverse();
+        let secret = Concealed::fields_at(&source, &place)?;
+        let mut looking = Looking::through(&test, secret);
+        let bisection = match self.linear {
+            true => one_by_one(&mut looking, &source, &place)?,
+            false => bisect(line.len(), Search::Halves, |at| {
+                let place = Place { thread: place.thread.clone(), id: line[at].id };
+                let loaded = source.load(&place)?;
+                let address = format!("{}@{}", source.called(&line[at].thread), line[at].step);
+                looking.holds(&secrets::whole_state(&loaded)?, &address)
+            })?,
+        };
+        looking.check(bisection.evaluated)?;
+        let Bisection { found, flips_back, evaluated } = bisection;
+        let at = match found {
+            Found::First(at) => Some(at),
+            Found::Always => Some(0),
+            Found::Never => None,
+        };
+        let first = at.map(|at| Place { thread: place.thread.clone(), id: line[at].id });
+        let step: Vec<StepRecord> = match &first {
+            Some(first) => source.reader.steps(&first.thread, &first.at(), 1)?,
+            None => Vec::new(),
+        };
+        Ok(Told {
+            found: match found {
+                Found::First(_) => "first",
+                Found::Always => "always",
+                Found::Never => "never",
+            },
+            checkpoint: step.first().map(|step| Line::of_step(step, &Known::default()).with_name(&source)),
+            flips_back,
+            linear: self.linear,
+            evaluated,
+            checkpoints: line.len(),
+        })
+    }
+
+    fn test(&self) -> Result<Test, Failure> {
+        match (&self.test, &self.path, &self.is) {
+            (Some(command), ..) => Ok(Test::Command(command.clone())),
+            (None, Some(path), Some(predicate)) => Ok(Test::At(
+                path.parse().map_err(|error| Failure::unusable(format!("{error}")))?,
+                predicate.parse().map_err(Failure::unusable)?,
+            )),
+            _ => Err(Failure::unusable("say --test CMD, or --path P --is PRED")),
+        }
+    }
+}
+
+/// Looks at every state, each made from the one before.
+fn one_by_one(looking: &mut Looking<'_>, source: &Source, place: &Place) -> Result<Bisection, Failure> {
+    let steps = source.past(place)?;
+    let Some(newest) = steps.first() else {
+        return Err(Failure::nothing("the checkpoint has just been deleted"));
+    };
+    let mut walk = Walk::under(Arc::clone(&newest.schema));
+    bisect(steps.len(), Search::Linear, |at| {
+        let step = &steps[steps.len() - 1 - at];
+        walk.step(step).map_err(Failure::damaged)?;
+        let address = format!("{}@{}", source.called(&step.thread), step.checkpoint.step);
+        looking.holds(walk.state(), &address)
+    })
+}
+
+impl<'t> Looking<'t> {
+    fn through(test: &'t Test, secret: SecretFields) -> Self {
+        Self { test, secret, fields: Vec::new(), found: false, unfit: None, fits: false }
+    }
+
+    /// Tells whether the test holds of a state, without its secrets. Errors name the state by its `address`.
+    fn holds(&mut self, state: &Value, address: &str) -> Result<bool, Failure> {
+        match self.test {
+            Test::At(path, predicate) if secrets::leads_to_none(path, &self.secret) => {
+                self.holds_at(path, predicate, state, address)
+            }
+            test => {
+                let mut shown = state.clone();
+                secrets::hide(&mut shown, &self.secret);
+                match test {
+                    Test::At(path, predicate) => self.holds_at(path, predicate, &shown, address),
+                    Test::Command(command) => succeeds(command, &shown),
+                }
+            }
+        }
+    }
+
+    fn holds_at(
+        &mut self,
+        path: &Path,
+        predicate: &Predicate,
+        state: &Value,
+        address: &str,
+    ) -> Result<bool, Failure> {
+        let value = path.get(state);
+        self.found |= value.is_some();
+        let fields: Vec<String> =
+            state.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+        if fields.len() > self.fields.len() {
+            self.fields = fields;
+        }
+        match value.and_then(|value| predicate.never_equal(value)) {
+            Some(unfit) => self.unfit = Some(unfit),
+            None => self.fits |= value.is_some_and(|value| !value.is_null()),
+        }
+        predicate.holds(value).map_err(|unfit| Failure::unusable(format!("{path} of {address} {unfit}")))
+    }
+
+    /// Fails where nothing that was seen answers what was asked.
+    fn check(&self, evaluated: usize) -> Result<(), Failure> {
+        let Test::At(path, predicate) = self.test else { return Ok(()) };
+        match &self.unfit {
+            Some(unfit) if !self.fits => return Err(Failure::unusable(format!("{path} {unfit}"))),
+            _ => {}
+        }
+        match predicate {
+            Predicate::Exists | Predicate::Missing => Ok(()),
+            _ if self.found || evaluated == 0 => Ok(()),
+            _ => Err(Failure::nothing(format!(
+                "there is nothing at {path} in any of the {evaluated} states looked at; their fields are {}",
+                self.fields.join(", ")
+            ))),
+        }
+    }
+}
+
+/// Whether a command ends well that is given a state.
+fn succeeds(command: &str, state: &Value) -> Result<bool, Failure> {
+    let failed =
+        |error: std::io::Error| Failure::unusable(format!("the command {command:?} failed: {error}"));
+    let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
+    let mut child = Command::new(shell)
+        .args([flag, command])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .map_err(failed)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        match stdin.write_all(state.to_string().as_bytes()) {
+            // It need not read all of it.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+            written => written.map_err(failed)?,
+        }
+    }
+    match child.wait().map_err(failed)?.code() {
+        // The shell's own: it cannot run the command, or does not find it.
+        None | Some(126 | 127) => Err(Failure::unusable(format!("the command {command:?} could not be run"))),
+        code => Ok(code == Some(0)),
+    }
+}
+
+impl Answer for Told {
+    fn show(&self, page: &mut Page) {
+        match (&self.checkpoint, self.found) {
+            (None, _) => page.line([span(BAD, "it holds nowhere")]),
+            (Some(line), found) => {
+                let short = Short::among([line.id].into_iter());
+                let words = if found == "always" { "it always holds, from " } else { "it first holds at " };
+                page.line([span(GOOD, words), span(NAME, format!("{}@{}", line.called(), line.step))]);
+                page.line([plain("  checkpoint "), short.span(line.id), plain(format!(" of {}", line.at))]);
+                page.line([plain(format!("  ran {}", nodes(&line.ran)))]);
+                page.line([plain(format!("  changed {}", line.changed.join(", ")))]);
+            }
+        }
+        let (evaluated, all) = (self.evaluated, self.checkpoints);
+        page.line([span(DIM, format!("{evaluated} of {all} states looked at"))]);
+        if self.flips_back {
+            let advice = if self.linear { "" } else { ": --linear finds where it holds first" };
+            page.line([span(BAD, format!("it does not hold in some later state{advice}"))]);
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        if self.checkpoint.is_some() { Exit::Fine } else { Exit::No }
+    }
+}

@@ -1,0 +1,274 @@
+//! `edit`: an edited state as a new checkpoint.
+
+mod as_node;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use superstep_checkpoint::inspect::{Difference, diff};
+use superstep_core::checkpoint::{Carried, Carrier, Loaded, Recorded};
+use superstep_core::engine::Play;
+use superstep_core::id::{CheckpointId, NodeName, RunId, ThreadId};
+use superstep_core::state::{Change, FieldId, Json, Lifetime, Logged, LoggedWrite, Op, SecretFields};
+
+use crate::amend::{self, Destination};
+use crate::answer::Answer;
+use crate::assignment::Assignment;
+use crate::concealed::Concealed;
+use crate::failure::Failure;
+use crate::file::FileArgument;
+use crate::lines::Short;
+use crate::page::{NAME, Page, plain, span};
+use crate::secrets;
+use crate::source::{Place, Source};
+use crate::target::Target;
+use crate::topology::StoredGraph;
+
+use self::as_node::AsNode;
+use super::diff::show as show_difference;
+use super::fork::show_next;
+
+/// Store an edited state as a new checkpoint
+///
+/// What is there stays as it is. On the latest checkpoint of a thread, what is next stays next with what it has done:
+/// results, effects, answers. On an older one the edit begins a branch, without unfinished work.
+///
+/// The values are not checked against the program's types: what does not decode fails when the program resumes. Only a
+/// field that would become another kind of JSON is refused.
+///
+/// With --as, an edit is what the node is said to have written: `superstep graph` shows the nodes and their cases. Where
+/// other tasks of the superstep are left, it waits for them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples: superstep edit essays.db rust@3 --set rounds=0 --set 'draft=\"by hand\"'
+          superstep edit essays.db rust --set 'facts[id=\"people\"].text=\"few\"' --name other
+          superstep edit essays.db zig --as review --case Accept")]
+pub(crate) struct Edit {
+    #[command(flatten)]
+    file: FileArgument,
+    /// The checkpoint to edit; see `superstep --help`
+    checkpoint: String,
+    /// Put the JSON where the path leads; may be repeated, and applies in order
+    #[arg(long = "set", value_name = "PATH=JSON", required_unless_present = "node")]
+    sets: Vec<String>,
+    /// Put the edit on a thread of this name, which begins at the checkpoint
+    #[arg(long, value_name = "THREAD")]
+    name: Option<String>,
+    /// Edit as if this node had run: what is set is what it wrote, and what follows from it is next
+    #[arg(long = "as", value_name = "NODE")]
+    node: Option<String>,
+    /// What the node decides, by the name of a case
+    #[arg(long, value_name = "NAME", requires = "node")]
+    case: Option<String>,
+    /// Also where a field becomes another kind of JSON
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Edited {
+    thread: ThreadId,
+    checkpoint: CheckpointId,
+    /// The checkpoint that was edited.
+    from: CheckpointId,
+    /// Whether it was an older one of the thread, so that the edit begins a branch.
+    branch: bool,
+    /// Whether the thread is new.
+    new_thread: bool,
+    step: i64,
+    state: Vec<Difference>,
+    /// Whether the state changes only when the other tasks of the superstep are done.
+    pending: bool,
+    next: Vec<NodeName>,
+}
+
+impl Edit {
+    pub(crate) fn answer(&self) -> Result<Edited, Failure> {
+        let sets: Vec<Assignment<'_>> =
+            self.sets.iter().map(|set| Assignment::parse(set)).collect::<Result<_, _>>()?;
+        let source = Source::open(&self.file)?;
+        let place = source.place(&self.checkpoint)?;
+        let mut loaded = source.load(&place)?;
+        if self.node.is_some() && place.thread.is_below() {
+            let text = "it is a checkpoint of a subgraph, whose nodes are run for the thread above: --as is not for those";
+            return Err(Failure::unusable(text));
+        }
+        let to = Destination::of(&source, &place, self.name.as_deref())?;
+        let stored = stored_graph(&source, &place)?;
+        let graph: StoredGraph = stored.decode().map_err(Failure::damaged)?;
+        let ran = match self.node {
+            Some(_) => as_node::last_ran(&source, &place)?,
+            None => Vec::new(),
+        };
+        let secret = Concealed::fields_at(&source, &place)?;
+        drop(source);
+
+        let on_head = to.head == Some(place.id);
+        if !on_head {
+            // What was done on top of it is another branch's.
+            loaded.results.clear();
+            loaded.failures.clear();
+            loaded.asks.clear();
+            loaded.effects.clear();
+        }
+        let State { fields, whole } = self.edited(&loaded, &sets, &secret)?;
+        let set = |(field, value): &(FieldId, Json)| LoggedWrite {
+            field: *field,
+            write: Logged::Op(Op::Set(value.clone())),
+        };
+        let writes = fields.iter().map(set).collect();
+        let (id, run) = (amend::id(), RunId(amend::id().0));
+        let AsNode { checkpoint, carried, pending } = match &self.node {
+            Some(node) => {
+                let play = Play { node: node.as_str().into(), case: self.case.clone(), writes };
+                let edited = loaded.checkpoint.edited(id, run, Vec::new(), Vec::new());
+                as_node::played(&place.thread, &loaded, &stored, &graph, &ran, edited, play)?
+            }
+            None => {
+                let changes =
+                    fields.into_iter().map(|(field, value)| Change { field, ops: vec![Op::Set(value)] });
+                let mut changes: Vec<Change> = changes.collect();
+                changes.sort_unstable_by_key(|change| change.field);
+                let checkpoint = loaded.checkpoint.edited(id, run, writes, changes);
+                let carried = match on_head {
+                    true => Carrier::new(&place.thread, &loaded, &graph).all(id),
+                    false => Carried::default(),
+                };
+                AsNode { checkpoint, carried, pending: false }
+            }
+        };
+        let step = checkpoint.step;
+        let next = checkpoint.frontier.nodes().cloned().collect();
+        let recorded = on_head.then(|| Recorded::of(&loaded.results, &loaded.effects));
+        to.commit(&Target::open(&self.file)?, loaded.graph.clone(), checkpoint, carried, recorded)?;
+
+        let state = secrets::differences(diff(&secrets::whole_state(&loaded)?, &whole), &secret);
+        let new_thread = to.head.is_none();
+        let branch = !on_head && !new_thread;
+        let thread = to.thread;
+        Ok(Edited { thread, checkpoint: id, from: place.id, branch, new_thread, step, state, pending, next })
+    }
+
+    /// The fields that the assignments change, and the whole state with them.
+    fn edited(
+        &self,
+        loaded: &Loaded,
+        sets: &[Assignment<'_>],
+        secret: &SecretFields,
+    ) -> Result<State, Failure> {
+        let schema = &loaded.schema;
+        let held = |field: FieldId| loaded.values.iter().find(|held| held.field == field);
+        let named = loaded.values.iter().map(|held| (schema.field(held.field).name.clone(), &held.value));
+        let named: BTreeMap<String, &Json> = named.collect();
+        let mut state = Json::encode(&named).map_err(Failure::damaged)?;
+        let mut touched: Vec<FieldId> = Vec::new();
+        for set in sets {
+            let field = self.field(loaded, set)?;
+            let value = set.value(secret.has(schema.field(field)))?;
+            state = set.path.put(&state, &value).map_err(|error| Failure::nothing(error.to_string()))?;
+            if !touched.contains(&field) {
+                touched.push(field);
+            }
+        }
+        let mut named: BTreeMap<String, Json> = state.decode().map_err(Failure::damaged)?;
+        let mut fields = Vec::new();
+        for field in touched {
+            let name = &schema.field(field).name;
+            let value = named.remove(name).expect("it was put there");
+            match held(field) {
+                Some(held) if held.value == value => {}
+                Some(held) if !self.force => {
+                    let (was, is) = (kind(&held.value), kind(&value));
+                    if was != is && was != NULL && is != NULL {
+                        return Err(Failure::unusable(format!(
+                            "{name} is {was} and would become {is}, which its program may not be able to read; add --force to \
+                             do it all the same"
+                        )));
+                    }
+                    fields.push((field, value));
+                }
+                _ => fields.push((field, value)),
+            }
+        }
+        if fields.is_empty() && self.node.is_none() {
+            return Err(Failure::nothing("nothing was written: the state has these values already"));
+        }
+        let whole = state.decode().map_err(|error| Failure::unusable(error.to_string()))?;
+        Ok(State { fields, whole })
+    }
+
+    /// The field that an assignment is to.
+    fn field(&self, loaded: &Loaded, set: &Assignment<'_>) -> Result<FieldId, Failure> {
+        let schema = &loaded.schema;
+        let names = schema.fields.iter().map(|field| field.name.as_str());
+        let Some(field) = schema.find(set.field()) else {
+            let all: Vec<&str> = names.collect();
+            return Err(Failure::nothing(format!(
+                "the state has no field {}; its fields are {}",
+                set.field(),
+                all.join(", ")
+            )));
+        };
+        match schema.field(field).lifetime {
+            Lifetime::Unstored => Err(Failure::unusable(format!(
+                "{} is kept in memory only: nothing of it is stored",
+                set.field()
+            ))),
+            Lifetime::Stored | Lifetime::OneStep => Ok(field),
+        }
+    }
+}
+
+/// A state that was edited.
+struct State {
+    /// The fields that changed.
+    fields: Vec<(FieldId, Json)>,
+    whole: Value,
+}
+
+const NULL: &str = "null";
+
+/// What kind of JSON a value is.
+fn kind(value: &Json) -> &'static str {
+    match value.as_str().trim_start().as_bytes().first() {
+        Some(b'{') => "an object",
+        Some(b'[') => "a list",
+        Some(b'"') => "a text",
+        Some(b't' | b'f') => "true or false",
+        Some(b'n') => NULL,
+        _ => "a number",
+    }
+}
+
+/// The graph that a checkpoint was planned with.
+fn stored_graph(source: &Source, place: &Place) -> Result<Json, Failure> {
+    let stored = source.reader.topology(&place.thread, &place.at())?;
+    stored.ok_or_else(|| Failure::nothing("the checkpoint has just been deleted"))
+}
+
+impl Answer for Edited {
+    fn show(&self, page: &mut Page) {
+        let Self { thread, checkpoint, from, branch, new_thread, step, state, pending, next } = self;
+        let short = Short::among([*checkpoint, *from].into_iter());
+        let begun = match (*branch, *new_thread) {
+            (true, _) => "began a branch of ",
+            (_, true) => "began thread ",
+            _ => "edited ",
+        };
+        page.line([
+            plain(begun),
+            span(NAME, thread.as_str()),
+            plain(": checkpoint "),
+            short.span(*checkpoint),
+            plain(format!(" (step {step}) on top of ")),
+            short.span(*from),
+        ]);
+        state.iter().for_each(|difference| show_difference(page, difference));
+        if *pending {
+            page.line([plain("this waits for the other tasks of the superstep")]);
+        }
+        show_next(page, next);
+    }
+}

@@ -1,0 +1,116 @@
+//! Edits as a node: planned from the graph as it is stored.
+
+use std::sync::Arc;
+
+use superstep_core::checkpoint::{
+    At, Carried, Carrier, Checkpoint, Loaded, NextTask, Onto, TaskRecord, TaskResult,
+};
+use superstep_core::engine::{CannotPlay, Play, Played, play};
+use superstep_core::graph::Topology;
+use superstep_core::id::{NodeName, ThreadId};
+use superstep_core::state::Json;
+
+use crate::failure::Failure;
+use crate::lines::called;
+use crate::source::{Place, Source};
+
+/// How many checkpoints are read at once, looking for the last superstep.
+const PAGE: usize = 16;
+
+/// The tasks that led to what is next at a checkpoint: those of the last superstep, behind all edits.
+pub(super) fn last_ran(source: &Source, place: &Place) -> Result<Vec<TaskRecord>, Failure> {
+    let mut from = place.at();
+    loop {
+        let page = source.reader.steps(&place.thread, &from, PAGE)?;
+        let parent = page.last().and_then(|oldest| oldest.checkpoint.parent);
+        let is_edit = |task: &TaskRecord| task.node.is_edit();
+        if let Some(found) = page.into_iter().find(|step| !step.checkpoint.tasks.iter().any(is_edit)) {
+            return Ok(found.checkpoint.tasks);
+        }
+        match parent {
+            Some(parent) => from = At::Id(parent),
+            None => return Ok(Vec::new()),
+        }
+    }
+}
+
+/// A checkpoint on which a node has run, with the work that goes along.
+pub(super) struct AsNode {
+    pub(super) checkpoint: Checkpoint,
+    pub(super) carried: Carried,
+    /// Whether its writes wait for other tasks of the superstep.
+    pub(super) pending: bool,
+}
+
+/// Plays a node on a checkpoint. `edited` is what an edit would put on top, with no writes.
+pub(super) fn played(
+    thread: &ThreadId,
+    loaded: &Loaded,
+    stored: &Json,
+    onto: &dyn Onto,
+    ran: &[TaskRecord],
+    edited: Checkpoint,
+    node: Play,
+) -> Result<AsNode, Failure> {
+    let topology = Arc::new(Topology::from_json(stored).map_err(Failure::damaged)?);
+    let played = play(&topology, loaded, ran, node).map_err(refused)?;
+    let next = &loaded.checkpoint.frontier.tasks;
+    let mut carrier = Carrier::new(thread, loaded, onto);
+    match played {
+        Played::Task { position, record, targets } => {
+            for (at, next) in next.iter().enumerate() {
+                let task = next.id(edited.id, edited.step);
+                if at != position {
+                    carrier.carry(next, task);
+                    continue;
+                }
+                let TaskRecord { node, writes, route, .. } = &record;
+                carrier.carried.results.push(TaskResult {
+                    task,
+                    node: node.clone(),
+                    writes: writes.clone(),
+                    route: route.clone(),
+                    targets: Some(targets.clone()),
+                    kept: None,
+                    handled: None,
+                    emitted: None,
+                });
+            }
+            Ok(AsNode { checkpoint: edited, carried: carrier.carried, pending: true })
+        }
+        Played::Superstep { tasks, changes, frontier, anew } => {
+            for after in frontier.tasks.iter().filter(|_| anew) {
+                let same = |before: &&NextTask| {
+                    before.node == after.node
+                        && before.cause.each() == after.cause.each()
+                        && before.input == after.input
+                };
+                if let Some(before) = next.iter().find(same) {
+                    carrier.carry(before, after.id(edited.id, edited.step));
+                }
+            }
+            let checkpoint = Checkpoint { tasks, changes, frontier, ..edited };
+            Ok(AsNode { checkpoint, carried: carrier.carried, pending: false })
+        }
+    }
+}
+
+fn refused(error: CannotPlay) -> Failure {
+    match error {
+        // What `log` and `why` list beside the nodes.
+        CannotPlay::NoSuchNode { node, nodes } if ["START", "END", "EDIT"].contains(&called(&node)) => {
+            let nodes: Vec<&str> = nodes.iter().map(NodeName::as_str).collect();
+            Failure::unusable(format!(
+                "{} cannot be played: it is no node; the graph's nodes are {}",
+                called(&node),
+                nodes.join(", ")
+            ))
+        }
+        CannotPlay::NoSuchNode { .. } | CannotPlay::NoSuchCase { .. } => Failure::nothing(error.to_string()),
+        CannotPlay::Undecided { .. } => Failure::unusable(format!("{error}, with --case")),
+        CannotPlay::NeedsCode(_) => {
+            Failure::unusable(format!("{error}; `thread.edit_as` does it from there"))
+        }
+        other => Failure::unusable(other.to_string()),
+    }
+}

@@ -1,0 +1,101 @@
+//! `fork`: another way on from a checkpoint.
+
+use serde::Serialize;
+
+use superstep_core::checkpoint::{Carried, Checkpointer};
+use superstep_core::id::{CheckpointId, NodeName, ThreadId};
+
+use crate::amend::{self, Destination};
+use crate::answer::Answer;
+use crate::failure::Failure;
+use crate::file::FileArgument;
+use crate::lines::{Short, nodes};
+use crate::page::{DIM, NAME, Page, plain, span};
+use crate::source::Source;
+use crate::target::{Target, wait};
+
+/// Begin a branch at a checkpoint, or another thread with --name
+///
+/// A branch is on the same thread: a copy of the checkpoint becomes its latest. Everything that is there stays as it is,
+/// and the program's `resume` goes on from the copy. Both begin without unfinished work: what is next runs, and asks,
+/// anew. Questions that the thread's old head has left open are closed by a branch.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples: superstep fork essays.db rust@3
+          superstep fork essays.db rust@3 --name zig")]
+pub(crate) struct Fork {
+    #[command(flatten)]
+    file: FileArgument,
+    /// The checkpoint; see `superstep --help`
+    checkpoint: String,
+    /// Begin a thread of this name, which shares the past
+    #[arg(long, value_name = "THREAD")]
+    name: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Forked {
+    thread: ThreadId,
+    /// The latest checkpoint of the thread: a copy if it is a branch.
+    checkpoint: CheckpointId,
+    /// The checkpoint that it goes on from.
+    from: CheckpointId,
+    /// Whether it is a branch of the thread that was there, and not a thread of its own.
+    branch: bool,
+    step: i64,
+    next: Vec<NodeName>,
+}
+
+impl Fork {
+    pub(crate) fn answer(&self) -> Result<Forked, Failure> {
+        let source = Source::open(&self.file)?;
+        let place = source.place(&self.checkpoint)?;
+        let loaded = source.load(&place)?;
+        let to = Destination::of(&source, &place, self.name.as_deref())?;
+        drop(source);
+        let target = Target::open(&self.file)?;
+        let original = loaded.checkpoint;
+        let (step, next) = (original.step, original.frontier.nodes().cloned().collect());
+        let checkpoint = match self.name {
+            Some(_) => {
+                wait(target.saver.fork(&place.thread, place.id, &to.thread))?;
+                place.id
+            }
+            None => {
+                let copy = original.branched(amend::id(), &place.thread)?;
+                let id = copy.id;
+                to.commit(&target, loaded.graph, copy, Carried::default(), None)?;
+                id
+            }
+        };
+        let branch = self.name.is_none();
+        Ok(Forked { thread: to.thread, checkpoint, from: place.id, branch, step, next })
+    }
+}
+
+impl Answer for Forked {
+    fn show(&self, page: &mut Page) {
+        let Self { thread, checkpoint, from, branch, step, next } = self;
+        let short = Short::among([*checkpoint, *from].into_iter());
+        let begun = if *branch { "began a branch of " } else { "began thread " };
+        page.line([
+            plain(begun),
+            span(NAME, thread.as_str()),
+            plain(" at "),
+            short.span(*from),
+            span(DIM, format!(" (step {step})")),
+        ]);
+        if *branch {
+            page.line([plain("its latest checkpoint is "), short.span(*checkpoint)]);
+        }
+        show_next(page, next);
+    }
+}
+
+/// What its program would run.
+pub(super) fn show_next(page: &mut Page, next: &[NodeName]) {
+    match next {
+        [] => page.line([plain("nothing is next")]),
+        next => page.line([plain("next "), plain(nodes(next))]),
+    }
+}

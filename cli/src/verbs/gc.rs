@@ -1,0 +1,132 @@
+//! `gc`: deletes unreferenced data.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use superstep_checkpoint::care::{self, Collected, Pruned, Retention};
+use superstep_core::id::ThreadId;
+
+use crate::answer::Answer;
+use crate::failure::Failure;
+use crate::file::FileArgument;
+use crate::number::count;
+use crate::page::{DIM, GOOD, Page, plain, span};
+use crate::pattern::{is_pattern, matches};
+use crate::source::Source;
+
+/// Delete unreferenced data, and old checkpoints if asked to
+///
+/// That is long texts and work that no checkpoint refers to, and what deletions left. With `--keep-last` or `--keep-days`
+/// older checkpoints go, too, but for the latest of each thread, those that have a
+/// name and those where branches begin; what stays keeps its
+/// values. The file keeps its size until `vacuum`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: superstep gc essays.db --dry-run",
+    group = clap::ArgGroup::new("keep").args(["keep_last", "keep_days"]).multiple(true)
+)]
+pub(crate) struct Gc {
+    #[command(flatten)]
+    file: FileArgument,
+    /// Only tell what would go
+    #[arg(long)]
+    dry_run: bool,
+    /// Of older checkpoints keep so many of each branch
+    #[arg(long, value_name = "N", value_parser = count::<usize>, allow_hyphen_values = true)]
+    keep_last: Option<usize>,
+    /// Of older checkpoints keep those of so many days
+    #[arg(long, value_name = "D", value_parser = count::<u64>, allow_hyphen_values = true)]
+    keep_days: Option<u64>,
+    /// Let only this thread's checkpoints go, and those of its subgraphs; `*` stands for any letters, `?` for one, and it may
+    /// be said several times
+    #[arg(long, value_name = "THREAD", requires = "keep")]
+    thread: Vec<String>,
+    /// How many seconds to wait for somebody who is writing
+    #[arg(long, default_value_t = 30, value_parser = count::<u64>, allow_hyphen_values = true)]
+    patience: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Gone {
+    pruned: Pruned,
+    #[serde(flatten)]
+    collected: Collected,
+    dry_run: bool,
+}
+
+impl Gc {
+    pub(crate) fn answer(&self) -> Result<Gone, Failure> {
+        let retention = self.retention()?;
+        let patience = Duration::from_secs(self.patience);
+        let (pruned, collected) = match self.dry_run {
+            true => care::prunable(self.file.keyed()?, &retention)?,
+            false => (
+                care::prune(self.file.keyed()?, &retention, patience)?,
+                care::collect(self.file.keyed()?, patience)?,
+            ),
+        };
+        Ok(Gone { pruned, collected, dry_run: self.dry_run })
+    }
+
+    fn retention(&self) -> Result<Retention, Failure> {
+        let mut retention = Retention::new();
+        if let Some(count) = self.keep_last {
+            retention = retention.keep_last(count);
+        }
+        if let Some(days) = self.keep_days {
+            let day = Duration::from_secs(24 * 60 * 60);
+            let age = day.checked_mul(u32::try_from(days).unwrap_or(u32::MAX));
+            retention = retention.keep_for(age.unwrap_or(Duration::MAX));
+        }
+        for name in &self.thread {
+            retention = self.meant(name)?.into_iter().fold(retention, Retention::only);
+        }
+        Ok(retention)
+    }
+
+    /// The threads that a name or a pattern means: at least one.
+    fn meant(&self, name: &str) -> Result<Vec<ThreadId>, Failure> {
+        let source = Source::open(&self.file)?;
+        let all = source.reader.threads()?.into_iter().map(|thread| thread.thread);
+        let is_meant = |thread: &ThreadId| match is_pattern(name) {
+            true => matches(name, thread.as_str()),
+            false => thread.as_str() == name,
+        };
+        let meant: Vec<ThreadId> = all.filter(is_meant).collect();
+        match meant.is_empty() {
+            true if is_pattern(name) => Err(Failure::nothing(format!("there is no thread like {name}"))),
+            true => Ok(vec![source.thread(name)?.thread]),
+            false => Ok(meant),
+        }
+    }
+}
+
+impl Answer for Gone {
+    fn show(&self, page: &mut Page) {
+        let Collected { bodies, segments, work, remains, bytes } = self.collected;
+        let Pruned { checkpoints, threads, bytes: texts } = self.pruned;
+        if self.collected.is_empty() && checkpoints == 0 {
+            return page.line([span(GOOD, "there is nothing to take out")]);
+        }
+        let counts = [
+            (checkpoints, "checkpoint", "checkpoints"),
+            (threads, "thread of a subgraph", "threads of subgraphs"),
+            (bodies, "long text", "long texts"),
+            (segments, "segment of versions", "segments of versions"),
+            (work, "record of unfinished work", "records of unfinished work"),
+            (remains, "leftover of a deletion", "leftovers of deletions"),
+        ];
+        let told = counts.into_iter().filter(|(count, ..)| *count > 0);
+        let told = told.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
+        let told = told.collect::<Vec<_>>().join(", ");
+        let how = if self.dry_run { "would take out" } else { "took out" };
+        let less = bytes.cast_signed() + texts;
+        let size = match less {
+            0.. => format!(" ({less} bytes)"),
+            // Folded into one, the changes of a field may be longer.
+            _ => format!(" (what stays takes {} bytes more)", less.unsigned_abs()),
+        };
+        page.line([plain(format!("{how} {told}")), span(DIM, size)]);
+    }
+}

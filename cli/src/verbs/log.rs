@@ -1,0 +1,166 @@
+//! `log`: what happened, newest first.
+
+mod nested;
+mod rows;
+
+use serde::Serialize;
+
+use superstep_checkpoint::inspect::lanes;
+use superstep_core::checkpoint::{At, Source as Origin, Summary};
+use superstep_core::id::ThreadId;
+
+use crate::answer::Answer;
+use crate::failure::Failure;
+use crate::file::FileArgument;
+use crate::lines::Known;
+use crate::number::count;
+use crate::page::Page;
+use crate::shapes::Line;
+use crate::source::Source;
+
+use self::nested::{Nested, Nesting};
+
+/// List a thread's checkpoints, newest first: when, what ran and for how long, what changed, what is next
+///
+/// `began` is when the checkpoint before was made, or when the run began if that is later; `took` is the time from then on,
+/// with all that the superstep waited for in that run.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples: superstep log essays.db rust --graph -n 100
+          superstep log essays.db rust --depth 1
+          superstep log essays.db rust/research#1")]
+pub(crate) struct Log {
+    #[command(flatten)]
+    file: FileArgument,
+    /// The thread, or the checkpoint to begin at
+    thread: String,
+    /// All branches beside each other, also those of threads that share the history
+    #[arg(long, conflicts_with = "depth")]
+    graph: bool,
+    /// Also what subgraphs did, under what they ran for: so many levels down
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count::<usize>, allow_hyphen_values = true)]
+    depth: usize,
+    /// At most so many of each thread; 0 for all
+    #[arg(short, value_name = "N", default_value_t = 50, value_parser = count::<usize>, allow_hyphen_values = true)]
+    n: usize,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct History {
+    thread: ThreadId,
+    /// The name of the thread, if it is a subgraph's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    checkpoints: Vec<Drawn>,
+    /// With `--depth`: the subgraphs of the tasks that are next.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    next_subgraphs: Vec<Nested>,
+    /// Whether there are older ones.
+    more: bool,
+    #[serde(skip)]
+    graph: bool,
+    /// The number of subgraphs that ran and are not shown.
+    #[serde(skip)]
+    hidden: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Drawn {
+    #[serde(flatten)]
+    line: Line,
+    /// With `--graph`: the lane that it stands in, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lane: Option<usize>,
+    #[serde(skip)]
+    drawing: String,
+    /// With `--depth`: the subgraphs that tasks of its superstep ran, in the order of the tasks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    subgraphs: Vec<Nested>,
+}
+
+impl Log {
+    pub(crate) fn answer(&self) -> Result<History, Failure> {
+        let source = Source::open(&self.file)?;
+        let place = source.place(&self.thread)?;
+        let limit = if self.n == 0 { usize::MAX } else { self.n };
+        let known = Known::of(&source, &place.thread)?;
+        let name = source.name_below(&place.thread);
+        if self.graph {
+            let (checkpoints, more) = drawn(&source, &place.thread, limit, &known)?;
+            let (next_subgraphs, hidden) = (Vec::new(), 0);
+            return Ok(History {
+                thread: place.thread,
+                name,
+                checkpoints,
+                next_subgraphs,
+                more,
+                graph: true,
+                hidden,
+            });
+        }
+        let steps = source.reader.steps(&place.thread, &place.at(), limit.saturating_add(1))?;
+        let more = steps.len() > limit;
+        let nesting = Nesting { source: &source, known: &known, depth: self.depth, limit };
+        let checkpoints = nesting.lines(&steps, limit)?;
+        let is_head = source.head(place.thread.clone())?.is_some_and(|head| head.id == place.id);
+        let next_subgraphs = match is_head {
+            true => nesting.below(&place.thread, place.id)?,
+            false => Vec::new(),
+        };
+        let hidden = if self.depth == 0 { nesting.count(&place, &steps, limit)? } else { 0 };
+        Ok(History { thread: place.thread, name, checkpoints, next_subgraphs, more, graph: false, hidden })
+    }
+}
+
+/// All branches of the tree that a thread is part of. Those of a subgraph's thread are not known, only its own line.
+fn drawn(
+    source: &Source,
+    thread: &ThreadId,
+    limit: usize,
+    known: &Known,
+) -> Result<(Vec<Drawn>, bool), Failure> {
+    let tree = match thread.is_below() {
+        true => source.reader.history(thread, &At::Head, usize::MAX)?,
+        false => source.reader.lineage(thread)?,
+    };
+    let mut checkpoints = Vec::new();
+    for row in lanes(&tree).into_iter().take(limit) {
+        let line = line_of(source, tree[row.checkpoint].clone(), thread, known)?;
+        checkpoints.push(Drawn { line, lane: Some(row.lane), drawing: row.draw(), subgraphs: Vec::new() });
+    }
+    Ok((checkpoints, tree.len() > limit))
+}
+
+/// The line of a checkpoint of the tree, read from its own thread, or, if that was deleted, from the one asked for.
+fn line_of(source: &Source, summary: Summary, asked: &ThreadId, known: &Known) -> Result<Line, Failure> {
+    let at = At::Id(summary.id);
+    for thread in [&summary.thread, asked] {
+        match source.reader.steps(thread, &at, 2) {
+            Ok(steps) => {
+                if let Some(line) = Line::of_steps(&steps, 1, known).next() {
+                    return Ok(line.with_name(source));
+                }
+            }
+            Err(superstep_core::checkpoint::StoreError::NoCheckpoint { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Line::of(summary, Vec::new(), known))
+}
+
+impl Answer for History {
+    fn show(&self, page: &mut Page) {
+        rows::show(self, page);
+    }
+}
+
+/// How a checkpoint came about, in a word.
+pub(super) fn source_name(source: Origin) -> &'static str {
+    match source {
+        Origin::Input => "input",
+        Origin::Loop => "loop",
+        Origin::Update => "update",
+        Origin::Fork => "fork",
+        Origin::Pruned => "pruned",
+    }
+}

@@ -1,0 +1,73 @@
+//! `migrate`: an older format becomes today's.
+
+use serde::Serialize;
+
+use superstep_checkpoint::care::{self, Migration};
+
+use crate::answer::Answer;
+use crate::failure::Failure;
+use crate::file::FileArgument;
+use crate::page::{GOOD, NOTE, Page, span};
+use crate::screen::Exit;
+
+/// Bring a file of an older format to today's
+///
+/// In one transaction; programs of an older version refuse the file from then on. Any program that opens the file for
+/// writing does the same.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep migrate essays.db --check")]
+pub(crate) struct Migrate {
+    #[command(flatten)]
+    file: FileArgument,
+    /// Only tell what would be done; exits with 1 when there is something to do
+    #[arg(long)]
+    check: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Migrated {
+    #[serde(flatten)]
+    migration: Migration,
+    migrated: bool,
+    #[serde(skip)]
+    check: bool,
+}
+
+impl Migrated {
+    pub(crate) fn is_needed(&self) -> bool {
+        self.migration.is_needed()
+    }
+}
+
+impl Migrate {
+    pub(crate) fn file(&self) -> &FileArgument {
+        &self.file
+    }
+
+    pub(crate) fn only_checks(&self) -> bool {
+        self.check
+    }
+
+    pub(crate) fn answer(&self) -> Result<Migrated, Failure> {
+        let migration = match self.check {
+            true => care::migration(self.file.keyed()?)?,
+            false => care::migrate(self.file.keyed()?)?,
+        };
+        Ok(Migrated { migration, migrated: migration.is_needed() && !self.check, check: self.check })
+    }
+}
+
+impl Answer for Migrated {
+    fn show(&self, page: &mut Page) {
+        let Migration { from, to } = self.migration;
+        page.line([match (self.migration.is_needed(), self.check) {
+            (false, _) => span(GOOD, format!("the file has format {to}, today's")),
+            (true, true) => span(NOTE, format!("the file has format {from}, and would be brought to {to}")),
+            (true, false) => span(GOOD, format!("brought from format {from} to {to}")),
+        }]);
+    }
+
+    fn exit(&self) -> Exit {
+        if self.check && self.migration.is_needed() { Exit::No } else { Exit::Fine }
+    }
+}

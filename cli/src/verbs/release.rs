@@ -1,0 +1,59 @@
+//! `release`: a thread is taken away from who holds it.
+
+use serde::Serialize;
+
+use superstep_core::checkpoint::Checkpointer;
+use superstep_core::id::ThreadId;
+
+use crate::answer::Answer;
+use crate::failure::Failure;
+use crate::file::FileArgument;
+use crate::page::{NAME, Page, plain, span};
+use crate::shapes::Lease;
+use crate::source::Source;
+use crate::target::{Target, wait};
+
+/// Take a thread away from the run that holds it
+///
+/// The run stores nothing more, starts no effect, and fails when it finds out. A thread whose lease is over need not be
+/// released: the next run takes it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep release essays.db rust")]
+pub(crate) struct Release {
+    #[command(flatten)]
+    file: FileArgument,
+    /// The thread
+    thread: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Released {
+    released: ThreadId,
+    lease: Lease,
+}
+
+impl Release {
+    pub(crate) fn answer(&self) -> Result<Released, Failure> {
+        let source = Source::open(&self.file)?;
+        let held = source.reader.leases()?.into_iter().find(|lease| lease.thread.as_str() == self.thread);
+        let thread = match held {
+            // It need not have a checkpoint yet.
+            Some(lease) => lease.thread,
+            None => source.thread(&self.thread)?.thread,
+        };
+        let target = Target::open(&self.file)?;
+        let broken = wait(target.saver.break_lease(&thread))?;
+        let lease = broken.ok_or_else(|| Failure::nothing(format!("nobody holds thread {thread}")))?;
+        Ok(Released { released: thread, lease: Lease::of(&lease) })
+    }
+}
+
+impl Answer for Released {
+    fn show(&self, page: &mut Page) {
+        page.line([
+            plain("released "),
+            span(NAME, self.released.as_str()),
+            plain(format!(", held by {}", self.lease.told())),
+        ]);
+    }
+}

@@ -1,0 +1,188 @@
+//! `test`: what led to a checkpoint, as a Rust test.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use superstep_core::checkpoint::{Frontier, Loaded, Source as Cause, StepRecord};
+use superstep_core::id::{CheckpointId, NodeName, ThreadId};
+use superstep_core::state::{LoggedWrite, SecretFields};
+use superstep_core::testing::Cassette;
+
+use crate::answer::Answer;
+use crate::concealed::Concealed;
+use crate::failure::Failure;
+use crate::file::FileArgument;
+use crate::page::Page;
+use crate::secrets;
+use crate::skeleton::Skeleton;
+use crate::source::{Place, Source};
+
+/// Write a Rust test: what led to a checkpoint happens again, and comes to the same
+///
+/// The test begins with the input, the edit or the branch that the checkpoint followed from. It is complete but for one
+/// line, which makes the graph. Values of secret fields are not in it.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: superstep test essays.db rust@3 --cassette tests/cassettes/rust.json > tests/rust.rs"
+)]
+pub(crate) struct Test {
+    #[command(flatten)]
+    file: FileArgument,
+    /// The checkpoint that the test is to come to; see `superstep --help`
+    checkpoint: String,
+    /// Only the superstep that made the checkpoint
+    #[arg(long)]
+    step: bool,
+    /// Write what the run had of the outside world to this file, as seen from the package's folder
+    #[arg(long, value_name = "PATH")]
+    cassette: Option<PathBuf>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Written {
+    thread: ThreadId,
+    checkpoint: CheckpointId,
+    graph: NodeName,
+    /// The checkpoint that the test begins at.
+    from: CheckpointId,
+    supersteps: usize,
+    /// The file with the recordings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cassette: Option<PathBuf>,
+    /// The secret fields, which the test says nothing of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    secrets: Vec<String>,
+    /// The test, as Rust code.
+    code: String,
+}
+
+/// What the test is about.
+struct Turn<'t> {
+    begin: &'t Loaded,
+    end: &'t Loaded,
+    supersteps: usize,
+    /// The fields that are secret.
+    fields: &'t SecretFields,
+}
+
+impl Test {
+    pub(crate) fn answer(&self) -> Result<Written, Failure> {
+        let source = Source::open(&self.file)?;
+        let place = source.place(&self.checkpoint)?;
+        let past = source.past(&place)?;
+        let from = self.begin(&past)?;
+        let supersteps = past.iter().take_while(|step| step.checkpoint.id != from).count();
+        let begin = source.load(&Place { thread: place.thread.clone(), id: from })?;
+        let end = source.load(&place)?;
+        let journal = source.reader.journal(place.thread.clone(), place.at())?;
+        let cassette = journal.cassette_from(from);
+        if let Some(path) = &self.cassette {
+            cassette.save(path).map_err(|error| Failure::unusable(error.to_string()))?;
+        }
+        let concealed = Concealed::at(&source, &place)?;
+        let fields = concealed.fields();
+        let mut hidden = journal.secrets();
+        hidden.learn_all(concealed.texts());
+        [&begin, &end].into_iter().for_each(|held| secrets::learn(&mut hidden, held, fields));
+        let turn = Turn { begin: &begin, end: &end, supersteps, fields };
+        let code = self.skeleton(source.called(&place.thread), &turn, &cassette)?.without(&hidden).code();
+        Ok(Written {
+            thread: place.thread,
+            checkpoint: place.id,
+            graph: end.graph.clone(),
+            from,
+            supersteps,
+            cassette: self.cassette.clone(),
+            secrets: secret_fields(&end, fields),
+            code,
+        })
+    }
+
+    /// The checkpoint that the test begins at. `past` begins with the one that it comes to.
+    fn begin(&self, past: &[StepRecord]) -> Result<CheckpointId, Failure> {
+        let (end, before) = past.split_first().ok_or_else(|| Failure::nothing("the checkpoint is gone"))?;
+        if end.checkpoint.source != Cause::Loop {
+            return Err(Failure::nothing(format!(
+                "no superstep came to {}: it is {}; name one after it",
+                self.checkpoint,
+                match end.checkpoint.source {
+                    Cause::Input => "an input",
+                    Cause::Update => "an edit",
+                    Cause::Pruned => "all that is left where older ones were pruned",
+                    _ => "a branch",
+                }
+            )));
+        }
+        let begins = |step: &&StepRecord| self.step || step.checkpoint.source != Cause::Loop;
+        let begin = before.iter().position(|step| begins(&step)).or(before.len().checked_sub(1));
+        let begin = begin.ok_or_else(|| Failure::nothing("what came before the checkpoint is gone"))?;
+        // Of a pruned one only the state is left: the turn is told from the next on.
+        let begin = match before[begin].checkpoint.source {
+            Cause::Pruned => begin.checked_sub(1),
+            _ => Some(begin),
+        };
+        let begin = begin.ok_or_else(|| {
+            Failure::nothing(format!("what {} came from was pruned; name a later one", self.checkpoint))
+        })?;
+        Ok(before[begin].checkpoint.id)
+    }
+
+    fn skeleton(&self, thread: String, turn: &Turn<'_>, cassette: &Cassette) -> Result<Skeleton, Failure> {
+        let Turn { begin, end, supersteps, fields } = *turn;
+        let is_input = begin.checkpoint.source == Cause::Input;
+        Ok(Skeleton {
+            graph: end.graph.to_string(),
+            thread,
+            address: self.checkpoint.clone(),
+            step: end.checkpoint.step,
+            after: begin.checkpoint.step,
+            state: secrets::state(begin, fields)?,
+            input: if is_input { Some(input(begin, fields)?) } else { None },
+            next: frontier(begin),
+            secrets: secret_fields(begin, fields),
+            cassette: match &self.cassette {
+                Some(path) => Err(slashed(path)),
+                None => Ok(cassette.to_json()),
+            },
+            supersteps,
+            expected: secrets::state(end, fields)?,
+            leads_to: end.checkpoint.frontier.nodes().map(ToString::to_string).collect(),
+        })
+    }
+}
+
+/// The writes of the input that waits at a checkpoint.
+fn input(begin: &Loaded, fields: &SecretFields) -> Result<Value, Failure> {
+    let start = begin.checkpoint.frontier.tasks.iter().find(|task| task.node.is_start());
+    let writes: Vec<LoggedWrite> = match start.and_then(|task| task.input.as_ref()) {
+        Some(input) => input.decode().map_err(Failure::damaged)?,
+        None => Vec::new(),
+    };
+    let named = writes.iter().map(|write| {
+        let (op, value) = secrets::write(write, &begin.schema, fields)?;
+        Ok(json!({ "field": begin.schema.field(write.field).name, "op": op, "value": value }))
+    });
+    named.collect()
+}
+
+/// What is next at a checkpoint. Where subgraphs go on that keep their state is on threads that the test does not have.
+fn frontier(begin: &Loaded) -> Frontier {
+    Frontier { kept: Vec::new(), ..begin.checkpoint.frontier.clone() }
+}
+
+fn secret_fields(of: &Loaded, fields: &SecretFields) -> Vec<String> {
+    of.schema.fields.iter().filter(|field| fields.has(field)).map(|field| field.name.clone()).collect()
+}
+
+/// A path as it is written in a program for every system.
+fn slashed(path: &Path) -> String {
+    path.to_string_lossy().replace('\\', "/")
+}
+
+impl Answer for Written {
+    fn show(&self, page: &mut Page) {
+        page.document(self.code.trim_end());
+    }
+}

@@ -1,0 +1,290 @@
+//! `threads`: what is in the file.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use superstep_checkpoint::{Subgraph, ThreadSize};
+use superstep_core::checkpoint::{AskRecord, At, StoreError, Summary, ThreadSummary, rfc3339};
+use superstep_core::id::{CheckpointId, NodeName, ThreadId};
+use superstep_core::state::SecretFields;
+
+use crate::answer::Answer;
+use crate::failure::Failure;
+use crate::file::FileArgument;
+use crate::input;
+use crate::lines::{Short, nodes};
+use crate::number::count;
+use crate::page::{BAD, DIM, GOOD, NAME, NOTE, Page, plain, span};
+use crate::screen::Exit;
+use crate::shapes::Lease;
+use crate::source::Source;
+use crate::table::{Cell, Side, Table};
+use crate::time::readable;
+
+/// List the threads and their status
+///
+/// Bytes are those of a thread's own checkpoints, without long texts, which are stored once for all: `du` counts them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: superstep threads essays.db --unfinished")]
+pub(crate) struct Threads {
+    #[command(flatten)]
+    file: FileArgument,
+    /// Only those for which something is next
+    #[arg(long)]
+    unfinished: bool,
+    /// Also the threads of subgraphs, so many levels down
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count::<usize>, allow_hyphen_values = true)]
+    depth: usize,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Listed {
+    threads: Vec<Thread>,
+    /// What cannot be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Damaged>,
+    /// The number of threads of subgraphs that are not listed.
+    #[serde(skip)]
+    hidden: usize,
+}
+
+/// A thread of which nothing else can be told.
+#[derive(Debug, Serialize)]
+struct Damaged {
+    /// What it is called, where that can be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread: Option<ThreadId>,
+    problem: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Thread {
+    thread: ThreadId,
+    /// Its name, if it is a subgraph's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    graph: String,
+    status: Status,
+    step: i64,
+    head: CheckpointId,
+    next: Vec<NodeName>,
+    /// How many questions are open.
+    questions: usize,
+    /// How many checkpoints are its own.
+    checkpoints: u64,
+    /// How many of them nothing continues.
+    branches: u64,
+    bytes: u64,
+    /// Who holds it, if somebody does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease: Option<Lease>,
+    /// When the latest was made.
+    at: String,
+    /// The first input, shortened and without secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<String>,
+    #[serde(skip)]
+    created_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    /// Nothing is next.
+    Finished,
+    /// A question waits for its answer.
+    Waiting,
+    /// A task that is next has failed.
+    Failed,
+    /// Something is next.
+    Unfinished,
+}
+
+impl Threads {
+    pub(crate) fn answer(&self) -> Result<Listed, Failure> {
+        let source = Source::open(&self.file)?;
+        let list = source.reader.list_threads()?;
+        let listing = Listing::of(&source)?;
+        let mut threads = Vec::new();
+        for thread in list.threads {
+            let below = thread.thread.clone();
+            threads.push(listing.thread(thread)?);
+            listing.add_below(&below, self.depth, &mut threads)?;
+        }
+        let below = source.all_below(None)?.len();
+        let hidden = below.saturating_sub(threads.iter().filter(|thread| thread.name.is_some()).count());
+        threads.retain(|thread| !self.unfinished || thread.status != Status::Finished);
+        let damaged = list.damaged.into_iter();
+        let damaged = damaged.map(|(thread, why)| Damaged { thread, problem: why.to_string() }).collect();
+        Ok(Listed { threads, damaged, hidden: if self.depth == 0 { hidden } else { 0 } })
+    }
+}
+
+/// Facts about all threads, beside their heads.
+struct Listing<'s> {
+    source: &'s Source,
+    sizes: BTreeMap<ThreadId, ThreadSize>,
+    leases: BTreeMap<ThreadId, Lease>,
+    firsts: BTreeMap<ThreadId, CheckpointId>,
+    secret: SecretFields,
+}
+
+impl<'s> Listing<'s> {
+    fn of(source: &'s Source) -> Result<Self, Failure> {
+        let reader = &source.reader;
+        let leases = reader.leases()?.iter().map(|lease| (lease.thread.clone(), Lease::of(lease))).collect();
+        Ok(Self {
+            source,
+            sizes: reader.sizes()?,
+            leases,
+            firsts: reader.first_checkpoints()?,
+            secret: SecretFields::of(&reader.schemas()?),
+        })
+    }
+
+    fn thread(
+        &self,
+        ThreadSummary { thread, graph, head, open_asks }: ThreadSummary,
+    ) -> Result<Thread, Failure> {
+        let status = match () {
+            () if head.next.is_empty() => Status::Finished,
+            () if !open_asks.is_empty() => Status::Waiting,
+            () if has_failed(self.source, &thread)? => Status::Failed,
+            () => Status::Unfinished,
+        };
+        let size = self.sizes.get(&thread).copied().unwrap_or_default();
+        Ok(Thread {
+            name: self.source.name_below(&thread),
+            lease: self.leases.get(&thread).cloned(),
+            input: self.input(&thread)?,
+            thread,
+            graph,
+            status,
+            step: head.step,
+            head: head.id,
+            next: head.next,
+            questions: open_asks.len(),
+            checkpoints: size.checkpoints,
+            branches: size.branches,
+            bytes: size.bytes,
+            at: rfc3339(head.created_ms),
+            created_ms: head.created_ms,
+        })
+    }
+
+    /// Returns the first input of a thread; none where it is damaged, which `verify` reports.
+    fn input(&self, thread: &ThreadId) -> Result<Option<String>, Failure> {
+        let Some(first) = self.firsts.get(thread) else { return Ok(None) };
+        match self.source.reader.steps(thread, &At::Id(*first), 1) {
+            Ok(steps) => steps.first().map_or(Ok(None), |step| input::told(step, &self.secret)),
+            Err(StoreError::NoCheckpoint { .. } | StoreError::Corrupt { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Adds the subgraphs below a thread, each before those below it.
+    fn add_below(&self, above: &ThreadId, depth: usize, threads: &mut Vec<Thread>) -> Result<(), Failure> {
+        if depth == 0 {
+            return Ok(());
+        }
+        for Subgraph { thread, .. } in self.source.subgraphs(above)?.iter() {
+            let head = self.source.reader.steps(thread, &At::Head, 1)?;
+            let Some(step) = head.into_iter().next() else { continue };
+            let summary = Summary::of(step.seq, &step.thread, &step.checkpoint);
+            let open_asks = step.work.asks.into_iter().filter(AskRecord::is_open).collect();
+            let (thread, graph) = (thread.clone(), step.graph.to_string());
+            threads.push(self.thread(ThreadSummary {
+                thread: thread.clone(),
+                graph,
+                head: summary,
+                open_asks,
+            })?);
+            self.add_below(&thread, depth - 1, threads)?;
+        }
+        Ok(())
+    }
+}
+
+fn has_failed(source: &Source, thread: &ThreadId) -> Result<bool, Failure> {
+    let head = source.reader.steps(thread, &At::Head, 1)?;
+    Ok(head.iter().any(|step| !step.work.failures.is_empty()))
+}
+
+impl Answer for Listed {
+    fn show(&self, page: &mut Page) {
+        match (self.threads.is_empty(), self.damaged.is_empty()) {
+            (true, true) => page.line([span(DIM, "no threads")]),
+            (true, false) => {}
+            (false, _) => self.show_threads(page),
+        }
+        for Damaged { thread, problem } in &self.damaged {
+            let name = thread.as_ref().map_or("a thread", |thread| thread.as_str());
+            page.line([span(NAME, name), span(BAD, format!(" is damaged: {problem}"))]);
+        }
+    }
+
+    /// Not all could be told of.
+    fn exit(&self) -> Exit {
+        if self.damaged.is_empty() { Exit::Fine } else { Exit::No }
+    }
+}
+
+impl Listed {
+    fn show_threads(&self, page: &mut Page) {
+        let mut table = Table::new([
+            ("thread", Side::Left),
+            ("status", Side::Left),
+            ("step", Side::Right),
+            ("head", Side::Left),
+            ("next", Side::Left),
+            ("last change", Side::Left),
+            ("first input", Side::Left),
+            ("graph", Side::Left),
+            ("checkpoints", Side::Right),
+            ("branches", Side::Right),
+            ("bytes", Side::Right),
+        ])
+        .giving_way(["branches", "bytes", "checkpoints", "graph", "next"]);
+        let short = Short::among(self.threads.iter().map(|thread| thread.head));
+        for thread in &self.threads {
+            let status = match thread.status {
+                Status::Finished => span(GOOD, "finished"),
+                Status::Waiting => span(NOTE, format!("waiting ({})", thread.questions)),
+                Status::Failed => span(BAD, "failed"),
+                Status::Unfinished => span(NOTE, "unfinished"),
+            };
+            let changed = readable(thread.created_ms);
+            table.row([
+                span(NAME, thread.name.as_deref().unwrap_or(thread.thread.as_str())).into(),
+                status.into(),
+                plain(thread.step.to_string()).into(),
+                short.cell(thread.head),
+                plain(nodes(&thread.next)).into(),
+                Cell::or(span(DIM, &changed), span(DIM, &changed[..10])),
+                plain(thread.input.as_deref().unwrap_or_default()).into(),
+                plain(&thread.graph).into(),
+                plain(thread.checkpoints.to_string()).into(),
+                plain(thread.branches.to_string()).into(),
+                plain(thread.bytes.to_string()).into(),
+            ]);
+        }
+        table.show(page);
+        match self.hidden {
+            0 => {}
+            1 => page.line([span(DIM, "a thread of a subgraph is not listed: --depth 1 lists it")]),
+            count => page.line([span(
+                DIM,
+                format!("{count} threads of subgraphs are not listed: --depth 1 lists them"),
+            )]),
+        }
+        for thread in &self.threads {
+            if let Some(lease) = &thread.lease {
+                page.line([
+                    span(NAME, thread.thread.as_str()),
+                    plain(format!(" is held by {}", lease.told())),
+                ]);
+            }
+        }
+    }
+}
