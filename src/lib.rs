@@ -62,7 +62,7 @@ pub use superstep_core::{engine, error, graph, id, lock, node, reducer, route, r
 pub use superstep_core::run::flow;
 
 #[cfg(feature = "sqlite")]
-pub use superstep_checkpoint::inspect;
+pub use superstep_inspect as inspect;
 
 pub mod testing;
 
@@ -94,7 +94,7 @@ pub mod checkpoint {
     pub use superstep_checkpoint::portable;
 
     #[cfg(feature = "conformance")]
-    pub use superstep_checkpoint::conformance;
+    pub use superstep_conformance as conformance;
 
     #[cfg(feature = "encryption")]
     pub use superstep_checkpoint::{Key, KeyError, KeyId, KeyRing, Keys};

@@ -1,7 +1,6 @@
 //! What of a thread is secret: its fields, and their texts in what nodes did and said. The outcome of an effect is often
 //! what a secret field holds next.
 
-use superstep_checkpoint::inspect::Blame;
 use superstep_core::checkpoint::{
     AskRecord, At, Carried, Checkpoint, EffectOutcome, EffectRecord, Emitted, EmittedEvent, FailureRecord,
     Loaded, SecretPast, StepRecord, StoreError,
@@ -10,6 +9,7 @@ use superstep_core::error::ErrorReport;
 use superstep_core::id::ThreadId;
 use superstep_core::run::Difference;
 use superstep_core::state::{Json, SecretFields, SecretTexts};
+use superstep_inspect::Blame;
 
 use super::failure::Failure;
 use super::source::{Place, Source};

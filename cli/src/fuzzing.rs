@@ -4,8 +4,8 @@
 
 use serde_json::Value;
 
-use superstep_checkpoint::inspect::{Path, Segment};
 use superstep_core::state::Json;
+use superstep_inspect::{Path, Segment};
 
 use super::address::Address;
 use super::assignment::Assignment;

@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use superstep_checkpoint::inspect::{Path, Segment};
+use superstep_inspect::{Path, Segment};
 
 use super::page::{BAD, DIM, NAME, NOTE, Page, Span, plain, span};
 

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use superstep_checkpoint::inspect::{Blame, Difference, Edit, Path, Segment};
 use superstep_core::checkpoint::Loaded;
 use superstep_core::state::{Logged, LoggedWrite, Schema, SecretFields, SecretTexts};
+use superstep_inspect::{Blame, Difference, Edit, Path, Segment};
 
 use super::failure::Failure;
 

@@ -51,8 +51,6 @@
 pub mod care;
 mod checksum;
 mod column;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod connection;
 mod durability;
 mod fault;
@@ -61,7 +59,6 @@ mod file;
 #[doc(hidden)]
 pub mod fuzzing;
 mod history;
-pub mod inspect;
 mod limited;
 mod options;
 pub mod portable;

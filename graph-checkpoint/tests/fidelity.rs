@@ -7,9 +7,9 @@
 use std::fmt::Debug;
 
 use serde::Serialize;
-use superstep_checkpoint::conformance::material::{change, commit_of, graph, json, step, thread};
 use superstep_checkpoint::portable::{Export, export, import};
 use superstep_checkpoint::{Durability, SqliteReader, SqliteSaver};
+use superstep_conformance::material::{change, commit_of, graph, json, step, thread};
 use superstep_core::checkpoint::{At, Checkpoint, Checkpointer, Committed, MemorySaver, digest};
 use superstep_core::state::{Json, Op};
 

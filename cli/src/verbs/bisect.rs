@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use superstep_checkpoint::inspect::{Bisection, Found, Path, Search, Walk, bisect};
 use superstep_core::checkpoint::StepRecord;
 use superstep_core::state::SecretFields;
+use superstep_inspect::{Bisection, Found, Path, Search, Walk, bisect};
 
 use crate::answer::Answer;
 use crate::concealed::Concealed;

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use superstep_checkpoint::inspect::{Author, Blame as Part, Overwritten, Path, blame};
 use superstep_core::checkpoint::Source as Origin;
+use superstep_inspect::{Author, Blame as Part, Overwritten, Path, blame};
 
 use super::log::source_name;
 use super::show::absent;

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use superstep_checkpoint::inspect::{Difference, parting};
 use superstep_core::checkpoint::Summary;
 use superstep_core::id::ThreadId;
+use superstep_inspect::{Difference, parting};
 
 use super::diff;
 use crate::answer::Answer;

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use superstep_checkpoint::inspect::{Difference, Edit, diff, parting};
 use superstep_core::checkpoint::{At, CheckpointName};
 use superstep_core::id::CheckpointId;
+use superstep_inspect::{Difference, Edit, diff, parting};
 
 use crate::answer::Answer;
 use crate::concealed::Concealed;

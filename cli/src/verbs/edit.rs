@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use superstep_checkpoint::inspect::{Difference, diff};
 use superstep_core::checkpoint::{Carried, Carrier, Loaded, Recorded};
 use superstep_core::engine::Play;
 use superstep_core::id::{CheckpointId, NodeName, RunId, ThreadId};
 use superstep_core::state::{Change, FieldId, Json, Lifetime, Logged, LoggedWrite, Op, SecretFields};
+use superstep_inspect::{Difference, diff};
 
 use crate::amend::{self, Destination};
 use crate::answer::Answer;

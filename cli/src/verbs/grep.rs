@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use regex::Regex;
 use serde::Serialize;
 
-use superstep_checkpoint::inspect::{Match, Part, Place as Where, grep};
 use superstep_core::checkpoint::{At, StoreError};
 use superstep_core::id::{CheckpointId, ThreadId};
+use superstep_inspect::{Match, Part, Place as Where, grep};
 
 use crate::answer::Answer;
 use crate::concealed::Concealed;

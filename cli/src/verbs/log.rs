@@ -5,9 +5,9 @@ mod rows;
 
 use serde::Serialize;
 
-use superstep_checkpoint::inspect::lanes;
 use superstep_core::checkpoint::{At, Source as Origin, Summary};
 use superstep_core::id::ThreadId;
+use superstep_inspect::lanes;
 
 use crate::answer::Answer;
 use crate::failure::Failure;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use superstep_checkpoint::inspect::Path;
 use superstep_core::checkpoint::{Loaded, NextTask, TaskRecord};
 use superstep_core::error::ErrorReport;
 use superstep_core::id::{CheckpointId, NodeName, TaskId, ThreadId};
 use superstep_core::state::Schema;
+use superstep_inspect::Path;
 
 use super::log::source_name;
 use crate::answer::{Answer, escape_json};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use superstep_checkpoint::inspect::{Via, Why as Reasons, why};
+use superstep_inspect::{Via, Why as Reasons, why};
 
 use crate::answer::Answer;
 use crate::failure::Failure;

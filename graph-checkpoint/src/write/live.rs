@@ -329,5 +329,5 @@ impl Live {
     }
 }
 
-#[cfg(all(test, feature = "conformance"))]
+#[cfg(test)]
 mod tests;

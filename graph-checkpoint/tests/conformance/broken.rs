@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use superstep_checkpoint::conformance::Clock;
+use superstep_conformance::Clock;
 use superstep_core::checkpoint::{
     Acquired, Around, AskRecord, At, Checkpoint, Checkpointer, Claim, Commit, Committed, EffectId,
     EffectOutcome, EffectRecord, LeaseRecord, Loaded, MemorySaver, NamedCheckpoint, Naming, StoreError,

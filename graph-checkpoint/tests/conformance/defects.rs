@@ -1,7 +1,7 @@
 //! A broken store fails the items that are about its defect: nobody should trust a suite that never failed.
 
 use async_trait::async_trait;
-use superstep_checkpoint::conformance::{self, Clock, Failure, Outcome, Subject};
+use superstep_conformance::{self as conformance, Clock, Failure, Outcome, Subject};
 use superstep_core::error::BoxError;
 
 use crate::broken::Broken;
@@ -140,7 +140,7 @@ fn failure_of(defect: Defect, item: &str) -> Failure {
 #[test]
 fn a_failure_tells_where_and_what() {
     let failure = failure_of(Defect::MetadataLost, "commit.metadata_comes_back");
-    assert!(failure.place.starts_with("graph-checkpoint/src/conformance/commit.rs:"), "{failure}");
+    assert!(failure.place.starts_with("graph-checkpoint/conformance/src/commit.rs:"), "{failure}");
     assert_eq!(failure.what, "the metadata of the first");
     assert!(failure.expected.contains("\"deep\"") && failure.found == "{}", "{failure}");
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
-use superstep_checkpoint::conformance::{self, Clock, Outcome, Report, Subject};
 use superstep_checkpoint::{Durability, Key, KeyRing, SqliteOptions, SqliteSaver};
+use superstep_conformance::{self as conformance, Clock, Outcome, Report, Subject};
 use superstep_core::checkpoint::{Around, Checkpointer, MemorySaver};
 use superstep_core::error::BoxError;
 

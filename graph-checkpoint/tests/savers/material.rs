@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::sync::Arc;
 
-pub(crate) use superstep_checkpoint::conformance::material::*;
 use superstep_checkpoint::{Key, KeyRing, SqliteSaver};
+pub(crate) use superstep_conformance::material::*;
 use superstep_core::checkpoint::{At, Checkpoint, Checkpointer, Committed, Loaded, MemorySaver};
 use superstep_core::id::CheckpointId;
 use superstep_core::state::Change;

@@ -5,7 +5,12 @@ use superstep_core::state::{Change, FieldId, Json};
 use super::super::document::{CheckpointPart, ThreadPart, TopologyPart, WorkPart};
 use super::super::{Export, NoExport};
 use super::*;
-use crate::inspect::material::{json as text_of, past};
+use past::{json as text_of, past};
+
+/// Pasts, as the tests of `superstep-inspect` make them.
+#[path = "../../../inspect/src/material.rs"]
+#[expect(dead_code, reason = "those tests use all of it")]
+mod past;
 
 /// A thread of three checkpoints, the last two of which add an item to a list.
 fn sound() -> Document {

@@ -3,10 +3,10 @@
 use superstep_core::checkpoint::{Checkpoint, Commit, Committed, Recorded};
 
 use super::*;
-use crate::conformance::material::{self, commit_of, effect, ended, graph, result, step, thread};
 use crate::file::File;
 use crate::options::SqliteOptions;
 use crate::work::effect;
+use superstep_conformance::material::{self, commit_of, effect, ended, graph, result, step, thread};
 
 struct Two {
     ours: Live,

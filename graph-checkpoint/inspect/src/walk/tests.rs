@@ -3,7 +3,7 @@ use serde_json::json;
 use superstep_core::state::FieldSchema;
 
 use super::*;
-use crate::inspect::material::{Doing, json as text, past, values};
+use crate::material::{Doing, json as text, past, values};
 
 /// Operations that fit each other, whatever their order: on a list, a set, a list of items with ids, or a map.
 fn ops(kind: u8) -> BoxedStrategy<Op> {

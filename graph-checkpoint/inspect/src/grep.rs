@@ -216,7 +216,7 @@ mod tests {
     use superstep_core::state::Op;
 
     use super::*;
-    use crate::inspect::material::{json as text, past};
+    use crate::material::{json as text, past};
 
     fn lines(steps: &[StepRecord], needle: &str) -> Vec<String> {
         let found = grep(steps, |text| text.contains(needle)).unwrap();

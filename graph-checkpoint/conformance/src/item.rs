@@ -30,8 +30,8 @@ impl fmt::Debug for Item {
 /// The items of a group: functions of its file, each with what it checks.
 macro_rules! items {
     ($group:literal: $($function:ident $checks:literal)*) => {
-        pub(super) const ITEMS: &[$crate::conformance::item::Item] = &[$(
-            $crate::conformance::item::Item {
+        pub(super) const ITEMS: &[$crate::item::Item] = &[$(
+            $crate::item::Item {
                 name: concat!($group, ".", stringify!($function)),
                 group: $group,
                 checks: $checks,

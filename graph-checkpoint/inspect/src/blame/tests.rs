@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::inspect::material::{Doing, json as text, past, values};
-use crate::inspect::path::Segment;
+use crate::material::{Doing, json as text, past, values};
+use crate::path::Segment;
 
 /// Each part as a line: where, what, and at which step by which nodes.
 fn lines(steps: &[Vec<Doing>], path: &str) -> Vec<String> {

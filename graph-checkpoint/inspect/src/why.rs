@@ -227,7 +227,7 @@ mod tests {
     use superstep_core::state::Json;
 
     use super::*;
-    use crate::inspect::material::past;
+    use crate::material::past;
 
     /// Each step as a line.
     fn lines(steps: &[StepRecord], node: &str) -> Vec<String> {

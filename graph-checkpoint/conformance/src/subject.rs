@@ -9,7 +9,7 @@ use superstep_core::error::BoxError;
 /// A kind of store, as the suite gets at it: it asks for stores, one an item.
 ///
 /// ```
-/// use superstep_checkpoint::conformance::{self, Subject};
+/// use superstep_conformance::{self as conformance, Subject};
 /// use superstep_core::checkpoint::MemorySaver;
 /// use superstep_core::error::BoxError;
 ///

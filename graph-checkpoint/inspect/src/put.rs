@@ -25,7 +25,7 @@ impl Path {
     /// last item of a list. Everything beside it stays as it is, letter by letter.
     ///
     /// ```
-    /// # use superstep_checkpoint::inspect::Path;
+    /// # use superstep_inspect::Path;
     /// # use superstep_core::state::Json;
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let path: Path = "facts[0].done".parse()?;
@@ -230,7 +230,7 @@ mod tests {
             if let Ok(put) = path.put(&json(&whole.to_string()), &json(&value.to_string())) {
                 let put: Value = put.decode().unwrap();
                 prop_assert_eq!(path.get(&put), Some(&value));
-                for difference in crate::inspect::diff(&whole, &put) {
+                for difference in crate::diff(&whole, &put) {
                     let place = &difference.path;
                     prop_assert!(place.is_within(&path) || path.is_within(place), "{place} of {path}");
                 }

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! # use superstep_checkpoint::SqliteSaver;
-//! use superstep_checkpoint::conformance::{self, Subject};
+//! use superstep_conformance::{self as conformance, Subject};
 //! # use superstep_core::error::BoxError;
 //!
 //! struct Files(tempfile::TempDir, std::sync::atomic::AtomicU32);
@@ -39,6 +39,8 @@
 //!
 //! A store whose [`reopen`](Subject::reopen) opens the same store again is tested for what survives, too, and for two
 //! programs that share it.
+
+#![forbid(unsafe_code)]
 
 mod asks;
 mod bench;

@@ -1,5 +1,7 @@
 //! What happened to a thread: pure functions over its checkpoints, which read no file.
 
+#![forbid(unsafe_code)]
+
 mod bisect;
 mod blame;
 mod diff;

@@ -106,7 +106,7 @@ macro_rules! is {
             $($pattern)+ => {}
             other => {
                 let expected = stringify!($($pattern)+);
-                return Err($crate::conformance::verdict::failed($what, expected, format_args!("{other:?}")));
+                return Err($crate::verdict::failed($what, expected, format_args!("{other:?}")));
             }
         }
     };
