@@ -43,22 +43,22 @@ answer question="How do I fork a checkpoint?":
 torture: files power-cut corruption disk-full seeds graphs schedules trouble slowdown fairness same-thread hostile bombs \
     fidelity soak (fuzz "all" "600")
 
-# what the gate does of tests/torture, so many times over; needs strace
+# what the gate does of tests/processes/torture, so many times over; needs strace
 files times="20":
-    SUPERSTEP_TORTURE={{ times }} SUPERSTEP_TORTURE_NEEDS_STRACE=1 cargo test --release --features cli --test torture -- \
-        --skip damage::
+    SUPERSTEP_TORTURE={{ times }} SUPERSTEP_TORTURE_NEEDS_STRACE=1 cargo test --release --test processes torture:: -- \
+        --skip torture::damage::
 
 # a file system whose power is cut under a program; needs root
 power-cut times="1":
-    SUPERSTEP_TORTURE={{ times }} cargo test --release --features cli --test torture -- --ignored --nocapture power_cut
+    SUPERSTEP_TORTURE={{ times }} cargo test --release --test processes -- --ignored --nocapture torture::power_cut
 
 # files with damaged bits, bytes, sectors and pages
 corruption times="20":
-    SUPERSTEP_TORTURE={{ times }} cargo test --release --features cli --test torture -- --nocapture damage::
+    SUPERSTEP_TORTURE={{ times }} cargo test --release --test processes -- --nocapture torture::damage::
 
 # file systems of many sizes, full and then not; needs root
 disk-full:
-    cargo test --release --features cli --test torture -- --ignored --nocapture disk_full
+    cargo test --release --test processes -- --ignored --nocapture torture::disk_full
 
 # more seeds of the simulated world than the gate plays
 seeds times="500":
@@ -66,19 +66,19 @@ seeds times="500":
 
 # more random graphs against the reference interpreter than the gate runs
 graphs count="1000000":
-    SUPERSTEP_GRAPHS={{ count }} cargo test --release -p superstep-core --test model checkpoints
+    SUPERSTEP_GRAPHS={{ count }} cargo test --release -p superstep-core --test it checkpoints
 
 # more schedules of the threads around the writer's queue than the gate tries; those that loom knows are all tried always
 schedules times="100":
-    SUPERSTEP_TORTURE={{ times }} cargo test --release -p superstep-checkpoint --test interleavings
+    SUPERSTEP_TORTURE={{ times }} cargo test --release -p superstep-checkpoint --test it interleavings::
 
 # more runs that are cancelled, code that panics and subscribers that stay away than the gate has
 trouble times="20":
-    SUPERSTEP_TORTURE={{ times }} cargo test --release --test trouble
+    SUPERSTEP_TORTURE={{ times }} cargo test --release --test behaviours trouble::
 
 # what subscribers cost a run that they do not keep up with; on a quiet machine
 slowdown:
-    cargo test --release --test trouble slowdown -- --ignored --nocapture
+    cargo test --release --test behaviours slowdown -- --ignored --nocapture
 
 # processes that write to one file at once, a minute each; on a quiet machine
 fairness times="86":
@@ -90,15 +90,15 @@ same-thread times="10":
 
 # files that somebody has prepared
 hostile times="4":
-    SUPERSTEP_TORTURE={{ times }} cargo test --release -p superstep-checkpoint --test sqlite hostile
+    SUPERSTEP_TORTURE={{ times }} cargo test --release -p superstep-checkpoint --test it sqlite::hostile
 
 # files and texts that claim to be much, in their full size
 bombs:
-    SUPERSTEP_TORTURE=1 cargo test --release -p superstep-checkpoint --test bombs -- --nocapture
+    SUPERSTEP_TORTURE=1 cargo test --release -p superstep-checkpoint --test it bombs:: -- --nocapture
 
 # more floats that come back bit by bit than the gate takes
 fidelity times="10":
-    SUPERSTEP_TORTURE={{ times }} cargo test --release -p superstep-checkpoint --test fidelity
+    SUPERSTEP_TORTURE={{ times }} cargo test --release -p superstep-checkpoint --test it fidelity::
 
 # a program that does not end, for so many supersteps
 soak steps="1000000":

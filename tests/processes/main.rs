@@ -7,6 +7,8 @@
 mod careless;
 mod fairness;
 mod leases;
+mod releases;
 mod same_thread;
 mod signatures;
+mod torture;
 mod workers;

@@ -1,0 +1,53 @@
+//! Many interleavings of those who hand jobs to the writer, do them themselves, or wait for what came of them.
+//!
+//! [Shuttle] runs each test [`SCHEDULES`] times, each time with another random order in which its threads come to their
+//! locks, and reports a wait that nobody ends. A failure prints its schedule, which `shuttle::replay` runs again.
+//!
+//! The source of the queue is that of the crate, compiled once more: it names its primitives through the module `sync`,
+//! and here that has shuttle's. So no flag is needed, and nothing else is compiled twice.
+//!
+//! [Shuttle]: https://docs.rs/shuttle
+
+mod office;
+mod sync;
+#[path = "../../../src/write/waiting.rs"]
+mod waiting;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use office::{Line, Office};
+use waiting::Waiting;
+
+/// Schedules of the gate; `SUPERSTEP_TORTURE` multiplies them.
+const SCHEDULES: usize = 10_000;
+
+fn schedules() -> usize {
+    let asked = std::env::var("SUPERSTEP_TORTURE").ok();
+    let times: usize = asked.map_or(1, |times| times.parse().expect("SUPERSTEP_TORTURE is a number"));
+    SCHEDULES * times.max(1)
+}
+
+/// Whether some schedule of a day at the office fails.
+fn fails<L: Line>() -> bool {
+    catch_unwind(AssertUnwindSafe(|| shuttle::check_random(Office::<L>::day, SCHEDULES))).is_err()
+}
+
+#[test]
+fn every_job_is_done_once_and_everyone_is_told() {
+    shuttle::check_random(Office::<Waiting<office::Job>>::day, schedules());
+}
+
+#[test]
+fn a_queue_that_notifies_before_it_takes_a_job_leaves_somebody_waiting() {
+    assert!(fails::<office::NotifiesFirst>());
+}
+
+#[test]
+fn a_caller_who_leaves_a_job_behind_and_rouses_nobody_leaves_somebody_waiting() {
+    assert!(fails::<office::RousesNobody>());
+}
+
+#[test]
+fn a_job_that_is_put_back_behind_newer_ones_is_noticed() {
+    assert!(fails::<office::PutsBackLast>());
+}

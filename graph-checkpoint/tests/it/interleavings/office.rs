@@ -1,0 +1,189 @@
+//! Those around the queue: a writer thread, callers who wait for their jobs, callers who do not, and some who do what
+//! waits themselves when the writer is not at it. As the saver has them, without a file.
+
+use std::sync::{Arc, PoisonError, TryLockError};
+
+use shuttle::sync::mpsc::{Sender, channel};
+use shuttle::sync::{Mutex, MutexGuard};
+use shuttle::thread;
+
+use super::waiting::Waiting;
+
+/// A job of a caller, the callers' jobs numbered each from 0, and who waits for it.
+pub(crate) struct Job {
+    caller: usize,
+    number: usize,
+    reply: Option<Sender<()>>,
+}
+
+/// The queue, or one without a guard.
+pub(crate) trait Line: Send + Sync + 'static {
+    fn new() -> Self;
+    fn queue(&self) -> &Waiting<Job>;
+
+    fn push(&self, job: Job) {
+        if job.reply.is_some() { self.queue().push(job) } else { self.queue().push_unwaited(job) }
+    }
+
+    fn rouse(&self) {
+        self.queue().rouse();
+    }
+
+    fn put_back(&self, jobs: Vec<Job>) {
+        self.queue().put_back(jobs);
+    }
+}
+
+impl Line for Waiting<Job> {
+    fn new() -> Self {
+        Self::new()
+    }
+
+    fn queue(&self) -> &Waiting<Job> {
+        self
+    }
+}
+
+/// Wakes the writer for a job that is not there yet.
+pub(crate) struct NotifiesFirst(Waiting<Job>);
+
+impl Line for NotifiesFirst {
+    fn new() -> Self {
+        Self(Waiting::new())
+    }
+
+    fn queue(&self) -> &Waiting<Job> {
+        &self.0
+    }
+
+    fn push(&self, job: Job) {
+        self.0.rouse();
+        self.0.push_quietly(job);
+    }
+}
+
+/// Leaves what it could not do itself where nobody looks.
+pub(crate) struct RousesNobody(Waiting<Job>);
+
+impl Line for RousesNobody {
+    fn new() -> Self {
+        Self(Waiting::new())
+    }
+
+    fn queue(&self) -> &Waiting<Job> {
+        &self.0
+    }
+
+    fn rouse(&self) {}
+}
+
+/// Puts back what was there first behind what came meanwhile.
+pub(crate) struct PutsBackLast(Waiting<Job>);
+
+impl Line for PutsBackLast {
+    fn new() -> Self {
+        Self(Waiting::new())
+    }
+
+    fn queue(&self) -> &Waiting<Job> {
+        &self.0
+    }
+
+    fn put_back(&self, jobs: Vec<Job>) {
+        jobs.into_iter().for_each(|job| self.0.push_quietly(job));
+    }
+}
+
+/// What was done: per caller, the number of the next job.
+type Ledger = Option<[usize; CALLERS]>;
+
+const CALLERS: usize = 3;
+const JOBS: usize = 3;
+
+/// A queue with its writer and its ledger.
+pub(crate) struct Office<L> {
+    line: L,
+    ledger: Mutex<Ledger>,
+}
+
+impl<L: Line> Office<L> {
+    /// All jobs of all callers, to the end.
+    pub(crate) fn day() {
+        let office = Arc::new(Self { line: L::new(), ledger: Mutex::new(Some([0; CALLERS])) });
+        let writer = {
+            let office = Arc::clone(&office);
+            thread::spawn(move || office.serve())
+        };
+        let callers: Vec<_> = (0..CALLERS)
+            .map(|caller| {
+                let office = Arc::clone(&office);
+                thread::spawn(move || office.call(caller))
+            })
+            .collect();
+        callers.into_iter().for_each(|caller| caller.join().expect("it was answered"));
+        office.line.queue().close();
+        assert_eq!(writer.join().expect("it ends when there is no more"), [JOBS; CALLERS]);
+        assert!(!office.line.queue().is_unsettled(), "somebody still waits for what nobody waits for");
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The writer: does what waits until there will be no more. Returns what was done in all.
+    fn serve(&self) -> [usize; CALLERS] {
+        while self.line.queue().wait() {
+            if let Some(done) = self.ledger().as_mut() {
+                Self::write(self.line.queue(), done);
+            }
+        }
+        self.ledger().take().expect("there is one writer")
+    }
+
+    fn write(queue: &Waiting<Job>, done: &mut [usize; CALLERS]) {
+        let jobs = queue.take();
+        let unwaited = jobs.iter().filter(|job| job.reply.is_none()).count();
+        for Job { caller, number, reply } in jobs {
+            assert_eq!(done[caller], number, "a job was lost, done twice, or done too early");
+            done[caller] += 1;
+            if let Some(reply) = reply {
+                // Who no longer waits does not want to know.
+                let _unwanted = reply.send(());
+            }
+        }
+        queue.settled(unwaited);
+    }
+
+    /// A caller: waits for its last job, and for none before. One hands its jobs over; one does what waits itself, and
+    /// one finds the file in use by others and leaves the job to the writer.
+    fn call(&self, caller: usize) {
+        let (reply, told) = channel();
+        for number in 0..JOBS {
+            let reply = (number + 1 == JOBS).then(|| reply.clone());
+            let waited = reply.is_some();
+            let job = Job { caller, number, reply };
+            match caller {
+                1 | 2 if waited => self.write_here(job, caller == 2),
+                _ => self.line.push(job),
+            }
+        }
+        told.recv().expect("the writer answers");
+    }
+
+    fn write_here(&self, job: Job, is_busy: bool) {
+        let mut held = match self.ledger.try_lock() {
+            Ok(held) => held,
+            Err(TryLockError::Poisoned(held)) => held.into_inner(),
+            Err(TryLockError::WouldBlock) => return self.line.push(job),
+        };
+        self.line.queue().push_quietly(job);
+        if is_busy {
+            let jobs = self.line.queue().take();
+            self.line.put_back(jobs);
+        } else if let Some(done) = held.as_mut() {
+            Self::write(self.line.queue(), done);
+        }
+        drop(held);
+        self.line.rouse();
+    }
+}

@@ -1,0 +1,12 @@
+//! What is particular to the SQLite saver: its file, damage to it, sharing it, and what survives.
+#![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
+
+mod damage;
+mod deletion;
+mod file;
+mod full;
+mod hostile;
+mod kill;
+mod reader;
+mod sealed;
+mod sharing;

@@ -1,0 +1,9 @@
+//! The sources of `run/stream` that name primitives, with those of loom.
+
+#[expect(dead_code, reason = "the feed uses all of it, and the test some")]
+#[path = "../../../src/run/stream/ring.rs"]
+pub(crate) mod ring;
+
+mod sync {
+    pub(super) use loom::sync::{Mutex, MutexGuard};
+}

@@ -1,0 +1,5 @@
+//! What holds for the files of this repository.
+
+mod behaviour_table;
+mod house_rules;
+mod requirements;
