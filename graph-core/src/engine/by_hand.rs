@@ -141,7 +141,8 @@ pub fn play(
     let base = &loaded.checkpoint;
     let (planned, joins) =
         restore::restore(topology, &base.frontier, |_, input| Ok(Item::new(input.clone())))?;
-    let mut restored = Restored { step: base.step, tasks: planned, joins, finished: Vec::new() };
+    let mut restored =
+        Restored { step: base.step, tasks: planned, joins, finished: Vec::new(), failed: Vec::new() };
     let result = |next: &NextTask| {
         let id = next.id(base.id, base.step);
         loaded.results.iter().find(|result| result.task == id && result.is_finished())
@@ -268,8 +269,7 @@ fn barrier_of(topology: &Arc<Topology>, restored: Restored) -> Result<Frontier, 
     let mut machine = Machine::new(Arc::clone(topology), Limits::default());
     machine.handle(Event::Begin(Begin::Resume(restored)));
     while let Some(command) = machine.next_command() {
-        if let Command::Commit = command {
-            let barrier = machine.barrier().expect("the machine waits at its barrier");
+        if let Command::Commit(barrier) = command {
             let frontier = restore::store(topology, barrier.next(), machine.joins());
             return Ok(frontier.expect("items that were JSON have a JSON form"));
         }

@@ -1,27 +1,63 @@
 //! What the machine wants done.
 
+use alloc::boxed::Box;
 use core::time::Duration;
 
+use super::phase::Barrier;
+use crate::checkpoint::Loaded;
+
 /// Something the driver must do. Tasks are named by their position in the running superstep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Command {
-    /// Run an attempt of a task, after a wait.
+    /// Run the first attempt of a task.
     Run {
         /// Which.
         task: u32,
-        /// The attempt, from 1.
+    },
+    /// Run another attempt of a task, after a wait.
+    Retry {
+        /// Which.
+        task: u32,
+        /// The attempt, from 2.
         attempt: u32,
         /// How long to wait first.
         after: Duration,
     },
-    /// Store a task's result as a pending write.
+    /// Run the error handler of a task's node, as the task's next attempt.
+    HandOver {
+        /// Which.
+        task: u32,
+        /// The attempt; 1 where the node failed in an earlier run.
+        attempt: u32,
+    },
+    /// Store the failure of a task's node, without waiting.
+    RecordFailure {
+        /// Which.
+        task: u32,
+    },
+    /// Report that a task failed for good.
+    Fail {
+        /// Which.
+        task: u32,
+    },
+    /// Store a task's result as a pending write, without waiting. Answer with
+    /// [`Event::Outrun`](super::Event::Outrun) if another driver's result came first.
     Record {
         /// Which.
         task: u32,
     },
-    /// Merge the writes of the superstep's tasks in task order, store the checkpoint, and answer with
-    /// [`Event::Committed`](super::Event::Committed).
-    Commit,
+    /// Wait until everything that was recorded is stored, and answer with
+    /// [`Event::Settled`](super::Event::Settled).
+    Settle,
+    /// Merge the writes of the superstep's tasks in task order, store the checkpoint, and give the barrier back with
+    /// [`Event::Committed`](super::Event::Committed) or [`Event::Unmergeable`](super::Event::Unmergeable).
+    Commit(Box<Barrier>),
+    /// Read the thread's head, and answer with [`Event::Reloaded`](super::Event::Reloaded).
+    Reload,
+    /// Continue from this checkpoint, with the work on top of it: answer with
+    /// [`Event::Begin`](super::Event::Begin), as a resume does. Results that only this driver has count where the
+    /// checkpoint is still the one that the superstep stands on.
+    Adopt(Box<Loaded>),
     /// Cancel the tasks that still run.
     Abort,
     /// The run is over.

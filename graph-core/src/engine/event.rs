@@ -1,16 +1,20 @@
 //! What happens to the machine.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::phase::Barrier;
 use super::plan::Arrivals;
 use super::task::PlannedTask;
+use crate::checkpoint::{Committed, Loaded};
 use crate::graph::Targets;
 
 /// Something that happened. Tasks are named by their position in the running superstep.
 #[derive(Debug)]
 pub enum Event {
-    /// A run begins. The first event, and the only one in which run, resume and fork differ.
+    /// A run begins. The first event, and the only one in which run, resume and fork differ. Also the answer to
+    /// [`Command::Adopt`](super::Command::Adopt).
     Begin(Begin),
     /// A task produced its outcome and its route.
     TaskFinished {
@@ -25,28 +29,34 @@ pub enum Event {
         task: u32,
     },
     /// An attempt of a task failed.
-    TaskFailed {
+    AttemptFailed {
         /// Which.
         task: u32,
-        /// How long to wait before the next attempt; `None` when there is none.
-        retry: Option<Duration>,
+        /// What its node's policies allow now.
+        failure: Failure,
     },
     /// A task produced its outcome, and its routing failed: nothing says where it leads.
     RoutingFailed {
         /// Which.
         task: u32,
     },
-    /// The barrier is behind us: writes are merged, the checkpoint is stored.
-    Committed,
+    /// Another driver recorded a result of the running superstep before this one did: the other result counts.
+    Outrun,
+    /// Everything that was recorded is stored: the answer to [`Command::Settle`](super::Command::Settle).
+    Settled,
+    /// The answer to [`Command::Reload`](super::Command::Reload).
+    Reloaded(Head),
+    /// The store's answer to a commit; without a store, [`Committed::New`].
+    Committed(Box<Barrier>, Committed),
     /// The writes of the superstep cannot be merged: they conflict, a reducer panicked, a value has no JSON form.
-    Unmergeable,
-    /// Another run moved the thread's head: this one has lost.
+    Unmergeable(Box<Barrier>),
+    /// The store refused a write of a task: another run has the thread.
     Superseded,
-    /// The caller wants the run to stop now.
+    /// The caller wants the run to stop now. Legal while tasks run.
     Cancel,
-    /// The superstep took longer than it may.
+    /// The superstep took longer than it may. Does nothing at a barrier.
     TimedOut,
-    /// The caller wants the run to stop at the next barrier.
+    /// The caller wants the run to stop at the next barrier. Legal at any time.
     Drain,
 }
 
@@ -73,4 +83,33 @@ pub struct Restored {
     pub joins: Arrivals,
     /// Tasks that finished before, by position, with their targets.
     pub finished: Vec<(u32, Targets)>,
+    /// Tasks whose node failed before, by position: what is left to run is its error handler.
+    pub failed: Vec<u32>,
+}
+
+/// What a node's policies allow after a failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Another attempt, after a wait.
+    Retry {
+        /// The wait.
+        after: Duration,
+    },
+    /// No other attempt.
+    NoneLeft {
+        /// The node has an error handler, which runs next unless it is what failed.
+        has_handler: bool,
+    },
+    /// Nothing, not even the error handler, and the failure is not recorded: the run follows a recording that has
+    /// no more.
+    OffRecord,
+}
+
+/// The head of the thread, seen from the running superstep.
+#[derive(Debug)]
+pub enum Head {
+    /// The checkpoint that the superstep stands on, or one that another driver of the same run wrote since.
+    Ours(Box<Loaded>),
+    /// A checkpoint of another run.
+    Foreign,
 }

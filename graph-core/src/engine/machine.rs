@@ -5,31 +5,36 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
-use core::time::Duration;
+use core::mem::{replace, swap};
 
 use super::breakpoint::{Break, Breakpoints};
 use super::command::{Command, Ending};
-use super::event::{Begin, Event, Restored};
+use super::event::{Begin, Event, Failure, Head, Restored};
+use super::phase::{Barrier, Phase, Running};
 use super::plan::{Arrivals, Planner};
 use super::task::{Entry, PlannedTask, Status};
-use crate::checkpoint::{Cause, Source};
+use crate::checkpoint::{Cause, Committed, Source};
 use crate::graph::{NodeId, Targets, Topology};
 
-/// Decides what runs, in which order it counts, and when it is stored. Pure: it reads no clock, draws no
-/// random number, awaits nothing, and sees neither the state nor the store.
+/// Decides what runs, in which order it counts, when it is stored, and what follows where another driver was faster.
+/// Pure: it reads no clock, draws no random number, awaits nothing, and sees neither the state nor the store.
 ///
 /// ```text
-///            Begin                    last task finished            Committed
-///   Idle ───────────► Running ──────────────────────────► Barrier ──────────┐
-///            (Run..)     ▲        (Record.. while others run, Commit)       │
-///                        └──────────────────────────────────────────────────┘
-///                        │  a failure, a pause, a cancellation               │  nothing next, the limit,
-///                        ▼                                                   ▼  a drain
-///                     Stopped (Stop)                                      Stopped (Stop)
+///             Begin                 last task finished               next_command
+///   Idle ─────┬─────► Running ──────┬────────────────────► Barrier ──(Commit)──► Committing ── Committed ─┐
+///             │        ▲ (Run, ..)  │ recorded                ▲                  │ New, Already           │
+///             │        │            ▼          Settled        │                  │                        │
+///             │        │         Settling ────────────────────┘                  │ Adopt, Outrun          │
+///             │        │ Begin      │ outrun      Ours                           ▼                        │
+///             └────────┼──────── Reloading ──────────────────────────────► Adopting (Adopt)               │
+///                      └────────────────────────────────────────────────────────────────────────────────┘
+///   from anywhere: a failure, a pause, a cancellation, another run's head, nothing next, a limit ─► Stopped (Stop)
 /// ```
 ///
 /// Feed it with [`handle`](Self::handle) and carry out what [`next_command`](Self::next_command) returns, in
-/// order, until it returns `None`; then wait for the next event. After [`Command::Stop`] it ignores events.
+/// order, until it returns `None`; then wait for the next event. [`Command::Stop`] is the last command, and no event
+/// follows it. An event that is illegal in a phase is a bug of the driver: it panics in debug builds, and does nothing
+/// in others.
 pub struct Machine {
     topology: Arc<Topology>,
     limits: Limits,
@@ -37,7 +42,6 @@ pub struct Machine {
     joins: Arrivals,
     commands: VecDeque<Command>,
     phase: Phase,
-    superstep: Superstep,
     /// User supersteps that may still begin in this run.
     remaining: u64,
     draining: bool,
@@ -65,54 +69,6 @@ impl Default for Limits {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Idle,
-    Running,
-    Barrier,
-    Stopped,
-}
-
-/// The superstep that runs, waits to be committed, or was the last.
-struct Superstep {
-    /// The step of the checkpoint that this superstep will write.
-    step: i64,
-    source: Source,
-    tasks: Vec<Entry>,
-    /// Tasks that are neither finished nor paused nor failed.
-    open: usize,
-    /// Attempts that run or wait for their retry.
-    running: usize,
-    /// The next task that may still be waiting for its turn.
-    turn: usize,
-    paused: bool,
-    /// At the barrier, the tasks of the one after it.
-    next: Vec<Entry>,
-}
-
-/// A finished superstep, on its way into a checkpoint.
-#[derive(Debug)]
-pub struct Barrier<'m> {
-    /// The checkpoint's step.
-    pub step: i64,
-    /// How the checkpoint comes about.
-    pub source: Source,
-    ran: &'m [Entry],
-    next: &'m [Entry],
-}
-
-impl<'m> Barrier<'m> {
-    /// The nodes that ran, in merge order.
-    pub fn ran(&self) -> impl ExactSizeIterator<Item = NodeId> + use<'m> {
-        self.ran.iter().map(|entry| entry.planned.node)
-    }
-
-    /// What is next, in merge order.
-    pub fn next(&self) -> impl ExactSizeIterator<Item = &'m PlannedTask> + use<'m> {
-        self.next.iter().map(|entry| &entry.planned)
-    }
-}
-
 impl Machine {
     /// A machine that has not begun.
     #[must_use]
@@ -124,7 +80,6 @@ impl Machine {
             limits,
             commands: VecDeque::new(),
             phase: Phase::Idle,
-            superstep: Superstep::ahead(-1, Source::Input),
             remaining: limits.recursion,
             draining: false,
             breakpoints: None,
@@ -141,50 +96,90 @@ impl Machine {
 
     /// What to do next; `None` until the next event.
     pub fn next_command(&mut self) -> Option<Command> {
-        self.commands.pop_front()
-    }
-
-    /// Takes note of what happened.
-    pub fn handle(&mut self, event: Event) {
-        match (event, self.phase) {
-            (_, Phase::Stopped) => {}
-            (Event::Begin(begin), _) => {
-                self.refund(&begin);
-                self.begin(begin);
+        if let Some(command) = self.commands.pop_front() {
+            return Some(command);
+        }
+        match replace(&mut self.phase, Phase::Committing) {
+            Phase::Barrier(barrier) => Some(Command::Commit(barrier)),
+            phase => {
+                self.phase = phase;
+                None
             }
-            (Event::TaskFinished { task, targets }, Phase::Running) => self.finished(task, targets),
-            (Event::TaskPaused { task }, Phase::Running) => self.paused(task),
-            (Event::TaskFailed { task, retry }, Phase::Running) => self.failed(task, retry),
-            (Event::RoutingFailed { task }, Phase::Running) => self.routing_failed(task),
-            (Event::Committed, Phase::Barrier) => self.committed(),
-            (Event::Unmergeable, Phase::Barrier) => self.unmergeable(),
-            (Event::Superseded, _) => self.abort(Ending::Superseded),
-            (Event::TimedOut, Phase::Running) => self.abort(Ending::TimedOut),
-            (Event::Cancel, _) => self.abort(Ending::Cancelled),
-            (Event::Drain, _) => self.draining = true,
-            // A task that ended after its superstep was given up, or an answer to no command: no news.
-            _ => {}
         }
     }
 
-    /// The superstep that waits to be committed.
-    #[must_use]
-    pub fn barrier(&self) -> Option<Barrier<'_>> {
-        let Superstep { step, source, tasks, next, .. } = &self.superstep;
-        let barrier = Barrier { step: *step, source: *source, ran: tasks, next };
-        (self.phase == Phase::Barrier).then_some(barrier)
+    /// Takes note of what happened.
+    ///
+    /// # Panics
+    /// In debug builds, when that is illegal in this phase.
+    pub fn handle(&mut self, event: Event) {
+        self.phase = match (event, replace(&mut self.phase, Phase::Idle)) {
+            (Event::Begin(Begin::Input { last_step }), Phase::Idle) => self.input(last_step),
+            (Event::Begin(Begin::Resume(restored)), Phase::Idle) => self.resume(restored, None),
+            (Event::Begin(Begin::Resume(restored)), Phase::Adopting(ours)) => {
+                self.resume(restored, Some(ours))
+            }
+            (Event::TaskFinished { task, targets }, Phase::Running(superstep)) => {
+                self.finished(superstep, task, targets)
+            }
+            (Event::TaskPaused { task }, Phase::Running(superstep)) => self.paused(superstep, task),
+            (Event::AttemptFailed { task, failure }, Phase::Running(superstep)) => {
+                self.failed(superstep, task, failure)
+            }
+            (Event::RoutingFailed { task }, Phase::Running(superstep)) => {
+                self.routing_failed(superstep, task)
+            }
+            (Event::Outrun, Phase::Running(superstep)) => {
+                Phase::Running(Running { outrun: true, ..superstep })
+            }
+            (Event::Superseded, Phase::Running(superstep)) => self.abort(superstep, Ending::Superseded),
+            (Event::TimedOut, Phase::Running(superstep)) => self.abort(superstep, Ending::TimedOut),
+            (Event::Cancel, Phase::Running(superstep)) => self.abort(superstep, Ending::Cancelled),
+            (Event::Outrun, Phase::Settling { barrier, .. }) => Phase::Settling { barrier, outrun: true },
+            (Event::Settled, Phase::Settling { barrier, outrun: false }) => self.plan(barrier),
+            (Event::Settled, Phase::Settling { barrier, outrun: true }) => {
+                self.commands.push_back(Command::Reload);
+                Phase::Reloading(barrier)
+            }
+            (Event::Reloaded(Head::Ours(head)), Phase::Reloading(barrier)) => {
+                self.commands.push_back(Command::Adopt(head));
+                Phase::Adopting(barrier)
+            }
+            (Event::Reloaded(Head::Foreign), Phase::Reloading(barrier)) => {
+                self.stop(Ending::Superseded, barrier.ran)
+            }
+            (Event::Committed(barrier, committed), Phase::Committing) => self.committed(barrier, committed),
+            (Event::Unmergeable(barrier), Phase::Committing) => self.unmergeable(*barrier),
+            (Event::Drain, phase) => {
+                self.draining = true;
+                phase
+            }
+            // Its tasks were in time.
+            (Event::TimedOut, phase) => phase,
+            (event, phase) => {
+                debug_assert!(false, "{event:?} is illegal in the phase {phase:?}");
+                phase
+            }
+        };
     }
 
     /// A task of the superstep that runs, waits to be committed, or was the last.
     #[must_use]
     pub fn task(&self, task: u32) -> Option<&PlannedTask> {
-        self.superstep.tasks.get(task as usize).map(|entry| &entry.planned)
+        self.phase.tasks().get(task as usize).map(|entry| &entry.planned)
+    }
+
+    /// Whether a task's error handler is under way.
+    #[must_use]
+    pub fn is_handling(&self, task: u32) -> bool {
+        let entry = self.phase.tasks().get(task as usize);
+        entry.is_some_and(|entry| matches!(entry.status, Status::Handling(_)))
     }
 
     /// The number of tasks in that superstep.
     #[must_use]
     pub fn width(&self) -> usize {
-        self.superstep.tasks.len()
+        self.phase.tasks().len()
     }
 
     /// What bounds the run.
@@ -196,7 +191,7 @@ impl Machine {
     /// The step of the superstep that runs or waits to be committed.
     #[must_use]
     pub fn step(&self) -> Option<i64> {
-        matches!(self.phase, Phase::Running | Phase::Barrier).then_some(self.superstep.step)
+        self.phase.step()
     }
 
     /// Joins that wait for more of their sources.
@@ -217,217 +212,199 @@ impl Machine {
         self.remaining
     }
 
-    /// A superstep that begins again at its own barrier, with results of another driver, counts once.
-    fn refund(&mut self, begin: &Begin) {
-        if let (Begin::Resume(restored), Some(barrier)) = (begin, self.barrier())
-            && barrier.step == restored.step + 1
-            && barrier.ran().any(|node| node != NodeId::START)
-        {
-            self.remaining += 1;
-        }
+    /// Unfinished work, half-arrived joins included, ends with the turn it belongs to.
+    fn input(&mut self, last_step: Option<i64>) -> Phase {
+        self.joins = Arrivals::none(&self.topology);
+        let mut barrier = Barrier::new(last_step.map_or(-1, |last| last + 1), Source::Input);
+        let start = PlannedTask { node: NodeId::START, cause: Cause::Input, input: None };
+        barrier.next.push(Entry::waiting(start));
+        Phase::Barrier(barrier)
     }
 
-    fn begin(&mut self, begin: Begin) {
-        match begin {
-            // Unfinished work, half-arrived joins included, ends with the turn it belongs to.
-            Begin::Input { last_step } => {
-                self.joins = Arrivals::none(&self.topology);
-                let start = PlannedTask { node: NodeId::START, cause: Cause::Input, input: None };
-                let step = last_step.map_or(-1, |last| last + 1);
-                self.superstep = Superstep::ahead(step, Source::Input);
-                self.superstep.next.push(Entry::waiting(start));
-                self.phase = Phase::Barrier;
-                self.commands.push_back(Command::Commit);
-            }
-            Begin::Resume(Restored { step, tasks, joins, finished }) => {
-                self.joins = joins;
-                // The checkpoint of the running superstep, from another driver of this run: a barrier like any
-                // other. Any other checkpoint is where the run begins.
-                let passed = self.phase == Phase::Barrier && self.superstep.step == step;
-                let ran = core::mem::replace(&mut self.superstep, Superstep::ahead(step, Source::Loop)).tasks;
-                self.superstep.tasks.extend(tasks.into_iter().map(Entry::waiting));
-                for (task, targets) in finished {
-                    self.superstep.tasks[task as usize].status = Status::Finished(targets);
-                }
-                if passed && self.breaks(&ran) {
-                    return;
-                }
-                self.run_superstep();
-            }
+    /// Begins with stored work. `ours` is the superstep that another driver of the run was faster with.
+    fn resume(&mut self, restored: Restored, ours: Option<Box<Barrier>>) -> Phase {
+        let Restored { step, tasks, joins, finished, failed } = restored;
+        self.joins = joins;
+        // The checkpoint of this superstep is a barrier like any other. Any other checkpoint is where the run begins.
+        let passed = ours.as_ref().is_some_and(|ours| ours.step == step);
+        // The same superstep once more, with results of another driver.
+        let again = ours.as_ref().is_some_and(|ours| ours.step == step + 1);
+        let mut barrier = ours.unwrap_or_else(|| Barrier::new(step, Source::Loop));
+        barrier.step = step;
+        barrier.next.clear();
+        barrier.next.extend(tasks.into_iter().map(Entry::waiting));
+        for task in failed {
+            barrier.next[task as usize].status = Status::Failed;
         }
+        for (task, targets) in finished {
+            barrier.next[task as usize].status = Status::Finished(targets);
+        }
+        if passed { self.pass(barrier) } else { self.run(barrier, again) }
     }
 
-    /// Begins the superstep after the last one with the tasks that are there, of which some may have finished
-    /// in an earlier run.
-    fn run_superstep(&mut self) {
-        let superstep = &mut self.superstep;
-        let Some(first) = superstep.tasks.first().filter(|first| first.planned.node != NodeId::END) else {
-            return self.stop(Ending::Finished);
+    /// Begins what is next behind a barrier, unless there is a breakpoint at it.
+    fn pass(&mut self, barrier: Box<Barrier>) -> Phase {
+        if self.breaks(&barrier) {
+            return self.stop(Ending::Breakpoint, barrier.next);
+        }
+        self.run(barrier, false)
+    }
+
+    /// Begins the superstep of the tasks that are next, of which some may have finished in an earlier run. One that
+    /// begins `again` counts once.
+    fn run(&mut self, mut barrier: Box<Barrier>, again: bool) -> Phase {
+        let Barrier { step, source, ran, next } = &mut *barrier;
+        swap(ran, next);
+        next.clear();
+        let Some(first) = ran.first().map(|first| first.planned.node).filter(|first| *first != NodeId::END)
+        else {
+            return self.stop(Ending::Finished, barrier.ran);
         };
-        if first.planned.node != NodeId::START {
+        if first != NodeId::START && !again {
             if self.draining {
-                return self.stop(Ending::Drained);
+                return self.stop(Ending::Drained, barrier.ran);
             }
             let Some(remaining) = self.remaining.checked_sub(1) else {
-                return self.stop(Ending::LimitReached);
+                return self.stop(Ending::LimitReached, barrier.ran);
             };
             self.remaining = remaining;
         }
-        superstep.step += 1;
-        superstep.source = Source::Loop;
-        let waits = |entry: &&Entry| matches!(entry.status, Status::Waiting);
-        superstep.open = superstep.tasks.iter().filter(waits).count();
-        (superstep.running, superstep.turn, superstep.paused) = (0, 0, false);
-        self.phase = Phase::Running;
-        self.fill();
-        self.settle();
+        *step += 1;
+        *source = Source::Loop;
+        self.advance(Running::new(barrier))
     }
 
-    /// Starts waiting tasks, as many as the concurrency limit allows.
-    fn fill(&mut self) {
-        let superstep = &mut self.superstep;
-        while superstep.running < self.limits.concurrency
-            && let Some(entry) = superstep.tasks.get_mut(superstep.turn)
+    /// Starts waiting tasks, as many as the concurrency limit allows. When every task has finished, waits for what
+    /// was recorded and commits; when those that are left have paused, stops.
+    fn advance(&mut self, mut superstep: Running) -> Phase {
+        while superstep.active < self.limits.concurrency
+            && let Some(entry) = superstep.barrier.ran.get_mut(superstep.turn)
         {
-            if matches!(entry.status, Status::Waiting) {
-                entry.status = Status::Running(1);
-                superstep.running += 1;
-                let task = position(superstep.turn);
-                self.commands.push_back(Command::Run { task, attempt: 1, after: Duration::ZERO });
-            }
+            let task = position(superstep.turn);
             superstep.turn += 1;
+            let (status, command) = match entry.status {
+                Status::Waiting => (Status::Running(1), Command::Run { task }),
+                Status::Failed => (Status::Handling(1), Command::HandOver { task, attempt: 1 }),
+                _ => continue,
+            };
+            entry.status = status;
+            superstep.active += 1;
+            self.commands.push_back(command);
+        }
+        let Running { barrier, open, paused, recorded, outrun, .. } = superstep;
+        match (open, paused, recorded) {
+            (0, true, _) => self.stop(Ending::Interrupted, barrier.ran),
+            (0, false, true) => {
+                self.commands.push_back(Command::Settle);
+                Phase::Settling { barrier, outrun }
+            }
+            (0, false, false) => self.plan(barrier),
+            _ => Phase::Running(Running { barrier, ..superstep }),
         }
     }
 
-    fn finished(&mut self, task: u32, targets: Targets) {
-        if !self.superstep.end(task, Status::Finished(targets)) {
-            return;
-        }
-        // The last task of a superstep goes straight into the checkpoint.
-        if self.superstep.open > 0 || self.superstep.paused {
+    fn finished(&mut self, mut superstep: Running, task: u32, targets: Targets) -> Phase {
+        if superstep.end(task, Status::Finished(targets)) && (superstep.open > 0 || superstep.paused) {
+            // The last task of a superstep goes straight into the checkpoint.
             self.commands.push_back(Command::Record { task });
+            superstep.recorded = true;
         }
-        self.fill();
-        self.settle();
+        self.advance(superstep)
     }
 
-    fn paused(&mut self, task: u32) {
-        if self.superstep.end(task, Status::Paused) {
-            self.superstep.paused = true;
-            self.fill();
-            self.settle();
-        }
+    fn paused(&mut self, mut superstep: Running, task: u32) -> Phase {
+        superstep.paused |= superstep.end(task, Status::Paused);
+        self.advance(superstep)
     }
 
-    fn failed(&mut self, task: u32, retry: Option<Duration>) {
-        let Some(&mut Status::Running(ref mut attempt)) = self.superstep.status(task) else {
-            return;
-        };
-        if let Some(after) = retry {
-            *attempt += 1;
-            let attempt = *attempt;
-            self.commands.push_back(Command::Run { task, attempt, after });
-            return;
+    /// Retries a task, hands it over to its node's error handler, or ends the run. An error handler has one attempt,
+    /// and leaves the record of the node's failure.
+    fn failed(&mut self, mut superstep: Running, task: u32, failure: Failure) -> Phase {
+        let Some(status) = superstep.under_way(task) else { return Phase::Running(superstep) };
+        let (Status::Running(before) | Status::Handling(before)) = *status else { unreachable!("under way") };
+        let attempt = before + 1;
+        match (failure, &status) {
+            (Failure::Retry { after }, Status::Running(_)) => {
+                *status = Status::Running(attempt);
+                self.commands.push_back(Command::Retry { task, attempt, after });
+                return Phase::Running(superstep);
+            }
+            (Failure::NoneLeft { has_handler }, Status::Running(_)) => {
+                self.commands.push_back(Command::RecordFailure { task });
+                if has_handler {
+                    *status = Status::Handling(attempt);
+                    superstep.recorded = true;
+                    self.commands.push_back(Command::HandOver { task, attempt });
+                    return Phase::Running(superstep);
+                }
+            }
+            _ => {}
         }
-        self.superstep.end(task, Status::Ended);
-        self.abort(Ending::Failed { task });
+        self.fail(superstep, task)
     }
 
     /// Like a failure, but what the node did is not lost.
-    fn routing_failed(&mut self, task: u32) {
-        if self.superstep.end(task, Status::Ended) {
-            self.commands.push_back(Command::Record { task });
-            self.abort(Ending::Failed { task });
-        }
+    fn routing_failed(&mut self, superstep: Running, task: u32) -> Phase {
+        self.commands.push_back(Command::Record { task });
+        self.fail(superstep, task)
     }
 
-    /// Goes on to the barrier when every task has finished, or stops when what is left is paused.
-    fn settle(&mut self) {
-        if self.superstep.open > 0 {
-            return;
-        }
-        if self.superstep.paused {
-            return self.stop(Ending::Interrupted);
-        }
-        let Superstep { tasks, next, .. } = &mut self.superstep;
-        self.planner.plan(&self.topology, tasks, &mut self.joins, next);
-        self.phase = Phase::Barrier;
-        self.commands.push_back(Command::Commit);
+    fn fail(&mut self, mut superstep: Running, task: u32) -> Phase {
+        superstep.end(task, Status::Ended);
+        self.commands.push_back(Command::Fail { task });
+        self.abort(superstep, Ending::Failed { task })
     }
 
-    fn committed(&mut self) {
-        let Superstep { tasks, next, .. } = &mut self.superstep;
-        core::mem::swap(tasks, next);
-        if self.breakpoints.is_some() {
-            let ran = core::mem::take(&mut self.superstep.next);
-            if self.breaks(&ran) {
-                return;
+    fn plan(&mut self, mut barrier: Box<Barrier>) -> Phase {
+        let Barrier { ran, next, .. } = &mut *barrier;
+        self.planner.plan(&self.topology, ran, &mut self.joins, next);
+        Phase::Barrier(barrier)
+    }
+
+    fn committed(&mut self, barrier: Box<Barrier>, committed: Committed) -> Phase {
+        match committed {
+            Committed::New | Committed::Already => self.pass(barrier),
+            Committed::Adopt(head) | Committed::Outrun(head) => {
+                self.commands.push_back(Command::Adopt(head));
+                Phase::Adopting(barrier)
             }
+            Committed::Conflict { .. } => self.stop(Ending::Superseded, barrier.ran),
         }
-        self.superstep.next.clear();
-        self.run_superstep();
     }
 
-    /// Stops if there is a breakpoint between what ran and what is next. Where nothing is next there is nothing
-    /// to stop before.
-    fn breaks(&mut self, ran: &[Entry]) -> bool {
-        let Some(pauses) = self.breakpoints.as_deref_mut().filter(|_| !self.superstep.tasks.is_empty())
-        else {
+    /// Looks for a breakpoint between what ran and what is next. Where nothing is next there is nothing to stop
+    /// before.
+    fn breaks(&mut self, barrier: &Barrier) -> bool {
+        let Some(pauses) = self.breakpoints.as_deref_mut().filter(|_| !barrier.next.is_empty()) else {
             return false;
         };
-        let node = |entry: &Entry| entry.planned.node;
-        let hit = pauses.wanted.between(ran.iter().map(node), self.superstep.tasks.iter().map(node));
-        let Some(hit) = hit else {
-            return false;
-        };
-        pauses.hit = hit;
-        self.stop(Ending::Breakpoint);
-        true
+        let hit = pauses.wanted.between(barrier.ran(), barrier.next().map(|task| task.node));
+        let is_hit = hit.is_some();
+        pauses.hit = hit.unwrap_or_default();
+        is_hit
     }
 
     /// Nothing of the superstep is stored, and what its tasks did is not lost: they need not run again once the
     /// cause is mended.
-    fn unmergeable(&mut self) {
-        let records = (0..self.superstep.tasks.len()).map(|task| Command::Record { task: position(task) });
+    fn unmergeable(&mut self, barrier: Barrier) -> Phase {
+        let records = (0..barrier.ran.len()).map(|task| Command::Record { task: position(task) });
         self.commands.extend(records);
-        self.stop(Ending::Unmergeable);
+        self.stop(Ending::Unmergeable, barrier.ran)
     }
 
-    fn abort(&mut self, ending: Ending) {
+    fn abort(&mut self, superstep: Running, ending: Ending) -> Phase {
         // What was to start does not; what was finished is still recorded.
-        self.commands.retain(|command| matches!(command, Command::Record { .. }));
+        let starts = |command: &Command| {
+            matches!(command, Command::Run { .. } | Command::Retry { .. } | Command::HandOver { .. })
+        };
+        self.commands.retain(|command| !starts(command));
         self.commands.push_back(Command::Abort);
-        self.stop(ending);
+        self.stop(ending, superstep.barrier.ran)
     }
 
-    fn stop(&mut self, ending: Ending) {
+    fn stop(&mut self, ending: Ending, tasks: Vec<Entry>) -> Phase {
         self.commands.push_back(Command::Stop(ending));
-        self.phase = Phase::Stopped;
-    }
-}
-
-impl Superstep {
-    /// None yet: what stands for the last one when a run begins.
-    fn ahead(step: i64, source: Source) -> Self {
-        let (tasks, next) = (Vec::new(), Vec::new());
-        Self { step, source, tasks, open: 0, running: 0, turn: 0, paused: false, next }
-    }
-
-    fn status(&mut self, task: u32) -> Option<&mut Status> {
-        self.tasks.get_mut(task as usize).map(|entry| &mut entry.status)
-    }
-
-    /// Ends a running task; `false` when it was not running.
-    fn end(&mut self, task: u32, end: Status) -> bool {
-        match self.status(task) {
-            Some(status @ Status::Running(_)) => {
-                *status = end;
-                self.open -= 1;
-                self.running -= 1;
-                true
-            }
-            _ => false,
-        }
+        Phase::Stopped(tasks)
     }
 }
 
@@ -437,8 +414,7 @@ fn position(index: usize) -> u32 {
 
 impl fmt::Debug for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let step = self.superstep.step;
-        f.debug_struct("Machine").field("phase", &self.phase).field("step", &step).finish_non_exhaustive()
+        f.debug_struct("Machine").field("phase", &self.phase).finish_non_exhaustive()
     }
 }
 

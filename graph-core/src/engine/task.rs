@@ -27,8 +27,12 @@ pub(super) struct Entry {
 pub(super) enum Status {
     /// It waits for its turn under the concurrency limit.
     Waiting,
+    /// Its node failed in an earlier run: the error handler waits for its turn.
+    Failed,
     /// An attempt of this number runs, or waits for its retry.
     Running(u32),
+    /// Its node failed, and an attempt of this number runs the error handler.
+    Handling(u32),
     /// It produced its outcome and its route.
     Finished(Targets),
     /// It asked and waits for answers.

@@ -232,7 +232,7 @@ impl Driver {
         let mut asks = by_task(&loaded.asks, |ask| ask.task);
         let mut effects = by_task(&loaded.effects, |effect| effect.id.task);
         let failures: HashMap<_, _> = loaded.failures.iter().map(|failure| (failure.task, failure)).collect();
-        let mut finished = Vec::new();
+        let (mut finished, mut failed) = (Vec::new(), Vec::new());
         for ((planned, next), (slot, position)) in
             tasks.iter().zip(&frontier.tasks).zip(self.slots.iter_mut().zip(0u32..))
         {
@@ -259,6 +259,9 @@ impl Driver {
             {
                 slot.rare().failure = Some(Arc::new((*failure).clone()));
             }
+            if slot.rare().failure.is_some() {
+                failed.push(position);
+            }
             if let Some(targets) = &slot.targets {
                 let handled = slot.output.as_ref().and_then(|output| output.record().handled.as_ref());
                 let targets = stored_targets(&program, targets, &decode)?;
@@ -266,7 +269,7 @@ impl Driver {
                 finished.push((position, if instead { targets.instead() } else { targets }));
             }
         }
-        Ok(Begin::Resume(Restored { step: loaded.checkpoint.step, tasks, joins, finished }))
+        Ok(Begin::Resume(Restored { step: loaded.checkpoint.step, tasks, joins, finished, failed }))
     }
 }
 

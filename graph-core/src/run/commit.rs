@@ -6,7 +6,7 @@ use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use super::driver::{AtBarrier, Driver};
+use super::driver::Driver;
 use super::error::RunError;
 use super::event::EventKind;
 use super::graph::Runtime;
@@ -14,30 +14,55 @@ use super::output::Record;
 use super::slot::Slot;
 use crate::checkpoint::{Checkpoint, Commit, Committed, Frontier, Kept, Recorded, Source, TaskRecord};
 use crate::engine::barrier::{self, Conflict, Overwrites};
-use crate::engine::restore;
+use crate::engine::{Barrier, Event, restore};
 use crate::graph::NodeId;
 use crate::id::{CheckpointId, NodeName};
 use crate::state::{
     Change, CodecError, ErasedState, ErasedUpdate, FieldId, Json, Lifetime, Op, Schema, caught,
 };
+use tokio_util::sync::CancellationToken;
 
 impl Driver {
-    /// Merges the superstep's writes into the state, and makes the checkpoint that is to be stored, if any is.
-    pub(super) fn merge_superstep(&mut self) -> Result<Option<Arc<Checkpoint>>, RunError> {
-        let overwrites = self.overwrites().map_err(|conflict| self.conflict(conflict))?;
-        self.keep_subgraphs()?;
-        let dimmed = self.merge(&overwrites)?;
-        if self.delta.is_some() {
-            self.collect_delta();
+    /// Merges and stores a superstep, and takes the outcome to the machine.
+    pub(super) async fn commit(&mut self, barrier: Box<Barrier>) -> Result<(), RunError> {
+        let committed = match self.merge_superstep(&barrier) {
+            Ok(None) => Committed::New,
+            Ok(Some(checkpoint)) => self.store(checkpoint).await?,
+            Err(error) => {
+                self.unmergeable = Some(error);
+                self.machine.handle(Event::Unmergeable(barrier));
+                return Ok(());
+            }
+        };
+        let is_stored = matches!(committed, Committed::New | Committed::Already);
+        if is_stored {
+            self.stored(&barrier);
+            if self.stops.drain.as_ref().is_some_and(CancellationToken::is_cancelled) {
+                self.machine.handle(Event::Drain);
+            }
         }
-        let barrier = self.machine.barrier().expect("the machine waits at its barrier");
+        self.machine.handle(Event::Committed(barrier, committed));
+        if is_stored {
+            self.next_superstep().await;
+        }
+        Ok(())
+    }
+
+    /// Merges the superstep's writes into the state, and makes the checkpoint that is to be stored, if any is.
+    fn merge_superstep(&mut self, barrier: &Barrier) -> Result<Option<Arc<Checkpoint>>, RunError> {
+        let overwrites = self.overwrites().map_err(|conflict| self.conflict(barrier, conflict))?;
+        self.keep_subgraphs()?;
+        let dimmed = self.merge(barrier, &overwrites)?;
+        if self.delta.is_some() {
+            self.collect_delta(barrier);
+        }
         if self.cell.saver.is_none() {
             self.step = barrier.step;
             return Ok(None);
         }
         let codec = |reason| RunError::Encode { what: "the state".into(), reason };
         let changes = self.changes(&overwrites, dimmed).map_err(codec)?;
-        self.checkpoint(changes).map(Some)
+        self.checkpoint(barrier, changes).map(Some)
     }
 
     /// Notes where subgraphs that keep their state go on. One of them runs once in a superstep: two runs would
@@ -63,8 +88,7 @@ impl Driver {
     }
 
     /// Keeps what the superstep wrote to the fields that a subgraph shares.
-    fn collect_delta(&mut self) {
-        let barrier = self.machine.barrier().expect("the machine waits at its barrier");
+    fn collect_delta(&mut self, barrier: &Barrier) {
         if let Some(delta) = &mut self.delta
             && barrier.ran().all(|node| node != NodeId::START)
         {
@@ -85,7 +109,7 @@ impl Driver {
     }
 
     /// Applies the updates; returns the fields that lived for one superstep and are now reset.
-    fn merge(&mut self, overwrites: &Overwrites) -> Result<Vec<FieldId>, RunError> {
+    fn merge(&mut self, barrier: &Barrier, overwrites: &Overwrites) -> Result<Vec<FieldId>, RunError> {
         let one_step = &self.runtime.one_step_fields;
         let mut written = Vec::new();
         if !one_step.is_empty() {
@@ -109,12 +133,10 @@ impl Driver {
         let merging = Cell::new(0);
         let updates = updates.inspect(|(task, _)| merging.set(*task));
         if let Err(panic) = caught(|| barrier::apply(state, indexes, updates, overwrites)) {
-            return Err(self.reducer_panicked(merging.get(), panic));
+            return Err(self.reducer_panicked(barrier, merging.get(), panic));
         }
         // An input checkpoint changes nothing, so what was lit before it stays so until START has merged it.
-        if one_step.is_empty()
-            || self.machine.barrier().is_some_and(|barrier| barrier.source == Source::Input)
-        {
+        if one_step.is_empty() || barrier.source == Source::Input {
             return Ok(Vec::new());
         }
         let dimmed = barrier::dim(state, &self.lit, &written);
@@ -143,9 +165,8 @@ impl Driver {
         Ok(changes)
     }
 
-    fn checkpoint(&mut self, changes: Vec<Change>) -> Result<Arc<Checkpoint>, RunError> {
+    fn checkpoint(&mut self, barrier: &Barrier, changes: Vec<Change>) -> Result<Arc<Checkpoint>, RunError> {
         let program = &self.runtime.program;
-        let barrier = self.machine.barrier().expect("the machine waits at its barrier");
         let codec = |reason| RunError::Encode { what: "an item of `each`".into(), reason };
         let mut frontier =
             restore::store(&program.topology, barrier.next(), self.machine.joins()).map_err(codec)?;
@@ -189,7 +210,7 @@ impl Driver {
     }
 
     /// Stores the checkpoint of the superstep, durably.
-    pub(super) async fn store(&mut self, checkpoint: Arc<Checkpoint>) -> Result<AtBarrier, RunError> {
+    async fn store(&mut self, checkpoint: Arc<Checkpoint>) -> Result<Committed, RunError> {
         let (id, step, source) = (checkpoint.id, checkpoint.step, checkpoint.source);
         let commit = Commit {
             thread: self.cell.thread.clone(),
@@ -203,23 +224,32 @@ impl Driver {
             emitted: self.recorder.as_ref().map_or_else(Vec::new, |recorder| recorder.take(step)),
         };
         let saver = self.cell.saver.as_ref().expect("a checkpoint is built for a saver");
-        match saver.commit(commit).await? {
-            Committed::New | Committed::Already => {}
-            Committed::Outrun(loaded) => return Ok(AtBarrier::Outrun(loaded)),
-            Committed::Adopt(loaded) => return Ok(AtBarrier::Adopted(loaded)),
-            Committed::Conflict { .. } => return Ok(AtBarrier::Superseded),
+        let committed = saver.commit(commit).await?;
+        match committed {
+            Committed::New | Committed::Already => {
+                self.base = Some(id);
+                self.step = step;
+                self.older = None;
+            }
+            // The state is merged with what does not count, and what was not recorded went into the checkpoint: all
+            // of it is read again.
+            Committed::Outrun(_) => self.base = None,
+            Committed::Adopt(_) | Committed::Conflict { .. } => {}
         }
-        self.base = Some(id);
-        self.step = step;
-        self.older = None;
-        self.values_after_barrier();
+        Ok(committed)
+    }
+
+    /// Reports a barrier that was passed. An input has changed nothing yet at its own.
+    fn stored(&self, barrier: &Barrier) {
+        if barrier.source != Source::Input {
+            self.values();
+        }
+        let Some(id) = self.base.filter(|_| self.cell.saver.is_some()) else { return };
         self.emit(|driver| {
-            let barrier = driver.machine.barrier().expect("the machine waits at its barrier");
             let name = |node: NodeId| driver.runtime.program.topology.node_name(node).clone();
             let next = barrier.next().map(|task| name(task.node)).filter(|node| !node.is_end()).collect();
-            EventKind::CheckpointSaved { id, step, source, next }
+            EventKind::CheckpointSaved { id, step: barrier.step, source: barrier.source, next }
         });
-        Ok(AtBarrier::Passed)
     }
 
     /// What this driver knows to be recorded on the checkpoint that the superstep stands on.
@@ -229,27 +259,23 @@ impl Driver {
         all
     }
 
-    fn reducer_panicked(&self, task: u32, message: String) -> RunError {
-        let barrier = self.machine.barrier().expect("the machine waits at its barrier");
+    fn reducer_panicked(&self, barrier: &Barrier, task: u32, message: String) -> RunError {
         let message = self.secrets().hide_text(&message);
-        RunError::Reducer { step: barrier.step, node: self.merged_node(task), message }
+        RunError::Reducer { step: barrier.step, node: self.merged_node(barrier, task), message }
     }
 
     /// The node of a task at the barrier.
-    fn merged_node(&self, task: u32) -> NodeName {
-        let barrier = self.machine.barrier().expect("the machine waits at its barrier");
+    fn merged_node(&self, barrier: &Barrier, task: u32) -> NodeName {
         let node = barrier.ran().nth(task as usize).expect("a task that wrote did run");
         self.runtime.program.topology.node_name(node).clone()
     }
 
-    fn conflict(&self, conflict: Conflict) -> RunError {
-        let program = &self.runtime.program;
-        let barrier = self.machine.barrier().expect("the machine waits at its barrier");
+    fn conflict(&self, barrier: &Barrier, conflict: Conflict) -> RunError {
         RunError::Conflict {
             step: barrier.step,
-            field: program.schema.field(conflict.field).name.clone(),
-            first: self.merged_node(conflict.first),
-            second: self.merged_node(conflict.second),
+            field: self.runtime.program.schema.field(conflict.field).name.clone(),
+            first: self.merged_node(barrier, conflict.first),
+            second: self.merged_node(barrier, conflict.second),
             overwrites: conflict.overwrites,
         }
     }

@@ -9,13 +9,12 @@ use std::vec::Vec;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tokio_util::sync::CancellationToken;
 
 use super::attempt::Attempt;
 use super::basis::{Basis, Copies};
 use super::current_state::CurrentState;
 use super::ending::Ended;
-use super::error::RunError;
+use super::error::{RunError, ThreadError};
 use super::event::{EventKind, EventLog};
 use super::field_map::FieldMap;
 use super::graph::Runtime;
@@ -30,8 +29,8 @@ use super::spans::Span;
 use super::step_clock::StepClock;
 use super::subgraph::Delta;
 use super::tasks::{Running, Tasks};
-use crate::checkpoint::{Loaded, Recorded};
-use crate::engine::{Begin, Command, Event, Machine};
+use crate::checkpoint::{At, Loaded, Recorded};
+use crate::engine::{Begin, Command, Event, Head, Machine};
 use crate::graph::NodeId;
 use crate::id::CheckpointId;
 use crate::node::{ErasedTask, RunCell, TaskCell, TaskFacts};
@@ -72,8 +71,6 @@ pub(super) struct Driver {
     pub(super) tasks: Tasks,
     /// Results and failures on their way to the saver.
     pub(super) records: FuturesUnordered<Recording>,
-    /// Whether another driver recorded a result of the running superstep before this one did.
-    pub(super) outrun: bool,
     /// What was recorded of the running superstep when it was read, and the results that this driver has added.
     pub(super) recorded: Recorded,
     /// What this run, a subgraph's, gives back of its writes.
@@ -89,16 +86,6 @@ pub(super) struct Input {
     pub(super) update: Box<dyn ErasedUpdate>,
     /// Its logged form; empty without a saver or an observer.
     pub(super) writes: Vec<LoggedWrite>,
-}
-
-/// What became of a barrier.
-pub(super) enum AtBarrier {
-    Passed,
-    Superseded,
-    /// Other drivers recorded results or effects of this superstep that were not known here: it begins again with them.
-    Outrun(Box<Loaded>),
-    /// Another driver of this run was faster; go on from here.
-    Adopted(Box<Loaded>),
 }
 
 impl Driver {
@@ -132,7 +119,6 @@ impl Driver {
             spare: None,
             tasks,
             records: FuturesUnordered::new(),
-            outrun: false,
             recorded: Recorded::default(),
             delta: None,
             played: None,
@@ -168,17 +154,25 @@ impl Driver {
         result
     }
 
+    /// Carries out the machine's commands until it stops.
     async fn run(&mut self, begin: Begin) -> Result<Ended, RunError> {
         self.machine.handle(Event::Begin(begin));
         self.superstep_begins();
         loop {
             while let Some(command) = self.machine.next_command() {
                 match command {
-                    Command::Run { task, attempt, after } => self.start(task, attempt, after),
+                    Command::Run { task } => self.start(task, 1, Duration::ZERO),
+                    Command::Retry { task, attempt, after } => self.retry(task, attempt, after),
+                    Command::HandOver { task, attempt } => self.hand_over(task, attempt),
+                    Command::RecordFailure { task } => self.record_failure(task),
+                    Command::Fail { task } => self.fail(task),
                     Command::Record { task } => self.record(task),
+                    Command::Settle => self.settle().await?,
+                    Command::Commit(barrier) => self.commit(barrier).await?,
+                    Command::Reload => self.reload().await?,
+                    Command::Adopt(head) => self.adopt(*head).await?,
                     Command::Abort => self.abort().await,
                     Command::Stop(ending) => return self.stopped(ending).await,
-                    Command::Commit => self.pass_barrier().await?,
                 }
             }
             let event = if self.stops.cancel.is_none() && self.clock.is_none() && self.records.is_empty() {
@@ -196,59 +190,29 @@ impl Driver {
         self.cell.saver.is_some() || self.log.is_some() || self.delta.is_some()
     }
 
-    pub(super) async fn pass_barrier(&mut self) -> Result<(), RunError> {
-        if (self.outrun || !self.records.is_empty())
-            && let Some(loaded) = self.settle_records().await?
-        {
-            let ours = self.base == Some(loaded.checkpoint.id) || loaded.checkpoint.run == self.cell.run;
-            if !ours {
-                self.machine.handle(Event::Superseded);
-                return Ok(());
-            }
-            return self.adopt(*loaded).await;
-        }
-        let passed = match self.merge_superstep() {
-            Ok(None) => {
-                self.values_after_barrier();
-                AtBarrier::Passed
-            }
-            Ok(Some(checkpoint)) => self.store(checkpoint).await?,
-            Err(error) => {
-                self.unmergeable = Some(error);
-                self.machine.handle(Event::Unmergeable);
-                return Ok(());
-            }
-        };
-        match passed {
-            AtBarrier::Passed => {
-                if self.stops.drain.as_ref().is_some_and(CancellationToken::is_cancelled) {
-                    self.machine.handle(Event::Drain);
-                }
-                self.machine.handle(Event::Committed);
-                self.spare = self.slots.first_mut().and_then(|slot| slot.cell.take());
-                self.slots.clear();
-                self.slots.resize_with(self.machine.width(), Slot::default);
-                self.recorded = Recorded::default();
-                self.superstep_begins();
-                // A run of nodes that never wait must not starve its neighbours.
-                tokio::task::coop::consume_budget().await;
-                Ok(())
-            }
-            AtBarrier::Superseded => {
-                self.machine.handle(Event::Superseded);
-                Ok(())
-            }
-            AtBarrier::Outrun(loaded) => {
-                // The state is merged with what does not count, and what was not recorded went into the checkpoint: all
-                // of it is read anew.
-                self.base = None;
-                self.adopt(*loaded).await
-            }
-            AtBarrier::Adopted(loaded) => self.adopt(*loaded).await,
-        }
+    /// Prepares for the superstep behind a barrier.
+    pub(super) async fn next_superstep(&mut self) {
+        self.spare = self.slots.first_mut().and_then(|slot| slot.cell.take());
+        self.slots.clear();
+        self.slots.resize_with(self.machine.width(), Slot::default);
+        self.recorded = Recorded::default();
+        self.superstep_begins();
+        // A run of nodes that never wait must not starve its neighbours.
+        tokio::task::coop::consume_budget().await;
     }
 
-    /// Goes on from a checkpoint that another driver of this run wrote, or from results that it recorded.
+    /// Reads the thread's head for the machine.
+    async fn reload(&mut self) -> Result<(), RunError> {
+        let thread = &self.cell.thread;
+        let head = self.runtime.load(thread, At::Head).await?;
+        let head = head.ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
+        let ours = self.base == Some(head.checkpoint.id) || head.checkpoint.run == self.cell.run;
+        let head = if ours { Head::Ours(Box::new(head)) } else { Head::Foreign };
+        self.machine.handle(Event::Reloaded(head));
+        Ok(())
+    }
+
+    /// Continues from a checkpoint that another driver of this run wrote, or with results that it recorded.
     async fn adopt(&mut self, loaded: Loaded) -> Result<(), RunError> {
         // What this driver has merged and not stored does not count, and the other one may be several supersteps ahead.
         if let (Some(delta), Some(saver)) = (&mut self.delta, &self.cell.saver)
@@ -286,7 +250,7 @@ impl Driver {
         }
     }
 
-    fn start(&mut self, task: u32, attempt: u32, after: Duration) {
+    pub(super) fn start(&mut self, task: u32, attempt: u32, after: Duration) {
         let planned = self.machine.task(task).expect("the machine runs tasks that it planned");
         let (node, input, each) = (planned.node, planned.input.clone(), planned.cause.each());
         let program = &self.runtime.program;
@@ -357,8 +321,8 @@ impl Driver {
         }
     }
 
-    /// Waits until a task ends, the caller cancels or the superstep's time is up, and takes in what the saver says
-    /// of results meanwhile.
+    /// Waits until a task ends, the caller cancels, the superstep's time is up, or the saver has another driver's
+    /// result.
     async fn next_event(&mut self) -> Result<Event, RunError> {
         loop {
             let cancelled = async {
@@ -378,8 +342,9 @@ impl Driver {
                 () = late => return Ok(Event::TimedOut),
                 () = cancelled => return Ok(Event::Cancel),
                 Some(counts) = self.records.next(), if !self.records.is_empty() => {
-                    // What that means is looked at once, at the barrier.
-                    self.outrun |= !counts?;
+                    if !counts? {
+                        return Ok(Event::Outrun);
+                    }
                 }
                 ended = self.tasks.next(&mut self.state) => return Ok(self.ended(ended)),
             }

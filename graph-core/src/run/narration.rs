@@ -4,7 +4,6 @@ use super::driver::Driver;
 use super::event::{EventKind, EventLog};
 use super::redact;
 use super::stream::View;
-use crate::checkpoint::Source;
 use crate::graph::NodeId;
 use crate::id::NodeName;
 
@@ -59,13 +58,6 @@ impl Driver {
         };
         let values = redact::state(&*self.state, &self.runtime.program.schema);
         log.write(EventKind::Values { step: self.step, values });
-    }
-
-    /// The same at a barrier. An input has changed nothing yet at its own.
-    pub(super) fn values_after_barrier(&self) {
-        if self.machine.barrier().is_some_and(|barrier| barrier.source != Source::Input) {
-            self.values();
-        }
     }
 
     pub(super) fn superstep_started(&self) {

@@ -175,6 +175,7 @@ async fn restore(
         tasks: Vec::new(),
         joins: Arrivals::none(&runtime.program.topology),
         finished: Vec::new(),
+        failed: Vec::new(),
     };
     if let Some(loaded) = &loaded
         && let Begin::Resume(found) = driver.restore(loaded.clone())?
@@ -352,6 +353,7 @@ impl Driver {
         }
         restored.tasks.clear();
         restored.finished.clear();
+        restored.failed.clear();
         self.slots.clear();
         self.played = Some(Box::new(Played { onto: Some(loaded) }));
         self.play_all(restored, plays).await
@@ -381,8 +383,9 @@ impl Driver {
         self.machine.handle(Event::Drain);
         loop {
             match self.machine.next_command().expect("a machine that nothing waits for goes on to its end") {
-                Command::Commit => self.pass_barrier().await?,
-                Command::Stop(Ending::Superseded) => {
+                Command::Commit(barrier) => self.commit(barrier).await?,
+                // An edit is made on what its caller has seen.
+                Command::Adopt(_) | Command::Stop(Ending::Superseded) => {
                     let thread = self.cell.thread.clone();
                     return Err(RunError::Superseded { thread, input: InputStatus::NotGiven });
                 }
@@ -391,8 +394,8 @@ impl Driver {
                 }
                 Command::Stop(_) => break,
                 // Results that cannot be merged are no results of an edit.
-                Command::Record { .. } | Command::Abort => {}
-                Command::Run { .. } => unreachable!("every task of a played superstep has its outcome"),
+                Command::Record { .. } => {}
+                command => unreachable!("every task of a played superstep has its outcome: {command:?}"),
             }
         }
         let saver = self.cell.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;

@@ -1,4 +1,4 @@
-//! What becomes of a task that ended: its result is kept, recorded, or reported.
+//! The ends of tasks: results and failures are kept, recorded and reported.
 
 use std::boxed::Box;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use futures_util::future::BoxFuture;
 
 use super::attempt::End;
 use super::driver::Driver;
-use super::error::{NodeFailure, RunError, ThreadError};
+use super::error::{NodeFailure, RunError};
 use super::event::EventKind;
 use super::output::Output;
 use super::redact;
 use super::tasks::Attempted;
-use crate::checkpoint::{At, FailureRecord, Loaded, StoreError, TargetRecord, TaskResult};
-use crate::engine::Event;
+use crate::checkpoint::{FailureRecord, StoreError, TargetRecord, TaskResult};
+use crate::engine::{Event, Failure};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, Targets};
-use crate::node::{Next, Note};
+use crate::node::{Next, Note, RunCell};
 use crate::state::{CodecError, Logged, SecretTexts};
 
 /// Something on its way to the saver, and whether it is what counts.
@@ -44,7 +44,7 @@ impl Driver {
                         Event::TaskFinished { task, targets }
                     }
                     Err(error) => {
-                        self.keep_failure(task, attempt, error, None);
+                        self.keep_failure(task, attempt, error);
                         Event::RoutingFailed { task }
                     }
                 }
@@ -70,88 +70,92 @@ impl Driver {
         {
             return Event::Superseded;
         }
-        // What has become of the node stays as it is when its error handler fails.
-        if self.slots[task as usize].rare().failure.is_some() {
-            self.keep_failure(task, attempt, error, None);
-            return Event::TaskFailed { task, retry: None };
-        }
-        let tape = self.cell.tape.clone();
-        let is_broken = || self.cell.deck.as_ref().is_some_and(|deck| deck.is_broken());
-        if tape.as_ref().is_some_and(|tape| tape.stops(task)) || is_broken() {
-            self.keep_failure(task, attempt, error, None);
-            return Event::TaskFailed { task, retry: None };
+        let (failure, error) = self.after_failure(task, attempt, error);
+        self.keep_failure(task, attempt, error);
+        Event::AttemptFailed { task, failure }
+    }
+
+    /// What the policies of a task's node allow after an attempt that failed. The error says if it asked for a wait
+    /// that is too long.
+    fn after_failure(&self, task: u32, attempt: u32, error: NodeError) -> (Failure, NodeError) {
+        let RunCell { tape, deck, .. } = &*self.cell;
+        if tape.as_ref().is_some_and(|tape| tape.stops(task))
+            || deck.as_ref().is_some_and(|deck| deck.is_broken())
+        {
+            return (Failure::OffRecord, error);
         }
         let planned = self.machine.task(task).expect("a task of the running superstep ended");
         let node = self.runtime.program.node(planned.node);
-        let next = match node.policy.retries.iter().find(|retry| retry.covers(&error)) {
-            Some(retry) => retry.next(attempt, &error, self.runtime.ambient.roll()),
-            None => Next::NoneLeft,
+        let none_left = Failure::NoneLeft { has_handler: node.handler.is_some() };
+        let policy = node.policy.retries.iter().find(|retry| retry.covers(&error));
+        let Some(policy) = policy.filter(|_| !self.machine.is_handling(task)) else {
+            return (none_left, error);
         };
-        let (retry, error) = match next {
-            Next::Attempt(wait) => (Some(wait), error),
-            Next::NoneLeft => (None, error),
-            Next::WaitTooLong(longest) => (None, error.not_waited_for(longest)),
-        };
-        // Nobody waits for what is not there.
-        let retry = if tape.is_some() { retry.map(|_| Duration::ZERO) } else { retry };
-        // What decides on a retry has seen the error itself.
-        let error = self.without_secrets(error);
-        if retry.is_some() {
-            self.keep_failure(task, attempt, error, retry);
-            return Event::TaskFailed { task, retry };
+        match policy.next(attempt, &error, self.runtime.ambient.roll()) {
+            // In a replay nothing is there to wait for.
+            Next::Attempt(_) if tape.is_some() => (Failure::Retry { after: Duration::ZERO }, error),
+            Next::Attempt(after) => (Failure::Retry { after }, error),
+            Next::NoneLeft => (none_left, error),
+            Next::WaitTooLong(longest) => (none_left, error.not_waited_for(longest)),
         }
-        let has_handler = node.handler.is_some();
-        let failure = self.record_failure(task, attempt, &error);
-        if has_handler {
-            self.tell_failure(task, attempt, &error, None, true);
-            self.slots[task as usize].rare().failure = Some(failure);
-            // The same task goes on, with other code.
-            return Event::TaskFailed { task, retry: Some(Duration::ZERO) };
+    }
+
+    /// Runs another attempt of a task.
+    pub(super) fn retry(&mut self, task: u32, attempt: u32, after: Duration) {
+        self.tell_failure(task, Some(after), false);
+        self.start(task, attempt, after);
+    }
+
+    /// Runs the error handler of a task's node.
+    pub(super) fn hand_over(&mut self, task: u32, attempt: u32) {
+        if self.slots[task as usize].rare().error.is_some() {
+            self.tell_failure(task, None, true);
+            let failure = self.failure_record(task);
+            self.slots[task as usize].rare().failure = Some(Arc::new(failure));
         }
-        self.keep_failure(task, attempt, error, None);
-        Event::TaskFailed { task, retry: None }
+        self.start(task, attempt, Duration::ZERO);
+    }
+
+    /// Reports that a task failed for good.
+    pub(super) fn fail(&mut self, task: u32) {
+        self.tell_failure(task, None, false);
+        if let (Some(tape), Some((error, _))) = (&self.cell.tape, self.slots[task as usize].error()) {
+            tape.note(task, Note::Failed(error.report()));
+        }
     }
 
     /// Hands a failure over to the saver, which has it before anything that follows from it.
-    fn record_failure(&mut self, task: u32, attempts: u32, error: &NodeError) -> Arc<FailureRecord> {
-        let cell = self.slots[task as usize].cell.as_ref().expect("a task that failed was started");
-        let failure = FailureRecord {
-            task: cell.any_task_id(),
-            node: cell.node().clone(),
-            attempts,
-            error: error.report(),
-        };
+    pub(super) fn record_failure(&mut self, task: u32) {
         if let (Some(saver), Some(base)) = (self.cell.saver.clone(), self.base) {
-            let (thread, failure) = (self.cell.thread.clone(), failure.clone());
+            let (thread, failure) = (self.cell.thread.clone(), self.failure_record(task));
             self.records.push(Box::pin(async move {
                 saver.fail(&thread, base, failure).await?;
                 Ok(true)
             }));
         }
-        Arc::new(failure)
     }
 
-    fn tell_failure(
-        &self,
-        task: u32,
-        attempt: u32,
-        error: &NodeError,
-        retry: Option<Duration>,
-        handled: bool,
-    ) {
+    fn failure_record(&self, task: u32) -> FailureRecord {
+        let slot = &self.slots[task as usize];
+        let (error, attempts) = slot.error().expect("a task that failed left its error");
+        let cell = slot.cell.as_ref().expect("a task that failed was started");
+        let error = error.report();
+        FailureRecord { task: cell.any_task_id(), node: cell.node().clone(), attempts, error }
+    }
+
+    fn tell_failure(&self, task: u32, retry: Option<Duration>, handled: bool) {
         self.emit(|driver| {
             let (node, step) = driver.place(task);
+            let (error, attempt) =
+                driver.slots[task as usize].error().expect("a task that failed left its error");
             let retry_in_ms = retry.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
             EventKind::TaskFailed { step, task, node, attempt, error: error.report(), retry_in_ms, handled }
         });
     }
 
-    fn keep_failure(&mut self, task: u32, attempt: u32, error: NodeError, retry: Option<Duration>) {
+    /// Keeps a failure until the machine says what follows. What decides on that has seen the error with its secrets.
+    fn keep_failure(&mut self, task: u32, attempt: u32, error: NodeError) {
         let error = self.without_secrets(error);
-        self.tell_failure(task, attempt, &error, retry, false);
-        if let (Some(tape), None) = (&self.cell.tape, retry) {
-            tape.note(task, Note::Failed(error.report()));
-        }
         self.slots[task as usize].rare().error = Some((error, attempt));
     }
 
@@ -243,19 +247,15 @@ impl Driver {
         }));
     }
 
-    /// Waits until all results are recorded. When another driver's result came first, ours does not count:
-    /// the checkpoint is then loaded anew, with the results that do.
-    pub(super) async fn settle_records(&mut self) -> Result<Option<Box<Loaded>>, RunError> {
+    /// Waits until everything is stored that was recorded.
+    pub(super) async fn settle(&mut self) -> Result<(), RunError> {
         while let Some(counts) = self.records.next().await {
-            self.outrun |= !counts?;
+            if !counts? {
+                self.machine.handle(Event::Outrun);
+            }
         }
-        if !std::mem::take(&mut self.outrun) {
-            return Ok(None);
-        }
-        let thread = &self.cell.thread;
-        let loaded = self.runtime.load(thread, At::Head).await?;
-        let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
-        Ok(Some(Box::new(loaded)))
+        self.machine.handle(Event::Settled);
+        Ok(())
     }
 
     /// Keeps the result of a task that finished while the run was given up.

@@ -40,6 +40,11 @@ impl Slot {
         self.output.as_ref().map_or(&[], |output| &output.writes)
     }
 
+    /// Why the task failed when it last did, and in which attempt.
+    pub(super) fn error(&self) -> Option<(&NodeError, u32)> {
+        self.rare.as_ref()?.error.as_ref().map(|(error, attempt)| (error, *attempt))
+    }
+
     pub(super) fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
     }

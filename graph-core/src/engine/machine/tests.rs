@@ -7,6 +7,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 
+use core::time::Duration;
+
 use super::super::wires::{Wires, id};
 use super::*;
 use crate::graph::{END, each_item, to_node};
@@ -14,12 +16,38 @@ use crate::node::Item;
 
 mod breakpoints;
 mod planning;
+mod races;
 
 /// A machine, and the topology by which its commands are spelled.
 struct Play {
     machine: Machine,
     topology: Arc<Topology>,
+    /// What the driver holds: the barrier of the commit that was asked for last.
+    barrier: Option<Box<Barrier>>,
 }
+
+/// What happens in a line of a script.
+enum Line {
+    Event(Event),
+    /// The store's answer to a commit.
+    Commit(Committed),
+    Unmergeable,
+}
+
+impl From<Event> for Line {
+    fn from(event: Event) -> Self {
+        Self::Event(event)
+    }
+}
+
+impl From<Committed> for Line {
+    fn from(committed: Committed) -> Self {
+        Self::Commit(committed)
+    }
+}
+
+/// The commit is stored.
+const STORED: Line = Line::Commit(Committed::New);
 
 impl Play {
     fn new(topology: &Arc<Topology>) -> Self {
@@ -27,29 +55,36 @@ impl Play {
     }
 
     fn with(topology: &Arc<Topology>, limits: Limits) -> Self {
-        Self { machine: Machine::new(Arc::clone(topology), limits), topology: Arc::clone(topology) }
+        let machine = Machine::new(Arc::clone(topology), limits);
+        Self { machine, topology: Arc::clone(topology), barrier: None }
     }
 
     /// Plays a script; each event must give exactly its line.
     #[track_caller]
-    fn script<const N: usize>(&mut self, lines: [(Event, &str); N]) {
-        for (number, (event, expected)) in lines.into_iter().enumerate() {
-            let what = format!("line {number}: {event:?}");
-            assert_eq!(self.event(event), expected, "{what}");
+    fn script<L: Into<Line>, const N: usize>(&mut self, lines: [(L, &str); N]) {
+        for (number, (line, expected)) in lines.into_iter().enumerate() {
+            assert_eq!(self.event(line), expected, "line {number}");
         }
     }
 
-    fn event(&mut self, event: Event) -> String {
-        self.machine.handle(event);
+    /// Hands a line to the machine. Returns the commands that follow.
+    fn event(&mut self, line: impl Into<Line>) -> String {
+        self.happens(line);
         let mut line: Vec<String> = Vec::new();
         while let Some(command) = self.machine.next_command() {
             line.push(match command {
-                Command::Run { task, attempt: 1, after: Duration::ZERO } => format!("run {task}"),
-                Command::Run { task, attempt, after } => {
-                    format!("run {task} attempt {attempt} after {after:?}")
+                Command::Run { task } => format!("run {task}"),
+                Command::Retry { task, attempt, after } => {
+                    format!("retry {task} attempt {attempt} after {after:?}")
                 }
+                Command::HandOver { task, attempt } => format!("hand over {task} attempt {attempt}"),
+                Command::RecordFailure { task } => format!("record failure {task}"),
+                Command::Fail { task } => format!("fail {task}"),
                 Command::Record { task } => format!("record {task}"),
-                Command::Commit => self.barrier(),
+                Command::Settle => "settle".to_string(),
+                Command::Commit(barrier) => self.commit(barrier),
+                Command::Reload => "reload".to_string(),
+                Command::Adopt(head) => format!("adopt {}", head.checkpoint.step),
                 Command::Abort => "abort".to_string(),
                 Command::Stop(ending) => format!("stop {ending:?}"),
             });
@@ -57,60 +92,102 @@ impl Play {
         line.join(", ")
     }
 
-    fn barrier(&self) -> String {
-        let barrier = self.machine.barrier().expect("a commit is asked for at the barrier");
+    /// Hands a line to the machine, and takes no command.
+    fn happens(&mut self, line: impl Into<Line>) {
+        let barrier = |play: &mut Self| play.barrier.take().expect("a commit was asked for");
+        let event = match line.into() {
+            Line::Event(event) => event,
+            Line::Commit(committed) => Event::Committed(barrier(self), committed),
+            Line::Unmergeable => Event::Unmergeable(barrier(self)),
+        };
+        self.machine.handle(event);
+    }
+
+    fn commit(&mut self, barrier: Box<Barrier>) -> String {
         let name = |node| self.topology.node_name(node).as_str();
         let ran: Vec<&str> = barrier.ran().map(name).collect();
         let next: Vec<&str> = barrier.next().map(|task| name(task.node)).collect();
-        format!("commit {} [{}] then [{}]", barrier.step, ran.join(" "), next.join(" "))
+        let line = format!("commit {} [{}] then [{}]", barrier.step, ran.join(" "), next.join(" "));
+        self.barrier = Some(barrier);
+        line
+    }
+
+    /// Why each task that is next is.
+    fn causes(&self) -> Vec<Cause> {
+        let barrier = self.barrier.as_ref().expect("a commit was asked for");
+        barrier.next().map(|task| task.cause.clone()).collect()
     }
 
     /// Runs input and START, up to the first user superstep.
     fn started(mut self) -> Self {
         self.event(input(None));
-        self.event(Event::Committed);
+        self.event(STORED);
         self.event(finished(0, END));
-        self.event(Event::Committed);
+        self.event(STORED);
         self
+    }
+
+    /// Finishes the `width` tasks of a superstep in order.
+    fn finish(&mut self, width: u32) -> String {
+        let lines = (0..width).map(|task| self.event(finished(task, END)));
+        match lines.last() {
+            Some(line) if line == "settle" => self.event(Event::Settled),
+            line => line.unwrap_or_default(),
+        }
     }
 
     /// Finishes the `width` tasks of a superstep in order, and commits.
     fn superstep(&mut self, width: u32) -> String {
-        for task in 0..width {
-            self.event(finished(task, END));
-        }
-        self.event(Event::Committed)
+        self.finish(width);
+        self.event(STORED)
     }
 }
 
-fn input(last_step: Option<i64>) -> Event {
-    Event::Begin(Begin::Input { last_step })
+fn input(last_step: Option<i64>) -> Line {
+    Event::Begin(Begin::Input { last_step }).into()
 }
 
-fn resume(topology: &Topology, step: i64, nodes: &[&str], finished: Vec<(u32, Targets)>) -> Event {
+fn restored(topology: &Topology, step: i64, nodes: &[&str]) -> Restored {
     let task = |node: &&str| PlannedTask { node: id(topology, node), cause: Cause::Input, input: None };
-    Event::Begin(Begin::Resume(Restored {
+    Restored {
         step,
         tasks: nodes.iter().map(task).collect(),
         joins: Arrivals::none(topology),
-        finished,
-    }))
+        finished: Vec::new(),
+        failed: Vec::new(),
+    }
 }
 
-fn finished(task: u32, targets: Targets) -> Event {
-    Event::TaskFinished { task, targets }
+fn resume(topology: &Topology, step: i64, nodes: &[&str], finished: Vec<(u32, Targets)>) -> Line {
+    begin(Restored { finished, ..restored(topology, step, nodes) })
 }
 
-fn paused(task: u32) -> Event {
-    Event::TaskPaused { task }
+fn begin(restored: Restored) -> Line {
+    Event::Begin(Begin::Resume(restored)).into()
 }
 
-fn failed(task: u32) -> Event {
-    Event::TaskFailed { task, retry: None }
+fn finished(task: u32, targets: Targets) -> Line {
+    Event::TaskFinished { task, targets }.into()
 }
 
-fn retried(task: u32, seconds: u64) -> Event {
-    Event::TaskFailed { task, retry: Some(Duration::from_secs(seconds)) }
+fn paused(task: u32) -> Line {
+    Event::TaskPaused { task }.into()
+}
+
+fn attempt_failed(task: u32, failure: Failure) -> Line {
+    Event::AttemptFailed { task, failure }.into()
+}
+
+fn failed(task: u32) -> Line {
+    attempt_failed(task, Failure::NoneLeft { has_handler: false })
+}
+
+fn retried(task: u32, seconds: u64) -> Line {
+    attempt_failed(task, Failure::Retry { after: Duration::from_secs(seconds) })
+}
+
+fn event(event: Event) -> Line {
+    event.into()
 }
 
 fn to(topology: &Topology, node: &str) -> Targets {
@@ -135,14 +212,15 @@ fn chain() -> Arc<Topology> {
 fn an_input_runs_through_supersteps_to_the_end() {
     Play::new(&diamond()).script([
         (input(None), "commit -1 [] then [__start__]"),
-        (Event::Committed, "run 0"),
+        (STORED, "run 0"),
         (finished(0, END), "commit 0 [__start__] then [a b]"),
-        (Event::Committed, "run 0, run 1"),
+        (STORED, "run 0, run 1"),
         (finished(0, END), "record 0"),
-        (finished(1, END), "commit 1 [a b] then [c]"),
-        (Event::Committed, "run 0"),
+        (finished(1, END), "settle"),
+        (event(Event::Settled), "commit 1 [a b] then [c]"),
+        (STORED, "run 0"),
         (finished(0, END), "commit 2 [c] then []"),
-        (Event::Committed, "stop Finished"),
+        (STORED, "stop Finished"),
     ]);
 }
 
@@ -150,7 +228,7 @@ fn an_input_runs_through_supersteps_to_the_end() {
 fn a_later_turn_continues_the_numbers() {
     Play::new(&chain()).script([
         (input(Some(3)), "commit 4 [] then [__start__]"),
-        (Event::Committed, "run 0"),
+        (STORED, "run 0"),
         (finished(0, END), "commit 5 [__start__] then [a]"),
     ]);
 }
@@ -193,7 +271,8 @@ fn only_the_last_task_of_a_superstep_is_not_recorded() {
     Play::new(&wires).started().script([
         (finished(2, END), "record 2"),
         (finished(0, END), "record 0"),
-        (finished(1, END), "commit 1 [a b c] then []"),
+        (finished(1, END), "settle"),
+        (event(Event::Settled), "commit 1 [a b c] then []"),
     ]);
 }
 
@@ -208,128 +287,188 @@ fn a_pause_lets_its_siblings_finish_and_records_them_all() {
 
 #[test]
 fn a_failure_cancels_its_siblings_and_keeps_what_they_finished() {
-    Play::new(&diamond()).started().script([(failed(0), "abort, stop Failed { task: 0 }")]);
-    Play::new(&diamond()).started().script([
-        (finished(1, END), "record 1"),
-        (failed(0), "abort, stop Failed { task: 0 }"),
-        (finished(1, END), ""),
-        (Event::Committed, ""),
-    ]);
-    Play::new(&diamond()).started().script([(paused(1), ""), (failed(0), "abort, stop Failed { task: 0 }")]);
+    const FAILS: &str = "record failure 0, fail 0, abort, stop Failed { task: 0 }";
+    Play::new(&diamond()).started().script([(failed(0), FAILS)]);
+    Play::new(&diamond()).started().script([(finished(1, END), "record 1"), (failed(0), FAILS)]);
+    Play::new(&diamond()).started().script([(paused(1), ""), (failed(0), FAILS)]);
 }
 
 #[test]
 fn what_was_to_start_does_not_start_after_a_failure() {
     let mut play = Play::new(&diamond()).started();
     // No command is taken between the two events.
-    play.machine.handle(finished(1, END));
-    assert_eq!(play.event(failed(0)), "record 1, abort, stop Failed { task: 0 }");
+    play.happens(finished(1, END));
+    assert_eq!(play.event(failed(0)), "record 1, record failure 0, fail 0, abort, stop Failed { task: 0 }");
     let mut play = Play::new(&diamond()).started();
-    play.machine.handle(retried(1, 1));
-    assert_eq!(play.event(failed(0)), "abort, stop Failed { task: 0 }");
+    play.happens(retried(1, 1));
+    assert_eq!(play.event(failed(0)), "record failure 0, fail 0, abort, stop Failed { task: 0 }");
 }
 
 #[test]
 fn a_retry_counts_attempts_and_waits() {
     Play::new(&chain()).started().script([
-        (retried(0, 1), "run 0 attempt 2 after 1s"),
-        (retried(0, 2), "run 0 attempt 3 after 2s"),
+        (retried(0, 1), "retry 0 attempt 2 after 1s"),
+        (retried(0, 2), "retry 0 attempt 3 after 2s"),
         (finished(0, END), "commit 1 [a] then [b]"),
-        (Event::Committed, "run 0"),
-        (retried(0, 1), "run 0 attempt 2 after 1s"),
-        (failed(0), "abort, stop Failed { task: 0 }"),
+        (STORED, "run 0"),
+        (retried(0, 1), "retry 0 attempt 2 after 1s"),
+        (failed(0), "record failure 0, fail 0, abort, stop Failed { task: 0 }"),
     ]);
+}
+
+#[test]
+fn an_error_handler_runs_once_when_no_attempt_is_left() {
+    let handled = |task| attempt_failed(task, Failure::NoneLeft { has_handler: true });
+    let mut play = Play::new(&diamond()).started();
+    play.script([
+        (retried(0, 1), "retry 0 attempt 2 after 1s"),
+        (handled(0), "record failure 0, hand over 0 attempt 3"),
+        (finished(1, END), "record 1"),
+        (finished(0, END), "settle"),
+        (event(Event::Settled), "commit 1 [a b] then [c]"),
+    ]);
+    // Neither policies nor the handler itself count where the handler fails, and the node's failure stays recorded.
+    for again in [handled(0), retried(0, 1), attempt_failed(0, Failure::OffRecord)] {
+        let mut play = Play::new(&chain()).started();
+        assert_eq!(play.event(handled(0)), "record failure 0, hand over 0 attempt 2");
+        assert!(play.machine.is_handling(0));
+        assert_eq!(play.event(again), "fail 0, abort, stop Failed { task: 0 }");
+    }
+}
+
+/// The superstep waits until the failure is stored, though its only task was not recorded.
+#[test]
+fn a_failure_that_was_handled_is_stored_before_its_superstep() {
+    Play::new(&chain()).started().script([
+        (
+            attempt_failed(0, Failure::NoneLeft { has_handler: true }),
+            "record failure 0, hand over 0 attempt 2",
+        ),
+        (finished(0, END), "settle"),
+        (event(Event::Settled), "commit 1 [a] then [b]"),
+    ]);
+}
+
+#[test]
+fn a_node_that_failed_in_an_earlier_run_is_handed_over_at_once() {
+    let wires = diamond();
+    let failed = Restored { failed: vec![1], ..restored(&wires, 0, &["a", "b"]) };
+    Play::new(&wires).script([
+        (begin(failed), "run 0, hand over 1 attempt 1"),
+        (finished(0, END), "record 0"),
+        (retried(1, 1), "fail 1, abort, stop Failed { task: 1 }"),
+    ]);
+    let finished = vec![(0, END)];
+    let done = Restored { failed: vec![0], finished, ..restored(&wires, 0, &["a", "b"]) };
+    Play::new(&wires).script([(begin(done), "run 1")]);
+}
+
+#[test]
+fn a_recording_that_has_no_more_ends_the_run_without_a_record() {
+    let off = attempt_failed(0, Failure::OffRecord);
+    Play::new(&chain()).started().script([(off, "fail 0, abort, stop Failed { task: 0 }")]);
 }
 
 #[test]
 fn a_failure_of_the_routing_keeps_the_result_of_the_node() {
     let routing = Event::RoutingFailed { task: 1 };
-    Play::new(&diamond()).started().script([(routing, "record 1, abort, stop Failed { task: 1 }")]);
+    Play::new(&diamond()).started().script([(routing, "record 1, fail 1, abort, stop Failed { task: 1 }")]);
 }
 
 #[test]
-fn a_cancellation_stops_at_once_and_for_good() {
-    Play::new(&diamond()).started().script([
-        (finished(0, END), "record 0"),
-        (Event::Cancel, "abort, stop Cancelled"),
-        (finished(1, END), ""),
-        (input(None), ""),
-    ]);
+fn a_cancellation_stops_at_once() {
+    Play::new(&diamond())
+        .started()
+        .script([(finished(0, END), "record 0"), (event(Event::Cancel), "abort, stop Cancelled")]);
 }
 
 #[test]
-fn a_superstep_that_takes_too_long_stops_at_once_and_for_good() {
-    Play::new(&diamond()).started().script([
-        (finished(0, END), "record 0"),
-        (Event::TimedOut, "abort, stop TimedOut"),
-        (finished(1, END), ""),
-        (input(None), ""),
-    ]);
+fn a_superstep_that_takes_too_long_stops_at_once() {
+    Play::new(&diamond())
+        .started()
+        .script([(finished(0, END), "record 0"), (event(Event::TimedOut), "abort, stop TimedOut")]);
 }
 
 #[test]
 fn a_superstep_at_its_barrier_was_in_time() {
     let mut play = Play::new(&chain()).started();
     play.event(finished(0, END));
-    play.script([(Event::TimedOut, ""), (Event::Committed, "run 0")]);
+    play.script([(event(Event::TimedOut), ""), (STORED, "run 0")]);
 }
 
 #[test]
 fn a_drain_stops_at_the_next_barrier() {
     Play::new(&chain()).started().script([
-        (Event::Drain, ""),
+        (event(Event::Drain), ""),
         (finished(0, END), "commit 1 [a] then [b]"),
-        (Event::Committed, "stop Drained"),
+        (STORED, "stop Drained"),
     ]);
     let mut play = Play::new(&chain()).started();
     play.superstep(1);
     play.superstep(1);
     play.script([
-        (Event::Drain, ""),
+        (event(Event::Drain), ""),
         (finished(0, END), "commit 3 [c] then []"),
-        (Event::Committed, "stop Finished"),
+        (STORED, "stop Finished"),
     ]);
 }
 
 #[test]
 fn a_drain_before_the_start_still_merges_the_input() {
     Play::new(&chain()).script([
-        (Event::Drain, ""),
+        (event(Event::Drain), ""),
         (input(None), "commit -1 [] then [__start__]"),
-        (Event::Committed, "run 0"),
+        (STORED, "run 0"),
         (finished(0, END), "commit 0 [__start__] then [a]"),
-        (Event::Committed, "stop Drained"),
+        (STORED, "stop Drained"),
     ]);
 }
 
 #[test]
-fn a_lost_race_and_a_conflict_end_the_run() {
+fn writes_that_cannot_be_merged_end_the_run_and_are_recorded() {
     let mut play = Play::new(&chain()).started();
     play.event(finished(0, END));
-    assert_eq!(play.event(Event::Superseded), "abort, stop Superseded");
-    let mut play = Play::new(&chain()).started();
-    play.event(finished(0, END));
-    assert_eq!(play.event(Event::Unmergeable), "record 0, stop Unmergeable");
-    let mut play = Play::new(&chain()).started();
-    assert_eq!(play.event(Event::Superseded), "abort, stop Superseded");
+    assert_eq!(play.event(Line::Unmergeable), "record 0, stop Unmergeable");
 }
 
-#[test]
-fn events_that_answer_no_command_change_nothing() {
-    Play::new(&diamond()).started().script([
-        (Event::Committed, ""),
-        (Event::Unmergeable, ""),
-        (finished(7, END), ""),
-        (paused(7), ""),
-        (failed(7), ""),
-        (finished(0, END), "record 0"),
-        (finished(0, END), ""),
-        (failed(0), ""),
-        (retried(0, 1), ""),
-        (finished(1, END), "commit 1 [a b] then [c]"),
-        (finished(1, END), ""),
-        (Event::Committed, "run 0"),
-    ]);
+/// A driver that has no such event has a bug, which must not go unnoticed.
+#[cfg(debug_assertions)]
+mod illegal {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "is illegal in the phase")]
+    fn a_task_before_the_begin() {
+        Play::new(&chain()).event(finished(0, END));
+    }
+
+    #[test]
+    #[should_panic(expected = "is illegal in the phase")]
+    fn an_event_after_the_stop() {
+        let mut play = Play::new(&chain()).started();
+        play.event(Event::Cancel);
+        play.event(finished(0, END));
+    }
+
+    #[test]
+    #[should_panic(expected = "is illegal in the phase")]
+    fn an_answer_to_no_command() {
+        Play::new(&chain()).started().event(Event::Settled);
+    }
+
+    #[test]
+    #[should_panic(expected = "task 0 is not under way")]
+    fn a_task_that_finishes_twice() {
+        let mut play = Play::new(&diamond()).started();
+        play.event(finished(0, END));
+        play.event(finished(0, END));
+    }
+
+    #[test]
+    #[should_panic(expected = "task 7 is not under way")]
+    fn a_task_that_was_not_planned() {
+        Play::new(&diamond()).started().event(paused(7));
+    }
 }
 
 #[test]
@@ -337,11 +476,11 @@ fn the_recursion_limit_is_the_number_of_user_supersteps() {
     for limit in 0..4 {
         let limits = Limits { recursion: limit, ..Limits::default() };
         let mut play = Play::with(&chain(), limits);
-        for event in [input(None), Event::Committed, finished(0, END)] {
+        for event in [input(None), STORED, finished(0, END)] {
             play.event(event);
         }
         let mut supersteps = 0;
-        let mut line = play.event(Event::Committed);
+        let mut line = play.event(STORED);
         while line == "run 0" {
             supersteps += 1;
             assert_eq!(play.machine.remaining(), limit - supersteps);
@@ -359,25 +498,7 @@ fn a_resumed_run_has_the_whole_limit_again() {
     Play::with(&wires, limits).script([
         (resume(&wires, 1, &["b"], Vec::new()), "run 0"),
         (finished(0, END), "commit 2 [b] then [c]"),
-        (Event::Committed, "stop LimitReached"),
-    ]);
-}
-
-/// Another driver's results send a superstep back from its barrier to its beginning. It used to be counted
-/// once more, so that a run could reach its limit a superstep early.
-#[test]
-fn a_superstep_that_begins_again_at_its_barrier_counts_once() {
-    let wires = diamond();
-    let limits = Limits { recursion: 2, ..Limits::default() };
-    let mut play = Play::with(&wires, limits).started();
-    play.event(finished(0, END));
-    play.event(finished(1, END));
-    assert_eq!(play.machine.remaining(), 1);
-    play.script([
-        (resume(&wires, 0, &["a", "b"], vec![(0, END), (1, END)]), "commit 1 [a b] then [c]"),
-        (Event::Committed, "run 0"),
-        (finished(0, END), "commit 2 [c] then []"),
-        (Event::Committed, "stop Finished"),
+        (STORED, "stop LimitReached"),
     ]);
 }
 
@@ -390,13 +511,13 @@ fn at_most_so_many_tasks_run_at_once() {
     );
     let limits = Limits { concurrency: 2, ..Limits::default() };
     let mut play = Play::with(&wires, limits);
-    for event in [input(None), Event::Committed, finished(0, END)] {
+    for event in [input(None), STORED, finished(0, END)] {
         play.event(event);
     }
     play.script([
-        (Event::Committed, "run 0, run 1"),
+        (STORED, "run 0, run 1"),
         // A task that waits for its retry keeps its place.
-        (retried(0, 1), "run 0 attempt 2 after 1s"),
+        (retried(0, 1), "retry 0 attempt 2 after 1s"),
         (finished(1, END), "record 1, run 2"),
         (paused(2), "run 3"),
         (finished(3, END), "record 3"),
@@ -412,14 +533,13 @@ fn at_most_so_many_tasks_run_at_once() {
 fn what_may_be_asked_depends_on_the_phase() {
     let mut play = Play::new(&diamond());
     assert_eq!((play.machine.step(), play.machine.width()), (None, 0));
-    play.event(input(None));
+    play.happens(input(None));
     assert_eq!((play.machine.step(), play.machine.width()), (Some(-1), 0));
-    play.event(Event::Committed);
-    assert_eq!((play.machine.step(), play.machine.width()), (Some(0), 1));
-    play.event(finished(0, END));
-    play.event(Event::Committed);
+    // The driver takes the commit, and with it the barrier.
+    assert!(matches!(play.machine.next_command(), Some(Command::Commit(barrier)) if barrier.step == -1));
+    assert_eq!((play.machine.step(), play.machine.width()), (None, 0));
+    let mut play = Play::new(&diamond()).started();
     assert_eq!((play.machine.step(), play.machine.width()), (Some(1), 2));
-    assert!(play.machine.barrier().is_none());
     assert_eq!(play.machine.task(1).map(|task| task.node), play.topology.find(&"b".into()));
     assert!(play.machine.task(2).is_none());
     play.event(Event::Cancel);

@@ -33,17 +33,13 @@ impl Play {
 fn a_breakpoint_stops_the_run_at_the_barrier_and_a_resume_passes_it() {
     let wires = chain();
     let mut play = Play::breaking(&wires, &["b"], &[]).started();
-    play.script([
-        (finished(0, END), "commit 1 [a] then [b]"),
-        (Event::Committed, "stop Breakpoint"),
-        (Event::Committed, ""),
-    ]);
+    play.script([(finished(0, END), "commit 1 [a] then [b]"), (STORED, "stop Breakpoint")]);
     assert_eq!(play.stopped_at(), r#"before ["b"], after []"#);
     assert_eq!(play.machine.width(), 1, "what is next is still known");
     Play::breaking(&wires, &["b", "c"], &[]).script([
         (resume(&wires, 1, &["b"], Vec::new()), "run 0"),
         (finished(0, END), "commit 2 [b] then [c]"),
-        (Event::Committed, "stop Breakpoint"),
+        (STORED, "stop Breakpoint"),
     ]);
 }
 
@@ -52,14 +48,15 @@ fn a_breakpoint_after_the_last_node_has_nothing_to_stop_before() {
     let mut play = Play::breaking(&diamond(), &[], &["a", "c"]).started();
     play.script([
         (finished(0, END), "record 0"),
-        (finished(1, END), "commit 1 [a b] then [c]"),
-        (Event::Committed, "stop Breakpoint"),
+        (finished(1, END), "settle"),
+        (event(Event::Settled), "commit 1 [a b] then [c]"),
+        (STORED, "stop Breakpoint"),
     ]);
     assert_eq!(play.stopped_at(), r#"before [], after ["a"]"#);
     Play::breaking(&diamond(), &[], &["c"]).script([
         (resume(&diamond(), 1, &["c"], Vec::new()), "run 0"),
         (finished(0, END), "commit 2 [c] then []"),
-        (Event::Committed, "stop Finished"),
+        (STORED, "stop Finished"),
     ]);
 }
 
@@ -68,9 +65,9 @@ fn every_node_is_none_of_start() {
     let mut play = Play::breaking(&chain(), &["*"], &["*"]);
     play.script([
         (input(None), "commit -1 [] then [__start__]"),
-        (Event::Committed, "run 0"),
+        (STORED, "run 0"),
         (finished(0, END), "commit 0 [__start__] then [a]"),
-        (Event::Committed, "stop Breakpoint"),
+        (STORED, "stop Breakpoint"),
     ]);
     assert_eq!(play.stopped_at(), r#"before ["a"], after []"#);
 }
@@ -83,9 +80,9 @@ fn a_breakpoint_is_told_before_a_drain_and_the_limit() {
     play.machine = play.machine.with_breakpoints(breakpoints(&wires, &["b"], &[]));
     let mut play = play.started();
     play.script([
-        (Event::Drain, ""),
+        (event(Event::Drain), ""),
         (finished(0, END), "commit 1 [a] then [b]"),
-        (Event::Committed, "stop Breakpoint"),
+        (STORED, "stop Breakpoint"),
     ]);
 }
 
@@ -96,6 +93,7 @@ fn a_breakpoint_at_an_adopted_checkpoint_counts() {
     let mut play = Play::breaking(&wires, &[], &["a"]).started();
     play.script([
         (finished(0, END), "commit 1 [a] then [b]"),
+        (races::adopt(1), "adopt 1"),
         (resume(&wires, 1, &["b"], Vec::new()), "stop Breakpoint"),
     ]);
     // Results of another driver for the same superstep: it began before its breakpoint was passed.
@@ -103,6 +101,7 @@ fn a_breakpoint_at_an_adopted_checkpoint_counts() {
     play.script([
         (resume(&wires, 1, &["b"], Vec::new()), "run 0"),
         (finished(0, END), "commit 2 [b] then [c]"),
+        (races::outrun(1), "adopt 1"),
         (resume(&wires, 1, &["b"], vec![(0, END)]), "commit 2 [b] then [c]"),
     ]);
 }

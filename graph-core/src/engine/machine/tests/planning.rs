@@ -9,7 +9,7 @@ fn names_order_as_plain_strings_whatever_finishes_first() {
     let wires = Wires::build(&nodes, &edges, &[]);
     let mut play = Play::new(&wires);
     play.event(input(None));
-    play.event(Event::Committed);
+    play.event(STORED);
     assert_eq!(play.event(finished(0, END)), "commit 0 [__start__] then [A a10 a2 b]");
 }
 
@@ -20,9 +20,9 @@ fn node_tasks_come_first_then_items_by_producer_and_index() {
     let first = each(&wires, "w", 1).and(to(&wires, "z")).and(each(&wires, "y", 2));
     let second = each(&wires, "w", 2).and(to(&wires, "y"));
     play.event(finished(1, second));
-    assert_eq!(play.event(finished(0, first)), "commit 1 [p q] then [y z w y y w w]");
-    let barrier = play.machine.barrier().expect("at the barrier");
-    let causes: Vec<_> = barrier.next().filter_map(|task| task.cause.each()).collect();
+    play.event(finished(0, first));
+    assert_eq!(play.event(Event::Settled), "commit 1 [p q] then [y z w y y w w]");
+    let causes: Vec<_> = play.causes().iter().filter_map(Cause::each).collect();
     assert_eq!(causes, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]);
 }
 
@@ -35,10 +35,9 @@ fn a_node_runs_once_however_many_wires_lead_to_it() {
     );
     let mut play = Play::new(&wires).started();
     play.event(finished(0, to(&wires, "c")));
-    assert_eq!(play.event(finished(1, to(&wires, "c"))), "commit 1 [a b] then [c]");
-    let barrier = play.machine.barrier().expect("at the barrier");
-    let causes: Vec<_> = barrier.next().map(|task| task.cause.clone()).collect();
-    assert_eq!(causes, [Cause::Tasks(smallvec::smallvec![0, 1])]);
+    play.event(finished(1, to(&wires, "c")));
+    assert_eq!(play.event(Event::Settled), "commit 1 [a b] then [c]");
+    assert_eq!(play.causes(), [Cause::Tasks(smallvec::smallvec![0, 1])]);
 }
 
 /// `START -> a -> c, START -> b -> d -> c'`, with c after both a and d.
@@ -50,16 +49,14 @@ fn late_join() -> Arc<Topology> {
 fn a_join_waits_across_supersteps_and_then_waits_anew() {
     let wires = late_join();
     let mut play = Play::new(&wires).started();
-    play.event(finished(0, END));
-    assert_eq!(play.event(finished(1, END)), "commit 1 [a b] then [d]");
+    assert_eq!(play.finish(2), "commit 1 [a b] then [d]");
     let waiting: Vec<_> = play.machine.joins().waiting().map(|(join, by)| (join, by.to_vec())).collect();
     assert_eq!(waiting, [(0, vec![id(&wires, "a")])]);
-    play.event(Event::Committed);
+    play.event(STORED);
     assert_eq!(play.event(finished(0, to(&wires, "a"))), "commit 2 [d] then [a c]");
     assert_eq!(play.machine.joins(), &Arrivals::none(&wires));
-    play.event(Event::Committed);
-    play.event(finished(0, END));
-    assert_eq!(play.event(finished(1, END)), "commit 3 [a c] then []", "one of two is not enough");
+    play.event(STORED);
+    assert_eq!(play.finish(2), "commit 3 [a c] then []", "one of two is not enough");
 }
 
 #[test]
@@ -68,12 +65,10 @@ fn a_source_that_runs_twice_arrives_once() {
     let mut play = Play::new(&wires).started();
     play.event(finished(0, to(&wires, "a")));
     play.event(finished(1, END));
-    play.event(Event::Committed);
-    play.event(finished(0, END));
-    assert_eq!(play.event(finished(1, END)), "commit 2 [a d] then [c]");
-    let barrier = play.machine.barrier().expect("at the barrier");
-    let causes: Vec<_> = barrier.next().map(|task| task.cause.clone()).collect();
-    assert_eq!(causes, [Cause::Join(smallvec::smallvec![0, 1])]);
+    play.event(Event::Settled);
+    play.event(STORED);
+    assert_eq!(play.finish(2), "commit 2 [a d] then [c]");
+    assert_eq!(play.causes(), [Cause::Join(smallvec::smallvec![0, 1])]);
 }
 
 /// A source that ran as several tasks of `each` used to arrive once more after the join had fired: the next
@@ -83,20 +78,17 @@ fn a_source_of_several_tasks_leaves_nothing_behind() {
     let wires = Wires::build(&["a", "w", "z"], &[("START", "a")], &[(&["a", "w"], "z")]);
     let mut play = Play::new(&wires).started();
     assert_eq!(play.event(finished(0, each(&wires, "w", 3))), "commit 1 [a] then [w w w]");
-    play.event(Event::Committed);
-    play.event(finished(0, END));
-    play.event(finished(1, END));
-    assert_eq!(play.event(finished(2, END)), "commit 2 [w w w] then [z]");
+    play.event(STORED);
+    assert_eq!(play.finish(3), "commit 2 [w w w] then [z]");
     assert_eq!(play.machine.joins(), &Arrivals::none(&wires));
 }
 
 #[test]
-fn a_new_input_forgets_half_arrived_joins() {
+fn a_new_input_forgets_half_arrived_joins_and_what_is_deferred() {
     let wires = late_join();
-    let mut arrivals = Arrivals::none(&wires);
-    arrivals.joins[0].push(id(&wires, "a"));
     let mut play = Play::new(&wires);
-    play.machine.joins = arrivals;
+    play.machine.joins.joins[0].push(id(&wires, "a"));
+    play.machine.joins.deferred.add(id(&wires, "d"), ["a".into()].into_iter());
     play.event(input(Some(1)));
     assert_eq!(play.machine.joins(), &Arrivals::none(&wires));
 }
@@ -107,8 +99,8 @@ fn a_resume_restores_half_arrived_joins() {
     let mut joins = Arrivals::none(&wires);
     joins.joins[0].push(id(&wires, "a"));
     let task = PlannedTask { node: id(&wires, "d"), cause: Cause::Input, input: None };
-    let begin = Begin::Resume(Restored { step: 1, tasks: vec![task], joins, finished: Vec::new() });
-    Play::new(&wires).script([(Event::Begin(begin), "run 0"), (finished(0, END), "commit 2 [d] then [c]")]);
+    let restored = Restored { tasks: vec![task], joins, ..restored(&wires, 1, &[]) };
+    Play::new(&wires).script([(begin(restored), "run 0"), (finished(0, END), "commit 2 [d] then [c]")]);
 }
 
 /// `START -> a -> b -> c`, where `a` and `b` also lead to z, and z to y.
@@ -122,17 +114,15 @@ fn deferred_nodes_wait_until_nothing_else_is_left() {
     let wires = late();
     let mut play = Play::new(&wires).started();
     assert_eq!(play.event(finished(0, END)), "commit 1 [a] then [b]");
-    play.event(Event::Committed);
+    play.event(STORED);
     assert_eq!(play.event(finished(0, each(&wires, "c", 1))), "commit 2 [b] then [c c]");
-    play.event(Event::Committed);
+    play.event(STORED);
     assert_eq!(play.superstep(2), "run 0", "z before y, which it leads to");
     assert_eq!(play.event(finished(0, END)), "commit 4 [z] then [y]");
-    let barrier = play.machine.barrier().expect("at the barrier");
-    let causes: Vec<_> = barrier.next().map(|task| task.cause.clone()).collect();
-    assert_eq!(causes, [Cause::Deferred(vec!["a".into(), "z".into()])]);
-    play.event(Event::Committed);
+    assert_eq!(play.causes(), [Cause::Deferred(vec!["a".into(), "z".into()])]);
+    play.event(STORED);
     assert_eq!(play.event(finished(0, END)), "commit 5 [y] then []");
-    assert_eq!(play.event(Event::Committed), "stop Finished");
+    assert_eq!(play.event(STORED), "stop Finished");
 }
 
 #[test]
@@ -141,7 +131,7 @@ fn deferred_nodes_that_lead_to_each_other_run_together() {
     let wires = Wires::deferring(&Wires::build(&["x", "y", "z"], &edges, &[]), &["x", "y", "z"]);
     let mut play = Play::new(&wires);
     play.event(input(None));
-    play.event(Event::Committed);
+    play.event(STORED);
     assert_eq!(play.event(finished(0, END)), "commit 0 [__start__] then [y z]");
 }
 
@@ -151,16 +141,6 @@ fn a_resume_restores_what_is_deferred() {
     let mut joins = Arrivals::none(&wires);
     joins.deferred.add(id(&wires, "z"), ["a".into()].into_iter());
     let task = PlannedTask { node: id(&wires, "c"), cause: Cause::Input, input: None };
-    let begin = Begin::Resume(Restored { step: 2, tasks: vec![task], joins, finished: Vec::new() });
-    Play::new(&wires).script([(Event::Begin(begin), "run 0"), (finished(0, END), "commit 3 [c] then [z]")]);
-}
-
-#[test]
-fn a_new_input_forgets_what_is_deferred() {
-    let wires = late();
-    let mut play = Play::new(&wires).started();
-    play.event(finished(0, END));
-    assert_eq!(play.machine.joins().deferred.iter().len(), 2);
-    play.event(input(Some(1)));
-    assert_eq!(play.machine.joins(), &Arrivals::none(&wires));
+    let restored = Restored { tasks: vec![task], joins, ..restored(&wires, 2, &[]) };
+    Play::new(&wires).script([(begin(restored), "run 0"), (finished(0, END), "commit 3 [c] then [z]")]);
 }

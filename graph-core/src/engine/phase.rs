@@ -1,0 +1,128 @@
+//! The phases of a run, each with the data that is legal in it.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::task::{Entry, PlannedTask, Status};
+use crate::checkpoint::Source;
+use crate::graph::NodeId;
+
+/// A superstep on its way into a checkpoint. The machine gives it away with
+/// [`Command::Commit`](super::Command::Commit) and gets it back with the store's answer.
+#[derive(Debug)]
+pub struct Barrier {
+    /// The checkpoint's step.
+    pub step: i64,
+    /// How the checkpoint comes about.
+    pub source: Source,
+    pub(super) ran: Vec<Entry>,
+    pub(super) next: Vec<Entry>,
+}
+
+impl Barrier {
+    /// A barrier with no tasks.
+    pub(super) fn new(step: i64, source: Source) -> Box<Self> {
+        Box::new(Self { step, source, ran: Vec::new(), next: Vec::new() })
+    }
+
+    /// The nodes that ran, in merge order.
+    pub fn ran(&self) -> impl ExactSizeIterator<Item = NodeId> {
+        self.ran.iter().map(|entry| entry.planned.node)
+    }
+
+    /// What is next, in merge order.
+    pub fn next(&self) -> impl ExactSizeIterator<Item = &PlannedTask> {
+        self.next.iter().map(|entry| &entry.planned)
+    }
+}
+
+/// How far a run is.
+#[derive(Debug)]
+pub(super) enum Phase {
+    /// It has not begun.
+    Idle,
+    /// Tasks run, or wait for their turn.
+    Running(Running),
+    /// All tasks have finished, and some of their results are on their way to the store.
+    Settling {
+        barrier: Box<Barrier>,
+        /// Whether a result of another driver came first.
+        outrun: bool,
+    },
+    /// The head is being read, because another driver was faster with a result.
+    Reloading(Box<Barrier>),
+    /// A checkpoint of another driver is being read, or results that it recorded for this superstep.
+    Adopting(Box<Barrier>),
+    /// The superstep is to be committed.
+    Barrier(Box<Barrier>),
+    /// It is being committed: the driver has the barrier.
+    Committing,
+    /// The run is over. These were its last tasks, or are next.
+    Stopped(Vec<Entry>),
+}
+
+impl Phase {
+    /// The tasks of the superstep that runs, waits to be committed, or was the last.
+    pub(super) fn tasks(&self) -> &[Entry] {
+        match self {
+            Self::Idle | Self::Committing => &[],
+            Self::Running(Running { barrier, .. })
+            | Self::Settling { barrier, .. }
+            | Self::Reloading(barrier)
+            | Self::Adopting(barrier)
+            | Self::Barrier(barrier) => &barrier.ran,
+            Self::Stopped(tasks) => tasks,
+        }
+    }
+
+    /// The step of the superstep that runs or waits to be committed.
+    pub(super) fn step(&self) -> Option<i64> {
+        match self {
+            Self::Running(Running { barrier, .. }) | Self::Barrier(barrier) => Some(barrier.step),
+            _ => None,
+        }
+    }
+}
+
+/// The superstep that runs.
+#[derive(Debug)]
+pub(super) struct Running {
+    /// Its tasks, and the step of the checkpoint that they lead to.
+    pub(super) barrier: Box<Barrier>,
+    /// Tasks that are neither finished nor paused nor failed.
+    pub(super) open: usize,
+    /// Attempts that run or wait for their retry.
+    pub(super) active: usize,
+    /// The next task that may still be waiting for its turn.
+    pub(super) turn: usize,
+    pub(super) paused: bool,
+    /// Whether a result or a failure was given to the store.
+    pub(super) recorded: bool,
+    /// Whether a result of another driver came first.
+    pub(super) outrun: bool,
+}
+
+impl Running {
+    pub(super) fn new(barrier: Box<Barrier>) -> Self {
+        let waits = |entry: &&Entry| matches!(entry.status, Status::Waiting | Status::Failed);
+        let open = barrier.ran.iter().filter(waits).count();
+        Self { barrier, open, active: 0, turn: 0, paused: false, recorded: false, outrun: false }
+    }
+
+    /// The status of a task under way.
+    pub(super) fn under_way(&mut self, task: u32) -> Option<&mut Status> {
+        let status = self.barrier.ran.get_mut(task as usize).map(|entry| &mut entry.status);
+        let status = status.filter(|status| matches!(status, Status::Running(_) | Status::Handling(_)));
+        debug_assert!(status.is_some(), "task {task} is not under way");
+        status
+    }
+
+    /// Ends a task under way; `false` when it is none.
+    pub(super) fn end(&mut self, task: u32, end: Status) -> bool {
+        let Some(status) = self.under_way(task) else { return false };
+        *status = end;
+        self.open -= 1;
+        self.active -= 1;
+        true
+    }
+}
