@@ -155,19 +155,41 @@ pub fn logged<'w, E>(
     Ok(changes)
 }
 
-/// Resets the fields that live for one superstep: those in `lit`, which the last superstep wrote, unless
-/// `written` again now. Returns the fields that were reset.
-pub fn dim(state: &mut dyn ErasedState, lit: &[FieldId], written: &[FieldId]) -> Vec<FieldId> {
-    let gone: Vec<FieldId> = lit.iter().copied().filter(|field| !written.contains(field)).collect();
+/// Resets the fields that live for one superstep: the `ephemeral` ones, which the last superstep set, unless they are
+/// `written` again now. Afterwards the `ephemeral` ones are those that this superstep set. Returns the fields that were
+/// reset.
+pub fn reset_ephemeral(
+    state: &mut dyn ErasedState,
+    initial: &dyn ErasedState,
+    ephemeral: &mut Vec<FieldId>,
+    written: &[FieldId],
+) -> Vec<FieldId> {
+    let gone: Vec<FieldId> = ephemeral.iter().copied().filter(|field| !written.contains(field)).collect();
     for &field in &gone {
         state.reset_field(field);
     }
+    *ephemeral = set_fields(state, initial, written);
     gone
+}
+
+/// Those of the fields that have another value than the `initial` one.
+pub fn set_fields(state: &dyn ErasedState, initial: &dyn ErasedState, fields: &[FieldId]) -> Vec<FieldId> {
+    let is_set = |field: &FieldId| state.encode_field(*field) != initial.encode_field(*field);
+    fields.iter().copied().filter(is_set).collect()
 }
 
 /// The fields of `schema` that live for one superstep.
 pub fn one_step_fields(schema: &Schema) -> Vec<FieldId> {
     schema.ids().filter(|field| schema.field(*field).lifetime == Lifetime::OneStep).collect()
+}
+
+/// Every stored field, written whole: the changes of the first checkpoint under another schema.
+///
+/// # Errors
+/// When the value of a field has no JSON form.
+pub fn whole(state: &dyn ErasedState, schema: &Schema) -> Result<Vec<Change>, CodecError> {
+    let stored = schema.ids().filter(|id| schema.field(*id).lifetime != Lifetime::Unstored);
+    stored.map(|field| Ok(Change { field, ops: alloc::vec![Op::Set(state.encode_field(field)?)] })).collect()
 }
 
 /// The values that the first checkpoint of a thread must hold, though nothing wrote them: readers fold a field's

@@ -8,7 +8,8 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::describe::NodeDescription;
-use super::function::{CalledAs, Code, FromTask, IntoNode, OneInput, described, done};
+use super::done::Done;
+use super::function::{CalledAs, Code, FromTask, IntoNode, OneInput, described};
 use super::outcome::IntoOutcome;
 use super::task::Task;
 use super::threads::Threads;
@@ -88,7 +89,7 @@ macro_rules! implement {
                     $(let $name = $argument::from_task(&task, $position);)*
                     drop(task);
                     let (function, threads) = (Arc::clone(&function), Arc::clone(&threads));
-                    let work = move || function($($name),*).into_outcome().map(done);
+                    let work = move || function($($name),*).into_outcome().map(Done::from);
                     Box::pin(async move { on(&threads, work).await? })
                 });
                 (node, code)

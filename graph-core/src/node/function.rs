@@ -2,17 +2,16 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::any::Any;
 use core::future::Future;
 use core::pin::Pin;
 
 use super::describe::NodeDescription;
+use super::done::Done;
 use super::input::{NoInput, OrInput};
-use super::outcome::{IntoOutcome, Output};
+use super::outcome::IntoOutcome;
 use super::task::{ErasedTask, Task};
-use crate::checkpoint::Kept;
 use crate::error::NodeError;
-use crate::state::{ErasedUpdate, State};
+use crate::state::State;
 
 /// Everything a node function takes as an argument: an extractor.
 ///
@@ -88,18 +87,6 @@ impl<S: State, C> Task<S, C> {
     }
 }
 
-/// What a task's code gives back: its writes and its decision, without their types.
-#[derive(Default)]
-#[doc(hidden)]
-pub struct Done {
-    pub(crate) update: Option<Box<dyn ErasedUpdate>>,
-    pub(crate) route: Option<Box<dyn Any + Send>>,
-    /// Where a subgraph that keeps its state goes on.
-    pub(crate) kept: Option<Box<Kept>>,
-    /// Whether it is what an earlier run of the node gave.
-    pub(crate) cached: bool,
-}
-
 pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Done, NodeError>> + Send>>;
 
 /// A node's code without its types.
@@ -120,17 +107,6 @@ impl Code {
 impl core::fmt::Debug for Code {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("Code(..)")
-    }
-}
-
-/// What a node gave, without its types.
-pub(crate) fn done<S: State, R: Send + 'static>(output: Output<S, R>) -> Done {
-    Done {
-        update: output.update.map(|update| Box::new(update) as Box<dyn ErasedUpdate>),
-        // A zero-sized route, `()` above all, costs no allocation.
-        route: Some(Box::new(output.route)),
-        kept: None,
-        cached: false,
     }
 }
 
@@ -174,7 +150,7 @@ macro_rules! implement {
                     let task = Task::<S, C>::typed(task);
                     let running = self($($argument::from_task(&task, $position)),*);
                     drop(task);
-                    Box::pin(async move { running.await.into_outcome().map(done) })
+                    Box::pin(async move { running.await.into_outcome().map(Done::from) })
                 }));
                 (node, code)
             }
@@ -267,7 +243,7 @@ where
         let this = Arc::new(self);
         let code = Code(Arc::new(move |task| {
             let this = Arc::clone(&this);
-            Box::pin(async move { this.call(Task::typed(task)).await.into_outcome().map(done) })
+            Box::pin(async move { this.call(Task::typed(task)).await.into_outcome().map(Done::from) })
         }));
         (node, code)
     }

@@ -13,7 +13,6 @@ use tokio::time::Sleep;
 use super::basis::Basis;
 use super::cached;
 use super::current_state::CurrentState;
-use super::output::Output;
 use super::timers::Timers;
 use crate::caught::{caught, dropped};
 use crate::checkpoint::{AskRecord, FailureRecord, Handled};
@@ -43,13 +42,13 @@ enum Phase {
     /// A subgraph whose time is over takes in what its tasks have come to.
     Stopping(Running, Option<Timeout>),
     /// The node finished in an earlier attempt, and only the routing is left.
-    Routing(Option<Box<Output>>),
+    Routing(Option<Box<Done>>),
 }
 
 /// How an attempt ended.
 pub(crate) enum End {
     /// The node finished; the targets, unless the routing failed.
-    Finished { output: Output, targets: Result<Targets, NodeError> },
+    Finished { done: Done, targets: Result<Targets, NodeError> },
     /// It waits for answers.
     Paused(Vec<AskRecord>),
     /// It failed.
@@ -78,8 +77,8 @@ impl Attempt {
     }
 
     /// An attempt that only maps the route of a node that has finished.
-    pub(crate) fn route(node: NodeId, basis: Basis, output: Output) -> Self {
-        let phase = Phase::Routing(Some(Box::new(output)));
+    pub(crate) fn route(node: NodeId, basis: Basis, done: Done) -> Self {
+        let phase = Phase::Routing(Some(Box::new(done)));
         Self { node, logged: true, basis, failure: None, wait: None, timers: None, phase }
     }
 
@@ -139,9 +138,9 @@ impl Attempt {
         }
         let running = match &mut self.phase {
             Phase::Running(running) => running,
-            Phase::Routing(output) => {
-                let output = output.take().expect("a future is not polled after it ended");
-                return Poll::Ready(self.map(program, *output, current));
+            Phase::Routing(done) => {
+                let done = done.take().expect("a future is not polled after it ended");
+                return Poll::Ready(self.map(program, *done, current));
             }
             Phase::Stopping(running, timeout) => {
                 let polled = caught(|| running.as_mut().poll(context));
@@ -202,83 +201,73 @@ impl Attempt {
         program.node(self.node).subgraph.is_some() && self.failure.is_none()
     }
 
-    /// How an attempt ends whose node gave `done`, without running it.
+    /// Returns how an attempt ends whose node gave `done`, without running it.
     pub(crate) fn played(program: &Program, node: NodeId, state: Arc<dyn ErasedState>, done: Done) -> End {
-        Self::route(node, Basis::snapshot(state), Output::default()).finish(program, done, None)
+        Self::route(node, Basis::snapshot(state), Done::default()).finish(program, done, None)
     }
 
-    /// How the routing ends of a node that gave `output`.
-    pub(crate) fn routed(
-        program: &Program,
-        node: NodeId,
-        state: Arc<dyn ErasedState>,
-        output: Output,
-    ) -> End {
-        Self::route(node, Basis::snapshot(state), Output::default()).map(program, output, None)
+    /// Returns how the routing of a finished node ends.
+    pub(crate) fn routed(program: &Program, node: NodeId, state: Arc<dyn ErasedState>, done: Done) -> End {
+        Self::route(node, Basis::snapshot(state), Done::default()).map(program, done, None)
     }
 
-    fn finish(&self, program: &Program, done: Done, current: Option<&mut CurrentState>) -> End {
-        match caught(|| self.output(program.node(self.node), done)) {
-            Ok(Ok(output)) => self.map(program, output, current),
+    fn finish(&self, program: &Program, mut done: Done, current: Option<&mut CurrentState>) -> End {
+        match caught(|| self.log(program.node(self.node), &mut done)) {
+            Ok(Ok(())) => self.map(program, done, current),
             Ok(Err(error)) => End::Failed(NodeError::new(NodeErrorKind::Codec, error)),
             Err(panic) => End::Failed(NodeError::new(NodeErrorKind::Panicked, panic)),
         }
     }
 
-    fn output(&self, code: &NodeProgram, done: Done) -> Result<Output, CodecError> {
-        let Done { update, route: decision, kept, cached } = done;
-        let mut output = Output { update, decision, ..Output::default() };
+    /// Adds the forms in which a result is stored.
+    fn log(&self, code: &NodeProgram, done: &mut Done) -> Result<(), CodecError> {
         if let Some(failure) = &self.failure {
             let handled =
                 Handled { error: failure.error.clone(), attempts: failure.attempts, instead: false };
-            output.record_mut().handled = Some(Box::new(handled));
-        }
-        if kept.is_some() || cached {
-            let record = output.record_mut();
-            (record.kept, record.cached) = (kept.map(|kept| *kept), cached);
+            done.record_mut().handled = Some(Box::new(handled));
         }
         if self.logged {
-            if let Some(update) = &output.update {
-                output.writes = update.encode()?;
+            if let Some(update) = &done.update {
+                done.writes = update.encode()?;
             }
-            let router = code.router(output.record().handled.is_some());
-            if let (Some(router), Some(decision)) = (router, &output.decision) {
+            let router = code.router(self.failure.is_some());
+            if let (Some(router), Some(decision)) = (router, &done.decision) {
                 let route = (router.encode)(&**decision)?;
-                output.record_mut().route = Some(route);
+                done.record_mut().route = Some(route);
             }
         }
-        Ok(output)
+        Ok(())
     }
 
     /// Maps the decision and the branches to targets.
-    fn map(&self, program: &Program, mut output: Output, current: Option<&mut CurrentState>) -> End {
+    fn map(&self, program: &Program, mut done: Done, current: Option<&mut CurrentState>) -> End {
         // Most nodes decide nothing.
-        if !program.node(self.node).decides() && output.record().handled.is_none() {
-            return End::Finished { output, targets: Ok(END) };
+        if !program.node(self.node).decides() && done.record().handled.is_none() {
+            return End::Finished { done, targets: Ok(END) };
         }
         let targets =
-            caught(|| self.targets(program, &mut output, current)).unwrap_or_else(|panic| Err(panic.into()));
+            caught(|| self.targets(program, &mut done, current)).unwrap_or_else(|panic| Err(panic.into()));
         let targets = targets.map_err(|error| NodeError::new(NodeErrorKind::Routing, error.into_source()));
-        End::Finished { output, targets }
+        End::Finished { done, targets }
     }
 
     fn targets(
         &self,
         program: &Program,
-        output: &mut Output,
+        done: &mut Done,
         current: Option<&mut CurrentState>,
     ) -> Result<Targets, NodeError> {
         let code = program.node(self.node);
         let mut all: Option<Targets> = None;
-        if let Some(router) = code.router(output.record().handled.is_some()) {
-            let decision = match (output.decision.take(), &output.record().route) {
+        if let Some(router) = code.router(done.record().handled.is_some()) {
+            let decision = match (done.decision.take(), &done.record().route) {
                 (Some(decision), _) => decision,
                 (None, Some(route)) => (router.decode)(&route.value)?,
                 (None, None) => return Err("the node returned no route".into()),
             };
             all = Some((router.map)(decision)?);
         }
-        let handled = output.record.as_mut().and_then(|record| record.handled.as_mut());
+        let handled = done.record.as_mut().and_then(|record| record.handled.as_mut());
         if let Some(handled) = handled.filter(|_| code.handler_leads_elsewhere()) {
             handled.instead = true;
             let targets = all.unwrap_or(END).instead();
@@ -286,7 +275,7 @@ impl Attempt {
             return Ok(targets);
         }
         if !code.branches.is_empty() {
-            all = self.basis.decide(output, current, &program.schema, |seen| {
+            all = self.basis.decide(done, current, &program.schema, |seen| {
                 code.branches.iter().try_fold(all, |all, branch| {
                     let targets = (branch.decide)(seen)?;
                     Ok(Some(match all {

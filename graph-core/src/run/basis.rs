@@ -6,8 +6,8 @@ use std::vec::Vec;
 use spin::Mutex;
 
 use super::current_state::CurrentState;
-use super::output::Output;
 use crate::error::NodeError;
+use crate::node::Done;
 use crate::state::{ErasedState, ErasedUpdate, Indexes, Lifetime, Schema};
 
 /// The state that the branches of a task decide on, before the task's own writes.
@@ -36,20 +36,20 @@ impl Basis {
         Self::Shared { snapshot, copies: Arc::default() }
     }
 
-    /// Decides on the state with the writes of `output`; `current` is the state of the driver, where that is at hand.
+    /// Decides on the state with the writes of `done`; `current` is the state of the driver, where that is at hand.
     pub(super) fn decide<R>(
         &self,
-        output: &mut Output,
+        done: &mut Done,
         current: Option<&mut CurrentState>,
         schema: &Schema,
         decide: impl FnOnce(&dyn ErasedState) -> Result<R, NodeError>,
     ) -> Result<R, NodeError> {
         match (self, current) {
             (Self::Current, Some(current)) => {
-                merge(output, current, schema);
+                merge(done, current, schema);
                 decide(&**current)
             }
-            (Self::Shared { snapshot, copies }, _) => match output.update.as_deref() {
+            (Self::Shared { snapshot, copies }, _) => match done.update.as_deref() {
                 Some(update) if !update.is_empty() => copies.decide(&**snapshot, update, decide),
                 _ => decide(&**snapshot),
             },
@@ -61,13 +61,13 @@ impl Basis {
 }
 
 /// Merges the writes of a task that is alone in its superstep, as the barrier would.
-fn merge(output: &mut Output, current: &mut CurrentState, schema: &Schema) {
-    let Some(update) = output.update.take().filter(|update| !update.is_empty()) else { return };
+fn merge(done: &mut Done, current: &mut CurrentState, schema: &Schema) {
+    let Some(update) = done.update.take().filter(|update| !update.is_empty()) else { return };
     let fields = (0..update.len()).map(|index| update.shape(index).0);
     let one_step: Vec<_> =
         fields.filter(|field| schema.field(*field).lifetime == Lifetime::OneStep).collect();
     if !one_step.is_empty() {
-        output.record_mut().one_step = one_step;
+        done.record_mut().one_step = one_step;
     }
     let (state, indexes) = current.writable();
     state.apply(indexes, update, &|_| true);

@@ -12,14 +12,13 @@ use spin::Mutex;
 use super::ambient::AmbientClock;
 use super::answering::answer;
 use super::current_state::CurrentState;
-use super::driver::{Driver, Input};
+use super::driver::Driver;
 use super::ending::Ended;
 use super::error::{RunError, ThreadError};
 use super::event::EventLog;
 use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::idempotency::GivenInput;
-use super::output::{Output, Record};
 use super::recorder::{Recorder, restore_emitted};
 use super::redact;
 use super::request::{Mode, Order, Verb};
@@ -27,11 +26,12 @@ use super::slot::Slot;
 use super::spans::Span;
 use super::subgraph::{Delta, Stopped, Surroundings};
 use crate::checkpoint::{At, Loaded, Recorded, TaskResult};
+use crate::engine::barrier::set_fields;
 use crate::engine::restore::{RestoreError, find, restore};
 use crate::engine::{Begin, Machine, Restored};
 use crate::graph::{END, NodeId, Program, Targets, each_item, to_node};
 use crate::id::{RunId, TaskId};
-use crate::node::{Around, CustomSink, Revoked, RunCell};
+use crate::node::{Around, CustomSink, Done, Record, Revoked, RunCell};
 use crate::state::{ErasedState, Json, LoadError, LoggedWrite, caught};
 use crate::store::Store;
 
@@ -122,7 +122,7 @@ pub(super) async fn perform(
             if let Some(loaded) = loaded {
                 driver.stand_on(&loaded)?;
             }
-            driver.input = Some(Input { update, writes });
+            driver.input = Some(Done { update: Some(update), writes, ..Done::default() });
             Begin::Input { last_step }
         }
         (_, Some(loaded)) => driver.restore(loaded)?,
@@ -197,8 +197,8 @@ impl Driver {
     fn stand_on(&mut self, loaded: &Loaded) -> Result<(), ThreadError> {
         let program = &self.runtime.program;
         let (state, older) = state_of(program, loaded)?;
-        // Its value says that a field is lit, whoever wrote it: an edit or an input may lie in between.
-        self.lit = self.runtime.lit(&*state, self.runtime.one_step_fields.iter().copied());
+        // By their values, whatever wrote them: an edit or an input may lie in between.
+        self.ephemeral = set_fields(&*state, &*program.initial, &self.runtime.one_step_fields);
         self.state = CurrentState::new(state);
         self.older = older;
         self.cell.kept.lock().clone_from(&loaded.checkpoint.frontier.kept);
@@ -310,7 +310,7 @@ fn stored_input(
     loaded: &Loaded,
     fields: &FieldMap,
     input: Option<&Json>,
-) -> Result<Input, RunError> {
+) -> Result<Done, RunError> {
     let broken =
         |reason| ThreadError::Decode { checkpoint: loaded.checkpoint.id, field: "the input".into(), reason };
     let writes = input.map(Json::decode::<Vec<LoggedWrite>>).transpose().map_err(broken)?.unwrap_or_default();
@@ -320,7 +320,7 @@ fn stored_input(
     let writes = fields.own_writes(&writes);
     let told = |reason| redact::reason(reason, writes.iter().map(|write| write.field), &program.schema);
     let update = program.initial.decode_update(&writes).map_err(|reason| broken(told(reason)))?;
-    Ok(Input { update, writes })
+    Ok(Done { update: Some(update), writes, ..Done::default() })
 }
 
 fn stored_output(
@@ -328,7 +328,7 @@ fn stored_output(
     loaded: &Loaded,
     fields: &FieldMap,
     result: &TaskResult,
-) -> Result<Output, ThreadError> {
+) -> Result<Done, ThreadError> {
     let writes = fields.own_writes(&result.writes);
     let update = program.initial.decode_update(&writes).map_err(|reason| ThreadError::Decode {
         checkpoint: loaded.checkpoint.id,
@@ -336,7 +336,7 @@ fn stored_output(
         reason: redact::reason(reason, writes.iter().map(|write| write.field), &program.schema),
     })?;
     let TaskResult { route, kept, handled, .. } = result.clone();
-    Ok(Output::stored(update, writes, Record { route, kept, handled, ..Record::default() }))
+    Ok(Done::stored(update, writes, Record { route, kept, handled, ..Record::default() }))
 }
 
 fn stored_targets(

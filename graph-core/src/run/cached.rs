@@ -12,7 +12,7 @@ use crate::checkpoint::{RouteRecord, StoreError};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, Program, Router};
 use crate::id::{Fingerprint, NodeName};
-use crate::node::{CachePolicy, Done, ErasedTask, Running};
+use crate::node::{CachePolicy, Done, ErasedTask, Record, Running};
 use crate::state::{CodecError, ErasedState, LoggedWrite, State};
 use crate::store::{AccessError, Store};
 
@@ -72,11 +72,11 @@ fn key(policy: &CachePolicy, schema: Fingerprint, task: &ErasedTask) -> Result<S
 impl CachedResult {
     /// What is kept of `done`; `None` of a subgraph that keeps its state, whose runs are no repetitions.
     fn of(done: &Done, router: Option<&Router>) -> Result<Option<Self>, CodecError> {
-        if done.kept.is_some() {
+        if done.record().kept.is_some() {
             return Ok(None);
         }
         let writes = done.update.as_ref().map(|update| update.encode()).transpose()?.unwrap_or_default();
-        let route = match (router, &done.route) {
+        let route = match (router, &done.decision) {
             (Some(router), Some(decision)) => Some((router.encode)(&**decision)?),
             _ => None,
         };
@@ -89,7 +89,8 @@ impl CachedResult {
             (Some(_), None) => return Err(CodecError::new("what is kept has no decision")),
             (None, _) => None,
         };
-        Ok(Done { update: Some(state.decode_update(&self.writes)?), route, kept: None, cached: true })
+        let record = Record { cached: true, ..Record::default() };
+        Ok(Done { decision: route, ..Done::stored(state.decode_update(&self.writes)?, Vec::new(), record) })
     }
 }
 

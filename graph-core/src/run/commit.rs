@@ -9,17 +9,14 @@ use std::vec::Vec;
 use super::driver::Driver;
 use super::error::RunError;
 use super::event::EventKind;
-use super::graph::Runtime;
-use super::output::Record;
 use super::slot::Slot;
 use crate::checkpoint::{Checkpoint, Commit, Committed, Frontier, Kept, Recorded, Source, TaskRecord};
 use crate::engine::barrier::{self, Conflict, Overwrites};
 use crate::engine::{Barrier, Event, restore};
 use crate::graph::NodeId;
 use crate::id::{CheckpointId, NodeName};
-use crate::state::{
-    Change, CodecError, ErasedState, ErasedUpdate, FieldId, Json, Lifetime, Op, Schema, caught,
-};
+use crate::node::Record;
+use crate::state::{Change, CodecError, ErasedUpdate, FieldId, Json, Op, caught};
 use tokio_util::sync::CancellationToken;
 
 impl Driver {
@@ -52,7 +49,7 @@ impl Driver {
     fn merge_superstep(&mut self, barrier: &Barrier) -> Result<Option<Arc<Checkpoint>>, RunError> {
         let overwrites = self.overwrites().map_err(|conflict| self.conflict(barrier, conflict))?;
         self.keep_subgraphs()?;
-        let dimmed = self.merge(barrier, &overwrites)?;
+        let reset = self.merge(barrier, &overwrites)?;
         if self.delta.is_some() {
             self.collect_delta(barrier);
         }
@@ -61,7 +58,7 @@ impl Driver {
             return Ok(None);
         }
         let codec = |reason| RunError::Encode { what: "the state".into(), reason };
-        let changes = self.changes(&overwrites, dimmed).map_err(codec)?;
+        let changes = self.changes(&overwrites, reset).map_err(codec)?;
         self.checkpoint(barrier, changes).map(Some)
     }
 
@@ -126,7 +123,7 @@ impl Driver {
             .zip(&mut self.slots)
             .filter_map(|(task, slot)| Some((task, slot.output.as_mut()?.update.take()?)))
             .peekable();
-        if updates.peek().is_none() && self.lit.is_empty() && written.is_empty() {
+        if updates.peek().is_none() && self.ephemeral.is_empty() && written.is_empty() {
             return Ok(Vec::new());
         }
         let (state, indexes) = self.state.writable();
@@ -135,20 +132,18 @@ impl Driver {
         if let Err(panic) = caught(|| barrier::apply(state, indexes, updates, overwrites)) {
             return Err(self.reducer_panicked(barrier, merging.get(), panic));
         }
-        // An input checkpoint changes nothing, so what was lit before it stays so until START has merged it.
+        // An input checkpoint changes nothing, so what was set before it stays so until START has merged it.
         if one_step.is_empty() || barrier.source == Source::Input {
             return Ok(Vec::new());
         }
-        let dimmed = barrier::dim(state, &self.lit, &written);
-        // As a run that resumes here finds it: by its value, not by who wrote it.
-        self.lit = self.runtime.lit(&*self.state, written.into_iter());
-        Ok(dimmed)
+        let initial = &*self.runtime.program.initial;
+        Ok(barrier::reset_ephemeral(state, initial, &mut self.ephemeral, &written))
     }
 
     /// What changed, in the form in which it is stored.
-    fn changes(&self, overwrites: &Overwrites, dimmed: Vec<FieldId>) -> Result<Vec<Change>, CodecError> {
+    fn changes(&self, overwrites: &Overwrites, reset: Vec<FieldId>) -> Result<Vec<Change>, CodecError> {
         if self.older.is_some() {
-            return whole(&*self.state, &self.runtime.program.schema);
+            return barrier::whole(&*self.state, &self.runtime.program.schema);
         }
         let writes = self.slots.iter().map(Slot::writes);
         let mut changes = barrier::changes(&*self.state, (0u32..).zip(writes), overwrites)?;
@@ -157,7 +152,7 @@ impl Driver {
             let seeds: Vec<_> = self.runtime.seeds.iter().filter(unwritten).cloned().collect();
             changes.extend(seeds);
         }
-        for field in dimmed {
+        for field in reset {
             let ops = std::vec![Op::Set(self.state.encode_field(field)?)];
             changes.push(Change { field, ops });
         }
@@ -279,18 +274,4 @@ impl Driver {
             overwrites: conflict.overwrites,
         }
     }
-}
-
-impl Runtime {
-    /// Those of the fields that are not as they begin: a field that lives for one superstep is then reset.
-    pub(super) fn lit(&self, state: &dyn ErasedState, fields: impl Iterator<Item = FieldId>) -> Vec<FieldId> {
-        let initial = &self.program.initial;
-        fields.filter(|field| state.encode_field(*field) != initial.encode_field(*field)).collect()
-    }
-}
-
-/// Every stored field, written whole: the first checkpoint under another schema.
-pub(super) fn whole(state: &dyn ErasedState, schema: &Schema) -> Result<Vec<Change>, CodecError> {
-    let stored = schema.ids().filter(|id| schema.field(*id).lifetime != Lifetime::Unstored);
-    stored.map(|field| Ok(Change { field, ops: std::vec![Op::Set(state.encode_field(field)?)] })).collect()
 }

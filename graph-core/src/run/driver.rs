@@ -19,7 +19,6 @@ use super::event::{EventKind, EventLog};
 use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::idempotency::GivenInput;
-use super::output::Output;
 use super::play::Played;
 use super::recorder::Recorder;
 use super::request::Stops;
@@ -33,8 +32,8 @@ use crate::checkpoint::{At, Loaded, Recorded};
 use crate::engine::{Begin, Command, Event, Head, Machine};
 use crate::graph::NodeId;
 use crate::id::CheckpointId;
-use crate::node::{ErasedTask, RunCell, TaskCell, TaskFacts};
-use crate::state::{ErasedState, ErasedUpdate, FieldId, LoggedWrite};
+use crate::node::{Done, ErasedTask, RunCell, TaskCell, TaskFacts};
+use crate::state::{ErasedState, FieldId};
 
 /// Drives one run.
 pub(super) struct Driver {
@@ -52,16 +51,16 @@ pub(super) struct Driver {
     pub(super) state: CurrentState,
     /// The state that the running superstep's branches decide on, where several tasks have some.
     copies: Option<Arc<Copies>>,
-    /// Fields that live for one superstep and were written in the last one.
-    pub(super) lit: Vec<FieldId>,
+    /// Fields that live for one superstep and are set: the next barrier resets them.
+    pub(super) ephemeral: Vec<FieldId>,
     /// Set when the last checkpoint was written under another schema: the next one must hold every field, and
     /// results on top of the last one are stored as its schema has them.
     pub(super) older: Option<FieldMap>,
     /// The checkpoint that the running superstep stands on; `None` without a saver, and before the first.
     pub(super) base: Option<CheckpointId>,
     pub(super) step: i64,
-    /// The input, until START has merged it.
-    pub(super) input: Option<Input>,
+    /// The input, until START has merged it. Its logged form is empty without a saver or an observer.
+    pub(super) input: Option<Done>,
     /// Which input the run was given; `None` for one that was given none, and for a subgraph's.
     pub(super) given: Option<GivenInput>,
     /// The running superstep's tasks.
@@ -79,13 +78,6 @@ pub(super) struct Driver {
     pub(super) played: Option<Box<Played>>,
     /// Why the superstep could not be merged.
     pub(super) unmergeable: Option<RunError>,
-}
-
-/// The input of a run.
-pub(super) struct Input {
-    pub(super) update: Box<dyn ErasedUpdate>,
-    /// Its logged form; empty without a saver or an observer.
-    pub(super) writes: Vec<LoggedWrite>,
 }
 
 impl Driver {
@@ -109,7 +101,7 @@ impl Driver {
             stops,
             state: CurrentState::new(state),
             copies: None,
-            lit: Vec::new(),
+            ephemeral: Vec::new(),
             older: None,
             base: None,
             step: -1,
@@ -291,8 +283,8 @@ impl Driver {
         let finished = slot.output.take();
         let basis = self.basis(node);
         let run = if node == NodeId::START {
-            let Input { update, writes } = self.input.take().expect("a run that starts has an input");
-            Attempt::route(node, basis, Output { update: Some(update), writes, ..Output::default() })
+            let input = self.input.take().expect("a run that starts has an input");
+            Attempt::route(node, basis, input)
         } else if let Some(output) = finished {
             Attempt::route(node, basis, output)
         } else {

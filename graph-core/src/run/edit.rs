@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use super::begin::state_of;
-use super::commit::whole;
 use super::error::ThreadError;
 use super::field_map::FieldMap;
 use super::graph::Runtime;
@@ -127,7 +126,7 @@ fn changes(
     caught(|| barrier::apply(target, &mut Indexes::default(), updates, &overwrites))
         .map_err(ThreadError::Reducer)?;
     let changes = match older {
-        Some(_) => whole(&*state, &runtime.program.schema),
+        Some(_) => barrier::whole(&*state, &runtime.program.schema),
         None => barrier::changes(&*state, std::iter::once((0, writes)), &overwrites),
     };
     changes.map_err(|reason| ThreadError::Encode { what: "the edit".into(), reason })

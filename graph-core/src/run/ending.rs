@@ -43,7 +43,7 @@ impl Driver {
         for Attempted { task, cell, end, .. } in self.tasks.abort(&self.state).await {
             self.slots[task as usize].cell = Some(cell);
             match end {
-                End::Finished { output, targets } => self.keep(task, output, targets.ok()),
+                End::Finished { done, targets } => self.keep(task, done, targets.ok()),
                 End::Paused(asks) => self.slots[task as usize].rare().open = asks,
                 // The first failure is the caller's.
                 End::Failed(_) => {}

@@ -52,7 +52,6 @@ mod lease;
 mod names;
 mod narration;
 mod outcome;
-mod output;
 mod past_events;
 mod play;
 mod questions;

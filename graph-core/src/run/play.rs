@@ -16,7 +16,6 @@ use super::error::{NodeFailure, RunError, ThreadError};
 use super::field_map::FieldMap;
 use super::graph::Runtime;
 use super::idempotency::InputStatus;
-use super::output::{Output, Record};
 use super::request::{Order, Verb};
 use super::slot::Slot;
 use crate::checkpoint::{At, Carried, Carrier, Cause, Checkpoint, Loaded, NextTask, TaskRecord, TaskResult};
@@ -24,7 +23,7 @@ use crate::engine::{Arrivals, Begin, Command, Ending, Event, PlannedTask, Restor
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, NodeProgram, NodeRef, Program, SelectNodes, Selected, Targets};
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
-use crate::node::{Done, IntoOutcome, done};
+use crate::node::{Done, IntoOutcome, Record};
 use crate::state::{ErasedUpdate, State};
 
 /// An edit as one node or as several, ready to be made: await it.
@@ -70,7 +69,7 @@ impl<S: State> EditRequest<S> {
     fn and<O: IntoOutcome<S>>(mut self, node: impl SelectNodes, outcome: O) -> Self {
         let mut selected = Vec::with_capacity(1);
         node.select(&mut selected);
-        self.outcomes.push((selected.remove(0), outcome.into_outcome().map(done)));
+        self.outcomes.push((selected.remove(0), outcome.into_outcome().map(Done::from)));
         self
     }
 }
@@ -120,7 +119,7 @@ impl Played {
 /// A played node, with where it leads.
 struct Play {
     node: NodeId,
-    output: Output,
+    done: Done,
     targets: Targets,
 }
 
@@ -232,8 +231,8 @@ impl Driver {
             let writes = update.encode().map_err(codec)?;
             let record =
                 Record { route: task.route.clone(), handled: task.handled.clone(), ..Record::default() };
-            let output = Output::stored(update, writes, record);
-            plays.push(self.play_of(node, Attempt::routed(program, node, self.state.share(), output))?);
+            let done = Done::stored(update, writes, record);
+            plays.push(self.play_of(node, Attempt::routed(program, node, self.state.share(), done))?);
         }
         Ok(plays)
     }
@@ -250,7 +249,7 @@ impl Driver {
 
     fn play_of(&self, node: NodeId, end: End) -> Result<Play, RunError> {
         match end {
-            End::Finished { output, targets: Ok(targets) } => Ok(Play { node, output, targets }),
+            End::Finished { done, targets: Ok(targets) } => Ok(Play { node, done, targets }),
             End::Finished { targets: Err(error), .. } | End::Failed(error) => Err(self.fails(node, error)),
             End::Paused(_) => unreachable!("nothing runs, so nothing asks"),
         }
@@ -266,18 +265,18 @@ impl Driver {
         let unfinished = restored.tasks.len() - restored.finished.len();
         let mut played: Vec<u32> = Vec::new();
         let mut stray = Vec::new();
-        for Play { node, output, targets } in plays {
+        for Play { node, done, targets } in plays {
             let is_open = |position: &u32| {
                 restored.tasks[*position as usize].node == node
                     && restored.finished.iter().all(|(finished, _)| finished != position)
             };
             let width = u32::try_from(restored.tasks.len()).expect("a superstep has fewer than 2^32 tasks");
             let Some(position) = (0..width).find(is_open) else {
-                stray.push(Play { node, output, targets });
+                stray.push(Play { node, done, targets });
                 continue;
             };
             let slot = &mut self.slots[position as usize];
-            slot.output = Some(output);
+            slot.output = Some(done);
             self.slots[position as usize].targets = self.recorded(&targets)?;
             restored.finished.push((position, targets));
             played.push(position);
@@ -367,12 +366,12 @@ impl Driver {
     ) -> Result<CheckpointId, RunError> {
         let topology = Arc::clone(&self.runtime.program.topology);
         plays.sort_by_key(|play| topology.node(play.node).rank);
-        for Play { node, output, targets } in plays {
+        for Play { node, done, targets } in plays {
             let position =
                 u32::try_from(restored.tasks.len()).expect("a superstep has fewer than 2^32 tasks");
             let recorded = self.recorded(&targets)?;
             let mut slot = Slot::default();
-            (slot.output, slot.targets) = (Some(output), recorded);
+            (slot.output, slot.targets) = (Some(done), recorded);
             self.slots.push(slot);
             restored.tasks.push(PlannedTask { node, cause: Cause::Input, input: None });
             restored.finished.push((position, targets));
@@ -435,9 +434,9 @@ async fn last_ran(
 /// Whether an outcome has the decision that a node makes.
 fn fits(code: &NodeProgram, outcome: &Done) -> bool {
     if let Some(played) = &code.played {
-        return outcome.route.as_ref().is_none_or(|route| (played.fits)(&**route));
+        return outcome.decision.as_ref().is_none_or(|route| (played.fits)(&**route));
     }
-    match (&code.router, &outcome.route) {
+    match (&code.router, &outcome.decision) {
         (Some(router), Some(route)) => (**route).type_id() == router.decides,
         (Some(_), None) => false,
         (None, Some(route)) => route.is::<()>(),

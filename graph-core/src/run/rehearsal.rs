@@ -19,9 +19,9 @@ use super::request::{Order, Verb};
 use crate::checkpoint::{
     At, Checkpoint, Checkpointer, Commit, Frontier, Loaded, MemorySaver, Source, StoreError,
 };
-use crate::engine::Breakpoints;
+use crate::engine::{Breakpoints, barrier};
 use crate::id::{CheckpointId, RunId, ThreadId};
-use crate::state::{Change, ErasedState, Lifetime, Op};
+use crate::state::ErasedState;
 
 /// What a rehearsal begins with.
 pub(crate) struct Rehearsal {
@@ -104,14 +104,8 @@ fn first(
     step: i64,
 ) -> Result<Arc<Checkpoint>, RunError> {
     let program = &runtime.program;
-    let mut changes = Vec::new();
-    for field in program.schema.ids() {
-        if program.schema.field(field).lifetime != Lifetime::Unstored {
-            let value = state.encode_field(field);
-            let value = value.map_err(|reason| RunError::Encode { what: "the state".into(), reason })?;
-            changes.push(Change { field, ops: std::vec![Op::Set(value)] });
-        }
-    }
+    let changes = barrier::whole(state, &program.schema);
+    let changes = changes.map_err(|reason| RunError::Encode { what: "the state".into(), reason })?;
     Ok(Arc::new(Checkpoint {
         id,
         parent: None,

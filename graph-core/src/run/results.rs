@@ -12,14 +12,13 @@ use super::attempt::End;
 use super::driver::Driver;
 use super::error::{NodeFailure, RunError};
 use super::event::EventKind;
-use super::output::Output;
 use super::redact;
 use super::tasks::Attempted;
 use crate::checkpoint::{FailureRecord, StoreError, TargetRecord, TaskResult};
 use crate::engine::{Event, Failure};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, Targets};
-use crate::node::{Next, Note, RunCell};
+use crate::node::{Done, Next, Note, RunCell};
 use crate::state::{CodecError, Logged, SecretTexts};
 
 /// Something on its way to the saver, and whether it is what counts.
@@ -31,12 +30,12 @@ impl Driver {
         let Attempted { task, attempt, cell, end } = ended;
         self.slots[task as usize].cell = Some(cell);
         match end {
-            End::Finished { output, targets } => {
+            End::Finished { done, targets } => {
                 let targets = targets.and_then(|targets| match self.record_targets(&targets) {
                     Ok(recorded) => Ok((targets, recorded)),
                     Err(error) => Err(NodeError::new(NodeErrorKind::Codec, error)),
                 });
-                self.slots[task as usize].output = Some(output);
+                self.slots[task as usize].output = Some(done);
                 match targets {
                     Ok((targets, recorded)) => {
                         self.slots[task as usize].targets = recorded;
@@ -259,10 +258,10 @@ impl Driver {
     }
 
     /// Keeps the result of a task that finished while the run was given up.
-    pub(super) fn keep(&mut self, task: u32, output: Output, targets: Option<Targets>) {
+    pub(super) fn keep(&mut self, task: u32, done: Done, targets: Option<Targets>) {
         let recorded = targets.and_then(|targets| self.record_targets(&targets).ok().flatten());
         let slot = &mut self.slots[task as usize];
-        slot.output = Some(output);
+        slot.output = Some(done);
         slot.targets = recorded;
         if slot.targets.is_some() {
             self.task_finished(task, false);

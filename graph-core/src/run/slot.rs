@@ -4,17 +4,16 @@ use std::boxed::Box;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use super::output::Output;
 use crate::checkpoint::{AskRecord, EffectRecord, FailureRecord, TargetRecord};
 use crate::error::NodeError;
-use crate::node::TaskCell;
+use crate::node::{Done, TaskCell};
 use crate::state::LoggedWrite;
 
 /// One task of the running superstep, as the driver sees it.
 #[derive(Default)]
 pub(super) struct Slot {
     pub(super) cell: Option<Arc<TaskCell>>,
-    pub(super) output: Option<Output>,
+    pub(super) output: Option<Done>,
     /// Its targets as they are recorded; `None` while it has none.
     pub(super) targets: Option<Vec<TargetRecord>>,
     pub(super) rare: Option<Box<Rare>>,

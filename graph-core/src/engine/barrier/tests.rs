@@ -21,7 +21,6 @@ struct Essay {
 }
 
 const TOPIC: FieldId = FieldId(0);
-const FACTS: FieldId = FieldId(1);
 const COST: FieldId = FieldId(2);
 const ALARM: FieldId = FieldId(4);
 
@@ -151,14 +150,18 @@ fn changes_fold_to_the_state_that_was_merged() {
 }
 
 #[test]
-fn a_field_of_one_superstep_goes_out_unless_written_again() {
+fn a_field_of_one_superstep_is_reset_unless_written_again() {
+    let initial = Essay::default();
     assert_eq!(one_step_fields(&Essay::schema()), [ALARM]);
     let mut essay = Essay { alarm: "fire".into(), ..Essay::default() };
-    assert_eq!(dim(&mut essay, &[ALARM], &[ALARM]), []);
-    assert_eq!(essay.alarm, "fire");
-    assert_eq!(dim(&mut essay, &[ALARM], &[FACTS]), [ALARM]);
-    assert_eq!(essay.alarm, "");
-    assert_eq!(dim(&mut essay, &[], &[]), []);
+    let mut ephemeral = set_fields(&essay, &initial, &[TOPIC, ALARM]);
+    assert_eq!(ephemeral, [ALARM]);
+    assert_eq!(reset_ephemeral(&mut essay, &initial, &mut ephemeral, &[ALARM]), []);
+    assert_eq!((essay.alarm.as_str(), &*ephemeral), ("fire", &[ALARM][..]));
+    assert_eq!(reset_ephemeral(&mut essay, &initial, &mut ephemeral, &[]), [ALARM]);
+    assert_eq!((essay.alarm.as_str(), &*ephemeral), ("", &[][..]));
+    assert_eq!(reset_ephemeral(&mut essay, &initial, &mut ephemeral, &[ALARM]), [], "written as it begins");
+    assert!(ephemeral.is_empty());
 }
 
 /// Read back from storage a write of one value is an overwrite, so whether two of them conflict must not

@@ -61,7 +61,7 @@ pub(super) fn played(outcome: Outcome) -> Played {
 
 impl Outcome {
     fn check(&self, mut done: Done, state: &Arc<dyn ErasedState>) -> Result<Done, BoxError> {
-        let outcome = done.route.take().and_then(|route| route.downcast::<JsonOutcome>().ok());
+        let outcome = done.decision.take().and_then(|route| route.downcast::<JsonOutcome>().ok());
         let (case, gave) = match outcome {
             None => (None, None),
             Some(outcome) => {
@@ -77,7 +77,7 @@ impl Outcome {
             (Some(case), None) => return Err(CaseError::NoCases { case }.into()),
             (Some(case), Some(cases)) => {
                 let chosen = cases.choose(case, gave, typed(&**state), own_writes(&done))?;
-                done.route = Some(Box::new(chosen));
+                done.decision = Some(Box::new(chosen));
             }
         }
         Ok(done)

@@ -139,8 +139,11 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
         match ended {
             Ok(ended) => {
                 let kept = key.zip(ended.checkpoint);
-                let kept = kept.map(|(key, checkpoint)| Box::new(Kept { key, thread, checkpoint }));
-                Ok(Done { kept, ..self.ended(ended, &cell).await? })
+                let mut done = self.ended(ended, &cell).await?;
+                if let Some((key, checkpoint)) = kept {
+                    done.record_mut().kept = Some(Kept { key, thread, checkpoint });
+                }
+                Ok(done)
             }
             Err(error) => Err(of_run(error, &cell)),
         }
@@ -172,9 +175,8 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
                 let route = (self.lens.decide)(ended.exit.as_ref());
                 Ok(Done {
                     update: Some(Box::new(update)),
-                    route: Some(Box::new(route)),
-                    kept: None,
-                    cached: false,
+                    decision: Some(Box::new(route)),
+                    ..Done::default()
                 })
             }
             Status::LimitReached { limit } => {

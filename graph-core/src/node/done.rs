@@ -1,33 +1,36 @@
-//! What a task gave that finished.
+//! The result of a task, without its types.
 
-use std::any::Any;
-use std::boxed::Box;
-use std::vec::Vec;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::any::Any;
 
+use super::outcome::Output;
 use crate::checkpoint::{Handled, Kept, RouteRecord};
-use crate::state::{ErasedUpdate, FieldId, LoggedWrite};
+use crate::state::{ErasedUpdate, FieldId, LoggedWrite, State};
 
-/// What a node gave, before its route is mapped.
+/// The result of a task: its writes and its decision, without their types. On its way from the node to the barrier it
+/// gets the forms in which it is stored.
 #[derive(Default)]
-pub(crate) struct Output {
+#[doc(hidden)]
+pub struct Done {
     /// Its writes; `None` once they are merged.
     pub(crate) update: Option<Box<dyn ErasedUpdate>>,
     pub(crate) decision: Option<Box<dyn Any + Send>>,
-    /// The logged form of the update; empty when nobody stores or observes it.
+    /// The logged form of the update; empty when it is neither stored nor observed.
     pub(crate) writes: Vec<LoggedWrite>,
-    /// `None` while there is nothing in it: an output is passed on from hand to hand.
+    /// `None` while it is empty: a result is moved often.
     pub(crate) record: Option<Box<Record>>,
 }
 
-/// What else is stored of some outputs, or told to observers.
+/// What else is stored of some results, or reported to observers.
 #[derive(Default)]
 pub(crate) struct Record {
     pub(crate) route: Option<RouteRecord>,
-    /// Where its subgraph goes on, if that keeps its state.
+    /// Where a subgraph that keeps its state goes on.
     pub(crate) kept: Option<Kept>,
-    /// The node's failure, where this is its error handler's.
+    /// The node's failure, where this is its error handler's result.
     pub(crate) handled: Option<Box<Handled>>,
-    /// Whether it is what an earlier run of the node gave.
+    /// Whether an earlier run of the node gave it.
     pub(crate) cached: bool,
     /// Those of its fields that live for one superstep, where its update was merged before the barrier.
     pub(crate) one_step: Vec<FieldId>,
@@ -36,7 +39,7 @@ pub(crate) struct Record {
 static NOTHING: Record =
     Record { route: None, kept: None, handled: None, cached: false, one_step: Vec::new() };
 
-impl Output {
+impl Done {
     /// A result read back from storage.
     pub(crate) fn stored(update: Box<dyn ErasedUpdate>, writes: Vec<LoggedWrite>, record: Record) -> Self {
         Self { update: Some(update), decision: None, writes, record: Some(Box::new(record)) }
@@ -53,5 +56,16 @@ impl Output {
     /// What is stored of it.
     pub(crate) fn into_stored(self) -> (Vec<LoggedWrite>, Record) {
         (self.writes, self.record.map(|record| *record).unwrap_or_default())
+    }
+}
+
+impl<S: State, R: Send + 'static> From<Output<S, R>> for Done {
+    fn from(output: Output<S, R>) -> Self {
+        Self {
+            update: output.update.map(|update| Box::new(update) as Box<dyn ErasedUpdate>),
+            // A zero-sized route, `()` above all, costs no allocation.
+            decision: Some(Box::new(output.route)),
+            ..Self::default()
+        }
     }
 }
