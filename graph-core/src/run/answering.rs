@@ -3,11 +3,11 @@
 use std::vec::Vec;
 
 use super::error::{RunError, ThreadError};
-use super::graph::Runtime;
+use super::order::Answers;
 use super::questions::answered_by_deadline;
-use super::request::Answers;
-use super::subgraph::check_open_below;
-use crate::checkpoint::{AskRecord, At, Carried, Loaded, StepRecord, StoreError};
+use super::runtime::Runtime;
+use super::subgraph::questions::check_open_below;
+use crate::checkpoint::{AskRecord, Loaded, StoreError};
 use crate::graph::Program;
 use crate::id::{InterruptId, ThreadId};
 use crate::state::Json;
@@ -82,23 +82,4 @@ fn check_answer(program: &Program, ask: &AskRecord, value: &Json) -> Result<(), 
         }
     };
     result.map_err(|reason| RunError::WrongAnswer { interrupt: ask.id, node: ask.node.clone(), reason })
-}
-
-impl Runtime {
-    /// The head of a thread once more, with what was stored on top of it since it was read. Its values are read again only
-    /// where the head is another one.
-    pub(super) async fn refreshed(
-        &self,
-        thread: &ThreadId,
-        loaded: Loaded,
-    ) -> Result<Option<Loaded>, ThreadError> {
-        let saver = self.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
-        match saver.steps(thread, At::Head, 1).await?.pop() {
-            Some(StepRecord { checkpoint, work, .. }) if checkpoint.id == loaded.checkpoint.id => {
-                let Carried { results, failures, asks, effects } = work;
-                Ok(Some(Loaded { results, failures, asks, effects, ..loaded }))
-            }
-            _ => self.load(thread, At::Head).await,
-        }
-    }
 }

@@ -13,18 +13,19 @@ use super::ambient::AmbientClock;
 use super::answering::answer;
 use super::current_state::CurrentState;
 use super::driver::Driver;
-use super::ending::Ended;
+use super::edit::branch;
 use super::error::{RunError, ThreadError};
 use super::event::EventLog;
-use super::field_map::FieldMap;
-use super::graph::Runtime;
+use super::field_map::{FieldMap, state_of};
 use super::idempotency::GivenInput;
+use super::order::{Ended, Mode, Order, Verb};
 use super::recorder::{Recorder, restore_emitted};
 use super::redact;
-use super::request::{Mode, Order, Verb};
+use super::runtime::Runtime;
 use super::slot::Slot;
 use super::spans::Span;
-use super::subgraph::{Delta, Stopped, Surroundings};
+use super::subgraph::delta::Delta;
+use super::subgraph::surroundings::{Stopped, Surroundings};
 use crate::checkpoint::{At, Loaded, Recorded, TaskResult};
 use crate::engine::barrier::set_fields;
 use crate::engine::restore::{RestoreError, find, restore};
@@ -32,7 +33,7 @@ use crate::engine::{Begin, Machine, Restored};
 use crate::graph::{END, NodeId, Program, Targets, each_item, to_node};
 use crate::id::{RunId, TaskId};
 use crate::node::{Around, CustomSink, Done, Record, Revoked, RunCell};
-use crate::state::{ErasedState, Json, LoadError, LoggedWrite, caught};
+use crate::state::{Json, LoggedWrite};
 use crate::store::Store;
 
 /// Carries out a caller's order, from its first look at the thread to the end of the run.
@@ -51,7 +52,7 @@ pub(super) async fn begin(runtime: Arc<Runtime>, mut order: Order) -> Result<End
     let Order { verb, thread, key, answered, metadata, observers, queue, .. } = &mut order;
     runtime.register().await?;
     if let Verb::Rerun(original) = verb {
-        super::edit::branch(&runtime, thread, original).await?;
+        branch(&runtime, thread, original).await?;
         *verb = Verb::Resume;
     }
     let run = RunId(runtime.ambient.id());
@@ -279,30 +280,6 @@ fn by_task<T: Clone>(records: &[T], task: impl Fn(&T) -> TaskId) -> HashMap<Task
         grouped.entry(task(record)).or_default().push(record.clone());
     }
     grouped
-}
-
-/// The state of a checkpoint, and the way from its schema to the program's when that is another one.
-pub(super) fn state_of(
-    program: &Program,
-    loaded: &Loaded,
-) -> Result<(Arc<dyn ErasedState>, Option<FieldMap>), ThreadError> {
-    let Loaded { checkpoint, schema, values, .. } = loaded;
-    let own = &program.schema;
-    let load = || program.initial.load(own, schema, values);
-    let state = if schema.version == own.version {
-        load()
-    } else {
-        caught(load).unwrap_or_else(|panic| {
-            Err(LoadError::Migration {
-                state: own.name.clone(),
-                from: schema.version,
-                to: own.version,
-                reason: std::format!("it panicked: {panic}").into(),
-            })
-        })
-    };
-    let state = state.map_err(|reason| ThreadError::unloadable(checkpoint.id, reason))?;
-    Ok((state, (schema != own).then(|| FieldMap::new(schema, own))))
 }
 
 fn stored_input(

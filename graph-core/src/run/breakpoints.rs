@@ -1,15 +1,11 @@
-//! Breakpoints as users set them, and how a run that stopped at one ends.
+//! Breakpoints as users set them.
 
 use std::vec::Vec;
 
-use super::driver::Driver;
 use super::error::ThreadError;
-use super::event::EventKind;
-use super::graph::Runtime;
-use super::outcome::Status;
-use crate::engine::{Break, Breakpoints, NodeSet};
+use super::runtime::Runtime;
+use crate::engine::{Breakpoints, NodeSet};
 use crate::graph::{NodeId, Program, Selected};
-use crate::id::NodeName;
 
 /// The breakpoints of one run, beside those that nodes declare.
 #[derive(Default)]
@@ -61,18 +57,5 @@ impl Runtime {
                 topology.find(name).map(Some).ok_or_else(|| ThreadError::no_such_node(topology, name))
             }
         }
-    }
-}
-
-impl Driver {
-    pub(super) fn stopped_at_breakpoint(&self) -> Status {
-        let Break { before, after } = self.machine.stopped_at().expect("the machine says where it stopped");
-        let names = |nodes: &[NodeId]| -> Vec<NodeName> {
-            let topology = &self.runtime.program.topology;
-            nodes.iter().map(|node| topology.node_name(*node).clone()).collect()
-        };
-        let (before, after) = (names(before), names(after));
-        self.emit(|_| EventKind::BreakpointReached { before: before.clone(), after: after.clone() });
-        Status::Breakpoint { before, after }
     }
 }

@@ -6,18 +6,16 @@ use std::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::ThreadError;
-use super::graph::Graph;
-use crate::checkpoint::{RouteRecord, StoreError};
+use crate::checkpoint::RouteRecord;
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, Program, Router};
-use crate::id::{Fingerprint, NodeName};
+use crate::id::Fingerprint;
 use crate::node::{CachePolicy, Done, ErasedTask, Record, Running};
-use crate::state::{CodecError, ErasedState, LoggedWrite, State};
-use crate::store::{AccessError, Store};
+use crate::state::{CodecError, ErasedState, LoggedWrite};
+use crate::store::Store;
 
 /// The namespace of what nodes returned; the graph's name and the node's follow.
-const ROOT: &str = "node cache";
+pub(super) const ROOT: &str = "node cache";
 
 /// What is kept of a node's result.
 #[derive(Serialize, Deserialize)]
@@ -92,43 +90,4 @@ impl CachedResult {
         let record = Record { cached: true, ..Record::default() };
         Ok(Done { decision: route, ..Done::stored(state.decode_update(&self.writes)?, Vec::new(), record) })
     }
-}
-
-impl<S: State, C> Graph<S, C> {
-    /// Forgets what nodes of this graph returned: all of them run again.
-    ///
-    /// # Errors
-    /// When the cache cannot be read or written.
-    pub async fn clear_cache(&self) -> Result<(), ThreadError> {
-        self.clear(&[ROOT, self.name().as_str()]).await
-    }
-
-    /// Forgets what one node returned.
-    ///
-    /// # Errors
-    /// When the graph has no such node, or the cache cannot be read or written.
-    pub async fn clear_cache_of(&self, node: impl Into<NodeName>) -> Result<(), ThreadError> {
-        let node = node.into();
-        if self.nodes().all(|known| *known != node) {
-            return Err(ThreadError::no_such_node(&self.runtime().program.topology, &node));
-        }
-        self.clear(&[ROOT, self.name().as_str(), node.as_str()]).await
-    }
-
-    async fn clear(&self, namespace: &[&str]) -> Result<(), ThreadError> {
-        match &self.runtime().cache {
-            Some(cache) => {
-                clear(cache, namespace).await.map_err(|error| StoreError::Io(Box::new(error)).into())
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-async fn clear(cache: &Store, namespace: &[&str]) -> Result<(), AccessError> {
-    for entry in cache.list(namespace).await? {
-        let namespace: Vec<&str> = entry.namespace.names().iter().map(String::as_str).collect();
-        cache.delete(&namespace, &entry.key).await?;
-    }
-    Ok(())
 }

@@ -2,11 +2,8 @@
 
 use std::fmt;
 
-use super::error::RunError;
-use super::graph::Runtime;
 use crate::checkpoint::Checkpoint;
 use crate::graph::Program;
-use crate::id::ThreadId;
 
 /// What may run on a thread whose latest checkpoint was written under another state or another graph.
 ///
@@ -50,30 +47,5 @@ impl fmt::Display for Changed {
             (true, false) => "state",
             (false, _) => "graph",
         })
-    }
-}
-
-impl Runtime {
-    /// Whether a run may go on from a checkpoint, with a new input or with what was left unfinished.
-    pub(super) fn check_change(
-        &self,
-        thread: &ThreadId,
-        checkpoint: &Checkpoint,
-        has_input: bool,
-    ) -> Result<(), RunError> {
-        let free = match self.on_change {
-            OnChange::Upgrade => true,
-            OnChange::Pin => has_input || checkpoint.frontier.nodes().next().is_none(),
-            OnChange::Refuse => false,
-        };
-        match Changed::since(checkpoint, &self.program).filter(|_| !free) {
-            None => Ok(()),
-            Some(changed) => Err(RunError::Changed {
-                thread: thread.clone(),
-                checkpoint: checkpoint.id,
-                changed,
-                policy: self.on_change,
-            }),
-        }
     }
 }

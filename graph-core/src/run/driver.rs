@@ -8,32 +8,34 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 
 use super::attempt::Attempt;
 use super::basis::{Basis, Copies};
 use super::current_state::CurrentState;
-use super::ending::Ended;
+use super::edit::Played;
 use super::error::{RunError, ThreadError};
 use super::event::{EventKind, EventLog};
 use super::field_map::FieldMap;
-use super::graph::Runtime;
 use super::idempotency::GivenInput;
-use super::play::Played;
+use super::order::{Ended, Stops};
 use super::recorder::Recorder;
-use super::request::Stops;
-use super::results::Recording;
+use super::runtime::Runtime;
 use super::slot::Slot;
 use super::spans::Span;
 use super::step_clock::StepClock;
-use super::subgraph::Delta;
+use super::subgraph::delta::Delta;
 use super::tasks::{Running, Tasks};
-use crate::checkpoint::{At, Loaded, Recorded};
+use crate::checkpoint::{At, Loaded, Recorded, StoreError};
 use crate::engine::{Begin, Command, Event, Head, Machine};
 use crate::graph::NodeId;
 use crate::id::CheckpointId;
 use crate::node::{Done, ErasedTask, RunCell, TaskCell, TaskFacts};
 use crate::state::{ErasedState, FieldId};
+
+/// Something on its way to the saver, and whether it is what counts.
+type Recording = BoxFuture<'static, Result<bool, StoreError>>;
 
 /// Drives one run.
 pub(super) struct Driver {

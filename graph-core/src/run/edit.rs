@@ -4,10 +4,9 @@ use std::boxed::Box;
 use std::sync::Arc;
 use std::vec::Vec;
 
-use super::begin::state_of;
 use super::error::ThreadError;
-use super::field_map::FieldMap;
-use super::graph::Runtime;
+use super::field_map::{FieldMap, state_of};
+use super::runtime::Runtime;
 use crate::checkpoint::{
     At, Carried, Carrier, Checkpoint, Commit, Committed, Frontier, IDEMPOTENCY_KEY, Loaded, Onto, Recorded,
 };
@@ -163,5 +162,31 @@ impl Onto for Own<'_> {
     fn runs_subgraph(&self, node: &NodeName) -> bool {
         let node = self.program.topology.find(node);
         node.is_some_and(|node| self.program.node(node).subgraph.is_some())
+    }
+}
+
+/// What a driver whose superstep is played does differently: its checkpoint is an update.
+#[derive(Default)]
+pub(super) struct Played {
+    /// The checkpoint whose unfinished tasks are led to anew: what they have done stays done.
+    pub(super) onto: Option<Loaded>,
+}
+
+impl Played {
+    /// What tasks have done that are still next.
+    pub(super) fn carried(&self, program: &Program, thread: &ThreadId, checkpoint: &Checkpoint) -> Carried {
+        let Some(loaded) = &self.onto else {
+            return Carried::default();
+        };
+        let fields = FieldMap::new(&loaded.schema, &program.schema);
+        let own = Own { program, fields: &fields };
+        let mut carrier = Carrier::new(thread, loaded, &own);
+        for next in &checkpoint.frontier.tasks {
+            let mut before = loaded.checkpoint.frontier.tasks.iter();
+            if let Some(old) = before.find(|old| old.is_carried_as(next)) {
+                carrier.carry(old, next.id(checkpoint.id, checkpoint.step));
+            }
+        }
+        carrier.carried
     }
 }

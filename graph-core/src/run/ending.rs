@@ -1,7 +1,6 @@
 //! How a run ends: what was under way is taken in, what is left is stored, and the caller is told.
 
 use std::mem::take;
-use std::sync::Arc;
 use std::vec::Vec;
 
 use futures_util::StreamExt;
@@ -10,30 +9,15 @@ use super::attempt::End;
 use super::driver::Driver;
 use super::error::RunError;
 use super::event::EventKind;
-use super::idempotency::InputStatus;
-use super::outcome::{Interrupt, Status};
+use super::order::Ended;
+use super::outcome::{InputStatus, Interrupt, Status};
 use super::slot::Slot;
-use super::subgraph::Surroundings;
+use super::subgraph::surroundings::Surroundings;
 use super::tasks::Attempted;
 use crate::checkpoint::AskRecord;
-use crate::engine::Ending;
+use crate::engine::{Break, Ending};
 use crate::graph::NodeId;
-use crate::id::{CheckpointId, NodeName, RunId};
-use crate::node::Item;
-use crate::state::{ErasedState, LoggedWrite};
-
-/// How a run ended, as the machine and the driver see it.
-pub(super) struct Ended {
-    pub(super) run: RunId,
-    pub(super) checkpoint: Option<CheckpointId>,
-    pub(super) step: i64,
-    pub(super) status: Status,
-    pub(super) state: Arc<dyn ErasedState>,
-    /// The decision with which a subgraph was left.
-    pub(super) exit: Option<Item>,
-    /// The writes that a subgraph gives back.
-    pub(super) delta: Vec<LoggedWrite>,
-}
+use crate::id::NodeName;
 
 impl Driver {
     /// Cancels what still runs, and waits until it has stopped. What came to its end before it could be
@@ -115,5 +99,16 @@ impl Driver {
         let exit = self.machine.task(0).filter(|task| task.node == NodeId::END);
         let exit = exit.and_then(|task| task.input.clone());
         Ok(Ended { run: self.cell.run, checkpoint: self.base, step: self.step, status, state, exit, delta })
+    }
+
+    fn stopped_at_breakpoint(&self) -> Status {
+        let Break { before, after } = self.machine.stopped_at().expect("the machine says where it stopped");
+        let names = |nodes: &[NodeId]| -> Vec<NodeName> {
+            let topology = &self.runtime.program.topology;
+            nodes.iter().map(|node| topology.node_name(*node).clone()).collect()
+        };
+        let (before, after) = (names(before), names(after));
+        self.emit(|_| EventKind::BreakpointReached { before: before.clone(), after: after.clone() });
+        Status::Breakpoint { before, after }
     }
 }

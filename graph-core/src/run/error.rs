@@ -9,7 +9,7 @@ use std::vec::Vec;
 use alloc::string::{String, ToString};
 
 use super::change::{Changed, OnChange};
-use super::idempotency::InputStatus;
+use super::outcome::InputStatus;
 use crate::checkpoint::{InvalidName, Loaded, StoreError, rfc3339};
 use crate::engine::restore::RestoreError;
 use crate::error::{ErrorReport, NodeError};

@@ -1,8 +1,12 @@
 //! From the fields of a stored schema to the program's, and back.
 
+use std::sync::Arc;
 use std::vec::Vec;
 
-use crate::state::{FieldId, LoggedWrite, Schema};
+use super::error::ThreadError;
+use crate::checkpoint::Loaded;
+use crate::graph::Program;
+use crate::state::{ErasedState, FieldId, LoadError, LoggedWrite, Schema, caught};
 
 /// Where the fields of a stored schema are in the program's: by name, or by a former name.
 pub(super) struct FieldMap {
@@ -49,4 +53,28 @@ impl FieldMap {
         });
         stored.collect()
     }
+}
+
+/// The state of a checkpoint, and the way from its schema to the program's when that is another one.
+pub(super) fn state_of(
+    program: &Program,
+    loaded: &Loaded,
+) -> Result<(Arc<dyn ErasedState>, Option<FieldMap>), ThreadError> {
+    let Loaded { checkpoint, schema, values, .. } = loaded;
+    let own = &program.schema;
+    let load = || program.initial.load(own, schema, values);
+    let state = if schema.version == own.version {
+        load()
+    } else {
+        caught(load).unwrap_or_else(|panic| {
+            Err(LoadError::Migration {
+                state: own.name.clone(),
+                from: schema.version,
+                to: own.version,
+                reason: std::format!("it panicked: {panic}").into(),
+            })
+        })
+    };
+    let state = state.map_err(|reason| ThreadError::unloadable(checkpoint.id, reason))?;
+    Ok((state, (schema != own).then(|| FieldMap::new(schema, own))))
 }

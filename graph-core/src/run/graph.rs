@@ -1,33 +1,31 @@
 //! A compiled graph.
 
-use std::any::Any;
+use std::boxed::Box;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 use std::vec::Vec;
 
-use alloc::string::{String, ToString};
+use alloc::string::String;
 
-use tokio::sync::OnceCell;
 
-use super::ambient::{Ambient, System};
+use super::ambient::Ambient;
+use super::cached::ROOT;
 use super::change::OnChange;
 use super::event::Observer;
 use super::lease::Lease;
 use super::outcome::Interrupt;
 use super::recorder::EMITTED_BYTES;
 use super::request::RunRequest;
+use super::runtime::Runtime;
 use super::thread::Thread;
-use crate::checkpoint::{AskRecord, At, Checkpointer, Loaded, StoreError, ThreadSummary};
-use crate::engine::barrier::{one_step_fields, seeds};
-use crate::engine::{Breakpoints, Limits};
-use crate::graph::{BuildError, NodeRef, Program, StateGraph};
+use crate::checkpoint::{AskRecord, Checkpointer, StoreError, ThreadSummary};
+use crate::graph::{BuildError, Program, StateGraph};
 use crate::id::{NodeName, ThreadId};
-use crate::node::Deck;
 use crate::run::error::ThreadError;
-use crate::state::{Change, ErasedState, FieldId, IntoInput, State};
-use crate::store::{MemoryStore, Store};
+use crate::state::{ErasedState, IntoInput, State};
+use crate::store::{AccessError, Store};
 
 /// A compiled graph over states `S` that still needs a context of type `C`; with `C = ()`, one that is ready
 /// to run. [`with_context`](Self::with_context) turns the one into the other.
@@ -38,64 +36,13 @@ pub struct Graph<S: State, C = ()> {
     types: PhantomData<fn(S, C)>,
 }
 
-/// What the runs of a graph share.
-#[derive(Clone)]
-pub(crate) struct Runtime {
-    pub(crate) program: Arc<Program>,
-    pub(crate) context: Arc<dyn Any + Send + Sync>,
-    pub(super) saver: Option<Arc<dyn Checkpointer>>,
-    pub(super) observers: Vec<Arc<dyn Observer>>,
-    pub(super) ambient: Arc<dyn Ambient>,
-    pub(super) store: Option<Store>,
-    /// Where nodes' results are kept that are used again; `None` where none are.
-    pub(super) cache: Option<Store>,
-    /// Whether that is a store of the user's.
-    pub(super) cache_is_given: bool,
-    pub(super) limits: Limits,
-    /// What runs ask for before they begin.
-    pub(super) lease: Option<Lease>,
-    pub(super) on_change: OnChange,
-    pub(super) step_timeout: Option<Duration>,
-    /// How many bytes are kept of what nodes emit in a superstep; `None` where nothing is kept.
-    pub(super) kept_bytes: Option<usize>,
-    /// Those that nodes declare.
-    pub(super) breakpoints: Breakpoints,
-    pub(super) one_step_fields: Vec<FieldId>,
-    /// What the first checkpoint of a thread says of fields that do not begin empty.
-    pub(super) seeds: Vec<Change>,
-    /// What answers for the outside world, in a test.
-    pub(crate) deck: Option<Arc<Deck>>,
-    registered: Arc<OnceCell<()>>,
-}
-
 impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     /// Checks the graph and makes it ready to run.
     ///
     /// # Errors
     /// Every problem that the graph has, at once.
     pub fn compile(self) -> Result<Graph<S, C>, BuildError> {
-        let program = Arc::new(self.build()?);
-        let caches = program.nodes.iter().any(|node| node.policy.cache.is_some());
-        let runtime = Runtime {
-            context: Arc::new(()),
-            saver: None,
-            observers: Vec::new(),
-            ambient: Arc::new(System),
-            store: None,
-            cache: caches.then(|| Store::new(MemoryStore::new())),
-            cache_is_given: false,
-            limits: Limits::default(),
-            lease: None,
-            on_change: OnChange::default(),
-            step_timeout: None,
-            kept_bytes: None,
-            breakpoints: program.breakpoints(),
-            one_step_fields: one_step_fields(&program.schema),
-            seeds: seeds(&program.schema, &*program.initial),
-            deck: None,
-            registered: Arc::default(),
-            program,
-        };
+        let runtime = Runtime::new(Arc::new(self.build()?));
         Ok(Graph { runtime: Arc::new(runtime), types: PhantomData })
     }
 }
@@ -120,10 +67,7 @@ impl<S: State, C> Graph<S, C> {
     /// Like [`checkpointer`](Self::checkpointer), for a saver that several graphs share.
     #[must_use]
     pub fn shared_checkpointer(self, saver: Arc<dyn Checkpointer>) -> Self {
-        self.with(|runtime| {
-            runtime.saver = Some(saver);
-            runtime.registered = Arc::default();
-        })
+        self.with(|runtime| runtime.keep_in(saver))
     }
 
     /// Lets every run hold a [`Lease`] of its thread, so that no second run, in this process or in another one, works on
@@ -259,6 +203,35 @@ impl<S: State, C> Graph<S, C> {
     pub fn dot(&self) -> String {
         self.runtime.program.topology.dot()
     }
+
+    /// Forgets what nodes of this graph returned: all of them run again.
+    ///
+    /// # Errors
+    /// When the cache cannot be read or written.
+    pub async fn clear_cache(&self) -> Result<(), ThreadError> {
+        self.clear(&[ROOT, self.name().as_str()]).await
+    }
+
+    /// Forgets what one node returned.
+    ///
+    /// # Errors
+    /// When the graph has no such node, or the cache cannot be read or written.
+    pub async fn clear_cache_of(&self, node: impl Into<NodeName>) -> Result<(), ThreadError> {
+        let node = node.into();
+        if self.nodes().all(|known| *known != node) {
+            return Err(ThreadError::no_such_node(&self.runtime().program.topology, &node));
+        }
+        self.clear(&[ROOT, self.name().as_str(), node.as_str()]).await
+    }
+
+    async fn clear(&self, namespace: &[&str]) -> Result<(), ThreadError> {
+        match &self.runtime().cache {
+            Some(cache) => {
+                clear(cache, namespace).await.map_err(|error| StoreError::Io(Box::new(error)).into())
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
@@ -342,56 +315,6 @@ impl<S: State> Graph<S> {
     }
 }
 
-impl Runtime {
-    /// Makes the graph and its subgraphs known to their store, once.
-    pub(super) async fn register(&self) -> Result<(), StoreError> {
-        let Some(saver) = &self.saver else { return Ok(()) };
-        let register = || async {
-            for program in self.programs() {
-                saver.register(&program.description).await?;
-            }
-            Ok(())
-        };
-        self.registered.get_or_try_init(register).await.map(drop)
-    }
-
-    /// The program and those of its subgraphs, at all levels.
-    fn programs(&self) -> Vec<&Program> {
-        let mut programs: Vec<&Program> = std::vec![&self.program];
-        let mut next = 0;
-        while let Some(program) = programs.get(next).copied() {
-            programs.extend(program.nodes.iter().filter_map(|node| node.subgraph.as_deref()));
-            next += 1;
-        }
-        programs
-    }
-
-    /// Reads a checkpoint of a thread, which must be one of this graph's: nothing runs on another one's.
-    pub(super) async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, ThreadError> {
-        let saver = self.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
-        let loaded = saver.load(thread, at).await?;
-        match &loaded {
-            Some(Loaded { graph, .. }) if graph != self.program.topology.name() => {
-                Err(ThreadError::Store(StoreError::WrongGraph {
-                    thread: thread.clone(),
-                    expected: self.program.topology.name().to_string(),
-                    found: graph.to_string(),
-                }))
-            }
-            _ => Ok(loaded),
-        }
-    }
-
-    /// The stored name of a node.
-    pub(super) fn name_of<In, Out>(&self, node: NodeRef<In, Out>) -> Result<NodeName, ThreadError> {
-        let topology = &self.program.topology;
-        if node.graph != self.program.graph {
-            return Err(ThreadError::foreign_handle(topology));
-        }
-        Ok(topology.node_name(crate::graph::NodeId(node.node)).clone())
-    }
-}
-
 impl<S: State, C> Clone for Graph<S, C> {
     fn clone(&self) -> Self {
         Self { runtime: Arc::clone(&self.runtime), types: PhantomData }
@@ -402,4 +325,12 @@ impl<S: State, C> fmt::Debug for Graph<S, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Graph").field("name", self.name()).finish_non_exhaustive()
     }
+}
+
+async fn clear(cache: &Store, namespace: &[&str]) -> Result<(), AccessError> {
+    for entry in cache.list(namespace).await? {
+        let namespace: Vec<&str> = entry.namespace.names().iter().map(String::as_str).collect();
+        cache.delete(&namespace, &entry.key).await?;
+    }
+    Ok(())
 }

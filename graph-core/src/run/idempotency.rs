@@ -12,70 +12,13 @@
 use std::sync::Arc;
 use std::vec::Vec;
 
-use alloc::collections::BTreeMap;
-use alloc::string::String;
-
 use super::error::{RunError, ThreadError};
-use super::graph::Runtime;
 use super::history::History;
-use super::request::Verb;
-use crate::checkpoint::{At, IDEMPOTENCY_KEY, Loaded, Summary};
+use super::order::{RequestKey, Verb};
+use super::outcome::InputStatus;
+use super::runtime::Runtime;
+use crate::checkpoint::{At, Loaded, Summary};
 use crate::id::{CheckpointId, RunId, ThreadId};
-use crate::state::Json;
-
-/// The place of a superseded run's input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum InputStatus {
-    /// The run had no input: it was resumed or answered.
-    NotGiven,
-    /// The thread does not have it: nothing was stored, or the input of the other run took its place before it was
-    /// merged. Run it again.
-    NotStored,
-    /// It is stored and not merged: an edit came between. `thread.resume()` merges it and runs the graph; another
-    /// input takes its place.
-    Waiting,
-    /// The state has it. `thread.resume()` continues from there; running it again adds it a second time, unless it
-    /// was run with [`run_once`](super::Thread::run_once).
-    Merged,
-}
-
-impl InputStatus {
-    /// The end of an error message.
-    pub(super) fn advice(self) -> &'static str {
-        match self {
-            Self::NotGiven => "",
-            Self::NotStored => "; the thread does not have its input: run it again",
-            Self::Waiting => "; its input is stored and waits to be merged: resume the thread",
-            Self::Merged => {
-                "; its input is in the thread's state: resume the thread, and do not run the input again"
-            }
-        }
-    }
-}
-
-/// The idempotency key of a request, as the metadata of its checkpoints has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct RequestKey(Json);
-
-impl RequestKey {
-    pub(super) fn new(key: &str) -> Self {
-        Self(Json::encode(key).expect("a text has a JSON form"))
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.as_str() == "\"\""
-    }
-
-    /// Adds the key to the metadata of a run's checkpoints.
-    pub(super) fn add_to(&self, metadata: &mut BTreeMap<String, Json>) {
-        metadata.insert(IDEMPOTENCY_KEY.into(), self.0.clone());
-    }
-
-    fn is_in(&self, metadata: &BTreeMap<String, Json>) -> bool {
-        metadata.get(IDEMPOTENCY_KEY) == Some(&self.0)
-    }
-}
 
 /// The input that a run was given.
 pub(super) enum GivenInput {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use super::error::ThreadError;
-use super::history::Past;
+use super::past::Past;
 use super::thread::Thread;
 use crate::checkpoint::{At, CheckpointName, Checkpointer, NamedCheckpoint, Naming};
 use crate::id::ThreadId;

@@ -178,3 +178,34 @@ fn how(status: &Status) -> String {
         Status::Drained => "it was asked to stop at a barrier".into(),
     }
 }
+
+/// The place of a superseded run's input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InputStatus {
+    /// The run had no input: it was resumed or answered.
+    NotGiven,
+    /// The thread does not have it: nothing was stored, or the input of the other run took its place before it was
+    /// merged. Run it again.
+    NotStored,
+    /// It is stored and not merged: an edit came between. `thread.resume()` merges it and runs the graph; another
+    /// input takes its place.
+    Waiting,
+    /// The state has it. `thread.resume()` continues from there; running it again adds it a second time, unless it
+    /// was run with [`run_once`](super::Thread::run_once).
+    Merged,
+}
+
+impl InputStatus {
+    /// The end of an error message.
+    pub(super) fn advice(self) -> &'static str {
+        match self {
+            Self::NotGiven => "",
+            Self::NotStored => "; the thread does not have its input: run it again",
+            Self::Waiting => "; its input is stored and waits to be merged: resume the thread",
+            Self::Merged => {
+                "; its input is in the thread's state: resume the thread, and do not run the input again"
+            }
+        }
+    }
+}

@@ -1,120 +1,29 @@
 //! Editing as a node: an outcome that a node might have had, in the place of its run.
 
 use std::boxed::Box;
-use std::fmt;
-use std::future::{Future, IntoFuture};
-use std::marker::PhantomData;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::vec::Vec;
 
 use super::attempt::{Attempt, End};
 use super::begin::driver;
 use super::driver::Driver;
-use super::edit::{Own, put_on_top};
+use super::edit::{Own, Played, put_on_top};
 use super::error::{NodeFailure, RunError, ThreadError};
 use super::field_map::FieldMap;
-use super::graph::Runtime;
-use super::idempotency::InputStatus;
-use super::request::{Order, Verb};
+use super::order::{Order, Verb};
+use super::outcome::InputStatus;
+use super::runtime::Runtime;
 use super::slot::Slot;
-use crate::checkpoint::{At, Carried, Carrier, Cause, Checkpoint, Loaded, NextTask, TaskRecord, TaskResult};
+use crate::checkpoint::{At, Carrier, Cause, Loaded, NextTask, TaskRecord, TaskResult};
 use crate::engine::{Arrivals, Begin, Command, Ending, Event, PlannedTask, Restored};
 use crate::error::{NodeError, NodeErrorKind};
-use crate::graph::{NodeId, NodeProgram, NodeRef, Program, SelectNodes, Selected, Targets};
+use crate::graph::{NodeId, NodeProgram, Selected, Targets};
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
-use crate::node::{Done, IntoOutcome, Record};
-use crate::state::{ErasedUpdate, State};
-
-/// An edit as one node or as several, ready to be made: await it.
-///
-/// ```text
-/// thread.edit_as(review, Verdict::Accept).await?;
-/// thread.edit_as(left, update).and_as(right, other).await?;      // in one superstep
-/// ```
-#[must_use = "an edit is made when it is awaited"]
-pub struct EditRequest<S> {
-    runtime: Arc<Runtime>,
-    thread: ThreadId,
-    outcomes: Vec<GivenOutcome>,
-    state: PhantomData<fn() -> S>,
-}
+use crate::node::{Done, Record};
+use crate::state::ErasedUpdate;
 
 /// A node, with the outcome that it is said to have had.
-type GivenOutcome = (Selected, Result<Done, NodeError>);
-
-impl<S: State> EditRequest<S> {
-    pub(super) fn new<O: IntoOutcome<S>>(
-        runtime: Arc<Runtime>,
-        thread: ThreadId,
-        node: impl SelectNodes,
-        outcome: O,
-    ) -> Self {
-        Self { runtime, thread, outcomes: Vec::with_capacity(1), state: PhantomData }.and(node, outcome)
-    }
-
-    /// Also plays this node, in the same superstep.
-    pub fn and_as<In, R, O>(self, node: NodeRef<In, R>, outcome: O) -> Self
-    where
-        O: IntoOutcome<S, Route = R>,
-    {
-        self.and(node, outcome)
-    }
-
-    /// Also plays the node with this stored name, in the same superstep.
-    pub fn and_as_named<O: IntoOutcome<S>>(self, node: impl Into<NodeName>, outcome: O) -> Self {
-        self.and(node.into(), outcome)
-    }
-
-    fn and<O: IntoOutcome<S>>(mut self, node: impl SelectNodes, outcome: O) -> Self {
-        let mut selected = Vec::with_capacity(1);
-        node.select(&mut selected);
-        self.outcomes.push((selected.remove(0), outcome.into_outcome().map(Done::from)));
-        self
-    }
-}
-
-impl<S: State> IntoFuture for EditRequest<S> {
-    type Output = Result<CheckpointId, RunError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        let Self { runtime, thread, outcomes, .. } = self;
-        Box::pin(play(runtime, thread, outcomes))
-    }
-}
-
-impl<S> fmt::Debug for EditRequest<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EditRequest").field("thread", &self.thread).finish_non_exhaustive()
-    }
-}
-
-/// What a driver whose superstep is played does differently: its checkpoint is an update.
-#[derive(Default)]
-pub(super) struct Played {
-    /// The checkpoint whose unfinished tasks are led to anew: what they have done stays done.
-    onto: Option<Loaded>,
-}
-
-impl Played {
-    /// What tasks have done that are still next.
-    pub(super) fn carried(&self, program: &Program, thread: &ThreadId, checkpoint: &Checkpoint) -> Carried {
-        let Some(loaded) = &self.onto else {
-            return Carried::default();
-        };
-        let fields = FieldMap::new(&loaded.schema, &program.schema);
-        let own = Own { program, fields: &fields };
-        let mut carrier = Carrier::new(thread, loaded, &own);
-        for next in &checkpoint.frontier.tasks {
-            let mut before = loaded.checkpoint.frontier.tasks.iter();
-            if let Some(old) = before.find(|old| old.is_carried_as(next)) {
-                carrier.carry(old, next.id(checkpoint.id, checkpoint.step));
-            }
-        }
-        carrier.carried
-    }
-}
+pub(super) type GivenOutcome = (Selected, Result<Done, NodeError>);
 
 /// A played node, with where it leads.
 struct Play {
@@ -123,7 +32,7 @@ struct Play {
     targets: Targets,
 }
 
-async fn play(
+pub(super) async fn play(
     runtime: Arc<Runtime>,
     thread: ThreadId,
     outcomes: Vec<GivenOutcome>,

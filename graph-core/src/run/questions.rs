@@ -7,8 +7,8 @@ use alloc::borrow::Cow;
 use alloc::string::ToString;
 
 use super::error::ThreadError;
-use super::graph::Runtime;
 use super::outcome::Interrupt;
+use super::runtime::Runtime;
 use crate::checkpoint::{AnsweredBy, AskRecord, At, Loaded};
 use crate::graph::Program;
 use crate::id::{InterruptId, ThreadId};

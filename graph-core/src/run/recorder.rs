@@ -17,9 +17,8 @@ use std::task::{Context, Poll};
 use std::vec::Vec;
 
 use super::ambient::Ambient;
-use super::driver::Driver;
 use super::event::EventLog;
-use super::graph::Runtime;
+use super::runtime::Runtime;
 use crate::checkpoint::{Emitted, EmittedEvent, TaskResult};
 use crate::node::{CustomSink, TaskCell};
 use crate::state::Json;
@@ -106,6 +105,11 @@ impl Recorder {
         }
     }
 
+    /// Forgets what a task has emitted: it has not come to its end, and emits it again.
+    pub(super) fn forget(&self, task: u32) {
+        self.kept().tasks.remove(&task);
+    }
+
     /// What a task has emitted that has finished.
     pub(super) fn of_task(&self, task: u32) -> Option<Emitted> {
         let kept = self.kept();
@@ -163,15 +167,6 @@ impl CustomSink for Recorder {
 
     fn poll_room(&self, context: &Context<'_>) -> Poll<()> {
         self.log.as_ref().map_or(Poll::Ready(()), |log| log.poll_room(context))
-    }
-}
-
-impl Driver {
-    /// What a task has emitted does not count: it has not come to its end, and emits it again.
-    pub(super) fn forget_emitted(&self, task: u32) {
-        if let Some(recorder) = &self.recorder {
-            recorder.kept().tasks.remove(&task);
-        }
     }
 }
 

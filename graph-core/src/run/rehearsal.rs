@@ -10,12 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::begin::driver;
 use super::current_state::CurrentState;
-use super::ending::Ended;
 use super::error::{RunError, ThreadError};
 use super::event::{EventKind, EventLog, Observer, RunEvent};
-use super::graph::Runtime;
+use super::order::{Ended, Order, Verb};
 use super::outcome::Status;
-use super::request::{Order, Verb};
+use super::runtime::Runtime;
 use crate::checkpoint::{
     At, Checkpoint, Checkpointer, Commit, Frontier, Loaded, MemorySaver, Source, StoreError,
 };

@@ -1,7 +1,6 @@
 //! A run about to happen, and the handle of one that is watched.
 
 use std::boxed::Box;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
@@ -9,28 +8,23 @@ use std::pin::Pin;
 use std::string::String;
 use std::sync::Arc;
 use std::time::Duration;
-use std::vec::Vec;
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::begin::carry_out;
-use super::breakpoints::Wanted;
-use super::ending::Ended;
 use super::error::RunError;
 use super::event::Observer;
-use super::graph::Runtime;
-use super::idempotency::RequestKey;
 use super::lease::Lease;
+use super::order::{Ended, Mode, Order, RequestKey, Stops, Verb, typed};
 use super::outcome::Run;
 use super::recorder::EMITTED_BYTES;
-use super::replay::Recording;
+use super::runtime::Runtime;
 use super::stream::{EventQueue, Feed, RunStream, Views, Wants};
-use crate::checkpoint::{Checkpoint, IDEMPOTENCY_KEY};
-use crate::engine::Limits;
+use crate::checkpoint::IDEMPOTENCY_KEY;
 use crate::graph::SelectNodes;
-use crate::id::{InterruptId, ThreadId};
-use crate::state::{CodecError, ErasedState, ErasedUpdate, Json, State};
+use crate::id::ThreadId;
+use crate::state::{Json, State};
 
 /// A run of a thread, ready to start: await it, or [`stream`](Self::stream) its events.
 ///
@@ -50,94 +44,6 @@ pub struct RunRequest<S> {
 
 /// A run under way.
 pub(super) type Running<S> = Pin<Box<dyn Future<Output = Result<Run<S>, RunError>> + Send>>;
-
-/// What is to be done, without types.
-pub(super) struct Order {
-    pub(super) verb: Verb,
-    pub(super) thread: ThreadId,
-    /// The idempotency key, where the request was given one.
-    pub(super) key: Option<RequestKey>,
-    /// The questions that it answers.
-    pub(super) answered: Vec<InterruptId>,
-    pub(super) limits: Limits,
-    /// What it asks for before it begins.
-    pub(super) lease: Option<Lease>,
-    pub(super) stops: Stops,
-    pub(super) breakpoints: Wanted,
-    pub(super) observers: Vec<Arc<dyn Observer>>,
-    /// The way to the handle that drives the run, where there is one.
-    pub(super) queue: Option<Arc<EventQueue>>,
-    pub(super) metadata: BTreeMap<String, Json>,
-    /// How many bytes of what nodes emit in a superstep are kept with its checkpoint; `None` for no such thing.
-    pub(super) kept_bytes: Option<usize>,
-    pub(super) mode: Mode,
-}
-
-impl Order {
-    /// An order without wishes, of nobody who watches.
-    pub(super) fn new(verb: Verb, thread: ThreadId) -> Self {
-        Self {
-            verb,
-            thread,
-            key: None,
-            answered: Vec::new(),
-            limits: Limits::default(),
-            lease: None,
-            stops: Stops::default(),
-            breakpoints: Wanted::default(),
-            observers: Vec::new(),
-            queue: None,
-            metadata: BTreeMap::new(),
-            kept_bytes: None,
-            mode: Mode::default(),
-        }
-    }
-}
-
-/// What a run uses of what earlier ones have come to, beside the work on top of the checkpoint that it begins at.
-#[derive(Clone, Default)]
-pub(super) enum Mode {
-    /// What the node cache holds.
-    #[default]
-    Live,
-    /// Nothing: everything happens again.
-    Anew,
-    /// Everything that is recorded, and nothing else: nothing happens.
-    Replayed(Arc<Recording>),
-}
-
-/// How the caller may stop a run.
-#[derive(Clone, Default)]
-pub(super) struct Stops {
-    /// Now.
-    pub(super) cancel: Option<CancellationToken>,
-    /// At the next barrier.
-    pub(super) drain: Option<CancellationToken>,
-    /// When a superstep takes longer than this.
-    pub(super) step_timeout: Option<Duration>,
-}
-
-/// The verbs of a run.
-pub(super) enum Verb {
-    /// A new input; `whole` when it is a whole state, for a new thread only.
-    Input { update: Box<dyn ErasedUpdate>, whole: bool },
-    /// The unfinished work of the head.
-    Resume,
-    /// A new branch from this checkpoint.
-    Rerun(Box<Checkpoint>),
-    /// The same, with answers.
-    Answer(Answers),
-}
-
-/// Answers to open questions.
-pub(super) enum Answers {
-    /// To the only open one.
-    Only(Json),
-    /// To these.
-    ById(Vec<(InterruptId, Json)>),
-    /// An answer that has no JSON form.
-    Broken(CodecError),
-}
 
 impl<S: State> RunRequest<S> {
     pub(super) fn new(runtime: Arc<Runtime>, thread: ThreadId, verb: Verb) -> Self {
@@ -306,12 +212,6 @@ impl<S: State> IntoFuture for RunRequest<S> {
             Ok(Run { thread, run, checkpoint, step, status, state: typed(state) })
         })
     }
-}
-
-/// Takes the state out of the driver's hands, without a copy where nobody else holds it.
-pub(crate) fn typed<S: State>(state: Arc<dyn ErasedState>) -> S {
-    let state: Arc<dyn std::any::Any + Send + Sync> = state;
-    Arc::unwrap_or_clone(state.downcast::<S>().expect("the driver owns the state of this graph"))
 }
 
 impl<S> fmt::Debug for RunRequest<S> {

@@ -6,7 +6,6 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
 
 use super::attempt::End;
 use super::driver::Driver;
@@ -20,9 +19,6 @@ use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, Targets};
 use crate::node::{Done, Next, Note, RunCell};
 use crate::state::{CodecError, Logged, SecretTexts};
-
-/// Something on its way to the saver, and whether it is what counts.
-pub(super) type Recording = BoxFuture<'static, Result<bool, StoreError>>;
 
 impl Driver {
     /// Takes in how an attempt ended.
@@ -61,6 +57,12 @@ impl Driver {
                 self.forget_emitted(task);
                 self.failed(task, attempt, error)
             }
+        }
+    }
+
+    fn forget_emitted(&self, task: u32) {
+        if let Some(recorder) = &self.recorder {
+            recorder.forget(task);
         }
     }
 

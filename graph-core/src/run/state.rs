@@ -5,14 +5,13 @@ use std::vec::Vec;
 
 use alloc::string::ToString;
 
-use super::begin::state_of;
 use super::change::Changed;
 use super::error::ThreadError;
-use super::field_map::FieldMap;
-use super::graph::Runtime;
+use super::field_map::{FieldMap, state_of};
+use super::order::typed;
 use super::outcome::Interrupt;
 use super::redact;
-use super::request::typed;
+use super::runtime::Runtime;
 use crate::checkpoint::{FailureRecord, Loaded, NextTask, RouteRecord, TaskResult};
 use crate::engine::barrier::{self, Overwrites};
 use crate::graph::Program;

@@ -7,13 +7,16 @@ use std::vec::Vec;
 
 use serde::Serialize;
 
+use super::edit_request::EditRequest;
 use super::error::{RunError, ThreadError};
-use super::graph::Runtime;
-use super::history::{History, Past};
+use super::history::History;
+use super::order::{Answers, Verb};
+use super::past::Past;
 use super::past_events::PastEvents;
-use super::play::{EditRequest, play_last};
+use super::play::play_last;
 use super::replay::ReplayRequest;
-use super::request::{Answers, RunRequest, Verb};
+use super::request::RunRequest;
+use super::runtime::Runtime;
 use super::state::ThreadState;
 use crate::checkpoint::{At, Checkpointer, Summary};
 use crate::graph::{NodeRef, START};
@@ -367,20 +370,5 @@ impl<S: State> Clone for Thread<S> {
 impl<S: State> fmt::Debug for Thread<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Thread").field(&self.id).finish()
-    }
-}
-
-/// Every checkpoint of a page, for callers that want all of them at once.
-impl History {
-    /// Reads all that is left.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn collect(mut self) -> Result<Vec<crate::checkpoint::Summary>, ThreadError> {
-        let mut all = Vec::new();
-        while let Some(summary) = self.next().await? {
-            all.push(summary);
-        }
-        Ok(all)
     }
 }

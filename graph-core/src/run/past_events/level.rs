@@ -11,9 +11,9 @@ use super::told::{Below, Group, Runs, Told, Unfinished};
 use crate::checkpoint::{At, Checkpointer, StepRecord};
 use crate::graph::Program;
 use crate::id::{CheckpointId, RunId};
-use crate::run::begin::state_of;
 use crate::run::error::ThreadError;
 use crate::run::event::{EventKind, PathSegment};
+use crate::run::field_map::state_of;
 use crate::run::redact;
 use crate::run::stream::Views;
 

@@ -13,7 +13,7 @@ use crate::graph::Program;
 use crate::id::{RunId, ThreadId};
 use crate::run::error::ThreadError;
 use crate::run::event::{EventKind, PathSegment, RunEvent};
-use crate::run::graph::Runtime;
+use crate::run::runtime::Runtime;
 use crate::run::stream::{View, Views};
 
 /// The events of a thread's past, oldest first, rebuilt from its checkpoints and read page by page. Made by

@@ -8,7 +8,7 @@ use alloc::string::String;
 
 use super::told::{Below, Group, Moment, Placed, Runs, Told, UNKNOWN, Unfinished, emissions, told};
 use super::unfinished::{has_asked, has_paused};
-use crate::checkpoint::{NextTask, Source, StepRecord, TaskRecord};
+use crate::checkpoint::{NextTask, Source, StepRecord, TaskRecord, below};
 use crate::graph::Program;
 use crate::id::{CheckpointId, ThreadId};
 use crate::run::event::{EventKind, NamedWrite, PathSegment};
@@ -16,7 +16,6 @@ use crate::run::field_map::FieldMap;
 use crate::run::outcome::Status;
 use crate::run::redact;
 use crate::run::stream::{View, Views};
-use crate::run::subgraph::below;
 use crate::state::{LoggedWrite, Schema};
 
 /// Tells of the checkpoints of one graph.

@@ -10,7 +10,6 @@
 //! Each superstep begins at the recorded checkpoint before it, so that one that differs does not hide what follows.
 
 mod compare;
-mod recording;
 mod report;
 mod silent;
 mod superstep;
@@ -22,11 +21,10 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
 
-pub(super) use self::recording::Recording;
 pub use self::report::{Difference, Divergence, Replay, Unverified, WhyUnverified};
 use self::walk::{Walk, Way};
 use super::error::ThreadError;
-use super::graph::Runtime;
+use super::runtime::Runtime;
 use crate::checkpoint::At;
 use crate::id::{CheckpointId, ThreadId};
 

@@ -10,20 +10,21 @@ use alloc::string::{String, ToString};
 use tokio_util::sync::CancellationToken;
 
 use super::compare;
-use super::recording::{Below, Recorded, Recording};
+
 use super::report::{Difference, WhyUnverified};
 use super::silent::Silent;
 use crate::checkpoint::{
     AskRecord, Checkpoint, Checkpointer, FailureRecord, Loaded, NextTask, Source, TaskRecord, TaskResult,
+    below,
 };
 use crate::engine::Limits;
 use crate::id::{TaskId, ThreadId};
 use crate::node::Note;
 use crate::run::begin::driver;
 use crate::run::error::RunError;
-use crate::run::graph::Runtime;
-use crate::run::request::{Mode, Order, Verb};
-use crate::run::subgraph::below;
+use crate::run::order::{Mode, Order, Verb};
+use crate::run::recording::{Below, Recorded, Recording};
+use crate::run::runtime::Runtime;
 use crate::state::CodecError;
 
 /// A recorded superstep.

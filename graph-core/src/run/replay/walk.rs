@@ -9,13 +9,13 @@ use alloc::string::ToString;
 use futures_util::future::BoxFuture;
 
 use super::compare;
-use super::recording::Below;
 use super::report::{Difference, Divergence, Replay, Unverified, WhyUnverified};
 use super::superstep::{Findings, Superstep};
 use crate::checkpoint::{At, Checkpoint, Checkpointer, Loaded, Source, StoreError, Summary};
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
 use crate::run::error::ThreadError;
-use crate::run::graph::Runtime;
+use crate::run::recording::Below;
+use crate::run::runtime::Runtime;
 use crate::state::{CodecError, Json, LoggedWrite};
 
 /// How many lines of a history are read at a time.

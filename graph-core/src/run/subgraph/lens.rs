@@ -57,18 +57,18 @@ pub struct Lens<P: State, S: State, In = NoInput, Out = ()> {
     enter: Vec<Enter<P, S>>,
     leave: Vec<Leave<P, S>>,
     /// The fields whose writes are given back: the subgraph's, and where its writes go.
-    pub(super) shared: Vec<(FieldId, FieldId)>,
+    pub(in crate::run) shared: Vec<(FieldId, FieldId)>,
     /// The fields whose values are copied into the subgraph: where they come from, and the subgraph's.
-    pub(super) given: Vec<(FieldId, FieldId)>,
+    pub(in crate::run) given: Vec<(FieldId, FieldId)>,
     /// The fields whose values are copied out of it: the subgraph's, and where they go.
-    pub(super) taken: Vec<(FieldId, FieldId)>,
+    pub(in crate::run) taken: Vec<(FieldId, FieldId)>,
     /// The key under which the subgraph's state is kept from run to run of its node.
     keep: Option<KeyOf<P>>,
     pub(super) describe: fn(&mut NodeDescription),
     /// From the item with which the subgraph was left to the decision of its node.
     pub(super) decide: fn(Option<&Item>) -> Out,
     /// What the subgraph is expected to be left with.
-    pub(super) exit: Option<ExitType>,
+    pub(in crate::run) exit: Option<ExitType>,
     input: PhantomData<fn(In)>,
 }
 

@@ -9,33 +9,31 @@ use std::vec::Vec;
 
 use tokio_util::sync::CancellationToken;
 
-use super::Surroundings;
-use super::below;
 use super::delta::Delta;
 use super::lens::Lens;
 use super::questions::{Question, was_used};
-use crate::checkpoint::{AnsweredBy, AskRecord, At, Checkpointer, Kept, Loaded, StoreError};
+use super::surroundings::Surroundings;
+use crate::checkpoint::{AnsweredBy, AskRecord, At, Checkpointer, Kept, Loaded, StoreError, below};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::id::ThreadId;
 use crate::node::{Around, CalledAs, Code, Done, ErasedTask, IntoNode, NodeDescription, RunCell, TaskCell};
 use crate::run::begin::{Beginning, perform};
-use crate::run::ending::Ended;
 use crate::run::error::{RunError, ThreadError};
 use crate::run::event::PathSegment;
-use crate::run::graph::Runtime;
+use crate::run::order::{Ended, Mode, Order, Stops, Verb, typed};
 use crate::run::outcome::{Interrupt, Status};
-use crate::run::request::{Mode, Order, Stops, Verb, typed};
+use crate::run::runtime::Runtime;
 use crate::state::{ErasedUpdate, State};
 
 /// A compiled graph and its lens, as a node.
-pub(super) struct Nested<P: State, S: State, In, Out> {
-    pub(super) runtime: Arc<Runtime>,
-    pub(super) own_context: bool,
-    pub(super) lens: Lens<P, S, In, Out>,
+pub(in crate::run) struct Nested<P: State, S: State, In, Out> {
+    pub(in crate::run) runtime: Arc<Runtime>,
+    pub(in crate::run) own_context: bool,
+    pub(in crate::run) lens: Lens<P, S, In, Out>,
 }
 
 /// The signature of a node that runs a subgraph.
-pub(super) enum BySubgraph {}
+pub(in crate::run) enum BySubgraph {}
 
 impl<P: State, S: State, C, In, Out> CalledAs<P, C, BySubgraph> for Nested<P, S, In, Out> {}
 

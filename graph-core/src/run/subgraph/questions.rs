@@ -6,9 +6,8 @@
 
 use std::vec::Vec;
 
-use super::below;
 use crate::checkpoint::{
-    AskRecord, At, Checkpoint, Checkpointer, EffectRecord, NextTask, Source, StepRecord, StoreError,
+    AskRecord, At, Checkpoint, Checkpointer, EffectRecord, NextTask, Source, StepRecord, StoreError, below,
 };
 use crate::id::{CheckpointId, ThreadId};
 

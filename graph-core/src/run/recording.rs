@@ -7,17 +7,16 @@ use std::vec::Vec;
 use spin::Mutex;
 use uuid::Uuid;
 
+use super::runtime::Runtime;
 use crate::checkpoint::{At, Loaded};
 use crate::error::NodeError;
 use crate::id::{CheckpointId, NodeName, ThreadId};
 use crate::node::{Ambient, Note, Tape, TaskCell};
-use crate::run::graph::Runtime;
-use crate::run::request::Mode;
 use crate::state::LoggedWrite;
 
 /// What the tasks of one superstep use and find.
 #[derive(Default)]
-pub(in crate::run) struct Recording {
+pub(super) struct Recording {
     pub(super) tape: Arc<Tape>,
     pub(super) below: Mutex<Vec<Below>>,
 }
@@ -34,7 +33,7 @@ pub(super) struct Below {
 
 impl Recording {
     /// The recorded end of the subgraph that a task runs on `thread`.
-    pub(in crate::run) async fn subgraph(
+    pub(super) async fn subgraph(
         &self,
         runtime: &Arc<Runtime>,
         thread: &ThreadId,
@@ -54,15 +53,6 @@ impl Recording {
             entry,
         });
         Ok(head)
-    }
-}
-
-impl Mode {
-    pub(in crate::run) fn tape(&self) -> Option<Arc<Tape>> {
-        match self {
-            Self::Live | Self::Anew => None,
-            Self::Replayed(recording) => Some(Arc::clone(&recording.tape)),
-        }
     }
 }
 

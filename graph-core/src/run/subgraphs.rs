@@ -6,14 +6,13 @@ use std::vec::Vec;
 
 use futures_util::future::BoxFuture;
 
-use super::below;
-use crate::checkpoint::{At, Checkpointer, Loaded};
+use super::error::ThreadError;
+use super::past::Past;
+use super::thread::Thread;
+use super::view::CheckpointView;
+use crate::checkpoint::{At, Checkpointer, Loaded, below};
 use crate::graph::Program;
 use crate::id::{CheckpointId, NodeName, TaskId, ThreadId};
-use crate::run::error::ThreadError;
-use crate::run::history::Past;
-use crate::run::thread::Thread;
-use crate::run::view::CheckpointView;
 use crate::state::State;
 
 /// The state of a subgraph, as of its own latest checkpoint.
