@@ -1,7 +1,7 @@
-//! The sources of `run/stream` that name primitives, with those of loom.
+//! The sources of `run/runtime/stream` that name primitives, with those of loom.
 
 #[expect(dead_code, reason = "the feed uses all of it, and the test some")]
-#[path = "../../../src/run/stream/ring.rs"]
+#[path = "../../../src/run/runtime/stream/ring.rs"]
 pub(crate) mod ring;
 
 mod sync {

@@ -1,0 +1,85 @@
+//! Answers of callers: checked against their questions, and stored.
+
+use std::vec::Vec;
+
+use super::order::Answers;
+use super::subgraph::questions::check_open_below;
+use crate::checkpoint::{AskRecord, Loaded, StoreError};
+use crate::graph::Program;
+use crate::id::{InterruptId, ThreadId};
+use crate::run::runtime::error::{RunError, ThreadError};
+use crate::run::runtime::questions::answered_by_deadline;
+use crate::run::runtime::shared::Runtime;
+use crate::state::Json;
+
+/// Checks answers against their questions and stores them. Returns the thread with them, and what they are answers to.
+pub(crate) async fn answer(
+    runtime: &Runtime,
+    thread: &ThreadId,
+    loaded: Option<Loaded>,
+    answers: &Answers,
+) -> Result<(Loaded, Vec<InterruptId>), RunError> {
+    let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+    let loaded = loaded.ok_or_else(|| RunError::NothingToResume { thread: thread.clone() })?;
+    let open: Vec<&AskRecord> = loaded.asks.iter().filter(|ask| ask.is_open()).collect();
+    let answers = addressed(thread, &loaded, &open, answers)?;
+    for (interrupt, value) in &answers {
+        // An answer to a question that is not open is the store's to refuse: it knows why.
+        let Some(ask) = open.iter().find(|ask| ask.id == *interrupt) else {
+            continue;
+        };
+        check_answer(&runtime.program, ask, value)?;
+        if !ask.path.is_empty() {
+            check_open_below(&**saver, thread, &loaded.effects, ask).await?;
+        }
+    }
+    let answered = answers.iter().map(|(interrupt, _)| *interrupt).collect();
+    saver.answer(thread, answers).await?;
+    let loaded = runtime.refreshed(thread, loaded).await?;
+    let loaded = loaded.ok_or_else(|| RunError::NothingToResume { thread: thread.clone() })?;
+    Ok((loaded, answered))
+}
+
+/// The answers with the questions that they are to.
+fn addressed(
+    thread: &ThreadId,
+    loaded: &Loaded,
+    open: &[&AskRecord],
+    answers: &Answers,
+) -> Result<Vec<(InterruptId, Json)>, RunError> {
+    match (answers, open) {
+        (Answers::Broken(reason), _) => {
+            Err(RunError::Encode { what: "the answer".into(), reason: reason.clone() })
+        }
+        (Answers::Only(_), []) => Err(match answered_by_deadline(&loaded.asks) {
+            Some(interrupt) => StoreError::AlreadyAnswered(interrupt).into(),
+            None => RunError::NothingAsked { thread: thread.clone() },
+        }),
+        (Answers::Only(value), [only]) => Ok(std::vec![(only.id, value.clone())]),
+        (Answers::Only(_), several) => Err(which(thread, several)),
+        (Answers::ById(answers), []) if answers.is_empty() => {
+            Err(RunError::NothingAsked { thread: thread.clone() })
+        }
+        (Answers::ById(answers), open) if answers.is_empty() => Err(which(thread, open)),
+        (Answers::ById(answers), _) => Ok(answers.clone()),
+    }
+}
+
+fn which(thread: &ThreadId, open: &[&AskRecord]) -> RunError {
+    RunError::WhichQuestion { thread: thread.clone(), open: open.iter().map(|ask| ask.id).collect() }
+}
+
+/// Decodes an answer as the node that asked would, so that a wrong one is refused before it is used.
+fn check_answer(program: &Program, ask: &AskRecord, value: &Json) -> Result<(), RunError> {
+    // Rows of older files name no argument: which ask a key of the node's own choosing belongs to, only the node knows.
+    let result = match (program.ask_of(ask), program.asks_of(ask).unwrap_or_default()) {
+        (Some(described), _) => (described.check)(value),
+        (None, []) => Ok(()),
+        (None, several) => {
+            let mut results = several.iter().map(|described| (described.check)(value));
+            let first = results.next().expect("there are several");
+            if results.any(|result| result.is_ok()) { Ok(()) } else { first }
+        }
+    };
+    result.map_err(|reason| RunError::WrongAnswer { interrupt: ask.id, node: ask.node.clone(), reason })
+}

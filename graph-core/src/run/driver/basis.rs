@@ -1,0 +1,96 @@
+//! The state that branches decide on: the snapshot with the writes of their own node, and of no sibling.
+
+use std::sync::Arc;
+use std::vec::Vec;
+
+use spin::Mutex;
+
+use super::current_state::CurrentState;
+use crate::error::NodeError;
+use crate::node::Done;
+use crate::state::{ErasedState, ErasedUpdate, Indexes, Lifetime, Schema};
+
+/// The state that the branches of a task decide on, before the task's own writes.
+#[derive(Default)]
+pub(crate) enum Basis {
+    /// The node has no branches.
+    #[default]
+    Nothing,
+    /// The state of the driver. The task is alone in its superstep, so its writes are merged before the barrier, and
+    /// nothing is copied.
+    Current,
+    /// A snapshot that other tasks see as well: the writes are applied to a copy.
+    Shared { snapshot: Arc<dyn ErasedState>, copies: Arc<Copies> },
+}
+
+/// Copies of a superstep's snapshot that no branch decides on at the moment.
+///
+/// A task that has decided puts back the fields that it wrote, so a wide superstep copies its state once for each
+/// thread, and then only what is written.
+#[derive(Default)]
+pub(crate) struct Copies(Mutex<Vec<Arc<dyn ErasedState>>>);
+
+impl Basis {
+    /// A snapshot that no other task uses.
+    pub(crate) fn snapshot(snapshot: Arc<dyn ErasedState>) -> Self {
+        Self::Shared { snapshot, copies: Arc::default() }
+    }
+
+    /// Decides on the state with the writes of `done`; `current` is the state of the driver, where that is at hand.
+    pub(crate) fn decide<R>(
+        &self,
+        done: &mut Done,
+        current: Option<&mut CurrentState>,
+        schema: &Schema,
+        decide: impl FnOnce(&dyn ErasedState) -> Result<R, NodeError>,
+    ) -> Result<R, NodeError> {
+        match (self, current) {
+            (Self::Current, Some(current)) => {
+                merge(done, current, schema);
+                decide(&**current)
+            }
+            (Self::Shared { snapshot, copies }, _) => match done.update.as_deref() {
+                Some(update) if !update.is_empty() => copies.decide(&**snapshot, update, decide),
+                _ => decide(&**snapshot),
+            },
+            (Self::Nothing | Self::Current, _) => {
+                unreachable!("an attempt with branches has a snapshot, or is polled with the driver's state")
+            }
+        }
+    }
+}
+
+/// Merges the writes of a task that is alone in its superstep, as the barrier would.
+fn merge(done: &mut Done, current: &mut CurrentState, schema: &Schema) {
+    let Some(update) = done.update.take().filter(|update| !update.is_empty()) else { return };
+    let fields = (0..update.len()).map(|index| update.shape(index).0);
+    let one_step: Vec<_> =
+        fields.filter(|field| schema.field(*field).lifetime == Lifetime::OneStep).collect();
+    if !one_step.is_empty() {
+        done.record_mut().one_step = one_step;
+    }
+    let (state, indexes) = current.writable();
+    state.apply(indexes, update, &|_| true);
+}
+
+impl Copies {
+    fn decide<R>(
+        &self,
+        snapshot: &dyn ErasedState,
+        update: &dyn ErasedUpdate,
+        decide: impl FnOnce(&dyn ErasedState) -> Result<R, NodeError>,
+    ) -> Result<R, NodeError> {
+        let writes = update.duplicate()?;
+        let idle = self.0.lock().pop();
+        let mut copy = idle.unwrap_or_else(|| snapshot.duplicate());
+        let state = Arc::get_mut(&mut copy).expect("a copy has one user at a time");
+        state.apply(&mut Indexes::default(), writes, &|_| true);
+        let decided = decide(state);
+        // A panic of a reducer or a branch drops the copy instead.
+        for index in 0..update.len() {
+            state.copy_field(update.shape(index).0, snapshot);
+        }
+        self.0.lock().push(copy);
+        decided
+    }
+}

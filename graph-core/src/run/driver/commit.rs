@@ -1,0 +1,277 @@
+//! The barrier as the driver does it: merge, log, store.
+
+use std::boxed::Box;
+use std::cell::Cell;
+use std::string::String;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use super::drive::Driver;
+use super::slot::Slot;
+use crate::checkpoint::{Checkpoint, Commit, Committed, Frontier, Kept, Recorded, Source, TaskRecord};
+use crate::engine::barrier::{self, Conflict, Overwrites};
+use crate::engine::{Barrier, Event, restore};
+use crate::graph::NodeId;
+use crate::id::{CheckpointId, NodeName};
+use crate::node::Record;
+use crate::run::runtime::error::RunError;
+use crate::run::runtime::event::EventKind;
+use crate::state::{Change, CodecError, ErasedUpdate, FieldId, Json, Op, caught};
+use tokio_util::sync::CancellationToken;
+
+impl Driver {
+    /// Merges and stores a superstep, and takes the outcome to the machine.
+    pub(crate) async fn commit(&mut self, barrier: Box<Barrier>) -> Result<(), RunError> {
+        let committed = match self.merge_superstep(&barrier) {
+            Ok(None) => Committed::New,
+            Ok(Some(checkpoint)) => self.store(checkpoint).await?,
+            Err(error) => {
+                self.unmergeable = Some(error);
+                self.machine.handle(Event::Unmergeable(barrier));
+                return Ok(());
+            }
+        };
+        let is_stored = matches!(committed, Committed::New | Committed::Already);
+        if is_stored {
+            self.stored(&barrier);
+            if self.stops.drain.as_ref().is_some_and(CancellationToken::is_cancelled) {
+                self.machine.handle(Event::Drain);
+            }
+        }
+        self.machine.handle(Event::Committed(barrier, committed));
+        if is_stored {
+            self.next_superstep().await;
+        }
+        Ok(())
+    }
+
+    /// Merges the superstep's writes into the state, and makes the checkpoint that is to be stored, if any is.
+    fn merge_superstep(&mut self, barrier: &Barrier) -> Result<Option<Arc<Checkpoint>>, RunError> {
+        let overwrites = self.overwrites().map_err(|conflict| self.conflict(barrier, conflict))?;
+        self.keep_subgraphs()?;
+        let reset = self.merge(barrier, &overwrites)?;
+        if self.delta.is_some() {
+            self.collect_delta(barrier);
+        }
+        if self.cell.saver.is_none() {
+            self.step = barrier.step;
+            return Ok(None);
+        }
+        let codec = |reason| RunError::Encode { what: "the state".into(), reason };
+        let changes = self.changes(&overwrites, reset).map_err(codec)?;
+        self.checkpoint(barrier, changes).map(Some)
+    }
+
+    /// Notes where subgraphs that keep their state go on. One of them runs once in a superstep: two runs would
+    /// begin at the same place.
+    fn keep_subgraphs(&mut self) -> Result<(), RunError> {
+        let mut all =
+            self.slots.iter().filter_map(|slot| slot.output.as_ref()?.record().kept.as_ref()).peekable();
+        if all.peek().is_none() {
+            return Ok(());
+        }
+        let mut latest: Vec<Kept> = Vec::new();
+        for kept in all {
+            if latest.iter().any(|other| other.key == kept.key) {
+                return Err(RunError::KeptTwice { step: self.step + 1, key: kept.key.clone() });
+            }
+            latest.push(kept.clone());
+        }
+        let mut held = self.cell.kept.lock();
+        held.retain(|old| latest.iter().all(|new| new.key != old.key));
+        held.append(&mut latest);
+        held.sort_by(|a, b| a.key.cmp(&b.key));
+        Ok(())
+    }
+
+    /// Keeps what the superstep wrote to the fields that a subgraph shares.
+    fn collect_delta(&mut self, barrier: &Barrier) {
+        if let Some(delta) = &mut self.delta
+            && barrier.ran().all(|node| node != NodeId::START)
+        {
+            delta.add(self.slots.iter().map(Slot::writes));
+        }
+    }
+
+    fn updates(&self) -> impl Iterator<Item = (u32, &dyn ErasedUpdate)> {
+        let updates = self.slots.iter().map(|slot| slot.output.as_ref()?.update.as_deref());
+        (0u32..).zip(updates).filter_map(|(task, update)| Some((task, update?)))
+    }
+
+    fn overwrites(&self) -> Result<Overwrites, Conflict> {
+        if self.slots.len() < 2 {
+            return Ok(Overwrites::default());
+        }
+        Overwrites::find(self.updates(), &self.runtime.program.schema)
+    }
+
+    /// Applies the updates; returns the fields that lived for one superstep and are now reset.
+    fn merge(&mut self, barrier: &Barrier, overwrites: &Overwrites) -> Result<Vec<FieldId>, RunError> {
+        let one_step = &self.runtime.one_step_fields;
+        let mut written = Vec::new();
+        if !one_step.is_empty() {
+            for (_, update) in self.updates() {
+                let fields = (0..update.len()).map(|index| update.shape(index).0);
+                written.extend(fields.filter(|field| one_step.contains(field)));
+            }
+            let outputs = self.slots.iter().filter_map(|slot| slot.output.as_ref());
+            written.extend(outputs.flat_map(|output| &output.record().one_step));
+            written.sort_unstable();
+            written.dedup();
+        }
+        let mut updates = (0u32..)
+            .zip(&mut self.slots)
+            .filter_map(|(task, slot)| Some((task, slot.output.as_mut()?.update.take()?)))
+            .peekable();
+        if updates.peek().is_none() && self.ephemeral.is_empty() && written.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (state, indexes) = self.state.writable();
+        let merging = Cell::new(0);
+        let updates = updates.inspect(|(task, _)| merging.set(*task));
+        if let Err(panic) = caught(|| barrier::apply(state, indexes, updates, overwrites)) {
+            return Err(self.reducer_panicked(barrier, merging.get(), panic));
+        }
+        // An input checkpoint changes nothing, so what was set before it stays so until START has merged it.
+        if one_step.is_empty() || barrier.source == Source::Input {
+            return Ok(Vec::new());
+        }
+        let initial = &*self.runtime.program.initial;
+        Ok(barrier::reset_ephemeral(state, initial, &mut self.ephemeral, &written))
+    }
+
+    /// What changed, in the form in which it is stored.
+    fn changes(&self, overwrites: &Overwrites, reset: Vec<FieldId>) -> Result<Vec<Change>, CodecError> {
+        if self.older.is_some() {
+            return barrier::whole(&*self.state, &self.runtime.program.schema);
+        }
+        let writes = self.slots.iter().map(Slot::writes);
+        let mut changes = barrier::changes(&*self.state, (0u32..).zip(writes), overwrites)?;
+        if self.base.is_none() {
+            let unwritten = |seed: &&Change| changes.iter().all(|change| change.field != seed.field);
+            let seeds: Vec<_> = self.runtime.seeds.iter().filter(unwritten).cloned().collect();
+            changes.extend(seeds);
+        }
+        for field in reset {
+            let ops = std::vec![Op::Set(self.state.encode_field(field)?)];
+            changes.push(Change { field, ops });
+        }
+        changes.sort_unstable_by_key(|change| change.field);
+        Ok(changes)
+    }
+
+    fn checkpoint(&mut self, barrier: &Barrier, changes: Vec<Change>) -> Result<Arc<Checkpoint>, RunError> {
+        let program = &self.runtime.program;
+        let codec = |reason| RunError::Encode { what: "an item of `each`".into(), reason };
+        let mut frontier =
+            restore::store(&program.topology, barrier.next(), self.machine.joins()).map_err(codec)?;
+        frontier.kept.clone_from(&self.cell.kept.lock());
+        if barrier.source == Source::Input {
+            self.store_input(&mut frontier)?;
+        }
+        let tasks = barrier.ran().zip(&mut self.slots).map(|(node, slot)| {
+            let mut targets: Vec<NodeName> = Vec::new();
+            for target in slot.targets.iter().flatten() {
+                if !targets.contains(&target.node) {
+                    targets.push(target.node.clone());
+                }
+            }
+            let (writes, record) = slot.output.take().unwrap_or_default().into_stored();
+            let Record { route, handled, .. } = record;
+            TaskRecord { node: program.topology.node_name(node).clone(), writes, route, targets, handled }
+        });
+        Ok(Arc::new(Checkpoint {
+            id: CheckpointId(self.runtime.ambient.id()),
+            parent: self.base,
+            run: self.cell.run,
+            step: barrier.step,
+            source: if self.played.is_some() { Source::Update } else { barrier.source },
+            schema: program.schema_fingerprint,
+            topology: program.description.topology_fingerprint,
+            changes,
+            tasks: tasks.collect(),
+            frontier,
+            metadata: self.cell.metadata.clone(),
+        }))
+    }
+
+    fn store_input(&self, frontier: &mut Frontier) -> Result<(), RunError> {
+        let input = self.input.as_ref().expect("a run that begins with an input has one");
+        let start = frontier.tasks.iter_mut().find(|task| task.node.is_start());
+        let start = start.expect("an input checkpoint leads to START");
+        let encoded = Json::encode(&input.writes);
+        start.input = Some(encoded.map_err(|reason| RunError::Encode { what: "the input".into(), reason })?);
+        Ok(())
+    }
+
+    /// Stores the checkpoint of the superstep, durably.
+    async fn store(&mut self, checkpoint: Arc<Checkpoint>) -> Result<Committed, RunError> {
+        let (id, step, source) = (checkpoint.id, checkpoint.step, checkpoint.source);
+        let commit = Commit {
+            thread: self.cell.thread.clone(),
+            graph: self.runtime.program.topology.name.clone(),
+            expected: self.base,
+            recorded: (source != Source::Input).then(|| self.known_of_superstep()),
+            carried: self.played.as_ref().map(|played| {
+                Box::new(played.carried(&self.runtime.program, &self.cell.thread, &checkpoint))
+            }),
+            checkpoint,
+            emitted: self.recorder.as_ref().map_or_else(Vec::new, |recorder| recorder.take(step)),
+        };
+        let saver = self.cell.saver.as_ref().expect("a checkpoint is built for a saver");
+        let committed = saver.commit(commit).await?;
+        match committed {
+            Committed::New | Committed::Already => {
+                self.base = Some(id);
+                self.step = step;
+                self.older = None;
+            }
+            // The state is merged with what does not count, and what was not recorded went into the checkpoint: all
+            // of it is read again.
+            Committed::Outrun(_) => self.base = None,
+            Committed::Adopt(_) | Committed::Conflict { .. } => {}
+        }
+        Ok(committed)
+    }
+
+    /// Reports a barrier that was passed. An input has changed nothing yet at its own.
+    fn stored(&self, barrier: &Barrier) {
+        if barrier.source != Source::Input {
+            self.values();
+        }
+        let Some(id) = self.base.filter(|_| self.cell.saver.is_some()) else { return };
+        self.emit(|driver| {
+            let name = |node: NodeId| driver.runtime.program.topology.node_name(node).clone();
+            let next = barrier.next().map(|task| name(task.node)).filter(|node| !node.is_end()).collect();
+            EventKind::CheckpointSaved { id, step: barrier.step, source: barrier.source, next }
+        });
+    }
+
+    /// What this driver knows to be recorded on the checkpoint that the superstep stands on.
+    fn known_of_superstep(&self) -> Recorded {
+        let mut all = self.recorded;
+        self.slots.iter().filter_map(|slot| slot.cell.as_ref()).for_each(|cell| all.add(cell.recorded()));
+        all
+    }
+
+    fn reducer_panicked(&self, barrier: &Barrier, task: u32, message: String) -> RunError {
+        let message = self.secrets().hide_text(&message);
+        RunError::Reducer { step: barrier.step, node: self.merged_node(barrier, task), message }
+    }
+
+    /// The node of a task at the barrier.
+    fn merged_node(&self, barrier: &Barrier, task: u32) -> NodeName {
+        let node = barrier.ran().nth(task as usize).expect("a task that wrote did run");
+        self.runtime.program.topology.node_name(node).clone()
+    }
+
+    fn conflict(&self, barrier: &Barrier, conflict: Conflict) -> RunError {
+        RunError::Conflict {
+            step: barrier.step,
+            field: self.runtime.program.schema.field(conflict.field).name.clone(),
+            first: self.merged_node(barrier, conflict.first),
+            second: self.merged_node(barrier, conflict.second),
+            overwrites: conflict.overwrites,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Editing: an update on top of a checkpoint, as a checkpoint of its own.
+
+use std::boxed::Box;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use crate::checkpoint::{
+    At, Carried, Carrier, Checkpoint, Commit, Committed, Frontier, IDEMPOTENCY_KEY, Loaded, Onto, Recorded,
+};
+use crate::engine::barrier::{self, Overwrites};
+use crate::graph::Program;
+use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
+use crate::run::runtime::error::ThreadError;
+use crate::run::runtime::field_map::{FieldMap, state_of};
+use crate::run::runtime::shared::Runtime;
+use crate::state::{Change, CodecError, ErasedUpdate, Indexes, Json, LoggedWrite, caught};
+
+pub(crate) async fn edit(
+    runtime: &Runtime,
+    thread: &ThreadId,
+    update: Box<dyn ErasedUpdate>,
+) -> Result<CheckpointId, ThreadError> {
+    let loaded = head(runtime, thread).await?;
+    let id = CheckpointId(runtime.ambient.id());
+    let fields = FieldMap::new(&loaded.schema, &runtime.program.schema);
+    let own = Own { program: &runtime.program, fields: &fields };
+    let carried = Carrier::new(thread, &loaded, &own).all(id);
+    put_on_top(runtime, thread, &loaded, id, Some(update), carried).await
+}
+
+/// Drops what is next.
+pub(crate) async fn discard(runtime: &Runtime, thread: &ThreadId) -> Result<CheckpointId, ThreadError> {
+    let mut loaded = head(runtime, thread).await?;
+    if loaded.checkpoint.frontier.nodes().any(NodeName::is_start) {
+        // The input that waits is dropped, too: its request has not begun.
+        loaded.checkpoint.metadata.remove(IDEMPOTENCY_KEY);
+    }
+    let kept = std::mem::take(&mut loaded.checkpoint.frontier.kept);
+    loaded.checkpoint.frontier = Frontier { kept, ..Frontier::default() };
+    let id = CheckpointId(runtime.ambient.id());
+    put_on_top(runtime, thread, &loaded, id, None, Carried::default()).await
+}
+
+/// Makes a copy of a checkpoint the head of its thread.
+pub(crate) async fn branch(
+    runtime: &Runtime,
+    thread: &ThreadId,
+    original: &Checkpoint,
+) -> Result<CheckpointId, ThreadError> {
+    let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+    let head = saver.history(thread, At::Head, 1).await?;
+    let head = head.first().ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
+    let copy = original.branched(CheckpointId(runtime.ambient.id()), thread)?;
+    store(runtime, thread, head.id, None, copy, Carried::default()).await
+}
+
+async fn head(runtime: &Runtime, thread: &ThreadId) -> Result<Loaded, ThreadError> {
+    runtime.register().await?;
+    let loaded = runtime.load(thread, At::Head).await?;
+    loaded.ok_or_else(|| ThreadError::NeverRan(thread.clone()))
+}
+
+/// Stores an update on top of a thread's head, with what is next there.
+pub(crate) async fn put_on_top(
+    runtime: &Runtime,
+    thread: &ThreadId,
+    loaded: &Loaded,
+    id: CheckpointId,
+    update: Option<Box<dyn ErasedUpdate>>,
+    carried: Carried,
+) -> Result<CheckpointId, ThreadError> {
+    let fields = FieldMap::new(&loaded.schema, &runtime.program.schema);
+    let codec = |reason| ThreadError::Encode { what: "the edit".into(), reason };
+    let writes = match &update {
+        Some(update) => update.encode().map_err(codec)?,
+        None => Vec::new(),
+    };
+    let old = &loaded.checkpoint;
+    let changes = changes(runtime, loaded, update, &writes)?;
+    let checkpoint = Checkpoint {
+        schema: runtime.program.schema_fingerprint,
+        topology: runtime.program.description.topology_fingerprint,
+        frontier: frontier(runtime, loaded, &fields)?,
+        ..old.edited(id, RunId(runtime.ambient.id()), writes, changes)
+    };
+    let recorded = Some(Recorded::of(&loaded.results, &loaded.effects));
+    store(runtime, thread, old.id, recorded, checkpoint, carried).await
+}
+
+async fn store(
+    runtime: &Runtime,
+    thread: &ThreadId,
+    expected: CheckpointId,
+    recorded: Option<Recorded>,
+    checkpoint: Checkpoint,
+    carried: Carried,
+) -> Result<CheckpointId, ThreadError> {
+    let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+    let id = checkpoint.id;
+    let graph = runtime.program.topology.name().clone();
+    let (thread, expected, checkpoint) = (thread.clone(), Some(expected), Arc::new(checkpoint));
+    let carried = Some(Box::new(carried));
+    let (thread_id, emitted) = (thread.clone(), Vec::new());
+    let commit = Commit { thread: thread_id, graph, expected, recorded, checkpoint, carried, emitted };
+    match saver.commit(commit).await? {
+        Committed::New | Committed::Already => {}
+        Committed::Outrun(_) | Committed::Adopt(_) | Committed::Conflict { .. } => {
+            return Err(ThreadError::Superseded(thread));
+        }
+    }
+    saver.flush(&thread).await?;
+    Ok(id)
+}
+
+fn changes(
+    runtime: &Runtime,
+    loaded: &Loaded,
+    update: Option<Box<dyn ErasedUpdate>>,
+    writes: &[LoggedWrite],
+) -> Result<Vec<Change>, ThreadError> {
+    let (mut state, older) = state_of(&runtime.program, loaded)?;
+    let target = Arc::get_mut(&mut state).expect("a freshly decoded state is not shared");
+    let overwrites = Overwrites::default();
+    let updates = update.into_iter().map(|update| (0, update));
+    caught(|| barrier::apply(target, &mut Indexes::default(), updates, &overwrites))
+        .map_err(ThreadError::Reducer)?;
+    let changes = match older {
+        Some(_) => barrier::whole(&*state, &runtime.program.schema),
+        None => barrier::changes(&*state, std::iter::once((0, writes)), &overwrites),
+    };
+    changes.map_err(|reason| ThreadError::Encode { what: "the edit".into(), reason })
+}
+
+/// What was next stays next. An input that waits for START names fields, so it follows the schema.
+fn frontier(runtime: &Runtime, loaded: &Loaded, fields: &FieldMap) -> Result<Frontier, ThreadError> {
+    let codec = |reason: CodecError| ThreadError::Encode { what: "the edit".into(), reason };
+    let mut frontier = loaded.checkpoint.frontier.clone();
+    for task in frontier.tasks.iter_mut().filter(|task| task.node.is_start()) {
+        if let Some(input) = &mut task.input {
+            let writes: Vec<LoggedWrite> = input.decode().map_err(codec)?;
+            if !fields.carries(&writes) {
+                return Err(ThreadError::other_version("the input that waits", &runtime.program, loaded));
+            }
+            *input = Json::encode(&fields.own_writes(&writes)).map_err(codec)?;
+        }
+    }
+    Ok(frontier)
+}
+
+/// The program as what an edit takes along is carried to.
+pub(crate) struct Own<'p> {
+    pub(crate) program: &'p Program,
+    pub(crate) fields: &'p FieldMap,
+}
+
+impl Onto for Own<'_> {
+    /// A task whose result is of another version of the state runs again, with its journal.
+    fn writes(&self, stored: &[LoggedWrite]) -> Option<Vec<LoggedWrite>> {
+        self.fields.carries(stored).then(|| self.fields.own_writes(stored))
+    }
+
+    fn runs_subgraph(&self, node: &NodeName) -> bool {
+        let node = self.program.topology.find(node);
+        node.is_some_and(|node| self.program.node(node).subgraph.is_some())
+    }
+}
+
+/// What a driver whose superstep is played does differently: its checkpoint is an update.
+#[derive(Default)]
+pub(crate) struct Played {
+    /// The checkpoint whose unfinished tasks are led to anew: what they have done stays done.
+    pub(crate) onto: Option<Loaded>,
+}
+
+impl Played {
+    /// What tasks have done that are still next.
+    pub(crate) fn carried(&self, program: &Program, thread: &ThreadId, checkpoint: &Checkpoint) -> Carried {
+        let Some(loaded) = &self.onto else {
+            return Carried::default();
+        };
+        let fields = FieldMap::new(&loaded.schema, &program.schema);
+        let own = Own { program, fields: &fields };
+        let mut carrier = Carrier::new(thread, loaded, &own);
+        for next in &checkpoint.frontier.tasks {
+            let mut before = loaded.checkpoint.frontier.tasks.iter();
+            if let Some(old) = before.find(|old| old.is_carried_as(next)) {
+                carrier.carry(old, next.id(checkpoint.id, checkpoint.step));
+            }
+        }
+        carrier.carried
+    }
+}

@@ -1,0 +1,114 @@
+//! How a run ends: what was under way is taken in, what is left is stored, and the caller is told.
+
+use std::mem::take;
+use std::vec::Vec;
+
+use futures_util::StreamExt;
+
+use super::attempt::End;
+use super::drive::Driver;
+use super::order::Ended;
+use super::slot::Slot;
+use super::subgraph::surroundings::Surroundings;
+use super::tasks::Attempted;
+use crate::checkpoint::AskRecord;
+use crate::engine::{Break, Ending};
+use crate::graph::NodeId;
+use crate::id::NodeName;
+use crate::run::runtime::error::RunError;
+use crate::run::runtime::event::EventKind;
+use crate::run::runtime::outcome::{InputStatus, Interrupt, Status};
+
+impl Driver {
+    /// Cancels what still runs, and waits until it has stopped. What came to its end before it could be
+    /// cancelled counts: results are recorded, questions are asked.
+    pub(crate) async fn abort(&mut self) {
+        self.cell.revoke();
+        for Attempted { task, cell, end, .. } in self.tasks.abort(&self.state).await {
+            self.slots[task as usize].cell = Some(cell);
+            match end {
+                End::Finished { done, targets } => self.keep(task, done, targets.ok()),
+                End::Paused(asks) => self.slots[task as usize].rare().open = asks,
+                // The first failure is the caller's.
+                End::Failed(_) => {}
+            }
+        }
+    }
+
+    /// The nodes of the tasks that have neither finished nor asked, in merge order.
+    fn unfinished(&self) -> Vec<NodeName> {
+        let asks = |slot: &Slot| slot.rare.as_ref().is_some_and(|rare| !rare.open.is_empty());
+        let open = (0u32..).zip(&self.slots).filter(|(_, slot)| slot.output.is_none() && !asks(slot));
+        open.map(|(task, _)| self.place(task).0).collect()
+    }
+
+    pub(crate) async fn stopped(&mut self, ending: Ending) -> Result<Ended, RunError> {
+        // Results of another driver count as much as ours here: both are of finished tasks.
+        while let Some(counts) = self.records.next().await {
+            counts?;
+        }
+        let unfinished = if ending == Ending::TimedOut { self.unfinished() } else { Vec::new() };
+        let open: Vec<AskRecord> = self
+            .slots
+            .iter_mut()
+            .filter_map(|slot| slot.rare.as_mut())
+            .flat_map(|rare| take(&mut rare.open))
+            .collect();
+        let interrupts: Vec<Interrupt> = self.runtime.program.open_questions(&open);
+        if let Some(saver) = self.cell.saver.clone()
+            && let Some(base) = self.base
+            && ending != Ending::Superseded
+        {
+            if !open.is_empty() {
+                saver.ask(&self.cell.thread, base, open).await?;
+            }
+            saver.flush(&self.cell.thread).await?;
+        }
+        let status = match ending {
+            Ending::Finished => {
+                self.unfinished_joins();
+                Status::Finished
+            }
+            // Nobody asks: a subgraph stopped.
+            Ending::Interrupted if interrupts.is_empty() => {
+                let stopped = Surroundings::of(&self.cell).stopped.take();
+                stopped.expect("a task that pauses asks, or says why its subgraph stopped")
+            }
+            Ending::Interrupted => {
+                self.emit(|_| EventKind::Interrupted { interrupts: interrupts.clone() });
+                Status::Interrupted { interrupts }
+            }
+            Ending::Breakpoint => self.stopped_at_breakpoint(),
+            Ending::LimitReached => Status::LimitReached { limit: self.machine.limits().recursion },
+            Ending::Cancelled => Status::Cancelled,
+            Ending::Drained => Status::Drained,
+            Ending::Superseded => {
+                let thread = self.cell.thread.clone();
+                return Err(RunError::Superseded { thread, input: InputStatus::NotGiven });
+            }
+            Ending::TimedOut => {
+                let timeout =
+                    self.stops.step_timeout.expect("only a superstep with a timeout takes too long");
+                return Err(RunError::StepTimedOut { step: self.step + 1, timeout, unfinished });
+            }
+            Ending::Failed { task } => return Err(self.failure(task).into()),
+            Ending::Unmergeable => return Err(self.unmergeable.take().expect("the barrier left its error")),
+        };
+        let state = self.state.share();
+        let delta = self.delta.take().map(|delta| delta.writes).unwrap_or_default();
+        let exit = self.machine.task(0).filter(|task| task.node == NodeId::END);
+        let exit = exit.and_then(|task| task.input.clone());
+        Ok(Ended { run: self.cell.run, checkpoint: self.base, step: self.step, status, state, exit, delta })
+    }
+
+    fn stopped_at_breakpoint(&self) -> Status {
+        let Break { before, after } = self.machine.stopped_at().expect("the machine says where it stopped");
+        let names = |nodes: &[NodeId]| -> Vec<NodeName> {
+            let topology = &self.runtime.program.topology;
+            nodes.iter().map(|node| topology.node_name(*node).clone()).collect()
+        };
+        let (before, after) = (names(before), names(after));
+        self.emit(|_| EventKind::BreakpointReached { before: before.clone(), after: after.clone() });
+        Status::Breakpoint { before, after }
+    }
+}

@@ -1,0 +1,47 @@
+//! The driver: carries out the machine's commands.
+//!
+//! ```text
+//! order ─► begin        loads the head, makes the machine's first event
+//!          answering    checks answers and stores them
+//!          idempotency  finds the input of a repeated request, and of one that lost
+//!          hold         holds the thread's lease, where that is asked for
+//!            │
+//!            ▼
+//!          drive        the one loop: a command, and what carries it out
+//!          tasks        attempts under way, inline or spawned
+//!          attempt      polls a node, maps its route
+//!          results      keeps, records and reports the ends of tasks
+//!          commit       merges, logs and stores a superstep
+//!          ending       takes in what was under way, and stores what is left
+//!          narration, recorder, spans     what is reported, and kept of what nodes emit
+//!            │
+//!          edit, play   edits, and edits as nodes
+//!          rehearsal    runs a part of a run that is made up, for tests
+//!          subgraph     runs a graph inside a task of another
+//! ```
+
+pub(crate) mod answering;
+pub(crate) mod attempt;
+pub(crate) mod basis;
+pub(crate) mod begin;
+pub(crate) mod cached;
+mod commit;
+pub(crate) mod current_state;
+pub(crate) mod drive;
+pub(crate) mod edit;
+mod ending;
+mod hold;
+pub(crate) mod idempotency;
+mod narration;
+pub(crate) mod order;
+pub(crate) mod play;
+pub(crate) mod recorder;
+pub(crate) mod recording;
+pub(crate) mod rehearsal;
+mod results;
+pub(crate) mod slot;
+pub(crate) mod spans;
+pub(crate) mod step_clock;
+pub(crate) mod subgraph;
+pub(crate) mod tasks;
+pub(crate) mod timers;

@@ -1,0 +1,161 @@
+//! An order to run, and its end: without types, for the driver.
+
+use std::boxed::Box;
+use std::collections::BTreeMap;
+use std::string::String;
+use std::sync::Arc;
+use std::time::Duration;
+use std::vec::Vec;
+
+use tokio_util::sync::CancellationToken;
+
+use super::recording::Recording;
+use crate::checkpoint::{Checkpoint, IDEMPOTENCY_KEY};
+use crate::engine::Limits;
+use crate::id::{CheckpointId, InterruptId, RunId, ThreadId};
+use crate::node::{Item, Tape};
+use crate::run::runtime::breakpoints::Wanted;
+use crate::run::runtime::event::Observer;
+use crate::run::runtime::lease::Lease;
+use crate::run::runtime::outcome::Status;
+use crate::run::runtime::stream::queue::EventQueue;
+use crate::state::{CodecError, ErasedState, ErasedUpdate, Json, LoggedWrite, State};
+
+/// What is to be done, without types.
+pub(crate) struct Order {
+    pub(crate) verb: Verb,
+    pub(crate) thread: ThreadId,
+    /// The idempotency key, where the request was given one.
+    pub(crate) key: Option<RequestKey>,
+    /// The questions that it answers.
+    pub(crate) answered: Vec<InterruptId>,
+    pub(crate) limits: Limits,
+    /// What it asks for before it begins.
+    pub(crate) lease: Option<Lease>,
+    pub(crate) stops: Stops,
+    pub(crate) breakpoints: Wanted,
+    pub(crate) observers: Vec<Arc<dyn Observer>>,
+    /// The way to the handle that drives the run, where there is one.
+    pub(crate) queue: Option<Arc<EventQueue>>,
+    pub(crate) metadata: BTreeMap<String, Json>,
+    /// How many bytes of what nodes emit in a superstep are kept with its checkpoint; `None` for no such thing.
+    pub(crate) kept_bytes: Option<usize>,
+    pub(crate) mode: Mode,
+}
+
+impl Order {
+    /// An order without wishes, of nobody who watches.
+    pub(crate) fn new(verb: Verb, thread: ThreadId) -> Self {
+        Self {
+            verb,
+            thread,
+            key: None,
+            answered: Vec::new(),
+            limits: Limits::default(),
+            lease: None,
+            stops: Stops::default(),
+            breakpoints: Wanted::default(),
+            observers: Vec::new(),
+            queue: None,
+            metadata: BTreeMap::new(),
+            kept_bytes: None,
+            mode: Mode::default(),
+        }
+    }
+}
+
+/// What a run uses of what earlier ones have come to, beside the work on top of the checkpoint that it begins at.
+#[derive(Clone, Default)]
+pub(crate) enum Mode {
+    /// What the node cache holds.
+    #[default]
+    Live,
+    /// Nothing: everything happens again.
+    Anew,
+    /// Everything that is recorded, and nothing else: nothing happens.
+    Replayed(Arc<Recording>),
+}
+
+/// How the caller may stop a run.
+#[derive(Clone, Default)]
+pub(crate) struct Stops {
+    /// Now.
+    pub(crate) cancel: Option<CancellationToken>,
+    /// At the next barrier.
+    pub(crate) drain: Option<CancellationToken>,
+    /// When a superstep takes longer than this.
+    pub(crate) step_timeout: Option<Duration>,
+}
+
+/// The verbs of a run.
+pub(crate) enum Verb {
+    /// A new input; `whole` when it is a whole state, for a new thread only.
+    Input { update: Box<dyn ErasedUpdate>, whole: bool },
+    /// The unfinished work of the head.
+    Resume,
+    /// A new branch from this checkpoint.
+    Rerun(Box<Checkpoint>),
+    /// The same, with answers.
+    Answer(Answers),
+}
+
+/// Answers to open questions.
+pub(crate) enum Answers {
+    /// To the only open one.
+    Only(Json),
+    /// To these.
+    ById(Vec<(InterruptId, Json)>),
+    /// An answer that has no JSON form.
+    Broken(CodecError),
+}
+
+impl Mode {
+    pub(crate) fn tape(&self) -> Option<Arc<Tape>> {
+        match self {
+            Self::Live | Self::Anew => None,
+            Self::Replayed(recording) => Some(Arc::clone(&recording.tape)),
+        }
+    }
+}
+
+/// The idempotency key of a request, as the metadata of its checkpoints has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RequestKey(Json);
+
+impl RequestKey {
+    pub(crate) fn new(key: &str) -> Self {
+        Self(Json::encode(key).expect("a text has a JSON form"))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.as_str() == "\"\""
+    }
+
+    /// Adds the key to the metadata of a run's checkpoints.
+    pub(crate) fn add_to(&self, metadata: &mut BTreeMap<String, Json>) {
+        metadata.insert(IDEMPOTENCY_KEY.into(), self.0.clone());
+    }
+
+    pub(crate) fn is_in(&self, metadata: &BTreeMap<String, Json>) -> bool {
+        metadata.get(IDEMPOTENCY_KEY) == Some(&self.0)
+    }
+}
+
+/// How a run ended, as the machine and the driver see it.
+pub(crate) struct Ended {
+    pub(crate) run: RunId,
+    pub(crate) checkpoint: Option<CheckpointId>,
+    pub(crate) step: i64,
+    pub(crate) status: Status,
+    pub(crate) state: Arc<dyn ErasedState>,
+    /// The decision with which a subgraph was left.
+    pub(crate) exit: Option<Item>,
+    /// The writes that a subgraph gives back.
+    pub(crate) delta: Vec<LoggedWrite>,
+}
+
+/// Takes the state out of the driver's hands, without a copy where nobody else holds it.
+pub(crate) fn typed<S: State>(state: Arc<dyn ErasedState>) -> S {
+    let state: Arc<dyn std::any::Any + Send + Sync> = state;
+    Arc::unwrap_or_clone(state.downcast::<S>().expect("the driver owns the state of this graph"))
+}

@@ -1,0 +1,50 @@
+//! What the driver has of each task of the running superstep.
+
+use std::boxed::Box;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use crate::checkpoint::{AskRecord, EffectRecord, FailureRecord, TargetRecord};
+use crate::error::NodeError;
+use crate::node::{Done, TaskCell};
+use crate::state::LoggedWrite;
+
+/// One task of the running superstep, as the driver sees it.
+#[derive(Default)]
+pub(crate) struct Slot {
+    pub(crate) cell: Option<Arc<TaskCell>>,
+    pub(crate) output: Option<Done>,
+    /// Its targets as they are recorded; `None` while it has none.
+    pub(crate) targets: Option<Vec<TargetRecord>>,
+    pub(crate) rare: Option<Box<Rare>>,
+}
+
+/// What few tasks have, kept out of the way of the many.
+#[derive(Default)]
+pub(crate) struct Rare {
+    /// What storage knows of its questions and effects.
+    pub(crate) asks: Vec<AskRecord>,
+    pub(crate) effects: Vec<EffectRecord>,
+    /// The questions that it waits for.
+    pub(crate) open: Vec<AskRecord>,
+    /// Why it failed, and in which attempt.
+    pub(crate) error: Option<(NodeError, u32)>,
+    /// What the node failed with, once its error handler has the task.
+    pub(crate) failure: Option<Arc<FailureRecord>>,
+}
+
+impl Slot {
+    /// What the task wrote, in its logged form.
+    pub(crate) fn writes(&self) -> &[LoggedWrite] {
+        self.output.as_ref().map_or(&[], |output| &output.writes)
+    }
+
+    /// Why the task failed when it last did, and in which attempt.
+    pub(crate) fn error(&self) -> Option<(&NodeError, u32)> {
+        self.rare.as_ref()?.error.as_ref().map(|(error, attempt)| (error, *attempt))
+    }
+
+    pub(crate) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+}

@@ -1,0 +1,71 @@
+//! The settings that subgraphs take over from the run around them.
+
+use std::collections::BTreeMap;
+use std::string::String;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use spin::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::id::InterruptId;
+use crate::node::RunCell;
+use crate::run::driver::order::Mode;
+use crate::run::runtime::ambient::Ambient;
+use crate::run::runtime::change::OnChange;
+use crate::run::runtime::event::EventLog;
+use crate::run::runtime::outcome::Status;
+use crate::state::Json;
+
+/// The settings that subgraphs take over from the run around them.
+pub(in crate::run) struct Surroundings {
+    pub(in crate::run) ambient: Arc<dyn Ambient>,
+    pub(in crate::run) log: Option<Arc<EventLog>>,
+    pub(in crate::run) drain: Option<CancellationToken>,
+    pub(in crate::run) metadata: BTreeMap<String, Json>,
+    /// The questions that the run was begun to answer.
+    pub(in crate::run) answered: Vec<InterruptId>,
+    /// How many bytes of what nodes emit in a superstep are kept.
+    pub(in crate::run) kept_bytes: Option<usize>,
+    /// What may run on threads that another program wrote last.
+    pub(in crate::run) on_change: OnChange,
+    pub(in crate::run) mode: Mode,
+    /// How subgraphs stopped that wait for nothing but a resume.
+    pub(in crate::run) stopped: Stopped,
+}
+
+/// How subgraphs of a superstep stopped.
+#[derive(Default)]
+pub(in crate::run) struct Stopped(Mutex<Option<Status>>);
+
+impl Stopped {
+    /// Notes how a subgraph stopped. Several of them may stop at breakpoints in one superstep.
+    pub(super) fn note(&self, status: Status) {
+        let mut stopped = self.0.lock();
+        match (stopped.as_mut(), status) {
+            (
+                Some(Status::Breakpoint { before, after }),
+                Status::Breakpoint { before: more, after: others },
+            ) => {
+                for (nodes, more) in [(before, more), (after, others)] {
+                    nodes.extend(more);
+                    nodes.sort();
+                    nodes.dedup();
+                }
+            }
+            (_, status) => *stopped = Some(status),
+        }
+    }
+
+    /// How subgraphs stopped; forgets it.
+    pub(in crate::run) fn take(&self) -> Option<Status> {
+        self.0.lock().take()
+    }
+}
+
+impl Surroundings {
+    /// Those of the run whose cell this is.
+    pub(in crate::run) fn of(run: &RunCell) -> &Self {
+        (*run.surroundings).downcast_ref().expect("the driver left what it hands on")
+    }
+}

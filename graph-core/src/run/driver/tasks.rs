@@ -1,0 +1,222 @@
+//! What is under way: attempts that run, in this task or in spawned ones.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::vec::Vec;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinSet};
+
+use super::attempt::{Attempt, End};
+use super::current_state::CurrentState;
+use super::spans::Span;
+use crate::graph::Program;
+use crate::node::TaskCell;
+
+/// The most tasks that a superstep spawns. A wider one bundles its attempts: a spawn costs more than an
+/// attempt that ends at once, and so many bundles keep every core busy.
+const BUNDLES: usize = 64;
+
+/// After so many levels of subgraphs inside each other the next one is spawned: each level that runs inline takes up to
+/// 100 KB of the stack without optimization, of which a worker thread has 2 MB.
+const LEVELS_INLINE: usize = 8;
+
+/// The attempts that are under way.
+///
+/// An attempt that is alone runs inline, without a spawn. Several are spawned, and aborted when this is
+/// dropped: no detached task outlives its run. Subgraphs are not aborted with the rest but waited for: they know
+/// what their own tasks have come to.
+pub(crate) struct Tasks {
+    program: Arc<Program>,
+    /// The one attempt, while it is alone.
+    inline: Option<Running>,
+    /// Started, and not yet under way.
+    ready: Vec<Running>,
+    /// How many attempts are in bundles.
+    spawned: usize,
+    bundles: JoinSet<()>,
+    subgraphs: JoinSet<()>,
+    sender: mpsc::UnboundedSender<Attempted>,
+    ended: mpsc::UnboundedReceiver<Attempted>,
+}
+
+/// An attempt to be started, or under way.
+pub(crate) struct Running {
+    pub(crate) task: u32,
+    pub(crate) attempt: u32,
+    /// Gone once it has ended.
+    pub(crate) cell: Option<Arc<TaskCell>>,
+    pub(crate) run: Attempt,
+    pub(crate) span: Span,
+}
+
+impl Running {
+    /// Returns whether it is a subgraph, and one more level does not fit onto the stack.
+    fn is_deep(&self, program: &Program) -> bool {
+        let levels = || self.cell.as_ref().map_or(0, |cell| cell.outwards().count());
+        self.run.is_subgraph(program) && levels().is_multiple_of(LEVELS_INLINE)
+    }
+
+    /// Polls the attempt; `current` is the state of the driver, which only an attempt that runs inline may use.
+    fn poll(
+        &mut self,
+        program: &Program,
+        context: &mut Context<'_>,
+        current: Option<&mut CurrentState>,
+    ) -> Poll<Attempted> {
+        let Self { task, attempt, cell, run, span } = self;
+        let shared = cell.as_deref().expect("an attempt that ended is not polled");
+        let end = ready!(span.within(|| run.poll(program, shared, context, current)));
+        match &end {
+            End::Finished { targets: Ok(_), .. } => span.outcome(&"finished"),
+            // Its text may quote a secret, and which there are is not known here.
+            End::Finished { targets: Err(_), .. } | End::Failed(_)
+                if program.schema.fields.iter().any(|field| field.secret) =>
+            {
+                span.outcome(&"failed");
+            }
+            End::Finished { targets: Err(error), .. } | End::Failed(error) => span.outcome(error),
+            End::Paused(_) => span.outcome(&"paused"),
+        }
+        let cell = cell.take().expect("it was there");
+        Poll::Ready(Attempted { task: *task, attempt: *attempt, cell, end })
+    }
+}
+
+/// An attempt that ended, and how.
+pub(crate) struct Attempted {
+    pub(crate) task: u32,
+    pub(crate) attempt: u32,
+    pub(crate) cell: Arc<TaskCell>,
+    pub(crate) end: End,
+}
+
+impl Tasks {
+    pub(crate) fn new(program: Arc<Program>) -> Self {
+        let (sender, ended) = mpsc::unbounded_channel();
+        Self {
+            program,
+            inline: None,
+            ready: Vec::new(),
+            spawned: 0,
+            bundles: JoinSet::new(),
+            subgraphs: JoinSet::new(),
+            sender,
+            ended,
+        }
+    }
+
+    pub(crate) fn start(&mut self, started: Running) {
+        if self.is_idle() && !started.is_deep(&self.program) {
+            self.inline = Some(started);
+        } else {
+            self.ready.extend(self.inline.take());
+            self.ready.push(started);
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.inline.is_none() && self.ready.is_empty() && self.spawned == 0
+    }
+
+    /// Waits until an attempt ends. Cancel safe: what runs goes on at the next call.
+    pub(crate) async fn next(&mut self, current: &mut CurrentState) -> Attempted {
+        if !self.ready.is_empty() {
+            self.launch(current);
+        }
+        if let Some(running) = &mut self.inline {
+            let ended = poll_fn(|context| running.poll(&self.program, context, Some(current))).await;
+            self.inline = None;
+            return ended;
+        }
+        loop {
+            tokio::select! {
+                biased;
+                Some(ended) = self.ended.recv() => {
+                    self.spawned -= 1;
+                    return ended;
+                }
+                Some(joined) = self.bundles.join_next() => pass_on_panic(joined),
+                Some(joined) = self.subgraphs.join_next() => pass_on_panic(joined),
+            }
+        }
+    }
+
+    /// Cancels what still runs, and waits until it has stopped. Returns what had ended before.
+    ///
+    /// The run must have been revoked.
+    pub(crate) async fn abort(&mut self, current: &CurrentState) -> Vec<Attempted> {
+        self.ready.extend(self.inline.take());
+        self.ready.retain(|running| running.run.stops_by_itself(&self.program));
+        self.launch(current);
+        self.bundles.shutdown().await;
+        while let Some(joined) = self.subgraphs.join_next().await {
+            pass_on_panic(joined);
+        }
+        self.spawned = 0;
+        std::iter::from_fn(|| self.ended.try_recv().ok()).collect()
+    }
+
+    /// Spawns what was started and does not run inline.
+    fn launch(&mut self, current: &CurrentState) {
+        self.spawned += self.ready.len();
+        self.ready.iter_mut().for_each(|running| running.run.leave_driver(current));
+        for subgraph in self.ready.extract_if(.., |running| running.run.is_subgraph(&self.program)) {
+            self.subgraphs.spawn(run_subgraph(Arc::clone(&self.program), subgraph, self.sender.clone()));
+        }
+        let size = self.ready.len().div_ceil(BUNDLES).max(1);
+        let mut ready = self.ready.drain(..);
+        loop {
+            let bundle: Vec<Running> = ready.by_ref().take(size).collect();
+            if bundle.is_empty() {
+                break;
+            }
+            self.bundles.spawn(run_all(Arc::clone(&self.program), bundle, self.sender.clone()));
+        }
+    }
+}
+
+/// Runs the attempts of a bundle, and says of each how it ended.
+async fn run_all(program: Arc<Program>, bundle: Vec<Running>, sender: mpsc::UnboundedSender<Attempted>) {
+    let program = &*program;
+    let runs =
+        bundle.into_iter().map(|mut running| poll_fn(move |context| running.poll(program, context, None)));
+    let mut runs: FuturesUnordered<_> = runs.collect();
+    while let Some(ended) = runs.next().await {
+        // A driver that is gone waits for nothing.
+        if sender.send(ended).is_err() {
+            return;
+        }
+    }
+}
+
+/// Runs a subgraph, and says how it ended: where its run is revoked, with what it has come to until then.
+async fn run_subgraph(program: Arc<Program>, mut running: Running, sender: mpsc::UnboundedSender<Attempted>) {
+    let cell = Arc::clone(running.cell.as_ref().expect("it has not ended"));
+    let revoked = &cell.run.revoked;
+    let ended = tokio::select! {
+        biased;
+        ended = poll_fn(|context| running.poll(&program, context, None)) => Some(ended),
+        () = revoked.until(|| revoked.is_set()) => None,
+    };
+    let ended = match ended {
+        None if running.run.stops_by_itself(&program) => {
+            Some(poll_fn(|context| running.poll(&program, context, None)).await)
+        }
+        ended => ended,
+    };
+    // A driver that is gone waits for nothing.
+    ended.map(|ended| sender.send(ended).ok());
+}
+
+/// Attempts catch the panics of nodes: one that gets here is ours.
+fn pass_on_panic(joined: Result<(), JoinError>) {
+    if let Err(error) = joined
+        && let Ok(panic) = error.try_into_panic()
+    {
+        std::panic::resume_unwind(panic);
+    }
+}

@@ -1,0 +1,335 @@
+//! A compiled graph.
+
+use std::boxed::Box;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+use std::vec::Vec;
+
+use alloc::string::String;
+
+use super::request::RunRequest;
+use super::thread::Thread;
+use crate::checkpoint::{AskRecord, Checkpointer, StoreError, ThreadSummary};
+use crate::graph::{BuildError, Program, StateGraph};
+use crate::id::{NodeName, ThreadId};
+use crate::run::driver::cached::ROOT;
+use crate::run::driver::recorder::EMITTED_BYTES;
+use crate::run::runtime::ambient::Ambient;
+use crate::run::runtime::change::OnChange;
+use crate::run::runtime::error::ThreadError;
+use crate::run::runtime::event::Observer;
+use crate::run::runtime::lease::Lease;
+use crate::run::runtime::outcome::Interrupt;
+use crate::run::runtime::shared::Runtime;
+use crate::state::{ErasedState, IntoInput, State};
+use crate::store::{AccessError, Store};
+
+/// A compiled graph over states `S` that still needs a context of type `C`; with `C = ()`, one that is ready
+/// to run. [`with_context`](Self::with_context) turns the one into the other.
+///
+/// Cheap to clone: clones share everything.
+pub struct Graph<S: State, C = ()> {
+    runtime: Arc<Runtime>,
+    types: PhantomData<fn(S, C)>,
+}
+
+impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
+    /// Checks the graph and makes it ready to run.
+    ///
+    /// # Errors
+    /// Every problem that the graph has, at once.
+    pub fn compile(self) -> Result<Graph<S, C>, BuildError> {
+        let runtime = Runtime::new(Arc::new(self.build()?));
+        Ok(Graph { runtime: Arc::new(runtime), types: PhantomData })
+    }
+}
+
+impl<S: State, C> Graph<S, C> {
+    pub(crate) fn into_runtime(self) -> Arc<Runtime> {
+        self.runtime
+    }
+
+    pub(crate) fn with(self, change: impl FnOnce(&mut Runtime)) -> Self {
+        let mut runtime = self.runtime;
+        change(Arc::make_mut(&mut runtime));
+        Self { runtime, types: PhantomData }
+    }
+
+    /// Keeps every superstep in `saver`, so that threads survive, can be resumed, and can be looked back at.
+    #[must_use]
+    pub fn checkpointer(self, saver: impl Checkpointer) -> Self {
+        self.shared_checkpointer(Arc::new(saver))
+    }
+
+    /// Like [`checkpointer`](Self::checkpointer), for a saver that several graphs share.
+    #[must_use]
+    pub fn shared_checkpointer(self, saver: Arc<dyn Checkpointer>) -> Self {
+        self.with(|runtime| runtime.keep_in(saver))
+    }
+
+    /// Lets every run hold a [`Lease`] of its thread, so that no second run, in this process or in another one, works on
+    /// it at the same time. Needs a checkpointer.
+    #[must_use]
+    pub fn lease(self, lease: Lease) -> Self {
+        self.with(|runtime| runtime.lease = Some(lease))
+    }
+
+    /// What keeps its threads; `None` for a graph without a checkpointer.
+    #[must_use]
+    pub fn saver(&self) -> Option<&Arc<dyn Checkpointer>> {
+        self.runtime.saver.as_ref()
+    }
+
+    /// Keeps the results of nodes with a [`Cache`](crate::node::Cache) in `store`, so that other programs and
+    /// later ones use them, too. Without it they are kept in memory, for the compiled graph. A subgraph without a cache
+    /// of its own uses that of the graph around it.
+    #[must_use]
+    pub fn cache(self, store: impl Into<Store>) -> Self {
+        self.with(|runtime| (runtime.cache, runtime.cache_is_given) = (Some(store.into()), true))
+    }
+
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// Gives the nodes a store of values that outlive threads: they take it as an argument of type
+    /// [`Store`]. A subgraph without a store of its own uses that of the graph around it.
+    ///
+    /// It is told the time by the graph's [`ambient`](Self::ambient).
+    #[must_use]
+    pub fn store(self, store: impl Into<Store>) -> Self {
+        self.with(|runtime| runtime.store = Some(store.into()))
+    }
+
+    /// Lets a run take at most this many supersteps; 1,000 by default. Reaching it is a resumable outcome.
+    #[must_use]
+    pub fn recursion_limit(self, supersteps: u64) -> Self {
+        self.with(|runtime| runtime.limits.recursion = supersteps)
+    }
+
+    /// Lets at most this many tasks of a run run at once; all of a superstep's by default.
+    ///
+    /// # Panics
+    /// When `tasks` is 0: nothing could ever run.
+    #[must_use]
+    pub fn max_concurrency(self, tasks: usize) -> Self {
+        assert!(tasks > 0, "a run needs room for one task");
+        self.with(|runtime| runtime.limits.concurrency = tasks)
+    }
+
+    /// Gives each superstep so much time. When it has passed, tasks that have not finished are cancelled and the
+    /// run fails with [`RunError::StepTimedOut`](crate::run::RunError::StepTimedOut), which names them. What has
+    /// finished is recorded, and `resume` runs the rest.
+    ///
+    /// Time in which the handle of a streamed run is not asked for events counts as well. A node that blocks its
+    /// thread cannot be interrupted.
+    #[must_use]
+    pub fn step_timeout(self, timeout: Duration) -> Self {
+        self.with(|runtime| runtime.step_timeout = Some(timeout))
+    }
+
+    /// Says what may run on threads whose latest checkpoint was written under another state or another graph;
+    /// [`OnChange::Upgrade`] by default. For subgraphs counts what the graph around them says.
+    #[must_use]
+    pub fn on_change(self, policy: OnChange) -> Self {
+        self.with(|runtime| runtime.on_change = policy)
+    }
+
+    /// Lets `observer` watch every run. Without an observer no event is built.
+    #[must_use]
+    pub fn observe(self, observer: impl Observer) -> Self {
+        self.with(|runtime| runtime.observers.push(Arc::new(observer)))
+    }
+
+    /// Keeps what nodes emit: custom events and pieces of messages are stored with the checkpoint that their
+    /// superstep comes to, in one transaction, and [`Thread::events`](crate::run::Thread::events) tells them again. Of
+    /// subgraphs, too: what counts is what the graph around them says. Without a checkpointer it does nothing.
+    ///
+    /// What counts is what the attempt that finished a task has emitted. What an attempt emitted that failed or
+    /// paused is not kept: the task runs again, and emits again. So nothing that is kept was lost or is there twice,
+    /// whatever happened on the way. What a task has emitted that finished before its siblings is kept with its
+    /// result.
+    ///
+    /// Of one superstep 1 MiB is kept, or what [`record_events_up_to`](Self::record_events_up_to) says; the oldest
+    /// events go first, and an [`EmittedDropped`](crate::run::EventKind::EmittedDropped) says how many.
+    #[must_use]
+    pub fn record_events(self) -> Self {
+        self.record_events_up_to(EMITTED_BYTES)
+    }
+
+    /// Like [`record_events`](Self::record_events), with so many bytes for what is kept of one superstep.
+    #[must_use]
+    pub fn record_events_up_to(self, bytes: usize) -> Self {
+        self.with(|runtime| runtime.kept_bytes = Some(bytes))
+    }
+
+    /// Replaces the clock and the source of ids and chance.
+    #[must_use]
+    pub fn ambient(self, ambient: impl Ambient) -> Self {
+        self.with(|runtime| runtime.ambient = Arc::new(ambient))
+    }
+
+    /// The graph's name.
+    #[must_use]
+    pub fn name(&self) -> &NodeName {
+        self.runtime.program.topology.name()
+    }
+
+    /// The names of its nodes, in the order of their registration.
+    pub fn nodes(&self) -> impl Iterator<Item = &NodeName> {
+        self.runtime.program.topology.nodes().map(|(_, name)| name)
+    }
+
+    /// Its program and those of its subgraphs, at all levels.
+    pub(crate) fn programs(&self) -> Vec<&Program> {
+        self.runtime.programs()
+    }
+
+    pub(crate) fn initial(&self) -> &dyn ErasedState {
+        &*self.runtime.program.initial
+    }
+
+    /// A picture of the graph as a Mermaid flowchart, every case listed.
+    #[must_use]
+    pub fn mermaid(&self) -> String {
+        self.runtime.program.topology.mermaid()
+    }
+
+    /// A picture of the graph in Graphviz' DOT language, every case listed.
+    #[must_use]
+    pub fn dot(&self) -> String {
+        self.runtime.program.topology.dot()
+    }
+
+    /// Forgets what nodes of this graph returned: all of them run again.
+    ///
+    /// # Errors
+    /// When the cache cannot be read or written.
+    pub async fn clear_cache(&self) -> Result<(), ThreadError> {
+        self.clear(&[ROOT, self.name().as_str()]).await
+    }
+
+    /// Forgets what one node returned.
+    ///
+    /// # Errors
+    /// When the graph has no such node, or the cache cannot be read or written.
+    pub async fn clear_cache_of(&self, node: impl Into<NodeName>) -> Result<(), ThreadError> {
+        let node = node.into();
+        if self.nodes().all(|known| *known != node) {
+            return Err(ThreadError::no_such_node(&self.runtime().program.topology, &node));
+        }
+        self.clear(&[ROOT, self.name().as_str(), node.as_str()]).await
+    }
+
+    async fn clear(&self, namespace: &[&str]) -> Result<(), ThreadError> {
+        match &self.runtime().cache {
+            Some(cache) => {
+                clear(cache, namespace).await.map_err(|error| StoreError::Io(Box::new(error)).into())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl<S: State, C: Send + Sync + 'static> Graph<S, C> {
+    /// Gives the nodes their context, and returns a graph that can run.
+    ///
+    /// The type changes: `compile` returns a `Graph<S, C>`, which has no method to run it while its context is missing,
+    /// and this method returns a `Graph<S>`. So a function or a struct that holds a finished graph names it `Graph<S>`,
+    /// whatever its nodes take. A graph whose nodes take no context is a `Graph<S>` from the start.
+    #[must_use]
+    pub fn with_context(self, context: C) -> Graph<S> {
+        let ready = self.with(|runtime| runtime.context = Arc::new(context));
+        Graph { runtime: ready.runtime, types: PhantomData }
+    }
+}
+
+impl<S: State> Graph<S> {
+    /// The thread with this id: a sequence of runs that share one state. It need not exist yet.
+    #[must_use]
+    pub fn thread(&self, id: impl Into<ThreadId>) -> Thread<S> {
+        Thread::new(Arc::clone(&self.runtime), id.into())
+    }
+
+    /// Runs the graph once, on a thread of its own.
+    pub fn run(&self, input: impl IntoInput<S>) -> RunRequest<S> {
+        let id = std::format!("{}", self.runtime.ambient.id());
+        self.thread(id).run(input)
+    }
+
+    /// All threads in the graph's store, by name, with what is next and what is asked.
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer, or it fails.
+    pub async fn threads(&self) -> Result<Vec<ThreadSummary>, ThreadError> {
+        let saver = self.runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        let mut threads = saver.threads().await?;
+        threads.retain(|thread| thread.graph == self.name().as_str());
+        Ok(threads)
+    }
+
+    /// The threads that have something left to do.
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer, or it fails.
+    pub async fn unfinished(&self) -> Result<Vec<ThreadSummary>, ThreadError> {
+        let saver = self.runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        Ok(saver.unfinished(self.name()).await?)
+    }
+
+    /// The open questions of all threads, each with the schemas of its question and its answers. What it costs depends on how many there are, not on how many threads.
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer, or it fails.
+    pub async fn interrupts(&self) -> Result<Vec<(ThreadId, Interrupt)>, ThreadError> {
+        let saver = self.runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        Ok(self.asked(saver.open_asks(self.name()).await?))
+    }
+
+    /// Lets deadlines take effect: gives the open questions of all threads whose deadline has passed their
+    /// default answers, and returns those questions with their threads: the answer is the default of its
+    /// [`deadline`](Interrupt::deadline). Each is returned once, whoever calls
+    /// this, and how many at once. Their threads can then be resumed:
+    ///
+    /// ```text
+    /// for (thread, _) in graph.tick().await? {
+    ///     graph.thread(thread).resume().await?;
+    /// }
+    /// ```
+    ///
+    /// `resume` and `answer` do the same first for their own thread, so that a late answer fails with
+    /// `AlreadyAnswered` whether or not anybody calls this. An answer that came first stays.
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer, or it fails.
+    pub async fn tick(&self) -> Result<Vec<(ThreadId, Interrupt)>, ThreadError> {
+        Ok(self.asked(self.runtime.expire(None).await?))
+    }
+
+    fn asked(&self, asks: Vec<(ThreadId, AskRecord)>) -> Vec<(ThreadId, Interrupt)> {
+        let program = &self.runtime.program;
+        asks.into_iter().map(|(thread, ask)| (thread, program.interrupt(&ask))).collect()
+    }
+}
+
+impl<S: State, C> Clone for Graph<S, C> {
+    fn clone(&self) -> Self {
+        Self { runtime: Arc::clone(&self.runtime), types: PhantomData }
+    }
+}
+
+impl<S: State, C> fmt::Debug for Graph<S, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Graph").field("name", self.name()).finish_non_exhaustive()
+    }
+}
+
+async fn clear(cache: &Store, namespace: &[&str]) -> Result<(), AccessError> {
+    for entry in cache.list(namespace).await? {
+        let namespace: Vec<&str> = entry.namespace.names().iter().map(String::as_str).collect();
+        cache.delete(&namespace, &entry.key).await?;
+    }
+    Ok(())
+}

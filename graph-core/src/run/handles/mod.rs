@@ -1,0 +1,27 @@
+//! What users hold: graphs, threads, their past, requests, streams, flows.
+
+mod check_threads;
+mod described;
+mod edit_request;
+mod flow;
+mod graph;
+mod names;
+mod past;
+mod request;
+mod run_stream;
+mod subgraph;
+mod subgraphs;
+mod thread;
+mod trace;
+
+pub use check_threads::{CheckedThread, ThreadCheck};
+pub use edit_request::EditRequest;
+pub use flow::{Cx, Flow, FlowRequest, FlowRun, FlowState, FlowStream, FlowThread, flow};
+pub use graph::Graph;
+pub use past::Past;
+pub use request::RunRequest;
+pub use run_stream::RunStream;
+pub use subgraph::{IntoSubgraph, Subgraph};
+pub use subgraphs::SubgraphView;
+pub use thread::Thread;
+pub use trace::{TraceLog, TraceRecord};

@@ -1,0 +1,168 @@
+//! One checkpoint of a thread.
+
+use std::boxed::Box;
+use std::fmt;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use super::request::RunRequest;
+use super::thread::Thread;
+use crate::checkpoint::{At, Loaded, Source, TaskRecord};
+use crate::id::{CheckpointId, NodeName, ThreadId};
+use crate::run::driver::edit::branch;
+use crate::run::driver::order::{Verb, typed};
+use crate::run::past::events::PastEvents;
+use crate::run::past::replay::ReplayRequest;
+use crate::run::past::state::{TaskState, tasks_of};
+use crate::run::past::view::CheckpointView;
+use crate::run::runtime::error::ThreadError;
+use crate::run::runtime::field_map::state_of;
+use crate::run::runtime::outcome::Interrupt;
+use crate::run::runtime::shared::Runtime;
+use crate::state::State;
+
+/// One checkpoint of a thread, with the state it holds.
+pub struct Past<S: State> {
+    runtime: Arc<Runtime>,
+    thread: ThreadId,
+    loaded: Loaded,
+    state: S,
+}
+
+impl<S: State> Past<S> {
+    pub(crate) fn new(runtime: Arc<Runtime>, thread: ThreadId, loaded: Loaded) -> Result<Self, ThreadError> {
+        let (state, _) = state_of(&runtime.program, &loaded)?;
+        Ok(Self { runtime, thread, loaded, state: typed(state) })
+    }
+
+    pub(crate) fn parts(&self) -> (&Runtime, &ThreadId, &Loaded) {
+        (&self.runtime, &self.thread, &self.loaded)
+    }
+
+    /// The checkpoint's id.
+    pub fn id(&self) -> CheckpointId {
+        self.loaded.checkpoint.id
+    }
+
+    /// Its step.
+    pub fn step(&self) -> i64 {
+        self.loaded.checkpoint.step
+    }
+
+    /// How it came about.
+    pub fn source(&self) -> Source {
+        self.loaded.checkpoint.source
+    }
+
+    /// The state. Results of finished siblings in an unfinished superstep are not in it.
+    pub fn state(&self) -> &S {
+        &self.state
+    }
+
+    /// Takes the state.
+    pub fn into_state(self) -> S {
+        self.state
+    }
+
+    /// The nodes that are next, in merge order.
+    pub fn next(&self) -> Vec<NodeName> {
+        self.loaded.checkpoint.frontier.nodes().cloned().collect()
+    }
+
+    /// What ran in the superstep that led here: writes, routes and targets.
+    pub fn tasks(&self) -> &[TaskRecord] {
+        &self.loaded.checkpoint.tasks
+    }
+
+    /// The open questions of its next tasks.
+    pub fn interrupts(&self) -> Vec<Interrupt> {
+        self.runtime.program.open_questions(&self.loaded.asks)
+    }
+
+    /// The tasks that are next here, with what they have done: results, which are not in the state, failures and
+    /// questions.
+    pub fn pending(&self) -> Vec<TaskState> {
+        tasks_of(&self.runtime.program, &self.loaded)
+    }
+
+    /// The checkpoint as it was read.
+    pub fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    /// The checkpoint as a JSON document of a stable shape, for tools and for people.
+    pub fn view(&self) -> CheckpointView {
+        CheckpointView::of(&self.runtime.program, &self.thread, &self.loaded)
+    }
+
+    /// The events that led here, oldest first. What happened after it is not among them.
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer.
+    pub fn events(&self) -> Result<PastEvents, ThreadError> {
+        self.runtime.past_events(&self.thread, At::Id(self.id()))
+    }
+
+    /// Begins a branch here, on the same thread: a copy of this checkpoint, with the source `fork`, becomes the
+    /// thread's latest. What came after it stays as it is, and is found by id. The branch begins without unfinished
+    /// work: what is next runs, and asks, anew. [`rerun`](Self::rerun) begins one and runs it.
+    ///
+    /// # Errors
+    /// When another run was faster, or the store fails.
+    pub async fn branch(&self) -> Result<CheckpointId, ThreadError> {
+        branch(&self.runtime, &self.thread, &self.loaded.checkpoint).await
+    }
+
+    /// Runs on from here once more, live: begins a [`branch`](Self::branch) and runs it to its end. All effects
+    /// happen again, all questions are asked again, and the node cache is neither read nor written; nothing that was
+    /// recorded on top of this checkpoint is used. Should the run be stopped, `thread.resume()` goes on with it.
+    ///
+    /// ```
+    /// # extern crate superstep_core as superstep;
+    /// # use serde::{Deserialize, Serialize};
+    /// # use superstep::checkpoint::MemorySaver;
+    /// # use superstep::graph::{END, START, StateGraph};
+    /// # use superstep::state::{State, Update};
+    /// # #[derive(State, Clone, Default, Serialize, Deserialize)]
+    /// # struct Essay { draft: String }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let mut g = StateGraph::<Essay>::new("essay");
+    /// # let write = g.node("write", || async { Essay::update().draft("…") });
+    /// # g.edge(START, write);
+    /// # g.edge(write, END);
+    /// # let essays = g.compile()?.checkpointer(MemorySaver::new());
+    /// let thread = essays.thread("rust");
+    /// thread.run(Essay::update()).await?.finished()?;
+    /// let again = thread.before(write).await?.rerun().await?.finished()?;
+    /// # assert_eq!(again.draft, "…");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn rerun(&self) -> RunRequest<S> {
+        let verb = Verb::Rerun(Box::new(self.loaded.checkpoint.clone()));
+        RunRequest::new(Arc::clone(&self.runtime), self.thread.clone(), verb)
+    }
+
+    /// Verifies the run that led here: see [`ReplayRequest`].
+    pub fn replay(&self) -> ReplayRequest {
+        ReplayRequest::new(Arc::clone(&self.runtime), self.thread.clone(), At::Id(self.id()))
+    }
+
+    /// Makes a new thread that begins here: it shares the past and copies nothing.
+    ///
+    /// # Errors
+    /// When a thread of that name exists, or the store fails.
+    pub async fn fork(&self, name: impl Into<ThreadId>) -> Result<Thread<S>, ThreadError> {
+        let name = name.into();
+        let saver = self.runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        saver.fork(&self.thread, self.id(), &name).await?;
+        Ok(Thread::new(Arc::clone(&self.runtime), name))
+    }
+}
+
+impl<S: State> fmt::Debug for Past<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Past({} of {} at step {})", self.id(), self.thread, self.step())
+    }
+}

@@ -1,0 +1,224 @@
+//! A run about to happen, and the handle of one that is watched.
+
+use std::boxed::Box;
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::string::String;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use super::run_stream::RunStream;
+use crate::checkpoint::IDEMPOTENCY_KEY;
+use crate::graph::SelectNodes;
+use crate::id::ThreadId;
+use crate::run::driver::begin::carry_out;
+use crate::run::driver::order::{Ended, Mode, Order, RequestKey, Stops, Verb, typed};
+use crate::run::driver::recorder::EMITTED_BYTES;
+use crate::run::runtime::error::RunError;
+use crate::run::runtime::event::Observer;
+use crate::run::runtime::lease::Lease;
+use crate::run::runtime::outcome::Run;
+use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::stream::feed::Feed;
+use crate::run::runtime::stream::queue::EventQueue;
+use crate::run::runtime::stream::view::{Views, Wants};
+use crate::state::{Json, State};
+
+/// A run of a thread, ready to start: await it, or [`stream`](Self::stream) its events.
+///
+/// ```text
+/// thread.run(input).await?                                   // to the end
+/// thread.resume().cancel_on(token).await?                    // until it is cancelled
+/// let mut run = thread.run(input).stream();                  // watched
+/// while let Some(event) = run.next().await { .. }
+/// let run = run.finish().await?;
+/// ```
+#[must_use = "a run starts when it is awaited or streamed"]
+pub struct RunRequest<S> {
+    runtime: Arc<Runtime>,
+    order: Order,
+    state: PhantomData<fn() -> S>,
+}
+
+/// A run under way.
+pub(crate) type Running<S> = Pin<Box<dyn Future<Output = Result<Run<S>, RunError>> + Send>>;
+
+impl<S: State> RunRequest<S> {
+    pub(crate) fn new(runtime: Arc<Runtime>, thread: ThreadId, verb: Verb) -> Self {
+        let order = Order {
+            limits: runtime.limits,
+            lease: runtime.lease.clone(),
+            stops: Stops { step_timeout: runtime.step_timeout, ..Stops::default() },
+            kept_bytes: runtime.kept_bytes,
+            mode: if matches!(verb, Verb::Rerun(_)) { Mode::Anew } else { Mode::Live },
+            ..Order::new(verb, thread)
+        };
+        Self { runtime, order, state: PhantomData }
+    }
+
+    /// The same request, told from others by `key`.
+    pub(crate) fn once(mut self, key: &str) -> Self {
+        self.order.key = Some(RequestKey::new(key));
+        self
+    }
+
+    /// Cancels the run when `token` is cancelled. What is finished by then is kept, and the thread can be
+    /// resumed; no effect of the run starts after it has returned.
+    pub fn cancel_on(mut self, token: CancellationToken) -> Self {
+        self.order.stops.cancel = Some(token);
+        self
+    }
+
+    /// Lets this run hold a lease of its thread, whatever the graph says. See [`Graph::lease`](crate::run::Graph::lease).
+    pub fn lease(mut self, lease: Lease) -> Self {
+        self.order.lease = Some(lease);
+        self
+    }
+
+    /// Stops the run at its next barrier when `token` is cancelled: the running superstep is finished and
+    /// stored, and the thread can be resumed.
+    pub fn drain_on(mut self, token: CancellationToken) -> Self {
+        self.order.stops.drain = Some(token);
+        self
+    }
+
+    /// Gives each superstep of this run so much time, whatever the graph says. See
+    /// [`Graph::step_timeout`](crate::run::Graph::step_timeout).
+    pub fn step_timeout(mut self, timeout: Duration) -> Self {
+        self.order.stops.step_timeout = Some(timeout);
+        self
+    }
+
+    /// Stops the run before these nodes run, at the barrier where they are next; beside the nodes whose policy
+    /// says so. `thread.resume()` passes the breakpoint, from any process.
+    pub fn interrupt_before(mut self, nodes: impl SelectNodes) -> Self {
+        nodes.select(&mut self.order.breakpoints.before);
+        self
+    }
+
+    /// Stops the run at the barrier after these nodes ran, unless nothing is next there; beside the nodes whose
+    /// policy says so. `thread.resume()` passes the breakpoint, from any process.
+    pub fn interrupt_after(mut self, nodes: impl SelectNodes) -> Self {
+        nodes.select(&mut self.order.breakpoints.after);
+        self
+    }
+
+    /// Lets this run take at most so many supersteps.
+    pub fn recursion_limit(mut self, supersteps: u64) -> Self {
+        self.order.limits.recursion = supersteps;
+        self
+    }
+
+    /// Lets `observer` watch this run.
+    pub fn observe(mut self, observer: impl Observer) -> Self {
+        self.order.observers.push(Arc::new(observer));
+        self
+    }
+
+    /// Adds an entry to the metadata of every checkpoint that this run writes. A value that has no JSON form
+    /// is kept as its error text.
+    ///
+    /// In the JSON document of a checkpoint, `source`, `step`, `run_id` and `writes` are the checkpoint's own: an
+    /// entry that is called like one of them is there as `user.source`, say. The entry `idempotency_key` is that of
+    /// [`run_once`](crate::run::Thread::run_once): yours is stored as `user.idempotency_key`.
+    pub fn metadata<T: Serialize + ?Sized>(mut self, name: impl Into<String>, value: &T) -> Self {
+        let value = Json::encode(value).unwrap_or_else(|error| {
+            Json::encode(&std::format!("cannot be encoded: {error}")).expect("a text has a JSON form")
+        });
+        let name = match name.into() {
+            name if name == IDEMPOTENCY_KEY => std::format!("user.{name}"),
+            name => name,
+        };
+        self.order.metadata.insert(name, value);
+        self
+    }
+
+    /// Keeps what the nodes of this run emit, as [`Graph::record_events`](crate::run::Graph::record_events) does for all
+    /// runs of a graph.
+    pub fn record_events(mut self) -> Self {
+        self.order.kept_bytes.get_or_insert(EMITTED_BYTES);
+        self
+    }
+
+    /// Builds the events of these views too, for observers and subscribers: values and updates are built only
+    /// where somebody wants them.
+    pub fn include(mut self, views: impl Into<Views>) -> Self {
+        self.order.observers.push(Arc::new(Wants(views.into())));
+        self
+    }
+
+    /// A feed of this run's events, for those who do not drive it. It holds the latest `capacity` events.
+    ///
+    /// ```
+    /// # extern crate superstep_core as superstep;
+    /// # use superstep::graph::{END, START, StateGraph};
+    /// # use superstep::run::Received;
+    /// # use superstep::state::{State, Update};
+    /// # #[derive(State, Clone, Default)]
+    /// # struct Essay { draft: String }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let mut g = StateGraph::<Essay>::new("essay");
+    /// # let write = g.node("write", || async { Essay::update().draft("…") });
+    /// # g.edge(START, write);
+    /// # g.edge(write, END);
+    /// # let essays = g.compile()?;
+    /// let mut request = essays.run(Essay::update());
+    /// let feed = request.feed(1024);
+    /// let run = tokio::spawn(request.into_future());
+    ///
+    /// let mut events = feed.subscribe_from(0);
+    /// while let Some(received) = events.next().await {
+    ///     match received {
+    ///         Received::Event(event) => println!("{} {:?}", event.seq, event.kind),
+    ///         Received::Missed { from, to } => println!("{from} to {to} are gone"),
+    ///     }
+    /// }
+    /// # run.await??.finished()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn feed(&mut self, capacity: usize) -> Feed {
+        let (feed, writer) = Feed::new(capacity);
+        self.order.observers.push(Arc::new(writer));
+        feed
+    }
+
+    /// Hands out the events of the run, which starts when the first one is asked for. The handle drives the run:
+    /// nothing happens between two calls of [`next`](RunStream::next) but what tasks in flight do, nothing is
+    /// lost, and dropping the handle cancels the run at a resumable point.
+    pub fn stream(self) -> RunStream<S> {
+        RunStream::new(self)
+    }
+
+    /// The run, whose events go into `queue`.
+    pub(crate) fn watched(mut self, queue: Arc<EventQueue>) -> Running<S> {
+        self.order.queue = Some(queue);
+        self.into_future()
+    }
+}
+
+impl<S: State> IntoFuture for RunRequest<S> {
+    type Output = Result<Run<S>, RunError>;
+    type IntoFuture = Running<S>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self { runtime, order, .. } = self;
+        let thread = order.thread.clone();
+        Box::pin(async move {
+            let Ended { run, checkpoint, step, status, state, .. } = carry_out(runtime, order).await?;
+            Ok(Run { thread, run, checkpoint, step, status, state: typed(state) })
+        })
+    }
+}
+
+impl<S> fmt::Debug for RunRequest<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunRequest").field("thread", &self.order.thread).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,129 @@
+//! The handle of a run that is watched.
+
+use std::boxed::Box;
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::request::{RunRequest, Running};
+use crate::run::runtime::error::RunError;
+use crate::run::runtime::event::RunEvent;
+use crate::run::runtime::outcome::Run;
+use crate::run::runtime::stream::queue::EventQueue;
+use crate::run::runtime::stream::view::{View, Views};
+use crate::state::State;
+
+/// A run that is watched: its events, of which none is lost, and its end.
+///
+/// The handle drives the run: the run goes on while its handle is asked for events. Where it is not asked, tasks
+/// that are under way go on until so many events wait that they are held up.
+#[must_use = "a run goes on while its handle is asked for events, and is cancelled when that is dropped"]
+pub struct RunStream<S: State> {
+    views: Views,
+    phase: Phase<S>,
+}
+
+enum Phase<S: State> {
+    /// Not asked yet.
+    Ready(Box<RunRequest<S>>),
+    Running(Arc<EventQueue>, Running<S>),
+    Ended(Arc<EventQueue>, Result<Run<S>, RunError>),
+    /// Between two others.
+    Moving,
+}
+
+impl<S: State> RunStream<S> {
+    pub(in crate::run) fn new(request: RunRequest<S>) -> Self {
+        Self { views: View::Debug.into(), phase: Phase::Ready(Box::new(request)) }
+    }
+
+    /// Shows only the events of these views; without, the whole log. To be said before the first event is asked
+    /// for: some events are only built for those who want them.
+    ///
+    /// ```
+    /// # extern crate superstep_core as superstep;
+    /// # use superstep::graph::{END, START, StateGraph};
+    /// # use superstep::run::{EventKind, View};
+    /// # use superstep::state::{State, Update};
+    /// # #[derive(State, Clone, Default)]
+    /// # struct Essay { draft: String }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let mut g = StateGraph::<Essay>::new("essay");
+    /// # let write = g.node("write", || async { Essay::update().draft("…") });
+    /// # g.edge(START, write);
+    /// # g.edge(write, END);
+    /// # let essays = g.compile()?;
+    /// let mut run = essays.run(Essay::update()).stream().view(View::Updates | View::Custom);
+    /// while let Some(event) = run.next().await {
+    ///     if let EventKind::Update { node, writes, .. } = &event.kind {
+    ///         println!("{node} wrote {} = {}", writes[0].field, writes[0].value);
+    ///     }
+    /// }
+    /// let essay = run.finish().await?.finished()?;
+    /// # assert_eq!(essay.draft, "…");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn view(mut self, views: impl Into<Views>) -> Self {
+        self.views = views.into();
+        self
+    }
+
+    /// The next event; `None` after the last.
+    pub async fn next(&mut self) -> Option<RunEvent> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<RunEvent>> {
+        if matches!(self.phase, Phase::Ready(_))
+            && let Phase::Ready(request) = std::mem::replace(&mut self.phase, Phase::Moving)
+        {
+            let queue = Arc::new(EventQueue::new(self.views));
+            self.phase = Phase::Running(Arc::clone(&queue), request.watched(queue));
+        }
+        if let Phase::Running(queue, run) = &mut self.phase {
+            // Events first: the run waits until what it has done is taken in.
+            if let Some(event) = queue.pop() {
+                return Poll::Ready(Some(event));
+            }
+            match run.as_mut().poll(context) {
+                Poll::Pending => return queue.poll_pop(context).map(Some),
+                Poll::Ready(ended) => self.phase = Phase::Ended(Arc::clone(queue), ended),
+            }
+        }
+        match &self.phase {
+            // A node may have kept its `Emit`, and with it the log: that the run has ended is the end.
+            Phase::Ended(queue, _) => Poll::Ready(queue.pop()),
+            _ => unreachable!("it was started, and has ended"),
+        }
+    }
+
+    /// Runs to the end, dropping the events that are left, and says how it ended.
+    ///
+    /// # Errors
+    /// See [`RunError`].
+    pub async fn finish(mut self) -> Result<Run<S>, RunError> {
+        while self.next().await.is_some() {}
+        match std::mem::replace(&mut self.phase, Phase::Moving) {
+            Phase::Ended(_, ended) => ended,
+            _ => unreachable!("the log of a run ends after the run"),
+        }
+    }
+}
+
+impl<S: State> Drop for RunStream<S> {
+    fn drop(&mut self) {
+        if let Phase::Running(queue, _) | Phase::Ended(queue, _) = &self.phase {
+            queue.close();
+        }
+    }
+}
+
+impl<S: State> fmt::Debug for RunStream<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ended = matches!(self.phase, Phase::Ended(..));
+        f.debug_struct("RunStream").field("views", &self.views).field("ended", &ended).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,167 @@
+//! Looking at the subgraphs of a checkpoint.
+
+use std::boxed::Box;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use futures_util::future::BoxFuture;
+
+use super::past::Past;
+use super::thread::Thread;
+use crate::checkpoint::{At, Checkpointer, Loaded, below};
+use crate::graph::Program;
+use crate::id::{CheckpointId, NodeName, TaskId, ThreadId};
+use crate::run::past::view::CheckpointView;
+use crate::run::runtime::error::ThreadError;
+use crate::state::State;
+
+/// The state of a subgraph, as of its own latest checkpoint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubgraphView {
+    /// The nodes whose subgraphs lead to it, from the graph down.
+    pub path: Vec<NodeName>,
+    /// The task that runs it.
+    pub task: TaskId,
+    /// Its thread. A thread of the subgraph's own graph with this id reads its history and edits its state;
+    /// it is run by the thread above it.
+    pub thread: ThreadId,
+    /// What it looks like.
+    pub view: CheckpointView,
+}
+
+/// A subgraph on the way down, and where it is to go on.
+struct Level {
+    task: TaskId,
+    thread: ThreadId,
+    at: CheckpointId,
+}
+
+impl<S: State> Past<S> {
+    /// The subgraphs of this checkpoint's next tasks and their subgraphs in turn, as far as they have begun,
+    /// in merge order. With a checkpoint that was continued, these are the subgraphs as they ended.
+    ///
+    /// Subgraphs belong to the thread that ran them: a fork does not see those of its shared past.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn subgraphs(&self) -> Result<Vec<SubgraphView>, ThreadError> {
+        let (runtime, thread, loaded) = self.parts();
+        let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        let mut found = Vec::new();
+        collect(saver, &runtime.program, thread, loaded, &[], &mut found).await?;
+        Ok(found)
+    }
+
+    /// Makes a new thread that begins here, with the subgraph on the thread `below` as of its checkpoint `at`:
+    /// the branch goes on in the middle of the subgraph. Other subgraphs that are unfinished here begin anew.
+    ///
+    /// `below` is the thread of one of this checkpoint's [`subgraphs`](Self::subgraphs).
+    ///
+    /// # Errors
+    /// When a thread of that name exists, `below` is not below this checkpoint, `at` is not one of its
+    /// checkpoints, or the store fails.
+    pub async fn fork_below(
+        &self,
+        name: impl Into<ThreadId>,
+        below: &ThreadId,
+        at: CheckpointId,
+    ) -> Result<Thread<S>, ThreadError> {
+        let way = self.way_to(below, at).await?;
+        let fork = self.fork(name).await?;
+        self.fork_levels(fork.id().clone(), way).await?;
+        Ok(fork)
+    }
+
+    /// Begins a [`branch`](Self::branch) here, on the same thread, with the subgraph on the thread `below` as of its
+    /// checkpoint `at`: `thread.resume()` goes on in the middle of the subgraph, live. Other subgraphs that are
+    /// unfinished here begin anew.
+    ///
+    /// # Errors
+    /// When another run was faster, `below` is not below this checkpoint, `at` is not one of its checkpoints, or the
+    /// store fails.
+    pub async fn branch_below(
+        &self,
+        below: &ThreadId,
+        at: CheckpointId,
+    ) -> Result<CheckpointId, ThreadError> {
+        let mut way = self.way_to(below, at).await?;
+        let (_, thread, loaded) = self.parts();
+        let copy = self.branch().await?;
+        // The task that runs the outermost subgraph is another one on the copy; those below stand on checkpoints of
+        // their own.
+        let Loaded { checkpoint, .. } = loaded;
+        let mut next = checkpoint.frontier.tasks.iter();
+        if let Some(outermost) = way.first_mut()
+            && let Some(next) = next.find(|next| next.id(checkpoint.id, checkpoint.step) == outermost.task)
+        {
+            outermost.task = next.id(copy, checkpoint.step);
+        }
+        self.fork_levels(thread.clone(), way).await?;
+        Ok(copy)
+    }
+
+    /// The subgraphs from here down to the one on `below`, each with where it stands, and that one at `at`.
+    async fn way_to(&self, below: &ThreadId, at: CheckpointId) -> Result<Vec<Level>, ThreadError> {
+        let levels = self.subgraphs().await?;
+        let level = levels.iter().find(|level| level.thread == *below);
+        let level =
+            level.ok_or_else(|| ThreadError::NotBelow { thread: below.clone(), checkpoint: self.id() })?;
+        let (runtime, ..) = self.parts();
+        let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        // Looked up first: a thread that was made is there, whatever fails after it.
+        saver.load(below, At::Id(at)).await?;
+        let mut way = Vec::new();
+        for above in levels.iter().filter(|other| level.thread.is_on_or_below(&other.thread)) {
+            let at = if above.thread == *below {
+                at
+            } else {
+                let head = saver.load(&above.thread, At::Head).await?;
+                head.ok_or_else(|| ThreadError::NeverRan(above.thread.clone()))?.checkpoint.id
+            };
+            way.push(Level { task: above.task, thread: above.thread.clone(), at });
+        }
+        Ok(way)
+    }
+
+    /// Forks subgraphs to below `thread`.
+    async fn fork_levels(&self, mut thread: ThreadId, way: Vec<Level>) -> Result<(), ThreadError> {
+        let (runtime, ..) = self.parts();
+        let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        for Level { task, thread: above, at } in way {
+            thread = thread.below(task);
+            saver.fork(&above, at, &thread).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds the subgraphs below `loaded`, the checkpoint of a thread of `program`.
+fn collect<'a>(
+    saver: &'a Arc<dyn Checkpointer>,
+    program: &'a Program,
+    thread: &'a ThreadId,
+    loaded: &'a Loaded,
+    path: &'a [NodeName],
+    found: &'a mut Vec<SubgraphView>,
+) -> BoxFuture<'a, Result<(), ThreadError>> {
+    Box::pin(async move {
+        let checkpoint = &loaded.checkpoint;
+        for next in &checkpoint.frontier.tasks {
+            let node = program.topology.find(&next.node);
+            let Some(inner) = node.and_then(|node| program.node(node).subgraph.as_ref()) else {
+                continue;
+            };
+            let task = next.id(checkpoint.id, checkpoint.step);
+            let thread = below::thread(&loaded.effects, thread, task);
+            let Some(head) = saver.load(&thread, At::Head).await? else {
+                continue;
+            };
+            let mut path = path.to_vec();
+            path.push(next.node.clone());
+            let view = CheckpointView::of(inner, &thread, &head);
+            found.push(SubgraphView { path: path.clone(), task, thread: thread.clone(), view });
+            collect(saver, inner, &thread, &head, &path, found).await?;
+        }
+        Ok(())
+    })
+}

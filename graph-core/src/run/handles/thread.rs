@@ -1,0 +1,374 @@
+//! A thread: the verbs of running, looking back, forking and editing.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use serde::Serialize;
+
+use super::edit_request::EditRequest;
+use super::past::Past;
+use super::request::RunRequest;
+use crate::checkpoint::{At, Checkpointer, Summary};
+use crate::graph::{NodeRef, START};
+use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
+use crate::node::IntoOutcome;
+use crate::run::driver::order::{Answers, Verb};
+use crate::run::driver::play::play_last;
+use crate::run::past::events::PastEvents;
+use crate::run::past::replay::ReplayRequest;
+use crate::run::past::state::ThreadState;
+use crate::run::runtime::error::{RunError, ThreadError};
+use crate::run::runtime::history::History;
+use crate::run::runtime::shared::Runtime;
+use crate::state::{Input, IntoInput, Json, State};
+
+/// A thread of a graph: a sequence of runs that share one state, with their past.
+///
+/// The handle holds nothing but the name: a thread exists once something ran on it.
+pub struct Thread<S: State> {
+    runtime: Arc<Runtime>,
+    id: ThreadId,
+    state: PhantomData<fn() -> S>,
+}
+
+impl<S: State> Thread<S> {
+    pub(crate) fn new(runtime: Arc<Runtime>, id: ThreadId) -> Self {
+        Self { runtime, id, state: PhantomData }
+    }
+
+    /// The thread's id.
+    #[must_use]
+    pub fn id(&self) -> &ThreadId {
+        &self.id
+    }
+
+    /// Runs the graph on an input: an update, which goes through the reducers on top of what is there, or a
+    /// whole state, which only a new thread takes.
+    ///
+    /// Unfinished work of the thread is discarded; it stays visible in the thread's history.
+    ///
+    /// Each call adds its input. A caller that repeats a request whose outcome it does not know uses
+    /// [`run_once`](Self::run_once).
+    pub fn run(&self, input: impl IntoInput<S>) -> RunRequest<S> {
+        let verb = match input.into_input() {
+            Input::Update(update) => Verb::Input { update: std::boxed::Box::new(update), whole: false },
+            Input::State(update) => Verb::Input { update: std::boxed::Box::new(update), whole: true },
+        };
+        RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), verb)
+    }
+
+    /// Runs the graph on an input that counts once, however often the request is repeated: after a crash, a lost
+    /// connection, or an error such as [`RunError::Superseded`]. `key` is the request's idempotency key: the id of a
+    /// message, say, or of an HTTP request.
+    ///
+    /// The first call with a key does what [`run`](Self::run) does. Where the thread has the input already, a call with the
+    /// same key does not look at the input that it is given, and
+    ///
+    /// - continues the work of the request where that is unfinished, as [`resume`](Self::resume) does: finished tasks
+    ///   do not run again, and open questions stay open;
+    /// - returns the result of the request where it has finished, also when later ones have run since, or
+    ///   [`discard_pending`](Self::discard_pending) has ended it. Nothing runs;
+    /// - runs the graph from [`START`] on the state as it is, without an input, where another input discarded the
+    ///   unfinished work of the request.
+    ///
+    /// An input that was discarded before the state had it is added again.
+    ///
+    /// The key is an entry of the metadata of each checkpoint of the request, `idempotency_key`. It counts on the branch of
+    /// the thread's head, which a fork shares, and for as long as a checkpoint of the request is kept: one that
+    /// retention has removed with all its checkpoints begins again. To look for a key that is not the latest one, the
+    /// thread's history is read.
+    ///
+    /// ```
+    /// # extern crate superstep_core as superstep;
+    /// # use serde::{Deserialize, Serialize};
+    /// # use superstep::checkpoint::MemorySaver;
+    /// # use superstep::graph::{END, START, StateGraph};
+    /// # use superstep::reducer::Append;
+    /// # use superstep::state::{State, Update};
+    /// # #[derive(State, Clone, Default, Serialize, Deserialize)]
+    /// # struct Chat { #[reducer(Append)] messages: Vec<String> }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let mut g = StateGraph::<Chat>::new("chat");
+    /// # let reply = g.node("reply", || async { Chat::update().messages(["Hello."]) });
+    /// # g.edge(START, reply);
+    /// # g.edge(reply, END);
+    /// # let chats = g.compile()?.checkpointer(MemorySaver::new());
+    /// let thread = chats.thread("ada");
+    /// let message = || Chat::update().messages(["Good morning."]);
+    /// thread.run_once("message-17", message()).await?;
+    /// let chat = thread.run_once("message-17", message()).await?.finished()?;
+    /// assert_eq!(chat.messages, ["Good morning.", "Hello."]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The request fails when the key is empty or the graph has no checkpointer.
+    pub fn run_once(&self, key: impl AsRef<str>, input: impl IntoInput<S>) -> RunRequest<S> {
+        self.run(input).once(key.as_ref())
+    }
+
+    /// Continues unfinished work after a crash, an error, a cancellation or a limit. Finished tasks do not run
+    /// again, and effects that succeeded are not repeated. On a finished thread it returns the stored result.
+    pub fn resume(&self) -> RunRequest<S> {
+        RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), Verb::Resume)
+    }
+
+    /// Answers the only open question, with a value or a reference to one, and continues.
+    ///
+    /// The answer is checked against the question first: a wrong one is refused and the question stays open.
+    pub fn answer(&self, answer: impl Serialize) -> RunRequest<S> {
+        self.answering(match Json::encode(&answer) {
+            Ok(answer) => Answers::Only(answer),
+            Err(error) => Answers::Broken(error),
+        })
+    }
+
+    /// Answers the question with this id and continues; other questions stay open.
+    pub fn answer_to(&self, interrupt: InterruptId, answer: impl Serialize) -> RunRequest<S> {
+        self.answering(match Json::encode(&answer) {
+            Ok(answer) => Answers::ById(std::vec![(interrupt, answer)]),
+            Err(error) => Answers::Broken(error),
+        })
+    }
+
+    /// Answers several questions, all or none, and continues.
+    pub fn answers(&self, answers: impl IntoIterator<Item = (InterruptId, Json)>) -> RunRequest<S> {
+        self.answering(Answers::ById(answers.into_iter().collect()))
+    }
+
+    fn answering(&self, answers: Answers) -> RunRequest<S> {
+        RunRequest::new(Arc::clone(&self.runtime), self.id.clone(), Verb::Answer(answers))
+    }
+
+    /// The latest checkpoint.
+    ///
+    /// # Errors
+    /// When the thread never ran, or its store fails.
+    pub async fn head(&self) -> Result<Past<S>, ThreadError> {
+        self.past(At::Head).await
+    }
+
+    /// The checkpoint with this id, of this thread or of the past that it shares.
+    ///
+    /// # Errors
+    /// When there is none, or the store fails.
+    pub async fn at(&self, checkpoint: CheckpointId) -> Result<Past<S>, ThreadError> {
+        self.past(At::Id(checkpoint)).await
+    }
+
+    /// The newest checkpoint for which `node` is next.
+    ///
+    /// # Errors
+    /// When there is none, or the store fails.
+    pub async fn before<In, Out>(&self, node: NodeRef<In, Out>) -> Result<Past<S>, ThreadError> {
+        let name = self.runtime.name_of(node)?;
+        self.past(At::Before(name)).await
+    }
+
+    /// Like [`before`](Self::before), for a node that is known by its stored name.
+    ///
+    /// # Errors
+    /// When the graph has no such node, there is no such checkpoint, or the store fails.
+    pub async fn before_named(&self, node: impl Into<NodeName>) -> Result<Past<S>, ThreadError> {
+        let node = node.into();
+        let topology = &self.runtime.program.topology;
+        if topology.find(&node).is_none() {
+            return Err(ThreadError::no_such_node(topology, &node));
+        }
+        self.past(At::Before(node)).await
+    }
+
+    /// The thread's checkpoints, newest first, read page by page. States are decoded only when asked for.
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer.
+    pub fn history(&self) -> Result<History, ThreadError> {
+        Ok(History::new(Arc::clone(self.saver()?), self.id.clone(), At::Head))
+    }
+
+    /// The tree that the thread is part of, newest first: the checkpoints of all its branches, and those of threads that
+    /// share its history. Empty when the thread never ran.
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer, or its store fails.
+    pub async fn lineage(&self) -> Result<Vec<Summary>, ThreadError> {
+        Ok(self.saver()?.lineage(&self.id).await?)
+    }
+
+    /// Verifies the run that is recorded on this thread's branch, up to its latest checkpoint: see
+    /// [`ReplayRequest`].
+    pub fn replay(&self) -> ReplayRequest {
+        ReplayRequest::new(Arc::clone(&self.runtime), self.id.clone(), At::Head)
+    }
+
+    /// The events of the past, oldest first, up to the thread as it stands: rebuilt from what is stored, whether or
+    /// not anybody watched. They are read page by page.
+    ///
+    /// ```
+    /// # extern crate superstep_core as superstep;
+    /// # use serde::{Deserialize, Serialize};
+    /// # use superstep::checkpoint::MemorySaver;
+    /// # use superstep::graph::{END, START, StateGraph};
+    /// # use superstep::state::{State, Update};
+    /// # #[derive(State, Clone, Default, Serialize, Deserialize)]
+    /// # struct Essay { draft: String }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let mut g = StateGraph::<Essay>::new("essay");
+    /// # let write = g.node("write", || async { Essay::update().draft("…") });
+    /// # g.edge(START, write);
+    /// # g.edge(write, END);
+    /// # let essays = g.compile()?.checkpointer(MemorySaver::new());
+    /// let thread = essays.thread("rust");
+    /// thread.run(Essay::update()).await?.finished()?;
+    ///
+    /// let mut events = thread.events()?;
+    /// let mut last = None;
+    /// while let Some(past) = events.next().await? {
+    ///     println!("{:?}", past.event.kind);
+    ///     last = Some(past.position);
+    /// }
+    /// thread.run(Essay::update()).await?.finished()?;
+    /// let news = thread.events()?.after(last.expect("it ran")).collect().await?;
+    /// # assert_eq!(news.len(), 11);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the graph has no checkpointer.
+    pub fn events(&self) -> Result<PastEvents, ThreadError> {
+        self.runtime.past_events(&self.id, At::Head)
+    }
+
+    /// Writes `update` on top of the latest checkpoint as a new one. What is next stays next, and what its tasks
+    /// have done goes along: results, effects and answers. A question whose text depends on what is edited is
+    /// asked anew.
+    ///
+    /// # Errors
+    /// When the thread never ran, another run was faster, or the store fails.
+    pub async fn edit(&self, update: S::Update) -> Result<CheckpointId, ThreadError> {
+        crate::run::driver::edit::edit(&self.runtime, &self.id, std::boxed::Box::new(update)).await
+    }
+
+    /// Edits the thread as if `node` had run and given `outcome`, which is anything that the node may return: its
+    /// update, its decision, or both. The node's routes, branches and edges say what follows.
+    ///
+    /// - A node that is next finishes its task so. The other tasks stay next with what they have done, and when
+    ///   none is left the superstep ends.
+    /// - A node that is not next finishes a superstep of its own. What follows from it is next, in the place of what
+    ///   it has led to before. Where that would drop what other nodes have led to, nothing is done.
+    ///
+    /// Several nodes are played in one superstep with [`and_as`](EditRequest::and_as). A thread that never ran
+    /// begins so, too.
+    ///
+    /// # Errors
+    /// When it would drop work of others ([`ThreadError::WouldDrop`]), the routing fails, the writes conflict,
+    /// another run was faster, or the store fails.
+    pub fn edit_as<In, R, O>(&self, node: NodeRef<In, R>, outcome: O) -> EditRequest<S>
+    where
+        O: IntoOutcome<S, Route = R>,
+    {
+        EditRequest::new(Arc::clone(&self.runtime), self.id.clone(), node, outcome)
+    }
+
+    /// Like [`edit_as`](Self::edit_as), for a node that is known by its stored name.
+    ///
+    /// A node of a [described](crate::graph::Description) graph is played with what its function may return: a
+    /// [`JsonOutcome`](crate::node::JsonOutcome) names the case that it chooses, and is checked as the node's own.
+    ///
+    /// # Errors
+    /// Also when the graph has no such node, the node decides by another type, or its description has no such case.
+    pub fn edit_as_named<O: IntoOutcome<S>>(&self, node: impl Into<NodeName>, outcome: O) -> EditRequest<S> {
+        EditRequest::new(Arc::clone(&self.runtime), self.id.clone(), node.into(), outcome)
+    }
+
+    /// Edits the thread as if the node that ran last had written `update` as well: its branches decide anew, on the
+    /// edited state, its route leads where it led, and its edges fire. Tasks that are next again keep what they
+    /// have done. No other node is played beside it; [`edit_as`](Self::edit_as) plays several.
+    ///
+    /// [`edit`](Self::edit) is the simpler choice when nothing is to be decided anew.
+    ///
+    /// # Errors
+    /// [`ThreadError::WhichNode`] when several nodes ran last, or none; otherwise like [`edit_as`](Self::edit_as).
+    pub async fn edit_as_last(&self, update: S::Update) -> Result<CheckpointId, RunError> {
+        play_last(&self.runtime, &self.id, std::boxed::Box::new(update)).await
+    }
+
+    /// Drops what is next: unfinished tasks, open questions, joins and deferred nodes that wait. The state stays.
+    ///
+    /// # Errors
+    /// When the thread never ran, another run was faster, or the store fails.
+    pub async fn discard_pending(&self) -> Result<CheckpointId, ThreadError> {
+        crate::run::driver::edit::discard(&self.runtime, &self.id).await
+    }
+
+    /// Stores an input without running anything; `resume` runs it. Like [`run`](Self::run) it discards unfinished
+    /// work.
+    ///
+    /// # Errors
+    /// When a whole state is given to a thread that has one, another run was faster, or the store fails.
+    pub async fn input(&self, input: impl IntoInput<S>) -> Result<CheckpointId, RunError> {
+        let run = self.run(input).interrupt_before(START).await?;
+        run.checkpoint.ok_or_else(|| ThreadError::NoCheckpointer.into())
+    }
+
+    /// The thread as it stands: the state with the results of finished tasks applied, what is left to do, and how
+    /// far each task is. [`head`](Self::head) is the checkpoint below that.
+    ///
+    /// # Errors
+    /// When the thread never ran, the results of its finished tasks cannot be merged, or the store fails.
+    pub async fn state(&self) -> Result<ThreadState<S>, ThreadError> {
+        let loaded = self.runtime.load(&self.id, At::Head).await?;
+        let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(self.id.clone()))?;
+        crate::run::past::state::state(&self.runtime, &loaded)
+    }
+
+    /// Deletes the thread with the threads of its subgraphs: its checkpoints, its unfinished work, its answers and
+    /// its journal. The name is free again. A thread that never ran is deleted, too.
+    ///
+    /// Threads that were forked from it, or that it was forked from, stay as they are: the past that they share with
+    /// it goes when the last of them is deleted. A run that is going on the thread fails with
+    /// [`RunError::Superseded`], and stores nothing more. What nodes have put into a [`Store`](crate::store::Store)
+    /// stays.
+    ///
+    /// # Errors
+    /// When the thread is a subgraph's or another graph's, or the store fails.
+    pub async fn delete(&self) -> Result<(), ThreadError> {
+        if self.id.is_below() {
+            return Err(ThreadError::Subgraph(self.id.clone()));
+        }
+        let graph = self.runtime.program.topology.name();
+        Ok(self.saver()?.delete(graph, &self.id).await?)
+    }
+
+    pub(crate) async fn past(&self, at: At) -> Result<Past<S>, ThreadError> {
+        let loaded = self.runtime.load(&self.id, at).await?;
+        let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(self.id.clone()))?;
+        Past::new(Arc::clone(&self.runtime), self.id.clone(), loaded)
+    }
+
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    pub(crate) fn saver(&self) -> Result<&Arc<dyn Checkpointer>, ThreadError> {
+        self.runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)
+    }
+}
+
+impl<S: State> Clone for Thread<S> {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.runtime), self.id.clone())
+    }
+}
+
+impl<S: State> fmt::Debug for Thread<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Thread").field(&self.id).finish()
+    }
+}

@@ -1,0 +1,161 @@
+//! One graph or subgraph on the way through the past.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::vec::Vec;
+
+use super::position::EventPosition;
+use super::rebuild::Rebuild;
+use super::records::{Records, Span};
+use super::told::{Below, Group, Runs, Told, Unfinished};
+use crate::checkpoint::{At, Checkpointer, StepRecord};
+use crate::graph::Program;
+use crate::id::{CheckpointId, RunId};
+use crate::run::runtime::error::ThreadError;
+use crate::run::runtime::event::{EventKind, PathSegment};
+use crate::run::runtime::field_map::state_of;
+use crate::run::runtime::redact;
+use crate::run::runtime::stream::view::Views;
+
+/// One graph or subgraph on the way through the past.
+pub(super) struct Level {
+    pub(super) records: Records,
+    program: Arc<Program>,
+    pub(super) path: Vec<PathSegment>,
+    /// Of which runs it is told: of those that all of these have.
+    pub(super) runs: Vec<Runs>,
+    pub(super) after: Option<EventPosition>,
+    pub(super) unfinished: Unfinished,
+    /// Whether what is unfinished has been looked at.
+    pub(super) is_over: bool,
+    /// Who wrote the checkpoint that is told.
+    pub(super) run: Option<RunId>,
+    /// What is still to be told, with its place where it has one.
+    told: VecDeque<(Option<EventPosition>, Told)>,
+}
+
+impl Level {
+    pub(super) fn new(records: Records, program: Arc<Program>, unfinished: Unfinished) -> Self {
+        let (path, runs, told) = (Vec::new(), Vec::new(), VecDeque::new());
+        Self { records, program, path, runs, after: None, unfinished, is_over: false, run: None, told }
+    }
+
+    pub(super) fn below(saver: &Arc<dyn Checkpointer>, below: Below, above: &Self) -> Self {
+        let Below { program, thread, task, runs, unfinished } = below;
+        let graph = program.topology.name().clone();
+        let span = Span { graph, thread, to: At::Head, from: None, own: true };
+        let mut path = above.path.clone();
+        path.push(task);
+        let mut all = above.runs.clone();
+        all.push(runs);
+        let level = Self::new(Records::new(Arc::clone(saver), span), program, unfinished);
+        Self { path, runs: all, ..level }
+    }
+
+    /// What comes next, and its place where it has one.
+    pub(super) async fn next(
+        &mut self,
+        saver: &Arc<dyn Checkpointer>,
+        wanted: Views,
+    ) -> Result<Option<(Option<EventPosition>, Told)>, ThreadError> {
+        loop {
+            if let Some(told) = self.told.pop_front() {
+                return Ok(Some(told));
+            }
+            let rebuild = Rebuild { program: &self.program, wanted };
+            match self.records.next().await? {
+                Some(record) => {
+                    let group = rebuild.checkpoint(self.records.base.as_ref(), &record);
+                    let after = self.after.filter(|after| after.checkpoint == record.checkpoint.id);
+                    self.told = placed(group, record.checkpoint.id, after.map(|after| after.index));
+                    self.run = Some(record.checkpoint.run);
+                    self.records.base = Some(record);
+                }
+                None if std::mem::replace(&mut self.is_over, true) => return Ok(None),
+                None if self.unfinished == Unfinished::Nothing => return Ok(None),
+                None => {
+                    let unfinished = self.unfinished(saver, rebuild).await?;
+                    self.told = unfinished.into_iter().map(|told| (None, told)).collect();
+                }
+            }
+        }
+    }
+
+    /// What is unfinished on top of what was told last. Where the thread has moved on, that follows from a run which is
+    /// told elsewhere; but what the one before it had asked is told here, if that is wanted.
+    async fn unfinished(
+        &self,
+        saver: &Arc<dyn Checkpointer>,
+        rebuild: Rebuild<'_>,
+    ) -> Result<Vec<Told>, ThreadError> {
+        let Some(last) = &self.records.base else { return Ok(Vec::new()) };
+        let (thread, last) = (self.records.thread(), last.checkpoint.id);
+        let Some(head) = saver.steps(thread, At::Head, 1).await?.pop() else { return Ok(Vec::new()) };
+        if head.checkpoint.id == last {
+            let begun = self.begun(saver, rebuild, &head).await?;
+            return Ok(rebuild.unfinished(thread, &head, &begun, self.unfinished));
+        }
+        let mut told = Vec::new();
+        if let Unfinished::Before(_) = self.unfinished
+            && let Some(last) = saver.steps(thread, At::Id(last), 1).await?.pop()
+        {
+            rebuild.pause(&last, thread, &mut told);
+        }
+        Ok(told)
+    }
+
+    /// The tasks on top of a head of which only their subgraphs' threads tell that they have begun.
+    async fn begun(
+        &self,
+        saver: &Arc<dyn Checkpointer>,
+        rebuild: Rebuild<'_>,
+        head: &StepRecord,
+    ) -> Result<BTreeSet<u32>, ThreadError> {
+        let mut begun = BTreeSet::new();
+        for (task, thread) in rebuild.silent_subgraphs(self.records.thread(), head) {
+            let written = saver.steps(&thread, At::Head, 1).await?;
+            if written.iter().any(|head| head.thread == thread) {
+                begun.insert(task);
+            }
+        }
+        Ok(begun)
+    }
+
+    /// The state at a checkpoint.
+    pub(super) async fn values(
+        &self,
+        saver: &Arc<dyn Checkpointer>,
+        at: CheckpointId,
+    ) -> Result<EventKind, ThreadError> {
+        let loaded = saver.load(self.records.thread(), At::Id(at)).await?;
+        let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(self.records.thread().clone()))?;
+        let (state, _) = state_of(&self.program, &loaded)?;
+        let values = redact::state(&*state, &self.program.schema);
+        Ok(EventKind::Values { step: loaded.checkpoint.step, values })
+    }
+}
+
+/// Gives what a checkpoint tells its places, and leaves out what comes up to the place `after`. What is told only
+/// where it is wanted, and what happened below, has none of its own.
+fn placed(
+    group: Group,
+    checkpoint: CheckpointId,
+    after: Option<i64>,
+) -> VecDeque<(Option<EventPosition>, Told)> {
+    let has_place = |told: &Told| match told {
+        Told::Event(happened) => !matches!(happened.kind, EventKind::Update { .. }),
+        Told::Values { .. } | Told::Below(_) => false,
+    };
+    let places = group.before.iter().filter(|told| has_place(told)).count();
+    let first = -i64::try_from(places).expect("a superstep has fewer tasks");
+    let mut index = first - 1;
+    let all = group.before.into_iter().chain(group.rest).filter_map(|told| {
+        if has_place(&told) {
+            index += 1;
+            let is_new = after.is_none_or(|after| index > after);
+            return is_new.then_some((Some(EventPosition { checkpoint, index }), told));
+        }
+        after.is_none_or(|after| index >= after).then_some((None, told))
+    });
+    all.collect()
+}

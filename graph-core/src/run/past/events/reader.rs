@@ -1,0 +1,222 @@
+//! The events of a thread's past, one by one.
+
+use std::fmt;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use super::level::Level;
+use super::position::EventPosition;
+use super::records::{Records, Span};
+use super::told::{Happened, Moment, Told, Unfinished};
+use crate::checkpoint::{At, Checkpointer, StoreError};
+use crate::graph::Program;
+use crate::id::{RunId, ThreadId};
+use crate::run::runtime::error::ThreadError;
+use crate::run::runtime::event::{EventKind, PathSegment, RunEvent};
+use crate::run::runtime::shared::Runtime;
+use crate::run::runtime::stream::view::{View, Views};
+
+/// The events of a thread's past, oldest first, rebuilt from its checkpoints and read page by page. Made by
+/// [`Thread::events`](crate::run::Thread::events) and [`Past::events`](crate::run::Past::events).
+///
+/// They are what a log of the runs that led here would say, as far as it is stored:
+///
+/// - Runs, supersteps, tasks and checkpoints have the ids, steps, positions and nodes that they had live. In a
+///   superstep each task is told from its start to its end, in merge order.
+/// - What nodes emitted is told where the run kept it:
+///   [`Graph::record_events`](crate::run::Graph::record_events).
+/// - On top of the latest checkpoint is told what is unfinished: results, failures, and questions that are open.
+///   It is told again, as a part of its superstep, once that has come to a checkpoint. What is left of a superstep
+///   that an input has given up is told before the run of that input.
+/// - Subgraphs are told with their path, between start and end of their task.
+///
+/// What is not stored cannot be told:
+///
+/// - Attempts that were followed by another one, unless an error handler took over. The attempt of a task that
+///   finished is 0 where it is not known, in paths as well.
+/// - How a run ended that neither finished, nor asked, nor left its failure on the latest checkpoint; and runs
+///   that came to no checkpoint of their own. What they left belongs to the run before them.
+/// - Breakpoints, and whether a result was recorded earlier or came from a cache.
+///
+/// Times are exact for checkpoints, for what nodes emitted, and for the start of runs, as far as ids tell time.
+/// What else happened before a superstep ran has the time of the checkpoint that it stands on, and what finished in
+/// it the time of the checkpoint that it came to. Edits and copies are told as the checkpoint that they made.
+///
+/// [`RunEvent::seq`] counts what is read, from 0. To go on later, keep a [`position`](PastEvent::position).
+#[must_use = "events are read with `next`"]
+pub struct PastEvents {
+    saver: Arc<dyn Checkpointer>,
+    program: Arc<Program>,
+    span: Span,
+    views: Views,
+    after: Option<EventPosition>,
+    /// The graph's own level, and those of the subgraphs that are being told; empty before the first event.
+    levels: Vec<Level>,
+    is_begun: bool,
+    /// What is told of what is unfinished.
+    pub(super) unfinished: Unfinished,
+    /// The place of the last event of the graph itself.
+    pub(super) position: Option<EventPosition>,
+    /// The run that wrote the checkpoint of that place.
+    pub(super) run: Option<RunId>,
+    seq: u64,
+}
+
+/// An event of the past, and its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PastEvent {
+    /// Where to go on from after this event. An event of a subgraph has the place where its task began, and one of
+    /// an unfinished superstep that of the checkpoint below: those are told again as a whole.
+    pub position: EventPosition,
+    /// The event.
+    pub event: RunEvent,
+}
+
+impl PastEvents {
+    fn new(saver: Arc<dyn Checkpointer>, program: Arc<Program>, span: Span) -> Self {
+        let unfinished = if span.to == At::Head { Unfinished::All } else { Unfinished::Nothing };
+        Self {
+            saver,
+            program,
+            span,
+            views: View::Debug.into(),
+            after: None,
+            levels: Vec::new(),
+            is_begun: false,
+            unfinished,
+            position: None,
+            run: None,
+            seq: 0,
+        }
+    }
+
+    /// Leaves out what came up to this place, which is one that was read earlier, in this process or in another.
+    /// Only what comes after it is read from the store.
+    ///
+    /// The first [`next`](Self::next) then fails where the thread's past has no such checkpoint.
+    pub fn after(self, position: impl Into<EventPosition>) -> Self {
+        Self { after: Some(position.into()), ..self }
+    }
+
+    /// Shows only the events of these views; without, all of them. [`View::Updates`] and [`View::Values`] are told
+    /// only where they are among the views. Values cost a look at the whole state of every checkpoint.
+    pub fn view(self, views: impl Into<Views>) -> Self {
+        Self { views: views.into(), ..self }
+    }
+
+    /// The next event; `None` after the last.
+    ///
+    /// # Errors
+    /// When the thread belongs to another graph, its past has no such position, or the store fails.
+    pub async fn next(&mut self) -> Result<Option<PastEvent>, ThreadError> {
+        self.begin();
+        loop {
+            let Some(level) = self.levels.last_mut() else { return Ok(None) };
+            let next = level.next(&self.saver, self.views).await?;
+            if level.path.is_empty() {
+                self.run = level.run;
+            }
+            let Some((index, told)) = next else {
+                self.levels.pop();
+                continue;
+            };
+            let (moment, kind) = match told {
+                Told::Event(Happened { moment, kind }) => (moment, kind),
+                Told::Values { at, happened } => (happened, level.values(&self.saver, at).await?),
+                Told::Below(below) => {
+                    let below = Level::below(&self.saver, below, level);
+                    self.levels.push(below);
+                    continue;
+                }
+            };
+            if !level.runs.iter().all(|runs| runs.has(moment.run)) {
+                continue;
+            }
+            let path = level.path.clone();
+            if path.is_empty() {
+                self.position = index.or(self.position);
+            }
+            if let Some(event) = self.event(moment, path, kind) {
+                return Ok(Some(event));
+            }
+        }
+    }
+
+    /// All that is left.
+    ///
+    /// # Errors
+    /// Those of [`next`](Self::next).
+    pub async fn collect(mut self) -> Result<Vec<PastEvent>, ThreadError> {
+        let mut all = Vec::new();
+        while let Some(event) = self.next().await? {
+            all.push(event);
+        }
+        Ok(all)
+    }
+
+    fn begin(&mut self) {
+        if !std::mem::replace(&mut self.is_begun, true) {
+            let from = self.after.map(|after| after.checkpoint);
+            let records = Records::new(Arc::clone(&self.saver), Span { from, ..self.span.clone() });
+            let mut top = Level::new(records, Arc::clone(&self.program), self.unfinished);
+            top.after = self.after;
+            self.levels.push(top);
+            self.position = self.after;
+        }
+    }
+
+    fn event(&mut self, moment: Moment, path: Vec<PathSegment>, kind: EventKind) -> Option<PastEvent> {
+        let Moment { run, at_ms } = moment;
+        let event = RunEvent { seq: self.seq, at_ms, run, path, kind };
+        self.seq += 1;
+        let position = self.position.expect("what comes first is an event of the graph itself");
+        self.views.shows(&event.kind).then_some(PastEvent { position, event })
+    }
+
+    /// Finds the checkpoints that are to be told.
+    pub(super) async fn plan(&mut self) -> Result<(), StoreError> {
+        self.begin();
+        match self.levels.first_mut() {
+            Some(top) => top.records.plan_once().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Says what is to be told of what is unfinished, as long as it is not told.
+    pub(super) fn tell_unfinished(&mut self, what: Unfinished) {
+        self.unfinished = what;
+        if let Some(top) = self.levels.first_mut().filter(|top| !top.is_over) {
+            top.unfinished = what;
+        }
+    }
+
+    /// The same thread after another place and up to another checkpoint.
+    pub(super) fn again(&self, after: Option<EventPosition>, to: At) -> Self {
+        let span = Span { to, ..self.span.clone() };
+        let again = Self::new(Arc::clone(&self.saver), Arc::clone(&self.program), span);
+        Self { views: self.views, after, ..again }
+    }
+
+    pub(super) fn views(&self) -> Views {
+        self.views
+    }
+}
+
+impl Runtime {
+    /// The events of a thread up to one of its checkpoints.
+    pub(in crate::run) fn past_events(&self, thread: &ThreadId, to: At) -> Result<PastEvents, ThreadError> {
+        let saver = self.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        let graph = self.program.topology.name().clone();
+        let span = Span { graph, thread: thread.clone(), to, from: None, own: false };
+        Ok(PastEvents::new(Arc::clone(saver), Arc::clone(&self.program), span))
+    }
+}
+
+impl fmt::Debug for PastEvents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PastEvents")
+            .field("thread", &self.span.thread)
+            .field("position", &self.position)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,160 @@
+//! A thread as it stands: the state with what finished tasks have written, and how far each task is.
+
+use std::sync::Arc;
+use std::vec::Vec;
+
+use alloc::string::ToString;
+
+use crate::checkpoint::{FailureRecord, Loaded, NextTask, RouteRecord, TaskResult};
+use crate::engine::barrier::{self, Overwrites};
+use crate::graph::Program;
+use crate::id::{CheckpointId, NodeName, TaskId};
+use crate::run::driver::order::typed;
+use crate::run::runtime::change::Changed;
+use crate::run::runtime::error::ThreadError;
+use crate::run::runtime::field_map::{FieldMap, state_of};
+use crate::run::runtime::outcome::Interrupt;
+use crate::run::runtime::redact;
+use crate::run::runtime::shared::Runtime;
+use crate::state::{ErasedState, Indexes, Json, LoggedWrite, State, caught};
+
+/// A thread as it stands.
+///
+/// Where a superstep is unfinished, its finished tasks have written and are not next any more; at a checkpoint
+/// itself ([`Past`](crate::run::Past)) they have not, and are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThreadState<S> {
+    /// The latest checkpoint.
+    pub checkpoint: CheckpointId,
+    /// Its step.
+    pub step: i64,
+    /// The state, with the results of finished tasks applied.
+    pub values: S,
+    /// The nodes whose tasks are still to be finished, in merge order.
+    pub next: Vec<NodeName>,
+    /// In what the program that wrote the checkpoint was another one; `None` where it was this one.
+    pub changed: Option<Changed>,
+    /// Every task of the superstep that is next, in merge order.
+    pub tasks: Vec<TaskState>,
+}
+
+/// How far a task of an unfinished superstep is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskState {
+    /// The task.
+    pub id: TaskId,
+    /// Its node.
+    pub node: NodeName,
+    /// The item of `each`, or the input of a run.
+    pub input: Option<Json>,
+    /// What it gave, once it has finished.
+    pub result: Option<TaskOutput>,
+    /// Why it failed when it was last run, if it has not finished.
+    pub failure: Option<FailureRecord>,
+    /// Its open questions.
+    pub interrupts: Vec<Interrupt>,
+}
+
+/// What a finished task gave, which the barrier is to merge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskOutput {
+    /// Its writes.
+    pub writes: Vec<LoggedWrite>,
+    /// Its decision.
+    pub route: Option<RouteRecord>,
+}
+
+impl<S> ThreadState<S> {
+    /// The open questions of all tasks.
+    pub fn interrupts(&self) -> impl Iterator<Item = &Interrupt> {
+        self.tasks.iter().flat_map(|task| &task.interrupts)
+    }
+
+    /// Whether nothing is next.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.next.is_empty()
+    }
+}
+
+impl TaskState {
+    /// Whether the task has finished, and its superstep has not.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.result.is_some()
+    }
+}
+
+/// How far the tasks are that are next at a checkpoint.
+pub(crate) fn tasks_of(program: &Program, loaded: &Loaded) -> Vec<TaskState> {
+    let fields = FieldMap::new(&loaded.schema, &program.schema);
+    let next = loaded.checkpoint.frontier.tasks.iter().filter(|next| !next.node.is_end());
+    let state = |next: &NextTask| {
+        let id = next.id(loaded.checkpoint.id, loaded.checkpoint.step);
+        let result = loaded.results.iter().find(|result| result.task == id && result.is_finished());
+        // One of another version of the state is no result: its task runs again.
+        let result = result.filter(|result| fields.carries(&result.writes));
+        let failure = loaded.failures.iter().find(|failure| failure.task == id);
+        TaskState {
+            id,
+            node: next.node.clone(),
+            input: next.input.clone(),
+            result: result.map(|TaskResult { writes, route, .. }| TaskOutput {
+                writes: writes.clone(),
+                route: route.clone(),
+            }),
+            failure: failure.filter(|_| result.is_none()).cloned(),
+            interrupts: program.open_questions(loaded.asks.iter().filter(|ask| ask.task == id)),
+        }
+    };
+    next.map(state).collect()
+}
+
+pub(crate) fn state<S: State>(runtime: &Runtime, loaded: &Loaded) -> Result<ThreadState<S>, ThreadError> {
+    let program = &runtime.program;
+    let (mut values, _) = state_of(program, loaded)?;
+    let tasks = tasks_of(program, loaded);
+    apply(program, loaded, &tasks, &mut values)?;
+    Ok(ThreadState {
+        checkpoint: loaded.checkpoint.id,
+        step: loaded.checkpoint.step,
+        changed: Changed::since(&loaded.checkpoint, program),
+        values: typed(values),
+        next: tasks.iter().filter(|task| !task.is_finished()).map(|task| task.node.clone()).collect(),
+        tasks,
+    })
+}
+
+/// Applies what finished tasks have written, as their barrier will.
+fn apply(
+    program: &Program,
+    loaded: &Loaded,
+    tasks: &[TaskState],
+    values: &mut Arc<dyn ErasedState>,
+) -> Result<(), ThreadError> {
+    let fields = FieldMap::new(&loaded.schema, &program.schema);
+    let mut updates = Vec::new();
+    for (position, task) in (0u32..).zip(tasks) {
+        let Some(result) = &task.result else { continue };
+        let writes = fields.own_writes(&result.writes);
+        let update = program.initial.decode_update(&writes).map_err(|reason| ThreadError::Decode {
+            checkpoint: loaded.checkpoint.id,
+            field: std::format!("the result of node {}", task.node),
+            reason: redact::reason(reason, writes.iter().map(|write| write.field), &program.schema),
+        })?;
+        updates.push((position, update));
+    }
+    let shapes = updates.iter().map(|(position, update)| (*position, &**update));
+    let overwrites = Overwrites::find(shapes, &program.schema).map_err(|conflict| {
+        let node = |position: u32| tasks[position as usize].node.as_str();
+        ThreadError::Unmergeable(std::format!(
+            "nodes {:?} and {:?} both write field {:?}",
+            node(conflict.first),
+            node(conflict.second),
+            program.schema.field(conflict.field).name
+        ))
+    })?;
+    let values = Arc::get_mut(values).expect("a freshly decoded state is not shared");
+    caught(|| barrier::apply(values, &mut Indexes::default(), updates.into_iter(), &overwrites))
+        .map_err(|panic| ThreadError::Unmergeable(panic.to_string()))
+}

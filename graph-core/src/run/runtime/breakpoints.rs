@@ -1,0 +1,61 @@
+//! Breakpoints as users set them.
+
+use std::vec::Vec;
+
+use super::error::ThreadError;
+use super::shared::Runtime;
+use crate::engine::{Breakpoints, NodeSet};
+use crate::graph::{NodeId, Program, Selected};
+
+/// The breakpoints of one run, beside those that nodes declare.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    pub(crate) before: Vec<Selected>,
+    pub(crate) after: Vec<Selected>,
+}
+
+impl Program {
+    /// The breakpoints that nodes declare.
+    pub(crate) fn breakpoints(&self) -> Breakpoints {
+        let mut declared = Breakpoints::default();
+        for (node, _) in self.topology.nodes() {
+            let policy = &self.node(node).policy;
+            if policy.interrupt_before {
+                declared.before.insert(node);
+            }
+            if policy.interrupt_after {
+                declared.after.insert(node);
+            }
+        }
+        declared
+    }
+}
+
+impl Runtime {
+    /// The breakpoints of a run.
+    pub(crate) fn breakpoints(&self, wanted: &Wanted) -> Result<Breakpoints, ThreadError> {
+        let mut all = self.breakpoints.clone();
+        for (set, selected) in [(&mut all.before, &wanted.before), (&mut all.after, &wanted.after)] {
+            for selected in selected {
+                match self.selected(selected)? {
+                    Some(node) => set.insert(node),
+                    None => *set = NodeSet::All,
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// The node that is meant; `None` for every node.
+    pub(crate) fn selected(&self, selected: &Selected) -> Result<Option<NodeId>, ThreadError> {
+        let topology = &self.program.topology;
+        match selected {
+            Selected::Every => Ok(None),
+            Selected::Handle { graph, node } if self.program.is_own(*graph) => Ok(Some(NodeId(*node))),
+            Selected::Handle { .. } => Err(ThreadError::foreign_handle(topology)),
+            Selected::Named(name) => {
+                topology.find(name).map(Some).ok_or_else(|| ThreadError::no_such_node(topology, name))
+            }
+        }
+    }
+}

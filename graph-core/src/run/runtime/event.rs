@@ -1,0 +1,353 @@
+//! The typed event log of a run.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::vec::Vec;
+
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use super::ambient::Ambient;
+use super::outcome::{Interrupt, Status};
+use super::stream::queue::EventQueue;
+use super::stream::view::{View, Views};
+use crate::checkpoint::Source;
+use crate::error::ErrorReport;
+use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
+use crate::node::{CustomSink, TaskCell};
+use crate::state::{Json, LoggedWrite, caught};
+
+/// One event of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunEvent {
+    /// Its place in the run's log: 0, 1, 2, … without a gap. In a log that is rebuilt, its place among what is
+    /// read there: see [`PastEvents`](crate::run::PastEvents).
+    pub seq: u64,
+    /// When it happened, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+    /// The run.
+    pub run: RunId,
+    /// The tasks whose subgraphs it happened in, from the graph down; empty for the graph itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<PathSegment>,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// A task that runs a subgraph.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PathSegment {
+    /// Its node.
+    pub node: NodeName,
+    /// Its superstep.
+    pub step: i64,
+    /// Its position in the superstep.
+    pub task: u32,
+    /// Its attempt, from 1.
+    pub attempt: u32,
+}
+
+/// What happened in a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EventKind {
+    /// The run began. The first event.
+    RunStarted {
+        /// The graph.
+        graph: NodeName,
+        /// The thread.
+        thread: ThreadId,
+        /// The checkpoint whose unfinished work it continues; `None` for a new input.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resumes: Option<CheckpointId>,
+    },
+    /// A superstep's tasks are about to run.
+    SuperstepStarted {
+        /// The step that its checkpoint will have.
+        step: i64,
+        /// Its tasks' nodes, in merge order.
+        nodes: Vec<NodeName>,
+    },
+    /// An attempt of a task began.
+    TaskStarted {
+        /// The superstep.
+        step: i64,
+        /// The task's position in it.
+        task: u32,
+        /// The node.
+        node: NodeName,
+        /// The attempt, from 1.
+        attempt: u32,
+    },
+    /// A task finished.
+    TaskFinished {
+        /// The superstep.
+        step: i64,
+        /// The task's position in it.
+        task: u32,
+        /// The node.
+        node: NodeName,
+        /// What it wrote; `"<secret>"` to secret fields.
+        writes: Vec<LoggedWrite>,
+        /// The case it decided for.
+        route: Option<String>,
+        /// Whether the result was recorded by an earlier run, so that the task did not run now.
+        recorded: bool,
+        /// Whether the result is from the node's cache, so that the node did not run now.
+        #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+        cached: bool,
+    },
+    /// What a task that finished has written, by the names of the fields. Built for [`View::Updates`] only.
+    Update {
+        /// The superstep.
+        step: i64,
+        /// The task's position in it.
+        task: u32,
+        /// The node.
+        node: NodeName,
+        /// What it wrote, in order; `"<secret>"` to secret fields.
+        writes: Vec<NamedWrite>,
+        /// Whether the result was recorded by an earlier run, so that the task did not run now.
+        recorded: bool,
+    },
+    /// The state after a superstep; on a resume also the state that it continues. Built for [`View::Values`] only.
+    Values {
+        /// The step of the checkpoint that has this state.
+        step: i64,
+        /// The state, as an object by the names of the fields; those that are never stored are left out, and
+        /// secret ones are `"<secret>"`.
+        values: Json,
+    },
+    /// A task asked and waits for answers.
+    TaskPaused {
+        /// The superstep.
+        step: i64,
+        /// The task's position in it.
+        task: u32,
+        /// The node.
+        node: NodeName,
+    },
+    /// An attempt of a task failed.
+    TaskFailed {
+        /// The superstep.
+        step: i64,
+        /// The task's position in it.
+        task: u32,
+        /// The node.
+        node: NodeName,
+        /// The attempt, from 1.
+        attempt: u32,
+        /// Why.
+        error: ErrorReport,
+        /// How long until the next attempt, in milliseconds; `None` when there is none.
+        retry_in_ms: Option<u64>,
+        /// Whether the node's error handler goes on with the task.
+        #[serde(default)]
+        handled: bool,
+    },
+    /// A node emitted something with [`Emit`](crate::node::Emit).
+    Custom {
+        /// The superstep.
+        step: i64,
+        /// The task's position in it.
+        #[serde(default)]
+        task: u32,
+        /// The node.
+        node: NodeName,
+        /// The event's name.
+        name: String,
+        /// Its data.
+        data: Json,
+    },
+    /// A piece of a message, emitted by a node with [`Emit::message`](crate::node::Emit::message).
+    MessageChunk {
+        /// The superstep.
+        step: i64,
+        /// The task's position in it.
+        #[serde(default)]
+        task: u32,
+        /// The node.
+        node: NodeName,
+        /// The piece.
+        chunk: Json,
+    },
+    /// Events that the task emitted here are not known any more: they took more room than is kept of a superstep.
+    /// Only in a log that is rebuilt from a store.
+    EmittedDropped {
+        /// The superstep.
+        step: i64,
+        /// The task's position in it.
+        task: u32,
+        /// The node.
+        node: NodeName,
+        /// How many, custom events and pieces of messages together.
+        count: u64,
+    },
+    /// A checkpoint was stored.
+    CheckpointSaved {
+        /// Its id.
+        id: CheckpointId,
+        /// Its step.
+        step: i64,
+        /// How it came about.
+        source: Source,
+        /// The nodes that are next, in merge order.
+        next: Vec<NodeName>,
+    },
+    /// Questions were stored, and the run waits for answers.
+    Interrupted {
+        /// The questions.
+        interrupts: Vec<Interrupt>,
+    },
+    /// The run stops at a breakpoint.
+    BreakpointReached {
+        /// The nodes before which it stops.
+        before: Vec<NodeName>,
+        /// The nodes after which it stops.
+        after: Vec<NodeName>,
+    },
+    /// The run ends while a join still waits: some of its sources never ran.
+    JoinUnfinished {
+        /// The joined node.
+        target: NodeName,
+        /// The sources that did not arrive.
+        missing: Vec<NodeName>,
+    },
+    /// The run ended. The last event of a run that did not fail.
+    RunFinished {
+        /// How.
+        status: Status,
+    },
+    /// The run failed. The last event of a run that did.
+    RunFailed {
+        /// Why.
+        message: String,
+    },
+}
+
+/// One write, by the name of its field.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedWrite {
+    /// The field.
+    pub field: String,
+    /// What happened to it: the name of a logged operation, `set` for an overwrite, or `reduce` where a reducer
+    /// has no operation of its own.
+    pub op: String,
+    /// Its operand.
+    pub value: Json,
+}
+
+/// Watches runs. Called in the order of events, on the thread that causes them: return soon.
+///
+/// What watches a run does not change it: an observer that panics is not called again in that run, which goes on.
+pub trait Observer: Send + Sync + 'static {
+    /// An event happened.
+    fn on_event(&self, event: &RunEvent);
+
+    /// What it wants built. Whatever it says, it is given every event of the log; but values and updates are in
+    /// the log only where somebody wants them.
+    fn views(&self) -> Views {
+        View::Debug.into()
+    }
+}
+
+impl<F: Fn(&RunEvent) + Send + Sync + 'static> Observer for F {
+    fn on_event(&self, event: &RunEvent) {
+        self(event);
+    }
+}
+
+/// The log that a driver writes and observers read. Exists only for a run that is observed.
+///
+/// The subgraphs of a run write into its log, each under its own path.
+pub(crate) struct EventLog {
+    shared: Arc<Shared>,
+    path: Vec<PathSegment>,
+}
+
+struct Shared {
+    run: RunId,
+    ambient: Arc<dyn Ambient>,
+    queue: Option<Arc<EventQueue>>,
+    wanted: Views,
+    writing: Mutex<Writing>,
+}
+
+struct Writing {
+    next_seq: u64,
+    /// Those that have not panicked.
+    observers: Vec<Arc<dyn Observer>>,
+}
+
+impl EventLog {
+    /// A log, if anybody reads it.
+    pub(crate) fn new(
+        run: RunId,
+        ambient: Arc<dyn Ambient>,
+        observers: Vec<Arc<dyn Observer>>,
+        queue: Option<Arc<EventQueue>>,
+    ) -> Option<Arc<Self>> {
+        if observers.is_empty() && queue.is_none() {
+            return None;
+        }
+        let of_queue = queue.as_ref().map_or(Views::NONE, |queue| queue.views);
+        let wanted = observers.iter().fold(of_queue, |wanted, observer| wanted | observer.views());
+        let writing = Mutex::new(Writing { next_seq: 0, observers });
+        let shared = Arc::new(Shared { run, ambient, queue, wanted, writing });
+        Some(Arc::new(Self { shared, path: Vec::new() }))
+    }
+
+    /// The log as the subgraph of a task writes it.
+    pub(crate) fn below(&self, task: PathSegment) -> Arc<Self> {
+        let mut path = self.path.clone();
+        path.push(task);
+        Arc::new(Self { shared: Arc::clone(&self.shared), path })
+    }
+
+    /// Whether somebody wants the events that are built for this view only.
+    pub(crate) fn wants(&self, view: View) -> bool {
+        self.shared.wanted.has(view)
+    }
+
+    pub(crate) fn write(&self, kind: EventKind) {
+        let Shared { run, ambient, queue, writing, .. } = &*self.shared;
+        // Held while observers are called, so that every one sees the log in order.
+        let mut writing = writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let at_ms = ambient.now_ms();
+        let event = RunEvent { seq: writing.next_seq, at_ms, run: *run, path: self.path.clone(), kind };
+        writing.next_seq += 1;
+        if let Some(queue) = queue {
+            queue.push(&event);
+        }
+        writing.observers.retain(|observer| caught(|| observer.on_event(&event)).is_ok());
+    }
+}
+
+impl CustomSink for EventLog {
+    fn custom(&self, cell: &TaskCell, _attempt: u32, name: &str, data: Json) {
+        let (step, task, node) = (cell.facts.step, cell.facts.task, cell.node().clone());
+        self.write(EventKind::Custom { step, task, node, name: name.into(), data });
+    }
+
+    fn message(&self, cell: &TaskCell, _attempt: u32, chunk: Json) {
+        let (step, task, node) = (cell.facts.step, cell.facts.task, cell.node().clone());
+        self.write(EventKind::MessageChunk { step, task, node, chunk });
+    }
+
+    fn poll_room(&self, context: &Context<'_>) -> Poll<()> {
+        match &self.shared.queue {
+            Some(queue) => queue.poll_room(context),
+            None => Poll::Ready(()),
+        }
+    }
+}
+
+impl fmt::Debug for EventLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventLog").field("run", &self.shared.run).finish_non_exhaustive()
+    }
+}

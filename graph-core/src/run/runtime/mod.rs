@@ -1,0 +1,22 @@
+//! The runtime: what the runs of a graph share, and what they report.
+//!
+//! ```text
+//! shared     the Runtime: program, saver, observers, limits
+//! outcome, error, event, stream     how runs end, and what is seen of them
+//! ambient, lease, breakpoints, change     what a graph is given
+//! field_map, questions, history, redact     how what is stored is read
+//! ```
+
+pub(crate) mod ambient;
+pub(crate) mod breakpoints;
+pub(crate) mod change;
+pub(crate) mod error;
+pub(crate) mod event;
+pub(crate) mod field_map;
+pub(crate) mod history;
+pub(crate) mod lease;
+pub(crate) mod outcome;
+pub(crate) mod questions;
+pub(crate) mod redact;
+pub(crate) mod shared;
+pub(crate) mod stream;

@@ -1,0 +1,211 @@
+//! How a run ended.
+
+use std::boxed::Box;
+use std::vec::Vec;
+
+use alloc::string::String;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint::Deadline;
+use crate::id::{CheckpointId, InterruptId, NodeName, RunId, ThreadId};
+use crate::state::{CodecError, Json};
+
+/// A run that ended without an error: it finished, or it can be continued.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use = "a run may have paused or reached its limit; look at its status"]
+pub struct Run<S> {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The run.
+    pub run: RunId,
+    /// The thread's latest checkpoint; `None` without a checkpointer.
+    pub checkpoint: Option<CheckpointId>,
+    /// The step of the latest checkpoint.
+    pub step: i64,
+    /// How it ended.
+    pub status: Status,
+    /// The state as of the latest barrier.
+    pub state: S,
+}
+
+/// How a run ended. Every status but [`Finished`](Self::Finished) leaves a thread that can be continued.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Status {
+    /// Nothing is next.
+    Finished,
+    /// Tasks wait for answers: give them with `thread.answer(..)`.
+    Interrupted {
+        /// The open questions.
+        interrupts: Vec<Interrupt>,
+    },
+    /// The run stopped at a barrier because of a breakpoint: `thread.resume()` passes it.
+    Breakpoint {
+        /// The nodes before which it stopped: they are next.
+        before: Vec<NodeName>,
+        /// The nodes after which it stopped: they ran last.
+        after: Vec<NodeName>,
+    },
+    /// The run took as many supersteps as it may: `thread.resume()` takes as many again.
+    LimitReached {
+        /// The recursion limit.
+        limit: u64,
+    },
+    /// The run was cancelled: `thread.resume()` continues it.
+    Cancelled,
+    /// The run stopped at a barrier because it was asked to: `thread.resume()` continues it.
+    Drained,
+}
+
+impl Status {
+    /// Its name, as in its JSON form.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Interrupted { .. } => "interrupted",
+            Self::Breakpoint { .. } => "breakpoint",
+            Self::LimitReached { .. } => "limit_reached",
+            Self::Cancelled => "cancelled",
+            Self::Drained => "drained",
+        }
+    }
+}
+
+/// An open question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interrupt {
+    /// Its id: an answer names it.
+    pub id: InterruptId,
+    /// The node that asked.
+    pub node: NodeName,
+    /// From the graph down, the nodes whose subgraphs lead to the one that asked; empty for a node of the graph
+    /// itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<NodeName>,
+    /// The key of the ask in the node.
+    pub key: String,
+    /// The position of the `Ask` that asked among the node's arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argument: Option<u32>,
+    /// The question.
+    pub question: Json,
+    /// When it answers itself, if nobody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
+    /// The JSON Schema of the question; `None` when the graph has no such node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question_schema: Option<Json>,
+    /// The JSON Schema of its answers; `None` when the graph has no such node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_schema: Option<Json>,
+}
+
+impl Interrupt {
+    /// The question as a `Q`.
+    ///
+    /// # Errors
+    /// When the question is none.
+    pub fn question<Q: DeserializeOwned>(&self) -> Result<Q, CodecError> {
+        self.question.decode()
+    }
+}
+
+impl<S> Run<S> {
+    /// The final state of a run that finished.
+    ///
+    /// # Errors
+    /// [`Unfinished`] when it paused, was cancelled or reached its limit.
+    pub fn finished(self) -> Result<S, Unfinished> {
+        match self.status {
+            Status::Finished => Ok(self.state),
+            status => Err(Unfinished::instead_of("to finish", self.thread, status)),
+        }
+    }
+
+    /// The open questions of a run that paused.
+    ///
+    /// # Errors
+    /// [`Unfinished`] when it did not pause.
+    pub fn interrupted(self) -> Result<Vec<Interrupt>, Unfinished> {
+        match self.status {
+            Status::Interrupted { interrupts } => Ok(interrupts),
+            status => Err(Unfinished::instead_of("to pause", self.thread, status)),
+        }
+    }
+}
+
+/// A run that ended otherwise than its caller requires.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("the run on thread {thread} was expected {expected}, but {}", how(status))]
+pub struct Unfinished {
+    /// The thread.
+    pub thread: ThreadId,
+    expected: &'static str,
+    /// How it ended.
+    pub status: Box<Status>,
+}
+
+impl Unfinished {
+    pub(crate) fn instead_of(expected: &'static str, thread: ThreadId, status: Status) -> Self {
+        Self { thread, expected, status: Box::new(status) }
+    }
+}
+
+fn how(status: &Status) -> String {
+    match status {
+        Status::Finished => "it finished".into(),
+        Status::Interrupted { interrupts } => {
+            let questions: Vec<String> =
+                interrupts.iter().map(|ask| alloc::format!("{} asks {}", ask.node, ask.question)).collect();
+            alloc::format!("it waits for answers: {}", questions.join("; "))
+        }
+        Status::Breakpoint { before, after } => {
+            let side = |side: &str, nodes: &[NodeName]| {
+                let names: Vec<String> =
+                    nodes.iter().map(|node| alloc::format!("{:?}", node.as_str())).collect();
+                (!names.is_empty()).then(|| alloc::format!("{side} {}", names.join(", ")))
+            };
+            let sides: Vec<String> =
+                [side("before", before), side("after", after)].into_iter().flatten().collect();
+            alloc::format!("it stopped at a breakpoint {}", sides.join(" and "))
+        }
+        Status::LimitReached { limit } => alloc::format!("it reached its limit of {limit} supersteps"),
+        Status::Cancelled => "it was cancelled".into(),
+        Status::Drained => "it was asked to stop at a barrier".into(),
+    }
+}
+
+/// The place of a superseded run's input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InputStatus {
+    /// The run had no input: it was resumed or answered.
+    NotGiven,
+    /// The thread does not have it: nothing was stored, or the input of the other run took its place before it was
+    /// merged. Run it again.
+    NotStored,
+    /// It is stored and not merged: an edit came between. `thread.resume()` merges it and runs the graph; another
+    /// input takes its place.
+    Waiting,
+    /// The state has it. `thread.resume()` continues from there; running it again adds it a second time, unless it
+    /// was run with [`run_once`](crate::run::Thread::run_once).
+    Merged,
+}
+
+impl InputStatus {
+    /// The end of an error message.
+    pub(crate) fn advice(self) -> &'static str {
+        match self {
+            Self::NotGiven => "",
+            Self::NotStored => "; the thread does not have its input: run it again",
+            Self::Waiting => "; its input is stored and waits to be merged: resume the thread",
+            Self::Merged => {
+                "; its input is in the thread's state: resume the thread, and do not run the input again"
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The runtime: everything that the runs of a graph share.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+use std::vec::Vec;
+
+use alloc::string::ToString;
+
+use tokio::sync::OnceCell;
+
+use super::ambient::{Ambient, System};
+use super::change::{Changed, OnChange};
+use super::error::{RunError, ThreadError};
+use super::event::Observer;
+use super::lease::Lease;
+use crate::checkpoint::{At, Carried, Checkpoint, Checkpointer, Loaded, StepRecord, StoreError};
+use crate::engine::barrier::{one_step_fields, seeds};
+use crate::engine::{Breakpoints, Limits};
+use crate::graph::{NodeRef, Program};
+use crate::id::{NodeName, ThreadId};
+use crate::node::Deck;
+use crate::state::{Change, FieldId};
+use crate::store::{MemoryStore, Store};
+
+/// Everything that the runs of a graph share.
+#[derive(Clone)]
+pub(crate) struct Runtime {
+    pub(crate) program: Arc<Program>,
+    pub(crate) context: Arc<dyn Any + Send + Sync>,
+    pub(crate) saver: Option<Arc<dyn Checkpointer>>,
+    pub(crate) observers: Vec<Arc<dyn Observer>>,
+    pub(crate) ambient: Arc<dyn Ambient>,
+    pub(crate) store: Option<Store>,
+    /// Where nodes' results are kept that are used again; `None` where none are.
+    pub(crate) cache: Option<Store>,
+    /// Whether that is a store of the user's.
+    pub(crate) cache_is_given: bool,
+    pub(crate) limits: Limits,
+    /// What runs ask for before they begin.
+    pub(crate) lease: Option<Lease>,
+    pub(crate) on_change: OnChange,
+    pub(crate) step_timeout: Option<Duration>,
+    /// How many bytes are kept of what nodes emit in a superstep; `None` where nothing is kept.
+    pub(crate) kept_bytes: Option<usize>,
+    /// Those that nodes declare.
+    pub(crate) breakpoints: Breakpoints,
+    pub(crate) one_step_fields: Vec<FieldId>,
+    /// What the first checkpoint of a thread says of fields that do not begin empty.
+    pub(crate) seeds: Vec<Change>,
+    /// What answers for the outside world, in a test.
+    pub(crate) deck: Option<Arc<Deck>>,
+    registered: Arc<OnceCell<()>>,
+}
+
+impl Runtime {
+    /// The runtime of a graph for which nothing was chosen.
+    pub(crate) fn new(program: Arc<Program>) -> Self {
+        let caches = program.nodes.iter().any(|node| node.policy.cache.is_some());
+        Self {
+            context: Arc::new(()),
+            saver: None,
+            observers: Vec::new(),
+            ambient: Arc::new(System),
+            store: None,
+            cache: caches.then(|| Store::new(MemoryStore::new())),
+            cache_is_given: false,
+            limits: Limits::default(),
+            lease: None,
+            on_change: OnChange::default(),
+            step_timeout: None,
+            kept_bytes: None,
+            breakpoints: program.breakpoints(),
+            one_step_fields: one_step_fields(&program.schema),
+            seeds: seeds(&program.schema, &*program.initial),
+            deck: None,
+            registered: Arc::default(),
+            program,
+        }
+    }
+
+    /// Replaces the saver, which does not know the graph yet.
+    pub(crate) fn keep_in(&mut self, saver: Arc<dyn Checkpointer>) {
+        self.saver = Some(saver);
+        self.registered = Arc::default();
+    }
+
+    /// Makes the graph and its subgraphs known to their store, once.
+    pub(crate) async fn register(&self) -> Result<(), StoreError> {
+        let Some(saver) = &self.saver else { return Ok(()) };
+        let register = || async {
+            for program in self.programs() {
+                saver.register(&program.description).await?;
+            }
+            Ok(())
+        };
+        self.registered.get_or_try_init(register).await.map(drop)
+    }
+
+    /// The program and those of its subgraphs, at all levels.
+    pub(crate) fn programs(&self) -> Vec<&Program> {
+        let mut programs: Vec<&Program> = std::vec![&self.program];
+        let mut next = 0;
+        while let Some(program) = programs.get(next).copied() {
+            programs.extend(program.nodes.iter().filter_map(|node| node.subgraph.as_deref()));
+            next += 1;
+        }
+        programs
+    }
+
+    /// Reads a checkpoint of a thread, which must be one of this graph's: nothing runs on another one's.
+    pub(crate) async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, ThreadError> {
+        let saver = self.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        let loaded = saver.load(thread, at).await?;
+        match &loaded {
+            Some(Loaded { graph, .. }) if graph != self.program.topology.name() => {
+                Err(ThreadError::Store(StoreError::WrongGraph {
+                    thread: thread.clone(),
+                    expected: self.program.topology.name().to_string(),
+                    found: graph.to_string(),
+                }))
+            }
+            _ => Ok(loaded),
+        }
+    }
+
+    /// The stored name of a node.
+    pub(crate) fn name_of<In, Out>(&self, node: NodeRef<In, Out>) -> Result<NodeName, ThreadError> {
+        let topology = &self.program.topology;
+        if node.graph != self.program.graph {
+            return Err(ThreadError::foreign_handle(topology));
+        }
+        Ok(topology.node_name(crate::graph::NodeId(node.node)).clone())
+    }
+
+    /// The head of a thread once more, with what was stored on top of it since it was read. Its values are read again only
+    /// where the head is another one.
+    pub(crate) async fn refreshed(
+        &self,
+        thread: &ThreadId,
+        loaded: Loaded,
+    ) -> Result<Option<Loaded>, ThreadError> {
+        let saver = self.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
+        match saver.steps(thread, At::Head, 1).await?.pop() {
+            Some(StepRecord { checkpoint, work, .. }) if checkpoint.id == loaded.checkpoint.id => {
+                let Carried { results, failures, asks, effects } = work;
+                Ok(Some(Loaded { results, failures, asks, effects, ..loaded }))
+            }
+            _ => self.load(thread, At::Head).await,
+        }
+    }
+
+    /// Whether a run may go on from a checkpoint, with a new input or with what was left unfinished.
+    pub(crate) fn check_change(
+        &self,
+        thread: &ThreadId,
+        checkpoint: &Checkpoint,
+        has_input: bool,
+    ) -> Result<(), RunError> {
+        let free = match self.on_change {
+            OnChange::Upgrade => true,
+            OnChange::Pin => has_input || checkpoint.frontier.nodes().next().is_none(),
+            OnChange::Refuse => false,
+        };
+        match Changed::since(checkpoint, &self.program).filter(|_| !free) {
+            None => Ok(()),
+            Some(changed) => Err(RunError::Changed {
+                thread: thread.clone(),
+                checkpoint: checkpoint.id,
+                changed,
+                policy: self.on_change,
+            }),
+        }
+    }
+}
