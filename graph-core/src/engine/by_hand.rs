@@ -10,7 +10,7 @@ use super::command::Command;
 use super::event::{Begin, Event, Restored};
 use super::machine::{Limits, Machine};
 use super::restore::{self, RestoreError, find};
-use super::task::PlannedTask;
+use super::task::{PlannedTask, TaskNumber};
 use crate::checkpoint::{Cause, Frontier, Loaded, NextTask, RouteRecord, TargetRecord, TaskRecord};
 use crate::graph::{END, NodeId, Targets, Topology, each_item, to_node};
 use crate::id::NodeName;
@@ -156,7 +156,7 @@ pub fn play(
         }
         let mut tasks = Vec::with_capacity(next.len());
         let mut kept = base.frontier.kept.clone();
-        for (at, next) in (0u32..).zip(next) {
+        for (at, next) in TaskNumber::all().zip(next) {
             let Some(result) = result(next) else {
                 restored.finished.push((at, stored_targets(topology, &targets)?));
                 tasks.push(record.clone());
@@ -193,7 +193,7 @@ pub fn play(
         restored.joins.take_back(topology, node);
     }
     restored.tasks = vec![PlannedTask { node, cause: Cause::Input, input: None }];
-    restored.finished = vec![(0, stored_targets(topology, &targets)?)];
+    restored.finished = vec![(TaskNumber::at(0), stored_targets(topology, &targets)?)];
     let tasks = vec![record];
     let changes = changes(loaded, ran, &tasks)?;
     let frontier = Frontier { kept: base.frontier.kept.clone(), ..barrier_of(topology, restored)? };

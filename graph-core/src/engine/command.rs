@@ -4,20 +4,21 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 use super::phase::Barrier;
+use super::task::TaskNumber;
 use crate::checkpoint::Loaded;
 
-/// Something the driver must do. Tasks are named by their position in the running superstep.
+/// Something the driver must do.
 #[derive(Debug)]
 pub enum Command {
     /// Run the first attempt of a task.
     Run {
         /// Which.
-        task: u32,
+        task: TaskNumber,
     },
     /// Run another attempt of a task, after a wait.
     Retry {
         /// Which.
-        task: u32,
+        task: TaskNumber,
         /// The attempt, from 2.
         attempt: u32,
         /// How long to wait first.
@@ -26,25 +27,25 @@ pub enum Command {
     /// Run the error handler of a task's node, as the task's next attempt.
     HandOver {
         /// Which.
-        task: u32,
+        task: TaskNumber,
         /// The attempt; 1 where the node failed in an earlier run.
         attempt: u32,
     },
     /// Store the failure of a task's node, without waiting.
     RecordFailure {
         /// Which.
-        task: u32,
+        task: TaskNumber,
     },
     /// Report that a task failed for good.
     Fail {
         /// Which.
-        task: u32,
+        task: TaskNumber,
     },
     /// Store a task's result as a pending write, without waiting. Answer with
     /// [`Event::Outrun`](super::Event::Outrun) if another driver's result came first.
     Record {
         /// Which.
-        task: u32,
+        task: TaskNumber,
     },
     /// Wait until everything that was recorded is stored, and answer with
     /// [`Event::Settled`](super::Event::Settled).
@@ -74,7 +75,7 @@ pub enum Ending {
     /// This task failed; the rest is resumable.
     Failed {
         /// Which.
-        task: u32,
+        task: TaskNumber,
     },
     /// The writes of the superstep cannot be merged; the rest is resumable.
     Unmergeable,

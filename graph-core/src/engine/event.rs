@@ -6,11 +6,11 @@ use core::time::Duration;
 
 use super::phase::Barrier;
 use super::plan::Arrivals;
-use super::task::PlannedTask;
+use super::task::{PlannedTask, TaskNumber};
 use crate::checkpoint::{Committed, Loaded};
 use crate::graph::Targets;
 
-/// Something that happened. Tasks are named by their position in the running superstep.
+/// Something that happened.
 #[derive(Debug)]
 pub enum Event {
     /// A run begins. The first event, and the only one in which run, resume and fork differ. Also the answer to
@@ -19,26 +19,26 @@ pub enum Event {
     /// A task produced its outcome and its route.
     TaskFinished {
         /// Which.
-        task: u32,
+        task: TaskNumber,
         /// Where routes and branches send it, beside its plain edges.
         targets: Targets,
     },
     /// A task asked a question and waits.
     TaskPaused {
         /// Which.
-        task: u32,
+        task: TaskNumber,
     },
     /// An attempt of a task failed.
     AttemptFailed {
         /// Which.
-        task: u32,
+        task: TaskNumber,
         /// What its node's policies allow now.
         failure: Failure,
     },
     /// A task produced its outcome, and its routing failed: nothing says where it leads.
     RoutingFailed {
         /// Which.
-        task: u32,
+        task: TaskNumber,
     },
     /// Another driver recorded a result of the running superstep before this one did: the other result counts.
     Outrun,
@@ -82,9 +82,9 @@ pub struct Restored {
     /// Its waiting joins.
     pub joins: Arrivals,
     /// Tasks that finished before, by position, with their targets.
-    pub finished: Vec<(u32, Targets)>,
+    pub finished: Vec<(TaskNumber, Targets)>,
     /// Tasks whose node failed before, by position: what is left to run is its error handler.
-    pub failed: Vec<u32>,
+    pub failed: Vec<TaskNumber>,
 }
 
 /// What a node's policies allow after a failed attempt.

@@ -12,7 +12,7 @@ use super::command::{Command, Ending};
 use super::event::{Begin, Event, Failure, Head, Restored};
 use super::phase::{Barrier, Phase, Running};
 use super::plan::{Arrivals, Planner};
-use super::task::{Entry, PlannedTask, Status};
+use super::task::{Entry, PlannedTask, Status, TaskNumber};
 use crate::checkpoint::{Cause, Committed, Source};
 use crate::graph::{NodeId, Targets, Topology};
 
@@ -165,14 +165,14 @@ impl Machine {
 
     /// A task of the superstep that runs, waits to be committed, or was the last.
     #[must_use]
-    pub fn task(&self, task: u32) -> Option<&PlannedTask> {
-        self.phase.tasks().get(task as usize).map(|entry| &entry.planned)
+    pub fn task(&self, task: TaskNumber) -> Option<&PlannedTask> {
+        self.phase.tasks().get(task.index()).map(|entry| &entry.planned)
     }
 
     /// Whether a task's error handler is under way.
     #[must_use]
-    pub fn is_handling(&self, task: u32) -> bool {
-        let entry = self.phase.tasks().get(task as usize);
+    pub fn is_handling(&self, task: TaskNumber) -> bool {
+        let entry = self.phase.tasks().get(task.index());
         entry.is_some_and(|entry| matches!(entry.status, Status::Handling(_)))
     }
 
@@ -234,10 +234,10 @@ impl Machine {
         barrier.next.clear();
         barrier.next.extend(tasks.into_iter().map(Entry::waiting));
         for task in failed {
-            barrier.next[task as usize].status = Status::Failed;
+            barrier.next[task.index()].status = Status::Failed;
         }
         for (task, targets) in finished {
-            barrier.next[task as usize].status = Status::Finished(targets);
+            barrier.next[task.index()].status = Status::Finished(targets);
         }
         if passed { self.pass(barrier) } else { self.run(barrier, again) }
     }
@@ -280,7 +280,7 @@ impl Machine {
         while superstep.active < self.limits.concurrency
             && let Some(entry) = superstep.barrier.ran.get_mut(superstep.turn)
         {
-            let task = position(superstep.turn);
+            let task = TaskNumber::at(superstep.turn);
             superstep.turn += 1;
             let (status, command) = match entry.status {
                 Status::Waiting => (Status::Running(1), Command::Run { task }),
@@ -303,7 +303,7 @@ impl Machine {
         }
     }
 
-    fn finished(&mut self, mut superstep: Running, task: u32, targets: Targets) -> Phase {
+    fn finished(&mut self, mut superstep: Running, task: TaskNumber, targets: Targets) -> Phase {
         if superstep.end(task, Status::Finished(targets)) && (superstep.open > 0 || superstep.paused) {
             // The last task of a superstep goes straight into the checkpoint.
             self.commands.push_back(Command::Record { task });
@@ -312,14 +312,14 @@ impl Machine {
         self.advance(superstep)
     }
 
-    fn paused(&mut self, mut superstep: Running, task: u32) -> Phase {
+    fn paused(&mut self, mut superstep: Running, task: TaskNumber) -> Phase {
         superstep.paused |= superstep.end(task, Status::Paused);
         self.advance(superstep)
     }
 
     /// Retries a task, hands it over to its node's error handler, or ends the run. An error handler has one attempt,
     /// and leaves the record of the node's failure.
-    fn failed(&mut self, mut superstep: Running, task: u32, failure: Failure) -> Phase {
+    fn failed(&mut self, mut superstep: Running, task: TaskNumber, failure: Failure) -> Phase {
         let Some(status) = superstep.under_way(task) else { return Phase::Running(superstep) };
         let (Status::Running(before) | Status::Handling(before)) = *status else { unreachable!("under way") };
         let attempt = before + 1;
@@ -344,12 +344,12 @@ impl Machine {
     }
 
     /// Like a failure, but what the node did is not lost.
-    fn routing_failed(&mut self, superstep: Running, task: u32) -> Phase {
+    fn routing_failed(&mut self, superstep: Running, task: TaskNumber) -> Phase {
         self.commands.push_back(Command::Record { task });
         self.fail(superstep, task)
     }
 
-    fn fail(&mut self, mut superstep: Running, task: u32) -> Phase {
+    fn fail(&mut self, mut superstep: Running, task: TaskNumber) -> Phase {
         superstep.end(task, Status::Ended);
         self.commands.push_back(Command::Fail { task });
         self.abort(superstep, Ending::Failed { task })
@@ -387,7 +387,7 @@ impl Machine {
     /// Nothing of the superstep is stored, and what its tasks did is not lost: they need not run again once the
     /// cause is mended.
     fn unmergeable(&mut self, barrier: Barrier) -> Phase {
-        let records = (0..barrier.ran.len()).map(|task| Command::Record { task: position(task) });
+        let records = (0..barrier.ran.len()).map(|task| Command::Record { task: TaskNumber::at(task) });
         self.commands.extend(records);
         self.stop(Ending::Unmergeable, barrier.ran)
     }
@@ -406,10 +406,6 @@ impl Machine {
         self.commands.push_back(Command::Stop(ending));
         Phase::Stopped(tasks)
     }
-}
-
-fn position(index: usize) -> u32 {
-    u32::try_from(index).expect("a superstep has fewer than 2^32 tasks")
 }
 
 impl fmt::Debug for Machine {

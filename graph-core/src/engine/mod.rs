@@ -32,4 +32,4 @@ pub use event::{Begin, Event, Failure, Head, Restored};
 pub use machine::{Limits, Machine};
 pub use phase::Barrier;
 pub use plan::Arrivals;
-pub use task::PlannedTask;
+pub use task::{PlannedTask, TaskNumber};

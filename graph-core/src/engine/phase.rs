@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::task::{Entry, PlannedTask, Status};
+use super::task::{Entry, PlannedTask, Status, TaskNumber};
 use crate::checkpoint::Source;
 use crate::graph::NodeId;
 
@@ -110,15 +110,15 @@ impl Running {
     }
 
     /// The status of a task under way.
-    pub(super) fn under_way(&mut self, task: u32) -> Option<&mut Status> {
-        let status = self.barrier.ran.get_mut(task as usize).map(|entry| &mut entry.status);
+    pub(super) fn under_way(&mut self, task: TaskNumber) -> Option<&mut Status> {
+        let status = self.barrier.ran.get_mut(task.index()).map(|entry| &mut entry.status);
         let status = status.filter(|status| matches!(status, Status::Running(_) | Status::Handling(_)));
-        debug_assert!(status.is_some(), "task {task} is not under way");
+        debug_assert!(status.is_some(), "task {task:?} is not under way");
         status
     }
 
     /// Ends a task under way; `false` when it is none.
-    pub(super) fn end(&mut self, task: u32, end: Status) -> bool {
+    pub(super) fn end(&mut self, task: TaskNumber, end: Status) -> bool {
         let Some(status) = self.under_way(task) else { return false };
         *status = end;
         self.open -= 1;

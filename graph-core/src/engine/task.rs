@@ -1,8 +1,48 @@
 //! A task from plan to end.
 
+use core::fmt;
+
 use crate::checkpoint::Cause;
 use crate::graph::{END, NodeId, Targets};
 use crate::node::Item;
+
+/// The position of a task in its superstep.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskNumber(u32);
+
+impl TaskNumber {
+    /// The task at this position.
+    ///
+    /// # Panics
+    /// From 2^32 on: a superstep has fewer tasks.
+    #[must_use]
+    pub fn at(index: usize) -> Self {
+        Self(u32::try_from(index).expect("a superstep has fewer than 2^32 tasks"))
+    }
+
+    /// The tasks of a superstep, from the first on.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..=u32::MAX).map(Self)
+    }
+
+    /// The number as it is stored and reported.
+    #[must_use]
+    pub fn get(self) -> u32 {
+        self.0
+    }
+
+    /// The position in a list of the superstep's tasks.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Debug for TaskNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// A task of the next superstep.
 #[derive(Clone, Debug)]

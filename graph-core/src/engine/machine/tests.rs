@@ -15,6 +15,7 @@ use crate::graph::{END, each_item, to_node};
 use crate::node::Item;
 
 mod breakpoints;
+mod failures;
 mod planning;
 mod races;
 
@@ -73,14 +74,14 @@ impl Play {
         let mut line: Vec<String> = Vec::new();
         while let Some(command) = self.machine.next_command() {
             line.push(match command {
-                Command::Run { task } => format!("run {task}"),
+                Command::Run { task } => format!("run {task:?}"),
                 Command::Retry { task, attempt, after } => {
-                    format!("retry {task} attempt {attempt} after {after:?}")
+                    format!("retry {task:?} attempt {attempt} after {after:?}")
                 }
-                Command::HandOver { task, attempt } => format!("hand over {task} attempt {attempt}"),
-                Command::RecordFailure { task } => format!("record failure {task}"),
-                Command::Fail { task } => format!("fail {task}"),
-                Command::Record { task } => format!("record {task}"),
+                Command::HandOver { task, attempt } => format!("hand over {task:?} attempt {attempt}"),
+                Command::RecordFailure { task } => format!("record failure {task:?}"),
+                Command::Fail { task } => format!("fail {task:?}"),
+                Command::Record { task } => format!("record {task:?}"),
                 Command::Settle => "settle".to_string(),
                 Command::Commit(barrier) => self.commit(barrier),
                 Command::Reload => "reload".to_string(),
@@ -159,6 +160,7 @@ fn restored(topology: &Topology, step: i64, nodes: &[&str]) -> Restored {
 }
 
 fn resume(topology: &Topology, step: i64, nodes: &[&str], finished: Vec<(u32, Targets)>) -> Line {
+    let finished = finished.into_iter().map(|(task, targets)| (number(task), targets)).collect();
     begin(Restored { finished, ..restored(topology, step, nodes) })
 }
 
@@ -166,16 +168,20 @@ fn begin(restored: Restored) -> Line {
     Event::Begin(Begin::Resume(restored)).into()
 }
 
+fn number(task: u32) -> TaskNumber {
+    TaskNumber::at(task as usize)
+}
+
 fn finished(task: u32, targets: Targets) -> Line {
-    Event::TaskFinished { task, targets }.into()
+    Event::TaskFinished { task: number(task), targets }.into()
 }
 
 fn paused(task: u32) -> Line {
-    Event::TaskPaused { task }.into()
+    Event::TaskPaused { task: number(task) }.into()
 }
 
 fn attempt_failed(task: u32, failure: Failure) -> Line {
-    Event::AttemptFailed { task, failure }.into()
+    Event::AttemptFailed { task: number(task), failure }.into()
 }
 
 fn failed(task: u32) -> Line {
@@ -283,96 +289,6 @@ fn a_pause_lets_its_siblings_finish_and_records_them_all() {
         .script([(paused(0), ""), (finished(1, END), "record 1, stop Interrupted")]);
     Play::new(&diamond()).started().script([(finished(1, END), "record 1"), (paused(0), "stop Interrupted")]);
     Play::new(&diamond()).started().script([(paused(0), ""), (paused(1), "stop Interrupted")]);
-}
-
-#[test]
-fn a_failure_cancels_its_siblings_and_keeps_what_they_finished() {
-    const FAILS: &str = "record failure 0, fail 0, abort, stop Failed { task: 0 }";
-    Play::new(&diamond()).started().script([(failed(0), FAILS)]);
-    Play::new(&diamond()).started().script([(finished(1, END), "record 1"), (failed(0), FAILS)]);
-    Play::new(&diamond()).started().script([(paused(1), ""), (failed(0), FAILS)]);
-}
-
-#[test]
-fn what_was_to_start_does_not_start_after_a_failure() {
-    let mut play = Play::new(&diamond()).started();
-    // No command is taken between the two events.
-    play.happens(finished(1, END));
-    assert_eq!(play.event(failed(0)), "record 1, record failure 0, fail 0, abort, stop Failed { task: 0 }");
-    let mut play = Play::new(&diamond()).started();
-    play.happens(retried(1, 1));
-    assert_eq!(play.event(failed(0)), "record failure 0, fail 0, abort, stop Failed { task: 0 }");
-}
-
-#[test]
-fn a_retry_counts_attempts_and_waits() {
-    Play::new(&chain()).started().script([
-        (retried(0, 1), "retry 0 attempt 2 after 1s"),
-        (retried(0, 2), "retry 0 attempt 3 after 2s"),
-        (finished(0, END), "commit 1 [a] then [b]"),
-        (STORED, "run 0"),
-        (retried(0, 1), "retry 0 attempt 2 after 1s"),
-        (failed(0), "record failure 0, fail 0, abort, stop Failed { task: 0 }"),
-    ]);
-}
-
-#[test]
-fn an_error_handler_runs_once_when_no_attempt_is_left() {
-    let handled = |task| attempt_failed(task, Failure::NoneLeft { has_handler: true });
-    let mut play = Play::new(&diamond()).started();
-    play.script([
-        (retried(0, 1), "retry 0 attempt 2 after 1s"),
-        (handled(0), "record failure 0, hand over 0 attempt 3"),
-        (finished(1, END), "record 1"),
-        (finished(0, END), "settle"),
-        (event(Event::Settled), "commit 1 [a b] then [c]"),
-    ]);
-    // Neither policies nor the handler itself count where the handler fails, and the node's failure stays recorded.
-    for again in [handled(0), retried(0, 1), attempt_failed(0, Failure::OffRecord)] {
-        let mut play = Play::new(&chain()).started();
-        assert_eq!(play.event(handled(0)), "record failure 0, hand over 0 attempt 2");
-        assert!(play.machine.is_handling(0));
-        assert_eq!(play.event(again), "fail 0, abort, stop Failed { task: 0 }");
-    }
-}
-
-/// The superstep waits until the failure is stored, though its only task was not recorded.
-#[test]
-fn a_failure_that_was_handled_is_stored_before_its_superstep() {
-    Play::new(&chain()).started().script([
-        (
-            attempt_failed(0, Failure::NoneLeft { has_handler: true }),
-            "record failure 0, hand over 0 attempt 2",
-        ),
-        (finished(0, END), "settle"),
-        (event(Event::Settled), "commit 1 [a] then [b]"),
-    ]);
-}
-
-#[test]
-fn a_node_that_failed_in_an_earlier_run_is_handed_over_at_once() {
-    let wires = diamond();
-    let failed = Restored { failed: vec![1], ..restored(&wires, 0, &["a", "b"]) };
-    Play::new(&wires).script([
-        (begin(failed), "run 0, hand over 1 attempt 1"),
-        (finished(0, END), "record 0"),
-        (retried(1, 1), "fail 1, abort, stop Failed { task: 1 }"),
-    ]);
-    let finished = vec![(0, END)];
-    let done = Restored { failed: vec![0], finished, ..restored(&wires, 0, &["a", "b"]) };
-    Play::new(&wires).script([(begin(done), "run 1")]);
-}
-
-#[test]
-fn a_recording_that_has_no_more_ends_the_run_without_a_record() {
-    let off = attempt_failed(0, Failure::OffRecord);
-    Play::new(&chain()).started().script([(off, "fail 0, abort, stop Failed { task: 0 }")]);
-}
-
-#[test]
-fn a_failure_of_the_routing_keeps_the_result_of_the_node() {
-    let routing = Event::RoutingFailed { task: 1 };
-    Play::new(&diamond()).started().script([(routing, "record 1, fail 1, abort, stop Failed { task: 1 }")]);
 }
 
 #[test]
@@ -540,8 +456,8 @@ fn what_may_be_asked_depends_on_the_phase() {
     assert_eq!((play.machine.step(), play.machine.width()), (None, 0));
     let mut play = Play::new(&diamond()).started();
     assert_eq!((play.machine.step(), play.machine.width()), (Some(1), 2));
-    assert_eq!(play.machine.task(1).map(|task| task.node), play.topology.find(&"b".into()));
-    assert!(play.machine.task(2).is_none());
+    assert_eq!(play.machine.task(number(1)).map(|task| task.node), play.topology.find(&"b".into()));
+    assert!(play.machine.task(number(2)).is_none());
     play.event(Event::Cancel);
     // No step is under way, and what became of its tasks is still to be told.
     assert_eq!((play.machine.step(), play.machine.width()), (None, 2));

@@ -23,7 +23,7 @@ use super::subgraph::surroundings::{Stopped, Surroundings};
 use crate::checkpoint::{At, Loaded, Recorded, TaskResult};
 use crate::engine::barrier::set_fields;
 use crate::engine::restore::{RestoreError, find, restore};
-use crate::engine::{Begin, Machine, Restored};
+use crate::engine::{Begin, Machine, Restored, TaskNumber};
 use crate::graph::{END, NodeId, Program, Targets, each_item, to_node};
 use crate::id::{RunId, TaskId};
 use crate::node::{Around, CustomSink, Done, Record, Revoked, RunCell};
@@ -199,25 +199,25 @@ impl Driver {
         let program = &self.runtime.program;
         let (state, older) = state_of(program, loaded)?;
         // By their values, whatever wrote them: an edit or an input may lie in between.
-        self.ephemeral = set_fields(&*state, &*program.initial, &self.runtime.one_step_fields);
-        self.state = CurrentState::new(state);
-        self.older = older;
+        self.base.ephemeral = set_fields(&*state, &*program.initial, &self.runtime.one_step_fields);
+        self.base.state = CurrentState::new(state);
+        self.base.older = older;
         self.cell.kept.lock().clone_from(&loaded.checkpoint.frontier.kept);
-        self.base = Some(loaded.checkpoint.id);
-        self.step = loaded.checkpoint.step;
+        self.base.checkpoint = Some(loaded.checkpoint.id);
+        self.base.step = loaded.checkpoint.step;
         Ok(())
     }
 
     /// Takes a checkpoint with the unfinished work on top of it.
     pub(crate) fn restore(&mut self, loaded: Loaded) -> Result<Begin, RunError> {
         let mut ours = Vec::new();
-        if self.base == Some(loaded.checkpoint.id) {
+        if self.base.checkpoint == Some(loaded.checkpoint.id) {
             // The same superstep once more: what this run finished and nobody recorded stays finished.
-            ours = std::mem::take(&mut self.slots);
+            ours = std::mem::take(&mut self.superstep.slots);
         } else {
             self.stand_on(&loaded)?;
         }
-        self.recorded = Recorded::of(&loaded.results, &loaded.effects);
+        self.superstep.recorded = Recorded::of(&loaded.results, &loaded.effects);
         let program = Arc::clone(&self.runtime.program);
         let fields = FieldMap::new(&loaded.schema, &program.schema);
         let decode = |node: NodeId, json: &Json| match &program.node(node).description.input {
@@ -226,8 +226,8 @@ impl Driver {
         };
         let frontier = &loaded.checkpoint.frontier;
         let (tasks, joins) = restore(&program.topology, frontier, decode).map_err(ThreadError::from)?;
-        self.slots.clear();
-        self.slots.resize_with(tasks.len(), Slot::default);
+        self.superstep.slots.clear();
+        self.superstep.slots.resize_with(tasks.len(), Slot::default);
         // Looked up by task: a wide superstep has as many results as tasks.
         let results: HashMap<_, _> = loaded.results.iter().map(|result| (result.task, result)).collect();
         let mut asks = by_task(&loaded.asks, |ask| ask.task);
@@ -235,7 +235,7 @@ impl Driver {
         let failures: HashMap<_, _> = loaded.failures.iter().map(|failure| (failure.task, failure)).collect();
         let (mut finished, mut failed) = (Vec::new(), Vec::new());
         for ((planned, next), (slot, position)) in
-            tasks.iter().zip(&frontier.tasks).zip(self.slots.iter_mut().zip(0u32..))
+            tasks.iter().zip(&frontier.tasks).zip(self.superstep.slots.iter_mut().zip(TaskNumber::all()))
         {
             if planned.node == NodeId::START {
                 self.input = Some(stored_input(&program, &loaded, &fields, next.input.as_ref())?);
@@ -248,8 +248,14 @@ impl Driver {
             if let Some(result) = results.get(&task).filter(|result| fields.carries(&result.writes)) {
                 slot.output = Some(stored_output(&program, &loaded, &fields, result)?);
                 slot.targets.clone_from(&result.targets);
-                restore_emitted(&mut self.recorder, &self.runtime, self.step + 1, position, result);
-            } else if let Some(slot_of_ours) = ours.get_mut(position as usize) {
+                restore_emitted(
+                    &mut self.recorder,
+                    &self.runtime,
+                    self.base.step + 1,
+                    position.get(),
+                    result,
+                );
+            } else if let Some(slot_of_ours) = ours.get_mut(position.index()) {
                 slot.output = slot_of_ours.output.take();
                 slot.targets = slot_of_ours.targets.take();
                 slot.rare().failure = slot_of_ours.rare().failure.take();

@@ -54,7 +54,7 @@ impl Driver {
             self.collect_delta(barrier);
         }
         if self.cell.saver.is_none() {
-            self.step = barrier.step;
+            self.base.step = barrier.step;
             return Ok(None);
         }
         let codec = |reason| RunError::Encode { what: "the state".into(), reason };
@@ -65,15 +65,19 @@ impl Driver {
     /// Notes where subgraphs that keep their state go on. One of them runs once in a superstep: two runs would
     /// begin at the same place.
     fn keep_subgraphs(&mut self) -> Result<(), RunError> {
-        let mut all =
-            self.slots.iter().filter_map(|slot| slot.output.as_ref()?.record().kept.as_ref()).peekable();
+        let mut all = self
+            .superstep
+            .slots
+            .iter()
+            .filter_map(|slot| slot.output.as_ref()?.record().kept.as_ref())
+            .peekable();
         if all.peek().is_none() {
             return Ok(());
         }
         let mut latest: Vec<Kept> = Vec::new();
         for kept in all {
             if latest.iter().any(|other| other.key == kept.key) {
-                return Err(RunError::KeptTwice { step: self.step + 1, key: kept.key.clone() });
+                return Err(RunError::KeptTwice { step: self.base.step + 1, key: kept.key.clone() });
             }
             latest.push(kept.clone());
         }
@@ -89,17 +93,17 @@ impl Driver {
         if let Some(delta) = &mut self.delta
             && barrier.ran().all(|node| node != NodeId::START)
         {
-            delta.add(self.slots.iter().map(Slot::writes));
+            delta.add(self.superstep.slots.iter().map(Slot::writes));
         }
     }
 
     fn updates(&self) -> impl Iterator<Item = (u32, &dyn ErasedUpdate)> {
-        let updates = self.slots.iter().map(|slot| slot.output.as_ref()?.update.as_deref());
+        let updates = self.superstep.slots.iter().map(|slot| slot.output.as_ref()?.update.as_deref());
         (0u32..).zip(updates).filter_map(|(task, update)| Some((task, update?)))
     }
 
     fn overwrites(&self) -> Result<Overwrites, Conflict> {
-        if self.slots.len() < 2 {
+        if self.superstep.slots.len() < 2 {
             return Ok(Overwrites::default());
         }
         Overwrites::find(self.updates(), &self.runtime.program.schema)
@@ -114,19 +118,19 @@ impl Driver {
                 let fields = (0..update.len()).map(|index| update.shape(index).0);
                 written.extend(fields.filter(|field| one_step.contains(field)));
             }
-            let outputs = self.slots.iter().filter_map(|slot| slot.output.as_ref());
+            let outputs = self.superstep.slots.iter().filter_map(|slot| slot.output.as_ref());
             written.extend(outputs.flat_map(|output| &output.record().one_step));
             written.sort_unstable();
             written.dedup();
         }
         let mut updates = (0u32..)
-            .zip(&mut self.slots)
+            .zip(&mut self.superstep.slots)
             .filter_map(|(task, slot)| Some((task, slot.output.as_mut()?.update.take()?)))
             .peekable();
-        if updates.peek().is_none() && self.ephemeral.is_empty() && written.is_empty() {
+        if updates.peek().is_none() && self.base.ephemeral.is_empty() && written.is_empty() {
             return Ok(Vec::new());
         }
-        let (state, indexes) = self.state.writable();
+        let (state, indexes) = self.base.state.writable();
         let merging = Cell::new(0);
         let updates = updates.inspect(|(task, _)| merging.set(*task));
         if let Err(panic) = caught(|| barrier::apply(state, indexes, updates, overwrites)) {
@@ -137,23 +141,23 @@ impl Driver {
             return Ok(Vec::new());
         }
         let initial = &*self.runtime.program.initial;
-        Ok(barrier::reset_ephemeral(state, initial, &mut self.ephemeral, &written))
+        Ok(barrier::reset_ephemeral(state, initial, &mut self.base.ephemeral, &written))
     }
 
     /// What changed, in the form in which it is stored.
     fn changes(&self, overwrites: &Overwrites, reset: Vec<FieldId>) -> Result<Vec<Change>, CodecError> {
-        if self.older.is_some() {
-            return barrier::whole(&*self.state, &self.runtime.program.schema);
+        if self.base.older.is_some() {
+            return barrier::whole(&*self.base.state, &self.runtime.program.schema);
         }
-        let writes = self.slots.iter().map(Slot::writes);
-        let mut changes = barrier::changes(&*self.state, (0u32..).zip(writes), overwrites)?;
-        if self.base.is_none() {
+        let writes = self.superstep.slots.iter().map(Slot::writes);
+        let mut changes = barrier::changes(&*self.base.state, (0u32..).zip(writes), overwrites)?;
+        if self.base.checkpoint.is_none() {
             let unwritten = |seed: &&Change| changes.iter().all(|change| change.field != seed.field);
             let seeds: Vec<_> = self.runtime.seeds.iter().filter(unwritten).cloned().collect();
             changes.extend(seeds);
         }
         for field in reset {
-            let ops = std::vec![Op::Set(self.state.encode_field(field)?)];
+            let ops = std::vec![Op::Set(self.base.state.encode_field(field)?)];
             changes.push(Change { field, ops });
         }
         changes.sort_unstable_by_key(|change| change.field);
@@ -169,7 +173,7 @@ impl Driver {
         if barrier.source == Source::Input {
             self.store_input(&mut frontier)?;
         }
-        let tasks = barrier.ran().zip(&mut self.slots).map(|(node, slot)| {
+        let tasks = barrier.ran().zip(&mut self.superstep.slots).map(|(node, slot)| {
             let mut targets: Vec<NodeName> = Vec::new();
             for target in slot.targets.iter().flatten() {
                 if !targets.contains(&target.node) {
@@ -182,7 +186,7 @@ impl Driver {
         });
         Ok(Arc::new(Checkpoint {
             id: CheckpointId(self.runtime.ambient.id()),
-            parent: self.base,
+            parent: self.base.checkpoint,
             run: self.cell.run,
             step: barrier.step,
             source: if self.played.is_some() { Source::Update } else { barrier.source },
@@ -210,7 +214,7 @@ impl Driver {
         let commit = Commit {
             thread: self.cell.thread.clone(),
             graph: self.runtime.program.topology.name.clone(),
-            expected: self.base,
+            expected: self.base.checkpoint,
             recorded: (source != Source::Input).then(|| self.known_of_superstep()),
             carried: self.played.as_ref().map(|played| {
                 Box::new(played.carried(&self.runtime.program, &self.cell.thread, &checkpoint))
@@ -222,13 +226,13 @@ impl Driver {
         let committed = saver.commit(commit).await?;
         match committed {
             Committed::New | Committed::Already => {
-                self.base = Some(id);
-                self.step = step;
-                self.older = None;
+                self.base.checkpoint = Some(id);
+                self.base.step = step;
+                self.base.older = None;
             }
             // The state is merged with what does not count, and what was not recorded went into the checkpoint: all
             // of it is read again.
-            Committed::Outrun(_) => self.base = None,
+            Committed::Outrun(_) => self.base.checkpoint = None,
             Committed::Adopt(_) | Committed::Conflict { .. } => {}
         }
         Ok(committed)
@@ -239,7 +243,7 @@ impl Driver {
         if barrier.source != Source::Input {
             self.values();
         }
-        let Some(id) = self.base.filter(|_| self.cell.saver.is_some()) else { return };
+        let Some(id) = self.base.checkpoint.filter(|_| self.cell.saver.is_some()) else { return };
         self.emit(|driver| {
             let name = |node: NodeId| driver.runtime.program.topology.node_name(node).clone();
             let next = barrier.next().map(|task| name(task.node)).filter(|node| !node.is_end()).collect();
@@ -249,8 +253,12 @@ impl Driver {
 
     /// What this driver knows to be recorded on the checkpoint that the superstep stands on.
     fn known_of_superstep(&self) -> Recorded {
-        let mut all = self.recorded;
-        self.slots.iter().filter_map(|slot| slot.cell.as_ref()).for_each(|cell| all.add(cell.recorded()));
+        let mut all = self.superstep.recorded;
+        self.superstep
+            .slots
+            .iter()
+            .filter_map(|slot| slot.cell.as_ref())
+            .for_each(|cell| all.add(cell.recorded()));
         all
     }
 

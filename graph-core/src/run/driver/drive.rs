@@ -3,6 +3,7 @@
 use std::boxed::Box;
 use std::future::pending;
 use std::mem::take;
+use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 use std::time::Duration;
 use std::vec::Vec;
@@ -24,7 +25,7 @@ use super::step_clock::StepClock;
 use super::subgraph::delta::Delta;
 use super::tasks::{Running, Tasks};
 use crate::checkpoint::{At, Loaded, Recorded, StoreError};
-use crate::engine::{Begin, Command, Event, Head, Machine};
+use crate::engine::{Begin, Command, Event, Head, Machine, TaskNumber};
 use crate::graph::NodeId;
 use crate::id::CheckpointId;
 use crate::node::{Done, ErasedTask, RunCell, TaskCell, TaskFacts};
@@ -47,39 +48,61 @@ pub(crate) struct Driver {
     pub(crate) recorder: Option<Arc<Recorder>>,
     pub(crate) stops: Stops,
     clock: Option<Box<StepClock>>,
-    /// The running superstep's.
-    span: Span,
-    /// The state as of the last barrier.
-    pub(crate) state: CurrentState,
-    /// The state that the running superstep's branches decide on, where several tasks have some.
-    copies: Option<Arc<Copies>>,
-    /// Fields that live for one superstep and are set: the next barrier resets them.
-    pub(crate) ephemeral: Vec<FieldId>,
-    /// Set when the last checkpoint was written under another schema: the next one must hold every field, and
-    /// results on top of the last one are stored as its schema has them.
-    pub(crate) older: Option<FieldMap>,
-    /// The checkpoint that the running superstep stands on; `None` without a saver, and before the first.
-    pub(crate) base: Option<CheckpointId>,
-    pub(crate) step: i64,
+    pub(crate) base: Base,
+    pub(crate) superstep: Superstep,
     /// The input, until START has merged it. Its logged form is empty without a saver or an observer.
     pub(crate) input: Option<Done>,
     /// Which input the run was given; `None` for one that was given none, and for a subgraph's.
     pub(crate) given: Option<GivenInput>,
-    /// The running superstep's tasks.
-    pub(crate) slots: Vec<Slot>,
-    /// A cell of the last superstep, to be used again.
-    spare: Option<Arc<TaskCell>>,
     pub(crate) tasks: Tasks,
     /// Results and failures on their way to the saver.
     pub(crate) records: FuturesUnordered<Recording>,
-    /// What was recorded of the running superstep when it was read, and the results that this driver has added.
-    pub(crate) recorded: Recorded,
     /// What this run, a subgraph's, gives back of its writes.
     pub(crate) delta: Option<Delta>,
     /// Set where nothing runs: the superstep's outcomes are given by an edit.
     pub(crate) played: Option<Box<Played>>,
     /// Why the superstep could not be merged.
     pub(crate) unmergeable: Option<RunError>,
+}
+
+/// The last barrier, which the running superstep stands on.
+pub(crate) struct Base {
+    /// Its checkpoint; `None` without a saver, and before the first.
+    pub(crate) checkpoint: Option<CheckpointId>,
+    pub(crate) step: i64,
+    pub(crate) state: CurrentState,
+    /// Fields that live for one superstep and are set: the next barrier resets them.
+    pub(crate) ephemeral: Vec<FieldId>,
+    /// Set when the checkpoint was written under another schema: the next one must hold every field, and results on
+    /// top of this one are stored as its schema has them.
+    pub(crate) older: Option<FieldMap>,
+}
+
+/// The running superstep.
+pub(crate) struct Superstep {
+    /// Its tasks.
+    pub(crate) slots: Vec<Slot>,
+    /// What was recorded of it when it was read, and the results that this driver has added.
+    pub(crate) recorded: Recorded,
+    /// The state that its branches decide on, where several tasks have some.
+    copies: Option<Arc<Copies>>,
+    /// A cell of the last superstep, to be used again.
+    spare: Option<Arc<TaskCell>>,
+    span: Span,
+}
+
+impl Index<TaskNumber> for Superstep {
+    type Output = Slot;
+
+    fn index(&self, task: TaskNumber) -> &Slot {
+        &self.slots[task.index()]
+    }
+}
+
+impl IndexMut<TaskNumber> for Superstep {
+    fn index_mut(&mut self, task: TaskNumber) -> &mut Slot {
+        &mut self.slots[task.index()]
+    }
 }
 
 impl Driver {
@@ -99,21 +122,25 @@ impl Driver {
             log,
             recorder: None,
             clock: stops.step_timeout.map(StepClock::new),
-            span: Span::none(),
             stops,
-            state: CurrentState::new(state),
-            copies: None,
-            ephemeral: Vec::new(),
-            older: None,
-            base: None,
-            step: -1,
+            base: Base {
+                checkpoint: None,
+                step: -1,
+                state: CurrentState::new(state),
+                ephemeral: Vec::new(),
+                older: None,
+            },
+            superstep: Superstep {
+                slots: Vec::new(),
+                recorded: Recorded::default(),
+                copies: None,
+                spare: None,
+                span: Span::none(),
+            },
             input: None,
             given: None,
-            slots: Vec::new(),
-            spare: None,
             tasks,
             records: FuturesUnordered::new(),
-            recorded: Recorded::default(),
             delta: None,
             played: None,
             unmergeable: None,
@@ -126,7 +153,7 @@ impl Driver {
         self.emit(|driver| EventKind::RunStarted {
             graph: driver.runtime.program.topology.name.clone(),
             thread: driver.cell.thread.clone(),
-            resumes: driver.base.filter(|_| resumes),
+            resumes: driver.base.checkpoint.filter(|_| resumes),
         });
         if resumes {
             self.values();
@@ -134,13 +161,13 @@ impl Driver {
         let result = match self.run(begin).await {
             Err(RunError::Superseded { thread, .. }) => {
                 let (runtime, given) = (Arc::clone(&self.runtime), self.given.take());
-                Err(Box::pin(runtime.superseded(thread, given, self.step)).await)
+                Err(Box::pin(runtime.superseded(thread, given, self.base.step)).await)
             }
             result => result,
         };
         // A store that fails ends the run while tasks are under way.
         self.cell.revoke();
-        drop(self.tasks.abort(&self.state).await);
+        drop(self.tasks.abort(&self.base.state).await);
         match &result {
             Ok(ended) => self.emit(|_| EventKind::RunFinished { status: ended.status.clone() }),
             Err(error) => self.emit(|_| EventKind::RunFailed { message: std::format!("{error}") }),
@@ -170,7 +197,7 @@ impl Driver {
                 }
             }
             let event = if self.stops.cancel.is_none() && self.clock.is_none() && self.records.is_empty() {
-                let ended = self.tasks.next(&mut self.state).await;
+                let ended = self.tasks.next(&mut self.base.state).await;
                 self.ended(ended)
             } else {
                 self.next_event().await?
@@ -186,10 +213,11 @@ impl Driver {
 
     /// Prepares for the superstep behind a barrier.
     pub(crate) async fn next_superstep(&mut self) {
-        self.spare = self.slots.first_mut().and_then(|slot| slot.cell.take());
-        self.slots.clear();
-        self.slots.resize_with(self.machine.width(), Slot::default);
-        self.recorded = Recorded::default();
+        let Superstep { slots, recorded, spare, .. } = &mut self.superstep;
+        *spare = slots.first_mut().and_then(|slot| slot.cell.take());
+        slots.clear();
+        slots.resize_with(self.machine.width(), Slot::default);
+        *recorded = Recorded::default();
         self.superstep_begins();
         // A run of nodes that never wait must not starve its neighbours.
         tokio::task::coop::consume_budget().await;
@@ -200,7 +228,7 @@ impl Driver {
         let thread = &self.cell.thread;
         let head = self.runtime.load(thread, At::Head).await?;
         let head = head.ok_or_else(|| ThreadError::NeverRan(thread.clone()))?;
-        let ours = self.base == Some(head.checkpoint.id) || head.checkpoint.run == self.cell.run;
+        let ours = self.base.checkpoint == Some(head.checkpoint.id) || head.checkpoint.run == self.cell.run;
         let head = if ours { Head::Ours(Box::new(head)) } else { Head::Foreign };
         self.machine.handle(Event::Reloaded(head));
         Ok(())
@@ -210,7 +238,7 @@ impl Driver {
     async fn adopt(&mut self, loaded: Loaded) -> Result<(), RunError> {
         // What this driver has merged and not stored does not count, and the other one may be several supersteps ahead.
         if let (Some(delta), Some(saver)) = (&mut self.delta, &self.cell.saver)
-            && self.base != Some(loaded.checkpoint.id)
+            && self.base.checkpoint != Some(loaded.checkpoint.id)
         {
             delta.read_anew(&**saver, &self.cell.thread, &loaded, &self.runtime.program).await?;
         }
@@ -221,13 +249,13 @@ impl Driver {
     }
 
     fn superstep_begins(&mut self) {
-        self.copies = None;
+        self.superstep.copies = None;
         if let Some(clock) = &mut self.clock {
             clock.restart();
         }
         // An input is committed before anything runs.
         if let Some(step) = self.machine.step().filter(|_| self.machine.width() > 0) {
-            self.span = Span::superstep(step, self.machine.width());
+            self.superstep.span = Span::superstep(step, self.machine.width());
         }
         self.superstep_started();
         self.keep_secrets_off_tape();
@@ -238,17 +266,17 @@ impl Driver {
         let Some(deck) = &self.cell.deck else { return };
         let schema = &self.runtime.program.schema;
         for field in schema.ids().filter(|field| schema.field(*field).secret) {
-            if let Ok(value) = self.state.encode_field(field) {
+            if let Ok(value) = self.base.state.encode_field(field) {
                 deck.learn_secret(&value);
             }
         }
     }
 
-    pub(crate) fn start(&mut self, task: u32, attempt: u32, after: Duration) {
+    pub(crate) fn start(&mut self, task: TaskNumber, attempt: u32, after: Duration) {
         let planned = self.machine.task(task).expect("the machine runs tasks that it planned");
         let (node, input, each) = (planned.node, planned.input.clone(), planned.cause.each());
         let program = &self.runtime.program;
-        let slot = &mut self.slots[task as usize];
+        let slot = &mut self.superstep.slots[task.index()];
         let cell = match slot.cell.take() {
             Some(cell) => {
                 cell.restart(attempt);
@@ -257,10 +285,10 @@ impl Driver {
             None => {
                 let policy = &program.node(node).policy;
                 let facts = TaskFacts {
-                    base: self.base,
-                    task,
+                    base: self.base.checkpoint,
+                    task: task.get(),
                     node: node.index(),
-                    step: self.step + 1,
+                    step: self.base.step + 1,
                     each,
                     remaining_steps: self.machine.remaining(),
                     attempts: policy.attempts(),
@@ -270,7 +298,7 @@ impl Driver {
                     has_pulse: policy.idle_timeout.is_some(),
                 };
                 let known = slot.rare.as_mut().map(|rare| (take(&mut rare.asks), take(&mut rare.effects)));
-                let mut spare = self.spare.take();
+                let mut spare = self.superstep.spare.take();
                 match spare.as_mut().and_then(Arc::get_mut) {
                     // Nothing of the task it was made for is left that could mistake it for its own.
                     Some(cell) => cell.renew(facts, known),
@@ -290,16 +318,16 @@ impl Driver {
         } else if let Some(output) = finished {
             Attempt::route(node, basis, output)
         } else {
-            let task = ErasedTask { state: self.state.share(), input, cell: Arc::clone(&cell) };
+            let task = ErasedTask { state: self.base.state.share(), input, cell: Arc::clone(&cell) };
             Attempt::run(&self.runtime.program, node, task, basis, self.logs(), after)
         };
         self.emit(|driver| EventKind::TaskStarted {
-            step: driver.step + 1,
-            task,
+            step: driver.base.step + 1,
+            task: task.get(),
             node: driver.runtime.program.topology.node_name(node).clone(),
             attempt,
         });
-        let span = self.span.task(cell.node(), cell.facts.step, task, attempt);
+        let span = self.superstep.span.task(cell.node(), cell.facts.step, task.get(), attempt);
         self.tasks.start(Running { task, attempt, cell: Some(cell), run, span });
     }
 
@@ -310,8 +338,8 @@ impl Driver {
         } else if self.machine.width() == 1 {
             Basis::Current
         } else {
-            let copies = Arc::clone(self.copies.get_or_insert_default());
-            Basis::Shared { snapshot: self.state.share(), copies }
+            let copies = Arc::clone(self.superstep.copies.get_or_insert_default());
+            Basis::Shared { snapshot: self.base.state.share(), copies }
         }
     }
 
@@ -340,7 +368,7 @@ impl Driver {
                         return Ok(Event::Outrun);
                     }
                 }
-                ended = self.tasks.next(&mut self.state) => return Ok(self.ended(ended)),
+                ended = self.tasks.next(&mut self.base.state) => return Ok(self.ended(ended)),
             }
         }
     }

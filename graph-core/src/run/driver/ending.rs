@@ -12,7 +12,7 @@ use super::slot::Slot;
 use super::subgraph::surroundings::Surroundings;
 use super::tasks::Attempted;
 use crate::checkpoint::AskRecord;
-use crate::engine::{Break, Ending};
+use crate::engine::{Break, Ending, TaskNumber};
 use crate::graph::NodeId;
 use crate::id::NodeName;
 use crate::run::runtime::error::RunError;
@@ -24,11 +24,11 @@ impl Driver {
     /// cancelled counts: results are recorded, questions are asked.
     pub(crate) async fn abort(&mut self) {
         self.cell.revoke();
-        for Attempted { task, cell, end, .. } in self.tasks.abort(&self.state).await {
-            self.slots[task as usize].cell = Some(cell);
+        for Attempted { task, cell, end, .. } in self.tasks.abort(&self.base.state).await {
+            self.superstep[task].cell = Some(cell);
             match end {
                 End::Finished { done, targets } => self.keep(task, done, targets.ok()),
-                End::Paused(asks) => self.slots[task as usize].rare().open = asks,
+                End::Paused(asks) => self.superstep[task].rare().open = asks,
                 // The first failure is the caller's.
                 End::Failed(_) => {}
             }
@@ -38,7 +38,9 @@ impl Driver {
     /// The nodes of the tasks that have neither finished nor asked, in merge order.
     fn unfinished(&self) -> Vec<NodeName> {
         let asks = |slot: &Slot| slot.rare.as_ref().is_some_and(|rare| !rare.open.is_empty());
-        let open = (0u32..).zip(&self.slots).filter(|(_, slot)| slot.output.is_none() && !asks(slot));
+        let open = TaskNumber::all()
+            .zip(&self.superstep.slots)
+            .filter(|(_, slot)| slot.output.is_none() && !asks(slot));
         open.map(|(task, _)| self.place(task).0).collect()
     }
 
@@ -49,6 +51,7 @@ impl Driver {
         }
         let unfinished = if ending == Ending::TimedOut { self.unfinished() } else { Vec::new() };
         let open: Vec<AskRecord> = self
+            .superstep
             .slots
             .iter_mut()
             .filter_map(|slot| slot.rare.as_mut())
@@ -56,7 +59,7 @@ impl Driver {
             .collect();
         let interrupts: Vec<Interrupt> = self.runtime.program.open_questions(&open);
         if let Some(saver) = self.cell.saver.clone()
-            && let Some(base) = self.base
+            && let Some(base) = self.base.checkpoint
             && ending != Ending::Superseded
         {
             if !open.is_empty() {
@@ -89,16 +92,24 @@ impl Driver {
             Ending::TimedOut => {
                 let timeout =
                     self.stops.step_timeout.expect("only a superstep with a timeout takes too long");
-                return Err(RunError::StepTimedOut { step: self.step + 1, timeout, unfinished });
+                return Err(RunError::StepTimedOut { step: self.base.step + 1, timeout, unfinished });
             }
             Ending::Failed { task } => return Err(self.failure(task).into()),
             Ending::Unmergeable => return Err(self.unmergeable.take().expect("the barrier left its error")),
         };
-        let state = self.state.share();
+        let state = self.base.state.share();
         let delta = self.delta.take().map(|delta| delta.writes).unwrap_or_default();
-        let exit = self.machine.task(0).filter(|task| task.node == NodeId::END);
+        let exit = self.machine.task(TaskNumber::at(0)).filter(|task| task.node == NodeId::END);
         let exit = exit.and_then(|task| task.input.clone());
-        Ok(Ended { run: self.cell.run, checkpoint: self.base, step: self.step, status, state, exit, delta })
+        Ok(Ended {
+            run: self.cell.run,
+            checkpoint: self.base.checkpoint,
+            step: self.base.step,
+            status,
+            state,
+            exit,
+            delta,
+        })
     }
 
     fn stopped_at_breakpoint(&self) -> Status {

@@ -1,6 +1,7 @@
 //! What the driver tells its observers.
 
 use super::drive::Driver;
+use crate::engine::TaskNumber;
 use crate::graph::NodeId;
 use crate::id::NodeName;
 use crate::run::runtime::event::{EventKind, EventLog};
@@ -16,20 +17,20 @@ impl Driver {
     }
 
     /// Tells that a task finished, if anybody reads the log.
-    pub(crate) fn task_finished(&self, task: u32, recorded: bool) {
+    pub(crate) fn task_finished(&self, task: TaskNumber, recorded: bool) {
         if let Some(log) = &self.log {
             self.finish_in(log, task, recorded);
         }
     }
 
-    fn finish_in(&self, log: &EventLog, task: u32, recorded: bool) {
+    fn finish_in(&self, log: &EventLog, task: TaskNumber, recorded: bool) {
         let (node, step) = self.place(task);
-        let output = self.slots[task as usize].output.as_ref();
+        let output = self.superstep[task].output.as_ref();
         log.write(EventKind::TaskFinished {
             step,
-            task,
+            task: task.get(),
             node,
-            writes: redact::writes(self.slots[task as usize].writes(), &self.runtime.program.schema),
+            writes: redact::writes(self.superstep[task].writes(), &self.runtime.program.schema),
             route: output.and_then(|output| output.record().route.as_ref()).map(|route| route.case.clone()),
             recorded,
             cached: output.is_some_and(|output| output.record().cached),
@@ -40,14 +41,15 @@ impl Driver {
     }
 
     /// Tells what a task wrote by the names of its fields.
-    fn update_in(&self, log: &EventLog, task: u32, recorded: bool) {
+    fn update_in(&self, log: &EventLog, task: TaskNumber, recorded: bool) {
         let planned = self.machine.task(task).expect("a task of the running superstep");
         if planned.node == NodeId::START {
             return;
         }
         let (node, step) = self.place(task);
         let schema = &self.runtime.program.schema;
-        let writes = self.slots[task as usize].writes().iter().map(|write| redact::named(write, schema));
+        let writes = self.superstep[task].writes().iter().map(|write| redact::named(write, schema));
+        let task = task.get();
         log.write(EventKind::Update { step, task, node, writes: writes.collect(), recorded });
     }
 
@@ -56,8 +58,8 @@ impl Driver {
         let Some(log) = self.log.as_ref().filter(|log| log.wants(View::Values)) else {
             return;
         };
-        let values = redact::state(&*self.state, &self.runtime.program.schema);
-        log.write(EventKind::Values { step: self.step, values });
+        let values = redact::state(&*self.base.state, &self.runtime.program.schema);
+        log.write(EventKind::Values { step: self.base.step, values });
     }
 
     pub(crate) fn superstep_started(&self) {
@@ -65,10 +67,10 @@ impl Driver {
         let Some(step) = self.machine.step().filter(|_| self.machine.width() > 0) else {
             return;
         };
-        let tasks = (0..).map_while(|task| self.machine.task(task));
+        let tasks = TaskNumber::all().map_while(|task| self.machine.task(task));
         let nodes = tasks.map(|task| self.runtime.program.topology.node_name(task.node).clone()).collect();
         log.write(EventKind::SuperstepStarted { step, nodes });
-        for (task, slot) in (0u32..).zip(&self.slots) {
+        for (task, slot) in TaskNumber::all().zip(&self.superstep.slots) {
             if slot.targets.is_some() {
                 self.task_finished(task, true);
             }
@@ -87,8 +89,8 @@ impl Driver {
         }
     }
 
-    pub(crate) fn place(&self, task: u32) -> (NodeName, i64) {
+    pub(crate) fn place(&self, task: TaskNumber) -> (NodeName, i64) {
         let planned = self.machine.task(task).expect("a task of the running superstep");
-        (self.runtime.program.topology.node_name(planned.node).clone(), self.step + 1)
+        (self.runtime.program.topology.node_name(planned.node).clone(), self.base.step + 1)
     }
 }

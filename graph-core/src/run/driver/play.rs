@@ -11,7 +11,7 @@ use super::edit::{Own, Played, put_on_top};
 use super::order::{Order, Verb};
 use super::slot::Slot;
 use crate::checkpoint::{At, Carrier, Cause, Loaded, NextTask, TaskRecord, TaskResult};
-use crate::engine::{Arrivals, Begin, Command, Ending, Event, PlannedTask, Restored};
+use crate::engine::{Arrivals, Begin, Command, Ending, Event, PlannedTask, Restored, TaskNumber};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, NodeProgram, Selected, Targets};
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
@@ -108,11 +108,11 @@ impl Driver {
             return Err(ThreadError::WrongDecision { node: self.name(node) }.into());
         }
         let outcome = match &code.played {
-            Some(played) => (played.check)(outcome, &self.state.share())
+            Some(played) => (played.check)(outcome, &self.base.state.share())
                 .map_err(|error| self.fails(node, NodeError::new(NodeErrorKind::Failed, error)))?,
             None => outcome,
         };
-        self.play_of(node, Attempt::played(program, node, self.state.share(), outcome))
+        self.play_of(node, Attempt::played(program, node, self.base.state.share(), outcome))
     }
 
     /// The node that ran last once more, with the decision that it made and another update.
@@ -141,7 +141,7 @@ impl Driver {
             let record =
                 Record { route: task.route.clone(), handled: task.handled.clone(), ..Record::default() };
             let done = Done::stored(update, writes, record);
-            plays.push(self.play_of(node, Attempt::routed(program, node, self.state.share(), done))?);
+            plays.push(self.play_of(node, Attempt::routed(program, node, self.base.state.share(), done))?);
         }
         Ok(plays)
     }
@@ -149,7 +149,7 @@ impl Driver {
     fn fails(&self, node: NodeId, error: NodeError) -> RunError {
         RunError::Node(NodeFailure {
             node: self.name(node),
-            step: self.step + 1,
+            step: self.base.step + 1,
             attempt: 1,
             error,
             handling: None,
@@ -172,23 +172,21 @@ impl Driver {
         plays: Vec<Play>,
     ) -> Result<CheckpointId, RunError> {
         let unfinished = restored.tasks.len() - restored.finished.len();
-        let mut played: Vec<u32> = Vec::new();
+        let mut played: Vec<TaskNumber> = Vec::new();
         let mut stray = Vec::new();
         for Play { node, done, targets } in plays {
-            let is_open = |position: &u32| {
-                restored.tasks[*position as usize].node == node
-                    && restored.finished.iter().all(|(finished, _)| finished != position)
+            let is_open = |(task, planned): &(TaskNumber, &PlannedTask)| {
+                planned.node == node && restored.finished.iter().all(|(finished, _)| finished != task)
             };
-            let width = u32::try_from(restored.tasks.len()).expect("a superstep has fewer than 2^32 tasks");
-            let Some(position) = (0..width).find(is_open) else {
+            let Some((task, _)) = TaskNumber::all().zip(&restored.tasks).find(is_open) else {
                 stray.push(Play { node, done, targets });
                 continue;
             };
-            let slot = &mut self.slots[position as usize];
-            slot.output = Some(done);
-            self.slots[position as usize].targets = self.recorded(&targets)?;
-            restored.finished.push((position, targets));
-            played.push(position);
+            let recorded = self.recorded(&targets)?;
+            let slot = &mut self.superstep[task];
+            (slot.output, slot.targets) = (Some(done), recorded);
+            restored.finished.push((task, targets));
+            played.push(task);
         }
         if played.len() == unfinished {
             return self.play_all(restored, stray).await;
@@ -200,19 +198,19 @@ impl Driver {
     }
 
     /// Stores results of some of the next tasks, as an edit of its own.
-    async fn put_results(mut self, loaded: &Loaded, played: &[u32]) -> Result<CheckpointId, RunError> {
+    async fn put_results(mut self, loaded: &Loaded, played: &[TaskNumber]) -> Result<CheckpointId, RunError> {
         let fields = FieldMap::new(&loaded.schema, &self.runtime.program.schema);
         let id = CheckpointId(self.runtime.ambient.id());
         let step = loaded.checkpoint.step + 1;
         let own = Own { program: &self.runtime.program, fields: &fields };
         let mut carrier = Carrier::new(&self.cell.thread, loaded, &own);
-        for (position, next) in (0u32..).zip(&loaded.checkpoint.frontier.tasks) {
+        for (number, next) in TaskNumber::all().zip(&loaded.checkpoint.frontier.tasks) {
             let task = next.id(id, step);
-            if !played.contains(&position) {
+            if !played.contains(&number) {
                 carrier.carry(next, task);
                 continue;
             }
-            let slot = &mut self.slots[position as usize];
+            let slot = &mut self.superstep[number];
             let (writes, record) = slot.output.take().unwrap_or_default().into_stored();
             carrier.carried.results.push(TaskResult {
                 task,
@@ -262,7 +260,7 @@ impl Driver {
         restored.tasks.clear();
         restored.finished.clear();
         restored.failed.clear();
-        self.slots.clear();
+        self.superstep.slots.clear();
         self.played = Some(Box::new(Played { onto: Some(loaded) }));
         self.play_all(restored, plays).await
     }
@@ -276,14 +274,13 @@ impl Driver {
         let topology = Arc::clone(&self.runtime.program.topology);
         plays.sort_by_key(|play| topology.node(play.node).rank);
         for Play { node, done, targets } in plays {
-            let position =
-                u32::try_from(restored.tasks.len()).expect("a superstep has fewer than 2^32 tasks");
+            let task = TaskNumber::at(restored.tasks.len());
             let recorded = self.recorded(&targets)?;
             let mut slot = Slot::default();
             (slot.output, slot.targets) = (Some(done), recorded);
-            self.slots.push(slot);
+            self.superstep.slots.push(slot);
             restored.tasks.push(PlannedTask { node, cause: Cause::Input, input: None });
-            restored.finished.push((position, targets));
+            restored.finished.push((task, targets));
         }
         self.played.get_or_insert_default();
         self.machine.handle(Event::Begin(Begin::Resume(restored)));
@@ -308,7 +305,7 @@ impl Driver {
         }
         let saver = self.cell.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
         saver.flush(&self.cell.thread).await?;
-        Ok(self.base.expect("a barrier that was passed with a saver has a checkpoint"))
+        Ok(self.base.checkpoint.expect("a barrier that was passed with a saver has a checkpoint"))
     }
 
     fn recorded(&self, targets: &Targets) -> Result<Option<Vec<crate::checkpoint::TargetRecord>>, RunError> {
@@ -350,5 +347,67 @@ fn fits(code: &NodeProgram, outcome: &Done) -> bool {
         (Some(_), None) => false,
         (None, Some(route)) => route.is::<()>(),
         (None, None) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::checkpoint::{Around, Checkpointer, Commit, Committed, MemorySaver, Source, StoreError};
+    use crate::graph::{END, START, StateGraph};
+    use crate::state::State;
+
+    #[derive(State, Clone, Debug, Default)]
+    struct Log {
+        text: std::string::String,
+    }
+
+    /// A store with another driver, which records a result just before an edit is stored.
+    struct Overtaken(MemorySaver);
+
+    #[async_trait]
+    impl Around for Overtaken {
+        fn inner(&self) -> &dyn Checkpointer {
+            &self.0
+        }
+
+        async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
+            let head = self.0.load(&commit.thread, At::Head).await?;
+            if let Some(head) = head.filter(|_| commit.checkpoint.source == Source::Update) {
+                let next = &head.checkpoint.frontier.tasks[0];
+                let result = TaskResult {
+                    task: next.id(head.checkpoint.id, head.checkpoint.step),
+                    node: next.node.clone(),
+                    writes: Vec::new(),
+                    route: None,
+                    targets: Some(Vec::new()),
+                    kept: None,
+                    handled: None,
+                    emitted: None,
+                };
+                self.0.record(&commit.thread, head.checkpoint.id, result).await?;
+            }
+            self.0.commit(commit).await
+        }
+    }
+
+    /// It was reported as made, with the checkpoint that it was to be made on, and was not there.
+    #[test]
+    fn an_edit_that_another_driver_overtakes_is_superseded() {
+        let mut g = StateGraph::<Log>::new("g");
+        let a = g.node("a", || async { Log::update() });
+        g.edge(START, a);
+        g.edge(a, END);
+        let graph = g.compile().expect("sound").checkpointer(Overtaken(MemorySaver::new()));
+        let thread = graph.thread("t");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let edited = runtime.block_on(async {
+            let run = thread.run(Log::update()).interrupt_before(a).await.expect("it stops at a");
+            assert!(run.checkpoint.is_some());
+            thread.edit_as(a, Log::update().text("edited")).await
+        });
+        assert!(matches!(edited, Err(RunError::Superseded { .. })), "{edited:?}");
     }
 }

@@ -83,7 +83,7 @@ impl Rehearsal {
         driver.stops.step_timeout = step_timeout;
         let begin = driver.restore(load(&saver, &thread, At::Head).await?)?;
         // With the fields that are never stored.
-        driver.state = CurrentState::new(Arc::clone(&state));
+        driver.base.state = CurrentState::new(Arc::clone(&state));
         let (status, state) = match driver.drive(begin).await {
             Ok(Ended { status, state, .. }) => (Ok(status), state),
             Err(error) => (Err(error), state),

@@ -11,7 +11,7 @@ use super::attempt::End;
 use super::drive::Driver;
 use super::tasks::Attempted;
 use crate::checkpoint::{FailureRecord, StoreError, TargetRecord, TaskResult};
-use crate::engine::{Event, Failure};
+use crate::engine::{Event, Failure, TaskNumber};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, Targets};
 use crate::node::{Done, Next, Note, RunCell};
@@ -24,17 +24,17 @@ impl Driver {
     /// Takes in how an attempt ended.
     pub(crate) fn ended(&mut self, ended: Attempted) -> Event {
         let Attempted { task, attempt, cell, end } = ended;
-        self.slots[task as usize].cell = Some(cell);
+        self.superstep[task].cell = Some(cell);
         match end {
             End::Finished { done, targets } => {
                 let targets = targets.and_then(|targets| match self.record_targets(&targets) {
                     Ok(recorded) => Ok((targets, recorded)),
                     Err(error) => Err(NodeError::new(NodeErrorKind::Codec, error)),
                 });
-                self.slots[task as usize].output = Some(done);
+                self.superstep[task].output = Some(done);
                 match targets {
                     Ok((targets, recorded)) => {
-                        self.slots[task as usize].targets = recorded;
+                        self.superstep[task].targets = recorded;
                         self.task_finished(task, false);
                         Event::TaskFinished { task, targets }
                     }
@@ -46,10 +46,10 @@ impl Driver {
             }
             End::Paused(asks) => {
                 self.forget_emitted(task);
-                self.slots[task as usize].rare().open = asks;
+                self.superstep[task].rare().open = asks;
                 self.emit(|driver| {
                     let (node, step) = driver.place(task);
-                    EventKind::TaskPaused { step, task, node }
+                    EventKind::TaskPaused { step, task: task.get(), node }
                 });
                 Event::TaskPaused { task }
             }
@@ -60,13 +60,13 @@ impl Driver {
         }
     }
 
-    fn forget_emitted(&self, task: u32) {
+    fn forget_emitted(&self, task: TaskNumber) {
         if let Some(recorder) = &self.recorder {
-            recorder.forget(task);
+            recorder.forget(task.get());
         }
     }
 
-    fn failed(&mut self, task: u32, attempt: u32, error: NodeError) -> Event {
+    fn failed(&mut self, task: TaskNumber, attempt: u32, error: NodeError) -> Event {
         if matches!(error.downcast_ref(), Some(StoreError::Superseded { .. } | StoreError::LeaseLost { .. }))
         {
             return Event::Superseded;
@@ -78,9 +78,9 @@ impl Driver {
 
     /// What the policies of a task's node allow after an attempt that failed. The error says if it asked for a wait
     /// that is too long.
-    fn after_failure(&self, task: u32, attempt: u32, error: NodeError) -> (Failure, NodeError) {
+    fn after_failure(&self, task: TaskNumber, attempt: u32, error: NodeError) -> (Failure, NodeError) {
         let RunCell { tape, deck, .. } = &*self.cell;
-        if tape.as_ref().is_some_and(|tape| tape.stops(task))
+        if tape.as_ref().is_some_and(|tape| tape.stops(task.get()))
             || deck.as_ref().is_some_and(|deck| deck.is_broken())
         {
             return (Failure::OffRecord, error);
@@ -102,32 +102,32 @@ impl Driver {
     }
 
     /// Runs another attempt of a task.
-    pub(crate) fn retry(&mut self, task: u32, attempt: u32, after: Duration) {
+    pub(crate) fn retry(&mut self, task: TaskNumber, attempt: u32, after: Duration) {
         self.tell_failure(task, Some(after), false);
         self.start(task, attempt, after);
     }
 
     /// Runs the error handler of a task's node.
-    pub(crate) fn hand_over(&mut self, task: u32, attempt: u32) {
-        if self.slots[task as usize].rare().error.is_some() {
+    pub(crate) fn hand_over(&mut self, task: TaskNumber, attempt: u32) {
+        if self.superstep[task].rare().error.is_some() {
             self.tell_failure(task, None, true);
             let failure = self.failure_record(task);
-            self.slots[task as usize].rare().failure = Some(Arc::new(failure));
+            self.superstep[task].rare().failure = Some(Arc::new(failure));
         }
         self.start(task, attempt, Duration::ZERO);
     }
 
     /// Reports that a task failed for good.
-    pub(crate) fn fail(&mut self, task: u32) {
+    pub(crate) fn fail(&mut self, task: TaskNumber) {
         self.tell_failure(task, None, false);
-        if let (Some(tape), Some((error, _))) = (&self.cell.tape, self.slots[task as usize].error()) {
-            tape.note(task, Note::Failed(error.report()));
+        if let (Some(tape), Some((error, _))) = (&self.cell.tape, self.superstep[task].error()) {
+            tape.note(task.get(), Note::Failed(error.report()));
         }
     }
 
     /// Hands a failure over to the saver, which has it before anything that follows from it.
-    pub(crate) fn record_failure(&mut self, task: u32) {
-        if let (Some(saver), Some(base)) = (self.cell.saver.clone(), self.base) {
+    pub(crate) fn record_failure(&mut self, task: TaskNumber) {
+        if let (Some(saver), Some(base)) = (self.cell.saver.clone(), self.base.checkpoint) {
             let (thread, failure) = (self.cell.thread.clone(), self.failure_record(task));
             self.records.push(Box::pin(async move {
                 saver.fail(&thread, base, failure).await?;
@@ -136,28 +136,28 @@ impl Driver {
         }
     }
 
-    fn failure_record(&self, task: u32) -> FailureRecord {
-        let slot = &self.slots[task as usize];
+    fn failure_record(&self, task: TaskNumber) -> FailureRecord {
+        let slot = &self.superstep[task];
         let (error, attempts) = slot.error().expect("a task that failed left its error");
         let cell = slot.cell.as_ref().expect("a task that failed was started");
         let error = error.report();
         FailureRecord { task: cell.any_task_id(), node: cell.node().clone(), attempts, error }
     }
 
-    fn tell_failure(&self, task: u32, retry: Option<Duration>, handled: bool) {
+    fn tell_failure(&self, task: TaskNumber, retry: Option<Duration>, handled: bool) {
         self.emit(|driver| {
             let (node, step) = driver.place(task);
-            let (error, attempt) =
-                driver.slots[task as usize].error().expect("a task that failed left its error");
+            let (error, attempt) = driver.superstep[task].error().expect("a task that failed left its error");
             let retry_in_ms = retry.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+            let task = task.get();
             EventKind::TaskFailed { step, task, node, attempt, error: error.report(), retry_in_ms, handled }
         });
     }
 
     /// Keeps a failure until the machine says what follows. What decides on that has seen the error with its secrets.
-    fn keep_failure(&mut self, task: u32, attempt: u32, error: NodeError) {
+    fn keep_failure(&mut self, task: TaskNumber, attempt: u32, error: NodeError) {
         let error = self.without_secrets(error);
-        self.slots[task as usize].rare().error = Some((error, attempt));
+        self.superstep[task].rare().error = Some((error, attempt));
     }
 
     /// The error without the texts of secrets: it is told in events, traces and logs.
@@ -177,8 +177,8 @@ impl Driver {
     /// The texts of the secrets that the superstep's tasks know of: those of the state, and those they wrote themselves.
     pub(crate) fn secrets(&self) -> SecretTexts {
         let schema = &self.runtime.program.schema;
-        let mut secrets = redact::secrets(&*self.state, schema);
-        for write in self.slots.iter().flat_map(|slot| slot.writes()) {
+        let mut secrets = redact::secrets(&*self.base.state, schema);
+        for write in self.superstep.slots.iter().flat_map(|slot| slot.writes()) {
             if schema.field(write.field).secret {
                 secrets.learn(match &write.write {
                     Logged::Op(op) => op.operand(),
@@ -210,22 +210,22 @@ impl Driver {
     }
 
     /// Hands a finished task's result to the saver, without waiting.
-    pub(crate) fn record(&mut self, task: u32) {
-        let (Some(saver), Some(base)) = (self.cell.saver.clone(), self.base) else {
+    pub(crate) fn record(&mut self, task: TaskNumber) {
+        let (Some(saver), Some(base)) = (self.cell.saver.clone(), self.base.checkpoint) else {
             return;
         };
-        let slot = &self.slots[task as usize];
+        let slot = &self.superstep[task];
         let (Some(cell), Some(output)) = (&slot.cell, &slot.output) else {
             return;
         };
-        let emitted = self.recorder.as_ref().and_then(|recorder| recorder.of_task(task)).map(Box::new);
+        let emitted = self.recorder.as_ref().and_then(|recorder| recorder.of_task(task.get())).map(Box::new);
         let Some(task) = cell.task_id() else {
             return;
         };
         let record = output.record();
         // What the checkpoint's schema has no name for cannot be stored on top of it. The task is then not
         // recorded, and runs again should this superstep be resumed.
-        let writes = match &self.older {
+        let writes = match &self.base.older {
             Some(fields) => fields.stored_writes(&output.writes),
             None => Some(output.writes.clone()),
         };
@@ -240,7 +240,7 @@ impl Driver {
             handled: record.handled.clone(),
             emitted,
         };
-        self.recorded.add_result(&result);
+        self.superstep.recorded.add_result(&result);
         let thread = self.cell.thread.clone();
         self.records.push(Box::pin(async move {
             let counts = saver.record(&thread, base, result.clone()).await?;
@@ -260,9 +260,9 @@ impl Driver {
     }
 
     /// Keeps the result of a task that finished while the run was given up.
-    pub(crate) fn keep(&mut self, task: u32, done: Done, targets: Option<Targets>) {
+    pub(crate) fn keep(&mut self, task: TaskNumber, done: Done, targets: Option<Targets>) {
         let recorded = targets.and_then(|targets| self.record_targets(&targets).ok().flatten());
-        let slot = &mut self.slots[task as usize];
+        let slot = &mut self.superstep[task];
         slot.output = Some(done);
         slot.targets = recorded;
         if slot.targets.is_some() {
@@ -271,8 +271,8 @@ impl Driver {
         self.record(task);
     }
 
-    pub(crate) fn failure(&mut self, task: u32) -> NodeFailure {
-        let slot = &mut self.slots[task as usize];
+    pub(crate) fn failure(&mut self, task: TaskNumber) -> NodeFailure {
+        let slot = &mut self.superstep[task];
         let (error, attempt) = slot.rare().error.take().expect("a task that failed left its error");
         let handling = slot.rare().failure.as_ref().map(|failure| Box::new(failure.error.clone()));
         let cell = slot.cell.as_ref().expect("a task that failed was started");

@@ -13,6 +13,7 @@ use tokio::task::{JoinError, JoinSet};
 use super::attempt::{Attempt, End};
 use super::current_state::CurrentState;
 use super::spans::Span;
+use crate::engine::TaskNumber;
 use crate::graph::Program;
 use crate::node::TaskCell;
 
@@ -45,7 +46,7 @@ pub(crate) struct Tasks {
 
 /// An attempt to be started, or under way.
 pub(crate) struct Running {
-    pub(crate) task: u32,
+    pub(crate) task: TaskNumber,
     pub(crate) attempt: u32,
     /// Gone once it has ended.
     pub(crate) cell: Option<Arc<TaskCell>>,
@@ -88,7 +89,7 @@ impl Running {
 
 /// An attempt that ended, and how.
 pub(crate) struct Attempted {
-    pub(crate) task: u32,
+    pub(crate) task: TaskNumber,
     pub(crate) attempt: u32,
     pub(crate) cell: Arc<TaskCell>,
     pub(crate) end: End,

@@ -2,20 +2,20 @@
 
 use alloc::collections::BTreeMap;
 
-use uuid::Uuid;
-
 use super::*;
 use crate::checkpoint::{Checkpoint, Frontier, Loaded, Seq};
 use crate::id::{CheckpointId, Fingerprint, RunId};
 use crate::state::Schema;
 
+const NIL: &str = "00000000-0000-0000-0000-000000000000";
+
 /// A head of the thread. The machine passes it on, and looks at nothing of it.
 fn head(step: i64) -> Box<Loaded> {
     let fingerprint = Fingerprint::hash(&[]);
     let checkpoint = Checkpoint {
-        id: CheckpointId(Uuid::nil()),
+        id: NIL.parse::<CheckpointId>().expect("an id"),
         parent: None,
-        run: RunId(Uuid::nil()),
+        run: NIL.parse::<RunId>().expect("an id"),
         step,
         source: Source::Loop,
         schema: fingerprint,
