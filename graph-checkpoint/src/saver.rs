@@ -10,12 +10,12 @@ use std::thread::{self, JoinHandle};
 
 use async_trait::async_trait;
 use superstep_core::checkpoint::{
-    Acquired, AskRecord, At, Checkpointer, Claim, Commit, Committed, EffectId, EffectOutcome, EffectRecord,
-    FailureRecord, GraphDescription, LeaseRecord, Loaded, NamedCheckpoint, Naming, Record, StepRecord,
-    StoreError, Summary, TaskResult, ThreadSummary,
+    Answers, AskRecord, At, Checkpointer, Commit, Committed, EffectRecord, EffectWrite, GraphDescription,
+    LeaseRecord, LeaseReply, LeaseRequest, Load, Naming, Page, PastScan, Record, Scan, StoreError,
+    TaskResult, Work,
 };
-use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
-use superstep_core::state::{Json, SizeLimits};
+use superstep_core::id::{CheckpointId, NodeName, ThreadId};
+use superstep_core::state::SizeLimits;
 use tokio::sync::oneshot;
 
 use crate::connection::Connection;
@@ -23,21 +23,18 @@ use crate::durability::Durability;
 use crate::fault::Trouble;
 use crate::file::File;
 use crate::file::checkpoint_file::CheckpointFile;
-use crate::history::decode::Outline;
 use crate::options::SqliteOptions;
-use crate::portable::Document;
-use crate::read::lineage;
-use crate::read::named;
 use crate::read::reader::{self, Readers};
-use crate::read::steps;
+use crate::read::{lineage, named, steps};
 use crate::retain::Retainer;
 use crate::work::ask;
 use crate::work::drawn::Drawn;
 use crate::write::answers::latest;
 use crate::write::asking::Asking;
 use crate::write::lease;
-use crate::write::queue::{Done, Job, Request};
+use crate::write::queue::{Job, Kind, Outcome};
 use crate::write::session::{Counted, Sessions};
+use crate::write::turn::Turn;
 use crate::write::writer::{Ledger, Writer};
 
 use self::shared::Shared;
@@ -152,61 +149,88 @@ impl SqliteSaver {
         &self.shared().file
     }
 
-    /// Hands a request to the writer and waits for its answer.
-    async fn ask_writer(&self, request: Request) -> Result<Done, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        let job = Job { request, lease: self.lease.clone(), reply: Some(reply) };
-        let shared = self.shared();
-        match shared.file.options.durability {
-            Durability::Power => match &job.request {
-                Request::Commit(commit) if shared.writer.queue.pace.is_quick_and_alone(&commit.thread) => {
-                    shared.writer.write_here(job);
-                }
-                _ => shared.writer.queue.push(job),
-            },
-            // The save syncs, and a deletion or an import reads much: the writer thread is there to wait for that.
-            Durability::Exit if matches!(job.request, Request::Flush(_)) => shared.writer.queue.push(job),
-            _ if matches!(job.request, Request::Delete(..) | Request::Import(..)) => {
-                shared.writer.queue.push(job)
-            }
-            Durability::Process | Durability::Exit => shared.writer.write_here(job),
+    /// Hands work to the writer and waits for its answer.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        kind: Kind,
+        work: impl FnMut(&mut Turn<'_>) -> Outcome<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let writer = &self.shared().writer;
+        let is_done_here = match (self.file().options.durability, &kind) {
+            (Durability::Power, Kind::Commit { thread, .. }) => writer.queue.pace.is_quick_and_alone(thread),
+            // The sync of a flush and what reads much would hold up the runtime.
+            (Durability::Power, _) | (_, Kind::Long) | (Durability::Exit, Kind::Flush(_)) => false,
+            (Durability::Process | Durability::Exit, _) => true,
+        };
+        let (job, answer) = Job::waited_for(kind, self.lease.clone(), work);
+        if is_done_here {
+            writer.write_here(job)
+        } else {
+            writer.queue.push(job)
         }
-        let mut waiting = Asking { queue: &shared.writer.queue, answered: false };
+        let mut waiting = Asking { queue: &writer.queue, answered: false };
         let answer = answer.await;
         waiting.answered = true;
         answer.map_err(|_| Trouble::WriterGone)?
     }
 
-    /// Stores a document as a thread.
-    pub(crate) async fn import(&self, document: Document, name: ThreadId) -> Result<(), StoreError> {
-        self.tell_writer(Request::Import(Box::new(document), name)).await
+    /// The same for work of which only errors that end the transaction are seen to.
+    async fn request<T: Send + 'static>(
+        &self,
+        mut work: impl FnMut(&mut Turn<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.write(Kind::Short, move |turn| work(turn).map(Ok)).await
     }
 
-    /// Hands a request to the writer, for which nobody waits.
-    fn hand_over(&self, request: Request) {
-        self.shared().writer.queue.push(Job { request, lease: self.lease.clone(), reply: None });
+    /// Hands work to the writer, for which nobody waits.
+    fn hand_over(
+        &self,
+        kind: Kind,
+        work: impl FnMut(&mut Turn<'_>) -> Result<(), StoreError> + Send + 'static,
+    ) {
+        self.shared().writer.queue.push(Job::handed_over(kind, self.lease.clone(), work));
     }
 
     fn fence(&self) -> Option<u64> {
         self.lease.as_ref().map(|lease| lease.fence)
     }
 
-    async fn tell_writer(&self, request: Request) -> Result<(), StoreError> {
-        self.ask_writer(request).await.map(drop)
-    }
-
     /// Reads away from the runtime's threads, after everything that was handed over is written.
-    async fn read<T: Send + 'static>(
+    async fn query<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let shared = self.shared().clone();
         if shared.writer.queue.is_unsettled() {
-            let (reply, written) = oneshot::channel();
-            shared.writer.queue.push(Job { request: Request::Settle, lease: None, reply: Some(reply) });
+            let (job, written) = Job::settle();
+            shared.writer.queue.push(job);
             written.await.map_err(|_| Trouble::WriterGone)??;
         }
         away_from_the_runtime(move || shared.read(read)).await
+    }
+
+    /// Stores the result that counts, which is known at once: the first one that this saver or the file knows of.
+    async fn record_result(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        result: TaskResult,
+    ) -> Result<TaskResult, StoreError> {
+        let sessions = &self.shared().sessions;
+        loop {
+            match sessions.count(thread, base, self.fence(), &result) {
+                Some(Counted::Earlier(earlier)) => return Ok(earlier),
+                Some(Counted::Store(counts)) => {
+                    let (name, stored) = (thread.clone(), counts.clone());
+                    let kind = Kind::Result { thread: thread.clone(), base };
+                    self.hand_over(kind, move |turn| turn.record(&name, base, &stored));
+                    return Ok(counts);
+                }
+                None if self.begin_superstep(thread, base).await? => {}
+                // The superstep is over: the commit that follows will say so.
+                None => return Ok(result),
+            }
+        }
     }
 
     /// Opens the superstep on `base`, with what is stored of it; `false` when it is over.
@@ -255,215 +279,147 @@ impl fmt::Debug for SqliteSaver {
 #[async_trait]
 impl Checkpointer for SqliteSaver {
     async fn register(&self, graph: &GraphDescription) -> Result<(), StoreError> {
-        self.tell_writer(Request::Register(graph.clone())).await
+        let graph = graph.clone();
+        self.request(move |turn| turn.live.register(&graph)).await
     }
 
-    async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
+    async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError> {
         let name = thread.clone();
-        self.read(move |connection| reader::load(connection, &name, &at)).await
+        self.query(move |connection| reader::load(connection, &name, &at, known)).await
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         let thread = commit.thread.clone();
-        let done = self.ask_writer(Request::Commit(Box::new(commit))).await;
+        let kind = Kind::Commit { thread: thread.clone(), checkpoint: Arc::clone(&commit.checkpoint) };
+        let committed = self.write(kind, move |turn| turn.commit(&commit)).await;
         self.shared().sessions.end(&thread);
         self.shared().drawn.end(&thread);
-        let Done::Committed(committed) = done? else { return Err(Trouble::WriterGone.into()) };
-        if let (Some(retainer), Committed::New) = (self.retainer(), &committed) {
+        if let (Some(retainer), Ok(Committed::New)) = (self.retainer(), &committed) {
             retainer.committed();
         }
-        Ok(committed)
+        committed
     }
 
     async fn record(
         &self,
         thread: &ThreadId,
         base: CheckpointId,
-        result: TaskResult,
-    ) -> Result<TaskResult, StoreError> {
-        result.check(&self.limits())?;
-        let shared = self.shared();
-        loop {
-            match shared.sessions.count(thread, base, self.fence(), &result) {
-                Some(Counted::Earlier(earlier)) => return Ok(earlier),
-                Some(Counted::Store(counts)) => {
-                    self.hand_over(Request::Record(thread.clone(), base, counts.clone()));
-                    return Ok(counts);
-                }
-                None if self.begin_superstep(thread, base).await? => {}
-                // The superstep is over: the commit that follows will say so.
-                None => return Ok(result),
+        work: Work,
+    ) -> Result<Option<TaskResult>, StoreError> {
+        let thread = thread.clone();
+        match work {
+            Work::Result(result) => {
+                result.check(&self.limits())?;
+                self.record_result(&thread, base, result).await.map(Some)
+            }
+            Work::Failure(failure) => {
+                failure.check(&self.limits())?;
+                self.hand_over(Kind::Short, move |turn| turn.fail(&thread, base, &failure));
+                Ok(None)
+            }
+            Work::Asks(asks) => {
+                asks.iter().try_for_each(|ask| ask.check(&self.limits()))?;
+                self.request(move |turn| turn.ask(&thread, base, &asks)).await.map(|()| None)
             }
         }
     }
 
-    async fn fail(
+    async fn effect(
         &self,
         thread: &ThreadId,
         base: CheckpointId,
-        failure: FailureRecord,
-    ) -> Result<(), StoreError> {
-        failure.check(&self.limits())?;
-        self.hand_over(Request::Fail(thread.clone(), base, failure));
-        Ok(())
-    }
-
-    async fn ask(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        asks: Vec<AskRecord>,
-    ) -> Result<(), StoreError> {
-        asks.iter().try_for_each(|ask| ask.check(&self.limits()))?;
-        self.tell_writer(Request::Ask(thread.clone(), base, asks)).await
-    }
-
-    async fn answer(&self, thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError> {
-        answers.iter().try_for_each(|(_, answer)| answer.check(&self.limits()))?;
-        self.tell_writer(Request::Answer(thread.clone(), answers)).await
-    }
-
-    async fn expire(
-        &self,
-        graph: &NodeName,
-        thread: Option<&ThreadId>,
-        now_ms: u64,
-    ) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
-        let name = graph.clone();
-        // Nearly always there is none, and then nothing is written.
-        let due =
-            self.read(move |connection| ask::open(connection, &name, ask::Open::Due(latest(now_ms)))).await?;
-        if due.is_empty() {
-            return Ok(Vec::new());
-        }
-        match self.ask_writer(Request::Expire(graph.clone(), thread.cloned(), now_ms)).await? {
-            Done::Expired(expired) => Ok(expired),
-            _ => Err(Trouble::WriterGone.into()),
-        }
-    }
-
-    async fn begin_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: EffectRecord,
+        write: EffectWrite,
     ) -> Result<Option<EffectRecord>, StoreError> {
-        effect.check(&self.limits())?;
-        match self.ask_writer(Request::BeginEffect(thread.clone(), base, effect)).await? {
-            Done::Begun(held) => Ok(held.map(|held| *held)),
-            _ => Err(Trouble::WriterGone.into()),
+        let thread = thread.clone();
+        match write {
+            EffectWrite::Begin(effect) => {
+                effect.check(&self.limits())?;
+                self.request(move |turn| turn.begin_effect(&thread, base, &effect)).await
+            }
+            EffectWrite::End { effect, outcome } => {
+                outcome.check(&self.limits())?;
+                let end =
+                    move |turn: &mut Turn<'_>| turn.end_effect(&thread, base, &effect, &outcome).map(Ok);
+                self.write(Kind::Outcome, end).await.map(|()| None)
+            }
+            EffectWrite::Note(effect) => {
+                effect.check(&self.limits())?;
+                if !self.shared().drawn.counts(&thread, base, self.fence(), &effect) {
+                    return Err(StoreError::Superseded { thread, base });
+                }
+                self.hand_over(Kind::Short, move |turn| turn.note_effect(&thread, base, &effect));
+                Ok(None)
+            }
         }
     }
 
-    async fn end_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: &EffectId,
-        outcome: EffectOutcome,
-    ) -> Result<(), StoreError> {
-        outcome.check(&self.limits())?;
-        self.tell_writer(Request::EndEffect(thread.clone(), base, effect.clone(), outcome)).await
-    }
-
-    async fn note_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: EffectRecord,
-    ) -> Result<(), StoreError> {
-        effect.check(&self.limits())?;
-        if !self.shared().drawn.counts(thread, base, self.fence(), &effect) {
-            return Err(StoreError::Superseded { thread: thread.clone(), base });
+    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+        match answers {
+            Answers::Given { thread, answers } => {
+                answers.iter().try_for_each(|(_, answer)| answer.check(&self.limits()))?;
+                self.request(move |turn| turn.live.answer(&thread, &answers)).await.map(|()| Vec::new())
+            }
+            Answers::Overdue { graph, thread, now_ms } => {
+                let name = graph.clone();
+                // Nearly always there is none, and then nothing is written.
+                let due = move |connection: &Connection| {
+                    ask::open(connection, &name, ask::Open::Due(latest(now_ms)))
+                };
+                if self.query(due).await?.is_empty() {
+                    return Ok(Vec::new());
+                }
+                self.request(move |turn| turn.live.expire(&graph, thread.as_ref(), now_ms)).await
+            }
         }
-        self.hand_over(Request::NoteEffect(thread.clone(), base, effect));
-        Ok(())
     }
 
     async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.tell_writer(Request::Flush(thread.clone())).await?;
+        let name = thread.clone();
+        self.write(Kind::Flush(thread.clone()), move |turn| turn.flush(&name)).await?;
         // Everything is written: should the superstep go on, it begins with what is in the file.
         self.shared().sessions.end(thread);
         Ok(())
     }
 
-    async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError> {
-        let name = thread.clone();
-        self.read(move |connection| reader::history(connection, &name, &from, limit)).await
-    }
-
-    async fn lineage(&self, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
-        let name = thread.clone();
-        self.read(move |connection| lineage::lineage(connection, &name)).await
-    }
-
-    async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
-        let name = thread.clone();
-        self.read(move |connection| steps::steps(connection, &name, &from, limit)).await
+    async fn scan(&self, scan: Scan) -> Result<Page, StoreError> {
+        self.query(move |connection| {
+            Ok(match &scan {
+                Scan::Threads(scan) => Page::Threads(reader::threads(connection, scan)?),
+                Scan::Asks { graph } => Page::Asks(reader::open_asks(connection, graph)?),
+                Scan::History(PastScan { thread, from, limit }) => {
+                    Page::Summaries(reader::history(connection, thread, from, *limit)?)
+                }
+                Scan::Steps(PastScan { thread, from, limit }) => {
+                    Page::Steps(steps::steps(connection, thread, from, *limit)?)
+                }
+                Scan::Lineage { thread } => Page::Summaries(lineage::lineage(connection, thread)?),
+                Scan::Names { thread } => Page::Names(named::names(connection, thread)?),
+                Scan::Leases => Page::Leases(lease::all(connection)?),
+            })
+        })
+        .await
     }
 
     async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError> {
-        self.tell_writer(Request::Name(thread.clone(), naming)).await
-    }
-
-    async fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
-        let name = thread.clone();
-        self.read(move |connection| named::names(connection, &name)).await
+        let thread = thread.clone();
+        self.request(move |turn| named::change(&turn.live.connection, &thread, &naming)).await
     }
 
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {
-        self.tell_writer(Request::Fork(from.clone(), at, to.clone())).await
+        let (from, to) = (from.clone(), to.clone());
+        self.request(move |turn| turn.live.fork(&from, at, &to)).await
     }
 
     async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
-        let deleted = self.tell_writer(Request::Delete(graph.clone(), thread.clone())).await;
+        let (graph, name) = (graph.clone(), thread.clone());
+        let deleted = self.write(Kind::Long, move |turn| turn.delete(&graph, &name).map(Ok)).await;
         self.shared().sessions.end_on_or_below(thread);
         self.shared().drawn.end_on_or_below(thread);
         deleted
     }
 
-    async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
-        self.read(|connection| reader::threads(connection, |_| true, |_| true)).await
-    }
-
-    async fn unfinished(&self, graph: &NodeName) -> Result<Vec<ThreadSummary>, StoreError> {
-        let graph = graph.clone();
-        self.read(move |connection| reader::threads(connection, |of| of == graph.as_str(), Outline::leads_on))
-            .await
-    }
-
-    async fn open_asks(&self, graph: &NodeName) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
-        let graph = graph.clone();
-        self.read(move |connection| reader::open_asks(connection, &graph)).await
-    }
-
-    async fn acquire(&self, claim: Claim) -> Result<Acquired, StoreError> {
-        match self.ask_writer(Request::Acquire(claim)).await? {
-            Done::Acquired(acquired) => Ok(acquired),
-            _ => Err(Trouble::WriterGone.into()),
-        }
-    }
-
-    async fn renew(&self, lease: &LeaseRecord) -> Result<LeaseRecord, StoreError> {
-        match self.ask_writer(Request::Renew(lease.clone())).await? {
-            Done::Lease(Some(lease)) => Ok(lease),
-            _ => Err(Trouble::WriterGone.into()),
-        }
-    }
-
-    async fn release(&self, lease: &LeaseRecord) -> Result<(), StoreError> {
-        self.tell_writer(Request::Release(lease.clone())).await
-    }
-
-    async fn break_lease(&self, thread: &ThreadId) -> Result<Option<LeaseRecord>, StoreError> {
-        match self.ask_writer(Request::BreakLease(thread.clone())).await? {
-            Done::Lease(broken) => Ok(broken),
-            _ => Err(Trouble::WriterGone.into()),
-        }
-    }
-
-    async fn leases(&self) -> Result<Vec<LeaseRecord>, StoreError> {
-        self.read(lease::all).await
+    async fn lease(&self, request: LeaseRequest) -> Result<LeaseReply, StoreError> {
+        self.request(move |turn| turn.lease(&request)).await
     }
 
     fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
@@ -481,8 +437,9 @@ impl Checkpointer for SqliteSaver {
 
 #[cfg(test)]
 mod tests {
+    use superstep_core::checkpoint::CheckpointerExt;
     use superstep_core::id::Fingerprint;
-    use superstep_core::state::Schema;
+    use superstep_core::state::{Json, Schema};
 
     use super::*;
 

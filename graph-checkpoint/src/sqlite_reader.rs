@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use superstep_core::checkpoint::{
-    At, LeaseRecord, Loaded, NamedCheckpoint, StepRecord, StoreError, Summary, ThreadSummary,
+    At, LeaseRecord, Loaded, NamedCheckpoint, StepRecord, StoreError, Summary, ThreadScan, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, ThreadId};
 use superstep_core::state::{Json, Schema};
@@ -131,7 +131,7 @@ impl SqliteReader {
     /// # Errors
     /// [`StoreError::Corrupt`] when a row that was read is damaged, and [`StoreError::Io`]. So for all reads.
     pub fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
-        self.read(|connection| reader::threads(connection, |_| true, |_| true))
+        self.read(|connection| reader::threads(connection, &ThreadScan::default()))
     }
 
     /// Lists all threads, and those that are damaged beside the others.
@@ -221,7 +221,7 @@ impl SqliteReader {
     /// # Errors
     /// Those of [`threads`](Self::threads), and [`StoreError::NoCheckpoint`].
     pub fn load(&self, thread: &ThreadId, at: &At) -> Result<Option<Loaded>, StoreError> {
-        self.read(|connection| reader::load(connection, thread, at))
+        self.read(|connection| Ok(reader::load(connection, thread, at, None)?.loaded()))
     }
 
     /// Lists the names that a thread has for checkpoints, like

@@ -11,8 +11,8 @@ use std::thread::{self, Thread as SystemThread};
 
 use async_trait::async_trait;
 use proptest::prelude::*;
-use superstep::checkpoint::{Around, At, Checkpointer, Commit, Committed, Loaded, StoreError, Summary};
-use superstep::id::ThreadId;
+use superstep::checkpoint::{Around, At, Checkpointer, Commit, Committed, Load, Page, Scan, StoreError};
+use superstep::id::{CheckpointId, ThreadId};
 use superstep::prelude::*;
 use superstep::run::{InputStatus, ThreadError};
 
@@ -31,9 +31,9 @@ impl Around for Scheduled {
         &*self.0
     }
 
-    async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
+    async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError> {
         pause().await;
-        wait_for(self.0.load(thread, at))
+        wait_for(self.0.load(thread, at, known))
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
@@ -45,9 +45,9 @@ impl Around for Scheduled {
         wait_for(self.0.flush(thread))
     }
 
-    async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError> {
+    async fn scan(&self, scan: Scan) -> Result<Page, StoreError> {
         pause().await;
-        wait_for(self.0.history(thread, from, limit))
+        wait_for(self.0.scan(scan))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
-use superstep::checkpoint::At;
+use superstep::checkpoint::{At, CheckpointerExt};
 use superstep::prelude::*;
 use superstep::reducer::Reducer;
 use superstep::run::{EventKind, View};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use superstep::checkpoint::{At, Checkpointer, Source, StoreError};
+use superstep::checkpoint::{At, Checkpointer, CheckpointerExt, Source, StoreError};
 use superstep::prelude::*;
 use superstep::run::{CheckpointView, ThreadError};
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::support::{Broken, Calls, Stage, on_both_savers, only};
-use superstep::checkpoint::{Around, At, Checkpointer, Loaded, StoreError};
-use superstep::id::{InterruptId, ThreadId};
+use superstep::checkpoint::{Around, At, Checkpointer, Load, StoreError};
+use superstep::id::{CheckpointId, InterruptId, ThreadId};
 use superstep::prelude::*;
 use superstep::run::{Interrupt, ThreadError};
 use superstep::state::Json;
@@ -464,9 +464,9 @@ impl Around for Reads {
         &*self.saver
     }
 
-    async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
+    async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError> {
         self.loads.fetch_add(1, Ordering::SeqCst);
-        self.saver.load(thread, at).await
+        self.saver.load(thread, at, known).await
     }
 }
 

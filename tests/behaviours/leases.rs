@@ -5,7 +5,7 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
-use superstep::checkpoint::Checkpointer;
+use superstep::checkpoint::{Checkpointer, CheckpointerExt};
 use superstep::prelude::*;
 use superstep::run::EventKind;
 use tokio::sync::Semaphore;

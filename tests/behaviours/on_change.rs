@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use superstep::checkpoint::Checkpointer;
+use superstep::checkpoint::{Checkpointer, CheckpointerExt};
 use superstep::prelude::*;
 use superstep::run::{Changed, OnChange, ThreadError};
 

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::future::IntoFuture;
 use std::sync::Arc;
 
-use superstep::checkpoint::{Checkpointer, Source};
+use superstep::checkpoint::{Checkpointer, CheckpointerExt, Source};
 use superstep::prelude::*;
 use superstep::run::{InputStatus, ThreadError};
 use tokio::task::yield_now;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use superstep::checkpoint::Checkpointer;
+use superstep::checkpoint::{Checkpointer, CheckpointerExt};
 use superstep::prelude::*;
 use superstep::run::{EventKind, ThreadError, View};
 use superstep::state::LoadError;
@@ -161,7 +161,7 @@ async fn what_was_read_is_never_written_over_and_the_next_checkpoint_is_whole() 
     on_both_savers(|saver| async move {
         let stage = Stage::default();
         ended(v1(&stage, &saver).thread("t").run(input()).await);
-        let old = saver.load(&"t".into(), superstep::checkpoint::At::Head).await.expect("it reads");
+        let old = saver.read(&"t".into(), superstep::checkpoint::At::Head).await.expect("it reads");
         let old = old.expect("it ran");
 
         let thread = v3(&stage, &saver).thread("t");
@@ -170,7 +170,7 @@ async fn what_was_read_is_never_written_over_and_the_next_checkpoint_is_whole() 
         assert_eq!(thread.head().await.expect("it loads").into_state(), essay, "it was stored so");
 
         let at = superstep::checkpoint::At::Id(old.checkpoint.id);
-        let again = saver.load(&"t".into(), at).await.expect("it reads").expect("it is there");
+        let again = saver.read(&"t".into(), at).await.expect("it reads").expect("it is there");
         assert_eq!(again, old);
         let old = v1(&stage, &saver).thread("t").at(old.checkpoint.id).await.expect("it loads");
         assert_eq!((old.state().tags.as_str(), old.state().cost), ("rust graphs", 103));

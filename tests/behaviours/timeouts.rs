@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::support::{Calls, Stage, TOO_LONG, failure, on_both_savers, only};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
-use superstep::checkpoint::{Around, Checkpointer, EffectId, EffectOutcome, EffectRecord, StoreError};
+use superstep::checkpoint::{Around, Checkpointer, EffectRecord, EffectWrite, StoreError};
 use superstep::error::{NodeErrorKind, Timeout};
 use superstep::id::{CheckpointId, ThreadId};
 use superstep::prelude::*;
@@ -286,23 +286,18 @@ impl Around for Slow {
         &*self.saver
     }
 
-    async fn begin_effect(
+    async fn effect(
         &self,
         thread: &ThreadId,
         base: CheckpointId,
-        effect: EffectRecord,
+        write: EffectWrite,
     ) -> Result<Option<EffectRecord>, StoreError> {
-        self.slowly(Entry::Intent, self.saver.begin_effect(thread, base, effect)).await
-    }
-
-    async fn end_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: &EffectId,
-        outcome: EffectOutcome,
-    ) -> Result<(), StoreError> {
-        self.slowly(Entry::Outcome, self.saver.end_effect(thread, base, effect, outcome)).await
+        let entry = match write {
+            EffectWrite::Begin(_) => Entry::Intent,
+            EffectWrite::End { .. } => Entry::Outcome,
+            EffectWrite::Note(_) => return self.saver.effect(thread, base, write).await,
+        };
+        self.slowly(entry, self.saver.effect(thread, base, write)).await
     }
 }
 

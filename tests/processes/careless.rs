@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use superstep::checkpoint::{Around, At, Checkpointer, Commit, Committed, StoreError};
+use superstep::checkpoint::{Around, At, Checkpointer, CheckpointerExt, Commit, Committed, StoreError};
 
 pub(crate) struct Careless(pub(crate) Arc<dyn Checkpointer>);
 

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use superstep::checkpoint::{At, Checkpointer, EffectOutcome, Source, StepRecord, TaskResult};
+use superstep::checkpoint::{
+    At, Checkpointer, CheckpointerExt, EffectOutcome, Source, StepRecord, TaskResult,
+};
 use superstep::id::{CheckpointId, TaskId, ThreadId};
 use superstep::state::{Json, Logged, LoggedWrite, Op};
 
@@ -49,7 +51,7 @@ impl Check<'_> {
             self.keeps_what_was_acknowledged(&thread, &told.steps)?;
             self.uses_what_was_recorded(&thread, &told.steps)?;
             agrees_with_its_journal(&thread, &told.steps)?;
-            let head = self.store.load(&thread, At::Head).await.map_err(|error| error.to_string())?;
+            let head = self.store.read(&thread, At::Head).await.map_err(|error| error.to_string())?;
             let head = head.ok_or_else(|| format!("{thread} is gone"))?;
             let folded = &told.states[&head.checkpoint.id];
             let stored: BTreeMap<&str, &Json> = head

@@ -4,12 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use superstep::checkpoint::{
-    AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
-    GraphDescription, Loaded, NamedCheckpoint, Naming, StepRecord, StoreError, Summary, TaskResult,
-    ThreadSummary,
+    Answers, AskRecord, At, Checkpointer, CheckpointerExt, Commit, Committed, EffectRecord, EffectWrite,
+    GraphDescription, Load, Naming, Page, Scan, StoreError, TaskResult, Work,
 };
-use superstep::id::{CheckpointId, InterruptId, NodeName, ThreadId};
-use superstep::state::Json;
+use superstep::id::{CheckpointId, NodeName, ThreadId};
 
 /// What is missing in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,12 +62,12 @@ impl Checkpointer for Flawed {
         let store = self.ready().await;
         match self.flaw {
             Flaw::NoCompareAndSwap => {
-                let head = store.load(&commit.thread, At::Head).await?;
+                let head = store.read(&commit.thread, At::Head).await?;
                 commit.expected = head.map(|head| head.checkpoint.id);
                 store.commit(commit).await
             }
             Flaw::EarlyAcknowledgement => {
-                let head = store.load(&commit.thread, At::Head).await?;
+                let head = store.read(&commit.thread, At::Head).await?;
                 if head.map(|head| head.checkpoint.id) != commit.expected {
                     return store.commit(commit).await;
                 }
@@ -88,19 +86,23 @@ impl Checkpointer for Flawed {
         &self,
         thread: &ThreadId,
         base: CheckpointId,
-        result: TaskResult,
-    ) -> Result<TaskResult, StoreError> {
-        let counts = self.ready().await.record(thread, base, result.clone()).await?;
-        Ok(if self.flaw == Flaw::NoFirstWriter { result } else { counts })
+        work: Work,
+    ) -> Result<Option<TaskResult>, StoreError> {
+        let own = match &work {
+            Work::Result(result) if self.flaw == Flaw::NoFirstWriter => Some(result.clone()),
+            _ => None,
+        };
+        let counts = self.ready().await.record(thread, base, work).await?;
+        Ok(own.or(counts))
     }
 
-    async fn begin_effect(
+    async fn effect(
         &self,
         thread: &ThreadId,
         base: CheckpointId,
-        effect: EffectRecord,
+        write: EffectWrite,
     ) -> Result<Option<EffectRecord>, StoreError> {
-        let held = self.ready().await.begin_effect(thread, base, effect).await?;
+        let held = self.ready().await.effect(thread, base, write).await?;
         Ok(held.filter(|_| self.flaw != Flaw::NoIntent))
     }
 
@@ -110,82 +112,24 @@ impl Checkpointer for Flawed {
         self.ready().await.register(graph).await
     }
 
-    async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
-        self.ready().await.load(thread, at).await
+    async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError> {
+        self.ready().await.load(thread, at, known).await
     }
 
-    async fn fail(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        failure: FailureRecord,
-    ) -> Result<(), StoreError> {
-        self.ready().await.fail(thread, base, failure).await
-    }
-
-    async fn ask(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        asks: Vec<AskRecord>,
-    ) -> Result<(), StoreError> {
-        self.ready().await.ask(thread, base, asks).await
-    }
-
-    async fn answer(&self, thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError> {
-        self.ready().await.answer(thread, answers).await
-    }
-
-    async fn expire(
-        &self,
-        graph: &NodeName,
-        thread: Option<&ThreadId>,
-        now_ms: u64,
-    ) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
-        self.ready().await.expire(graph, thread, now_ms).await
-    }
-
-    async fn end_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: &EffectId,
-        outcome: EffectOutcome,
-    ) -> Result<(), StoreError> {
-        self.ready().await.end_effect(thread, base, effect, outcome).await
-    }
-
-    async fn note_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: EffectRecord,
-    ) -> Result<(), StoreError> {
-        self.ready().await.note_effect(thread, base, effect).await
+    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+        self.ready().await.answer(answers).await
     }
 
     async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError> {
         self.ready().await.flush(thread).await
     }
 
-    async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError> {
-        self.ready().await.history(thread, from, limit).await
-    }
-
-    async fn lineage(&self, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
-        self.ready().await.lineage(thread).await
-    }
-
-    async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
-        self.ready().await.steps(thread, from, limit).await
+    async fn scan(&self, scan: Scan) -> Result<Page, StoreError> {
+        self.ready().await.scan(scan).await
     }
 
     async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError> {
         self.ready().await.name(thread, naming).await
-    }
-
-    async fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
-        self.ready().await.names(thread).await
     }
 
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {
@@ -194,17 +138,5 @@ impl Checkpointer for Flawed {
 
     async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
         self.ready().await.delete(graph, thread).await
-    }
-
-    async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
-        self.ready().await.threads().await
-    }
-
-    async fn unfinished(&self, graph: &NodeName) -> Result<Vec<ThreadSummary>, StoreError> {
-        self.ready().await.unfinished(graph).await
-    }
-
-    async fn open_asks(&self, graph: &NodeName) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
-        self.ready().await.open_asks(graph).await
     }
 }

@@ -6,7 +6,7 @@
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use superstep::checkpoint::Checkpointer;
+use superstep::checkpoint::{Checkpointer, CheckpointerExt};
 use superstep::prelude::*;
 use tokio::task::{JoinHandle, yield_now};
 use uuid::Uuid;

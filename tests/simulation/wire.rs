@@ -6,8 +6,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use superstep::checkpoint::{
-    Around, AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord,
-    FailureRecord, GraphDescription, Loaded, Source, StepRecord, StoreError, Summary, TaskResult,
+    Answers, Around, AskRecord, At, Checkpointer, CheckpointerExt, Commit, Committed, EffectId,
+    EffectOutcome, EffectRecord, EffectWrite, FailureRecord, GraphDescription, Load, Page, Scan, Source,
+    StoreError, TaskResult, Work as Pending,
 };
 use superstep::id::{CheckpointId, InterruptId, ThreadId};
 use superstep::state::Json;
@@ -69,6 +70,149 @@ impl Wire {
             Err(_) => pending().await,
         }
     }
+
+    async fn send_result(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        result: TaskResult,
+    ) -> Result<TaskResult, StoreError> {
+        let (world, thread) = (self.world.clone(), thread.clone());
+        let defers = self.defers;
+        self.call("record", true, move |store| {
+            let (world, thread, result) = (world.clone(), thread.clone(), result.clone());
+            Box::pin(async move {
+                let counts = store.record_result(&thread, base, result.clone()).await?;
+                settle(&*store, &thread, defers).await?;
+                let facts = &mut world.lock().facts;
+                if counts != result {
+                    facts.see("a result that came second");
+                }
+                facts.deeds.push(Deed::Recorded { thread, base, result });
+                Ok(counts)
+            })
+        })
+        .await
+    }
+
+    async fn send_failure(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        failure: FailureRecord,
+    ) -> Result<(), StoreError> {
+        let (thread, defers) = (thread.clone(), self.defers);
+        self.call("fail", true, move |store| {
+            let (thread, failure) = (thread.clone(), failure.clone());
+            Box::pin(async move {
+                store.fail(&thread, base, failure).await?;
+                settle(&*store, &thread, defers).await
+            })
+        })
+        .await
+    }
+
+    async fn send_asks(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        asks: Vec<AskRecord>,
+    ) -> Result<(), StoreError> {
+        let (world, thread) = (self.world.clone(), thread.clone());
+        self.call("ask", true, move |store| {
+            let (world, thread, asks) = (world.clone(), thread.clone(), asks.clone());
+            Box::pin(async move {
+                store.ask(&thread, base, asks.clone()).await?;
+                world.lock().facts.asked(&thread, &asks);
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    async fn send_answers(
+        &self,
+        thread: ThreadId,
+        answers: Vec<(InterruptId, Json)>,
+    ) -> Result<(), StoreError> {
+        let world = self.world.clone();
+        self.call("answer", false, move |store| {
+            let (world, thread, answers) = (world.clone(), thread.clone(), answers.clone());
+            Box::pin(async move {
+                store.answer_all(&thread, answers.clone()).await?;
+                world.lock().facts.answered(&thread, &answers);
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    async fn send_begin(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: EffectRecord,
+    ) -> Result<Option<EffectRecord>, StoreError> {
+        let (world, driver, thread) = (self.world.clone(), self.driver, thread.clone());
+        self.call("begin_effect", false, move |store| {
+            let (world, thread, effect) = (world.clone(), thread.clone(), effect.clone());
+            Box::pin(async move {
+                let held = store.begin_effect(&thread, base, effect).await?;
+                if let Some(held) = &held {
+                    let facts = &mut world.lock().facts;
+                    facts.see("an effect that another driver began first");
+                    facts.learns(driver, std::slice::from_ref(held));
+                }
+                Ok(held)
+            })
+        })
+        .await
+    }
+
+    async fn send_end(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: EffectId,
+        outcome: EffectOutcome,
+    ) -> Result<(), StoreError> {
+        let thread = thread.clone();
+        let (world, driver) = (self.world.clone(), self.driver);
+        self.call("end_effect", true, move |store| {
+            let (world, thread, effect, outcome) =
+                (world.clone(), thread.clone(), effect.clone(), outcome.clone());
+            Box::pin(async move {
+                let succeeds = matches!(outcome, EffectOutcome::Ok(_));
+                store.end_effect(&thread, base, &effect, outcome).await?;
+                if succeeds {
+                    world.lock().facts.succeeds(driver, (thread, base), effect);
+                }
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    async fn send_note(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: EffectRecord,
+    ) -> Result<(), StoreError> {
+        let (thread, defers) = (thread.clone(), self.defers);
+        let (world, driver) = (self.world.clone(), self.driver);
+        self.call("note_effect", true, move |store| {
+            let (world, thread, effect) = (world.clone(), thread.clone(), effect.clone());
+            Box::pin(async move {
+                let id = effect.id.clone();
+                store.note_effect(&thread, base, effect).await?;
+                settle(&*store, &thread, defers).await?;
+                world.lock().facts.succeeds(driver, (thread, base), id);
+                Ok(())
+            })
+        })
+        .await
+    }
 }
 
 #[async_trait]
@@ -87,16 +231,20 @@ impl Around for Wire {
         .await
     }
 
-    async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
+    async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError> {
         let thread = thread.clone();
         let (world, driver) = (self.world.clone(), self.driver);
         self.call("load", true, move |store| {
             let (world, thread, at) = (world.clone(), thread.clone(), at.clone());
             Box::pin(async move {
-                let loaded = store.load(&thread, at).await?;
-                let effects = loaded.as_ref().map_or(&[][..], |loaded| &loaded.effects);
+                let load = store.load(&thread, at, known).await?;
+                let effects = match &load {
+                    Load::Missing => &[][..],
+                    Load::Unchanged(work) => &work.effects,
+                    Load::Loaded(loaded) => &loaded.effects,
+                };
                 world.lock().facts.learns(driver, effects);
-                Ok(loaded)
+                Ok(load)
             })
         })
         .await
@@ -146,139 +294,37 @@ impl Around for Wire {
         &self,
         thread: &ThreadId,
         base: CheckpointId,
-        result: TaskResult,
-    ) -> Result<TaskResult, StoreError> {
-        let (world, thread) = (self.world.clone(), thread.clone());
-        let defers = self.defers;
-        self.call("record", true, move |store| {
-            let (world, thread, result) = (world.clone(), thread.clone(), result.clone());
-            Box::pin(async move {
-                let counts = store.record(&thread, base, result.clone()).await?;
-                settle(&*store, &thread, defers).await?;
-                let facts = &mut world.lock().facts;
-                if counts != result {
-                    facts.see("a result that came second");
-                }
-                facts.deeds.push(Deed::Recorded { thread, base, result });
-                Ok(counts)
-            })
-        })
-        .await
+        work: Pending,
+    ) -> Result<Option<TaskResult>, StoreError> {
+        match work {
+            Pending::Result(result) => self.send_result(thread, base, result).await.map(Some),
+            Pending::Failure(failure) => self.send_failure(thread, base, failure).await.map(|()| None),
+            Pending::Asks(asks) => self.send_asks(thread, base, asks).await.map(|()| None),
+        }
     }
 
-    async fn fail(
+    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+        match answers {
+            Answers::Given { thread, answers } => {
+                self.send_answers(thread, answers).await.map(|()| Vec::new())
+            }
+            overdue @ Answers::Overdue { .. } => self.store.answer(overdue).await,
+        }
+    }
+
+    async fn effect(
         &self,
         thread: &ThreadId,
         base: CheckpointId,
-        failure: FailureRecord,
-    ) -> Result<(), StoreError> {
-        let (thread, defers) = (thread.clone(), self.defers);
-        self.call("fail", true, move |store| {
-            let (thread, failure) = (thread.clone(), failure.clone());
-            Box::pin(async move {
-                store.fail(&thread, base, failure).await?;
-                settle(&*store, &thread, defers).await
-            })
-        })
-        .await
-    }
-
-    async fn ask(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        asks: Vec<AskRecord>,
-    ) -> Result<(), StoreError> {
-        let (world, thread) = (self.world.clone(), thread.clone());
-        self.call("ask", true, move |store| {
-            let (world, thread, asks) = (world.clone(), thread.clone(), asks.clone());
-            Box::pin(async move {
-                store.ask(&thread, base, asks.clone()).await?;
-                world.lock().facts.asked(&thread, &asks);
-                Ok(())
-            })
-        })
-        .await
-    }
-
-    async fn answer(&self, thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError> {
-        let (world, thread) = (self.world.clone(), thread.clone());
-        self.call("answer", false, move |store| {
-            let (world, thread, answers) = (world.clone(), thread.clone(), answers.clone());
-            Box::pin(async move {
-                store.answer(&thread, answers.clone()).await?;
-                world.lock().facts.answered(&thread, &answers);
-                Ok(())
-            })
-        })
-        .await
-    }
-
-    async fn begin_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: EffectRecord,
+        write: EffectWrite,
     ) -> Result<Option<EffectRecord>, StoreError> {
-        let (world, driver, thread) = (self.world.clone(), self.driver, thread.clone());
-        self.call("begin_effect", false, move |store| {
-            let (world, thread, effect) = (world.clone(), thread.clone(), effect.clone());
-            Box::pin(async move {
-                let held = store.begin_effect(&thread, base, effect).await?;
-                if let Some(held) = &held {
-                    let facts = &mut world.lock().facts;
-                    facts.see("an effect that another driver began first");
-                    facts.learns(driver, std::slice::from_ref(held));
-                }
-                Ok(held)
-            })
-        })
-        .await
-    }
-
-    async fn end_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: &EffectId,
-        outcome: EffectOutcome,
-    ) -> Result<(), StoreError> {
-        let (thread, effect) = (thread.clone(), effect.clone());
-        let (world, driver) = (self.world.clone(), self.driver);
-        self.call("end_effect", true, move |store| {
-            let (world, thread, effect, outcome) =
-                (world.clone(), thread.clone(), effect.clone(), outcome.clone());
-            Box::pin(async move {
-                let succeeds = matches!(outcome, EffectOutcome::Ok(_));
-                store.end_effect(&thread, base, &effect, outcome).await?;
-                if succeeds {
-                    world.lock().facts.succeeds(driver, (thread, base), effect);
-                }
-                Ok(())
-            })
-        })
-        .await
-    }
-
-    async fn note_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: EffectRecord,
-    ) -> Result<(), StoreError> {
-        let (thread, defers) = (thread.clone(), self.defers);
-        let (world, driver) = (self.world.clone(), self.driver);
-        self.call("note_effect", true, move |store| {
-            let (world, thread, effect) = (world.clone(), thread.clone(), effect.clone());
-            Box::pin(async move {
-                let id = effect.id.clone();
-                store.note_effect(&thread, base, effect).await?;
-                settle(&*store, &thread, defers).await?;
-                world.lock().facts.succeeds(driver, (thread, base), id);
-                Ok(())
-            })
-        })
-        .await
+        match write {
+            EffectWrite::Begin(effect) => self.send_begin(thread, base, effect).await,
+            EffectWrite::End { effect, outcome } => {
+                self.send_end(thread, base, effect, outcome).await.map(|()| None)
+            }
+            EffectWrite::Note(effect) => self.send_note(thread, base, effect).await.map(|()| None),
+        }
     }
 
     async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError> {
@@ -290,26 +336,22 @@ impl Around for Wire {
         .await
     }
 
-    async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError> {
-        let thread = thread.clone();
-        self.call("history", true, move |store| {
-            let (thread, from) = (thread.clone(), from.clone());
-            Box::pin(async move { store.history(&thread, from, limit).await })
-        })
-        .await
-    }
-
-    async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
-        let thread = thread.clone();
+    async fn scan(&self, scan: Scan) -> Result<Page, StoreError> {
+        let what = match &scan {
+            Scan::History(_) => "history",
+            Scan::Steps(_) => "steps",
+            _ => return self.store.scan(scan).await,
+        };
         let (world, driver) = (self.world.clone(), self.driver);
-        self.call("steps", true, move |store| {
-            let (world, thread, from) = (world.clone(), thread.clone(), from.clone());
+        self.call(what, true, move |store| {
+            let (world, scan) = (world.clone(), scan.clone());
             Box::pin(async move {
-                let steps = store.steps(&thread, from, limit).await?;
-                for step in &steps {
-                    world.lock().facts.learns(driver, &step.work.effects);
+                let page = store.scan(scan).await?;
+                if let Page::Steps(steps) = &page {
+                    let effects = steps.iter().map(|step| &step.work.effects);
+                    effects.for_each(|effects| world.lock().facts.learns(driver, effects));
                 }
-                Ok(steps)
+                Ok(page)
             })
         })
         .await

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use superstep_core::checkpoint::{At, Checkpointer, SecretPast, StoreError};
+use superstep_core::checkpoint::{At, Checkpointer, CheckpointerExt, SecretPast, StoreError};
 use superstep_core::id::ThreadId;
 use superstep_core::run::{EventKind, Interrupt, RunEvent, Status};
 use superstep_core::state::{Json, SecretTexts};

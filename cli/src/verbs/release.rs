@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use superstep_core::checkpoint::Checkpointer;
+use superstep_core::checkpoint::CheckpointerExt;
 use superstep_core::id::ThreadId;
 
 use crate::answer::Answer;

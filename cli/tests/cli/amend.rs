@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
-use superstep::checkpoint::{At, Checkpointer, SqliteReader};
+use superstep::checkpoint::{At, CheckpointerExt, SqliteReader};
 use superstep::cli::{Exit, Look};
 use superstep::id::{CheckpointId, ThreadId};
 use superstep::prelude::*;
@@ -157,7 +157,7 @@ async fn forks_and_edits_never_change_what_is_there() {
     }
     let saver = SqliteSaver::open(&file.path).await.unwrap();
     for ((id, thread), content) in all {
-        let held = saver.load(&thread, At::Id(id)).await.unwrap().unwrap();
+        let held = saver.read(&thread, At::Id(id)).await.unwrap().unwrap();
         assert_eq!(format!("{:?} {:?}", held.checkpoint, held.values), content);
     }
 }

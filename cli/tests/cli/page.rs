@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use superstep::checkpoint::{Acquired, Checkpointer, Claim};
+use superstep::checkpoint::{Acquired, CheckpointerExt, Claim};
 use superstep::cli::{Exit, Look};
 use superstep::prelude::*;
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use superstep::checkpoint::CheckpointerExt;
 use superstep::prelude::*;
 
 use super::story::{stories, topic};

@@ -1,6 +1,6 @@
 //! Questions of paused tasks, and their answers.
 
-use superstep_core::checkpoint::{AskRecord, StoreError};
+use superstep_core::checkpoint::{AskRecord, CheckpointerExt, StoreError};
 
 use super::bench::Bench;
 use super::item::items;
@@ -47,7 +47,7 @@ async fn asked_again_is_left_alone(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let name = thread("t");
     b.saver.ask(&name, first.id, vec![due(1, 5), ask(2)]).await?;
-    b.saver.answer(&name, vec![(ask(2).id, json("null"))]).await?;
+    b.saver.answer_all(&name, vec![(ask(2).id, json("null"))]).await?;
     b.saver.ask(&name, first.id, vec![due(1, 500), ask(2), ask(3)]).await?;
     equal("the questions", b.head("t").await?.asks, [due(1, 5), answered(ask(2), "null"), ask(3)])
 }
@@ -57,7 +57,7 @@ async fn what_is_not_asked_any_more_goes(b: &Bench<'_>) -> Verdict {
     let name = thread("t");
     let of_another = AskRecord { task: task(2), ..ask(9) };
     b.saver.ask(&name, first.id, vec![ask(1), ask(2), of_another.clone()]).await?;
-    b.saver.answer(&name, vec![(ask(1).id, json("1"))]).await?;
+    b.saver.answer_all(&name, vec![(ask(1).id, json("1"))]).await?;
     b.saver.ask(&name, first.id, vec![ask(3)]).await?;
     equal("the questions", b.head("t").await?.asks, [answered(ask(1), "1"), of_another, ask(3)])
 }
@@ -65,7 +65,7 @@ async fn what_is_not_asked_any_more_goes(b: &Bench<'_>) -> Verdict {
 async fn are_answered_one_by_one(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     b.saver.ask(&thread("t"), first.id, vec![ask(1), ask(2), ask(3)]).await?;
-    b.saver.answer(&thread("t"), vec![(ask(2).id, json("null"))]).await?;
+    b.saver.answer_all(&thread("t"), vec![(ask(2).id, json("null"))]).await?;
     equal("the questions", b.head("t").await?.asks, [ask(1), answered(ask(2), "null"), ask(3)])
 }
 
@@ -73,10 +73,10 @@ async fn are_answered_once(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let name = thread("t");
     b.saver.ask(&name, first.id, vec![ask(1), ask(2)]).await?;
-    b.saver.answer(&name, vec![(ask(1).id, json("1"))]).await?;
-    let again = b.saver.answer(&name, vec![(ask(1).id, json("2"))]).await;
+    b.saver.answer_all(&name, vec![(ask(1).id, json("1"))]).await?;
+    let again = b.saver.answer_all(&name, vec![(ask(1).id, json("2"))]).await;
     is!("a second answer", again, Err(StoreError::AlreadyAnswered(id)) if id == ask(1).id);
-    let twice = b.saver.answer(&name, vec![(ask(2).id, json("1")), (ask(2).id, json("2"))]).await;
+    let twice = b.saver.answer_all(&name, vec![(ask(2).id, json("1")), (ask(2).id, json("2"))]).await;
     is!("two answers at once", twice, Err(StoreError::AlreadyAnswered(id)) if id == ask(2).id);
     equal("the questions", b.head("t").await?.asks, [answered(ask(1), "1"), ask(2)])
 }
@@ -85,28 +85,28 @@ async fn are_answered_all_or_none(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let name = thread("t");
     b.saver.ask(&name, first.id, vec![ask(1), ask(2), ask(3)]).await?;
-    b.saver.answer(&name, vec![(ask(2).id, json("2"))]).await?;
-    let again = b.saver.answer(&name, vec![(ask(1).id, json("1")), (ask(2).id, json("9"))]).await;
+    b.saver.answer_all(&name, vec![(ask(2).id, json("2"))]).await?;
+    let again = b.saver.answer_all(&name, vec![(ask(1).id, json("1")), (ask(2).id, json("9"))]).await;
     is!("answers of which one is there", again, Err(StoreError::AlreadyAnswered(_)));
-    let unknown = b.saver.answer(&name, vec![(ask(1).id, json("1")), (ask(9).id, json("9"))]).await;
+    let unknown = b.saver.answer_all(&name, vec![(ask(1).id, json("1")), (ask(9).id, json("9"))]).await;
     is!("answers of which one is unknown", unknown, Err(StoreError::NoInterrupt { .. }));
     equal("the questions", b.head("t").await?.asks, [ask(1), answered(ask(2), "2"), ask(3)])?;
-    b.saver.answer(&name, vec![(ask(3).id, json("3")), (ask(1).id, json("1"))]).await?;
+    b.saver.answer_all(&name, vec![(ask(3).id, json("3")), (ask(1).id, json("1"))]).await?;
     let all = [answered(ask(1), "1"), answered(ask(2), "2"), answered(ask(3), "3")];
     equal("the questions, all answered", b.head("t").await?.asks, all)
 }
 
 async fn unknown_ones_are_refused(b: &Bench<'_>) -> Verdict {
-    let nobody = b.saver.answer(&thread("nobody"), vec![(ask(1).id, json("1"))]).await;
+    let nobody = b.saver.answer_all(&thread("nobody"), vec![(ask(1).id, json("1"))]).await;
     is!("an answer on no thread", nobody, Err(StoreError::NoInterrupt { .. }));
     let name = thread("t");
     let first = b.advance("t", None, []).await?;
     b.saver.ask(&name, first.id, vec![ask(1)]).await?;
-    let unknown = b.saver.answer(&name, vec![(ask(2).id, json("1"))]).await;
+    let unknown = b.saver.answer_all(&name, vec![(ask(2).id, json("1"))]).await;
     is!("an answer to what nobody asked", unknown, Err(StoreError::NoInterrupt { thread, interrupt })
         if thread == name && interrupt == ask(2).id);
     b.advance("t", Some(&first), []).await?;
-    let late = b.saver.answer(&name, vec![(ask(1).id, json("1"))]).await;
+    let late = b.saver.answer_all(&name, vec![(ask(1).id, json("1"))]).await;
     is!("an answer after the barrier", late, Err(StoreError::NoInterrupt { .. }));
     Ok(())
 }
@@ -114,7 +114,7 @@ async fn unknown_ones_are_refused(b: &Bench<'_>) -> Verdict {
 async fn answers_stay_at_the_barrier(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     b.saver.ask(&thread("t"), first.id, vec![ask(1), ask(2)]).await?;
-    b.saver.answer(&thread("t"), vec![(ask(2).id, json("2"))]).await?;
+    b.saver.answer_all(&thread("t"), vec![(ask(2).id, json("2"))]).await?;
     b.advance("t", Some(&first), []).await?;
     equal("the questions on the head", b.head("t").await?.asks, [])?;
     equal("the questions on the one before", b.at("t", first.id).await?.asks, [answered(ask(2), "2")])

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use superstep_core::checkpoint::{
-    At, Checkpoint, Checkpointer, Commit, Committed, Loaded, StepRecord, Summary,
+    At, Checkpoint, Checkpointer, CheckpointerExt, Commit, Committed, Loaded, StepRecord, Summary,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::Change;
@@ -84,12 +84,12 @@ impl<'b> Bench<'b> {
 
     async fn load(&self, name: &str, at: At) -> Result<Loaded, Stop> {
         let shown = format!("thread {name} at {at:?}");
-        let found = self.saver.load(&thread(name), at).await?;
+        let found = self.saver.read(&thread(name), at).await?;
         found.ok_or_else(|| failed(shown, "a checkpoint", "none"))
     }
 
     pub(super) async fn is_there(&self, name: &ThreadId) -> Result<bool, Stop> {
-        Ok(self.saver.load(name, At::Head).await?.is_some())
+        Ok(self.saver.read(name, At::Head).await?.is_some())
     }
 
     /// A thread's past, newest first.

@@ -1,6 +1,6 @@
 //! Clocks go backwards and stand still: nothing may be ordered by them.
 
-use superstep_core::checkpoint::{At, Checkpoint, Committed};
+use superstep_core::checkpoint::{At, Checkpoint, CheckpointerExt, Committed};
 
 use super::bench::{Bench, values};
 use super::item::items;
@@ -76,6 +76,6 @@ async fn any_time_is_kept(b: &Bench<'_>) -> Verdict {
 
 async fn before_a_node_goes_back_from_the_head(b: &Bench<'_>) -> Verdict {
     let all = falling(b, "t", 3).await?;
-    let found = b.saver.load(&thread("t"), At::Before("n".into())).await?;
+    let found = b.saver.read(&thread("t"), At::Before("n".into())).await?;
     equal("the newest before it", found.map(|loaded| loaded.checkpoint.id), Some(all[2].id))
 }

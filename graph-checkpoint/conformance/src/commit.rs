@@ -1,7 +1,8 @@
 //! What is committed is what is found.
 
 use superstep_core::checkpoint::{
-    At, Cause, DeferredNode, Frontier, Handled, JoinProgress, Kept, NextTask, RouteRecord, Source, TaskRecord,
+    At, Cause, CheckpointerExt, DeferredNode, Frontier, Handled, JoinProgress, Kept, NextTask, RouteRecord,
+    Source, TaskRecord,
 };
 use superstep_core::state::{FieldId, Logged, LoggedWrite, Op};
 
@@ -223,7 +224,7 @@ async fn threads_are_isolated(b: &Bench<'_>) -> Verdict {
     equal("the head of the one", &b.head("one").await?.checkpoint, &one)?;
     equal("the values of the one", values(&b.head("one").await?), [(0, "1")])?;
     equal("the past of the one", b.ids("one").await?, [one.id])?;
-    let foreign = b.saver.load(&thread("one"), At::Id(two.id)).await;
+    let foreign = b.saver.read(&thread("one"), At::Id(two.id)).await;
     super::verdict::holds("the other's checkpoint is an error here", foreign.is_err())
 }
 

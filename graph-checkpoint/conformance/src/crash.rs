@@ -5,8 +5,8 @@ use std::pin::pin;
 use std::task::Poll;
 
 use superstep_core::checkpoint::{
-    At, Carried, Checkpoint, Checkpointer, Commit, Committed, EffectOutcome, EffectRecord, Emitted,
-    FailureRecord, MemorySaver, StoreError, TaskResult,
+    At, Carried, Checkpoint, Checkpointer, CheckpointerExt, Commit, Committed, EffectOutcome, EffectRecord,
+    Emitted, FailureRecord, MemorySaver, StoreError, TaskResult,
 };
 use superstep_core::id::{CheckpointId, ThreadId};
 
@@ -56,10 +56,12 @@ impl Write {
                 let commit = Commit { emitted, ..commit_of(name.as_str(), &checkpoint) };
                 saver.commit(commit).await.map(drop)
             }
-            Self::Record(base, result) => saver.record(name, base, result).await.map(drop),
+            Self::Record(base, result) => saver.record_result(name, base, result).await.map(drop),
             Self::Fail(base, failure) => saver.fail(name, base, failure).await,
             Self::Ask(base) => saver.ask(name, base, vec![ask(1), super::material::due(2, 5), ask(3)]).await,
-            Self::Answer => saver.answer(name, vec![(ask(1).id, json("1")), (ask(3).id, json("3"))]).await,
+            Self::Answer => {
+                saver.answer_all(name, vec![(ask(1).id, json("1")), (ask(3).id, json("3"))]).await
+            }
             Self::Expire => saver.expire(&"graph".into(), Some(name), 5).await.map(drop),
             Self::Begin(base, effect) => saver.begin_effect(name, base, effect).await.map(drop),
             Self::End(base, effect) => saver.end_effect(name, base, &effect.id, ok("1")).await,
@@ -106,7 +108,7 @@ async fn shown(saver: &dyn Checkpointer, name: &ThreadId) -> Result<Shown, Store
     let mut shown = Vec::new();
     for name in [name.clone(), thread(&format!("fork of {name}"))] {
         for step in saver.steps(&name, At::Head, usize::MAX).await? {
-            let loaded = saver.load(&name, At::Id(step.checkpoint.id)).await?;
+            let loaded = saver.read(&name, At::Id(step.checkpoint.id)).await?;
             let values = loaded.iter().flat_map(|loaded| values(loaded));
             let values = values.map(|(field, text)| (field, text.to_owned())).collect();
             shown.push((step.thread, step.checkpoint, step.work, step.emitted, values));
@@ -167,7 +169,7 @@ async fn recorded_work_is_there_after_the_next_commit(b: &Bench<'_>) -> Verdict 
     for durable in ["flush", "ask", "begin"] {
         let name = thread(durable);
         let first = b.advance(durable, None, []).await?;
-        b.saver.record(&name, first.id, result(1, "1")).await?;
+        b.saver.record_result(&name, first.id, result(1, "1")).await?;
         b.saver.fail(&name, first.id, failure(2, "it")).await?;
         b.saver.note_effect(&name, first.id, ended(effect(1), "1")).await?;
         match durable {

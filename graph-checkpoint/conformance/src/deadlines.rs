@@ -1,6 +1,6 @@
 //! Questions that answer themselves.
 
-use superstep_core::checkpoint::StoreError;
+use superstep_core::checkpoint::{CheckpointerExt, StoreError};
 use superstep_core::id::{InterruptId, NodeName};
 
 use super::bench::Bench;
@@ -47,9 +47,9 @@ async fn count_once(b: &Bench<'_>) -> Verdict {
 async fn an_answer_that_came_first_stays(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     b.saver.ask(&thread("t"), first.id, vec![due(1, 100), due(2, 100)]).await?;
-    b.saver.answer(&thread("t"), vec![(ask(2).id, json("\"by hand\""))]).await?;
+    b.saver.answer_all(&thread("t"), vec![(ask(2).id, json("\"by hand\""))]).await?;
     equal("at the time", tick(b, 100).await?, [("t".to_owned(), ask(1).id)])?;
-    let late = b.saver.answer(&thread("t"), vec![(ask(1).id, json("9"))]).await;
+    let late = b.saver.answer_all(&thread("t"), vec![(ask(1).id, json("9"))]).await;
     is!("an answer after the deadline", late, Err(StoreError::AlreadyAnswered(_)));
     let expected = [expired(1, 100), answered(due(2, 100), "\"by hand\"")];
     equal("the questions", b.head("t").await?.asks, expected)

@@ -1,6 +1,6 @@
 //! Deleting threads: what goes, and what others still see.
 
-use superstep_core::checkpoint::{At, Checkpoint, Committed, Kept, StoreError};
+use superstep_core::checkpoint::{At, Checkpoint, CheckpointerExt, Committed, Kept, StoreError};
 
 use super::bench::{Bench, values};
 use super::item::items;
@@ -33,7 +33,7 @@ async fn takes_the_checkpoints(b: &Bench<'_>) -> Verdict {
     equal("its history", b.ids("t").await?, [])?;
     equal("its steps", b.steps("t").await?.len(), 0)?;
     equal("the threads", b.names().await?.len(), 0)?;
-    equal("a checkpoint of it", b.saver.load(&thread("t"), At::Id(first.id)).await?, None)
+    equal("a checkpoint of it", b.saver.read(&thread("t"), At::Id(first.id)).await?, None)
 }
 
 async fn takes_the_work(b: &Bench<'_>) -> Verdict {
@@ -41,9 +41,9 @@ async fn takes_the_work(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     b.saver.note_effect(&name, first.id, ended(effect(1), "1")).await?;
     b.saver.ask(&name, first.id, vec![ask(1)]).await?;
-    b.saver.answer(&name, vec![(ask(1).id, json("1"))]).await?;
+    b.saver.answer_all(&name, vec![(ask(1).id, json("1"))]).await?;
     let second = b.advance("t", Some(&first), []).await?;
-    b.saver.record(&name, second.id, result(1, "1")).await?;
+    b.saver.record_result(&name, second.id, result(1, "1")).await?;
     b.saver.fail(&name, second.id, failure(2, "it")).await?;
     b.saver.ask(&name, second.id, vec![ask(2)]).await?;
     b.saver.begin_effect(&name, second.id, effect(2)).await?;
@@ -124,7 +124,7 @@ async fn leaves_what_a_fork_shares(b: &Bench<'_>) -> Verdict {
     let lines = b.history("u").await?;
     let lines: Vec<_> = lines.iter().map(|line| (line.id, line.thread.as_str())).collect();
     equal("its history", lines, [(branch.id, "u"), (second.id, "t"), (first.id, "t")])?;
-    let gone = b.saver.load(&thread("u"), At::Id(third.id)).await;
+    let gone = b.saver.read(&thread("u"), At::Id(third.id)).await;
     is!("what was not shared", gone, Err(StoreError::NoCheckpoint { .. }));
     Ok(())
 }
@@ -184,7 +184,7 @@ async fn a_new_thread_is_a_stranger(b: &Bench<'_>) -> Verdict {
     b.saver.fork(&thread("t"), first.id, &thread("u")).await?;
     b.delete("t").await?;
     let anew = b.advance("t", None, [set(0, "[9]")]).await?;
-    let stranger = b.saver.load(&thread("t"), At::Id(first.id)).await;
+    let stranger = b.saver.read(&thread("t"), At::Id(first.id)).await;
     is!("the old one's checkpoint", stranger, Err(StoreError::NoCheckpoint { .. }));
     equal("the new one's history", b.ids("t").await?, [anew.id])?;
     b.delete("t").await?;
@@ -194,9 +194,9 @@ async fn a_new_thread_is_a_stranger(b: &Bench<'_>) -> Verdict {
 async fn stops_the_run_on_it(b: &Bench<'_>) -> Verdict {
     let name = thread("t");
     let first = b.advance("t", None, []).await?;
-    b.saver.record(&name, first.id, result(1, "1")).await?;
+    b.saver.record_result(&name, first.id, result(1, "1")).await?;
     b.delete("t").await?;
-    equal("a late result", b.saver.record(&name, first.id, result(2, "2")).await?, result(2, "2"))?;
+    equal("a late result", b.saver.record_result(&name, first.id, result(2, "2")).await?, result(2, "2"))?;
     b.saver.fail(&name, first.id, failure(3, "boom")).await?;
     b.saver.note_effect(&name, first.id, ended(effect(3), "3")).await?;
     let late = b.saver.ask(&name, first.id, vec![ask(1)]).await;
@@ -217,7 +217,7 @@ async fn while_a_run_writes(b: &Bench<'_>) -> Verdict {
         let saver = b.saver.clone();
         let writer = tokio::spawn(async move {
             for _ in 0..200 {
-                saver.record(&thread("t"), last.id, result(1, "1")).await?;
+                saver.record_result(&thread("t"), last.id, result(1, "1")).await?;
                 saver.note_effect(&thread("t"), last.id, ended(effect(1), "1")).await?;
                 let next = step(Some(&last), [extend(0, "[1]")]);
                 match saver.commit(commit_of("t", &next)).await? {

@@ -1,6 +1,6 @@
 //! The effect journal.
 
-use superstep_core::checkpoint::{EffectOutcome, EffectRecord, StoreError};
+use superstep_core::checkpoint::{CheckpointerExt, EffectOutcome, EffectRecord, StoreError};
 use superstep_core::id::IdempotencyKey;
 
 use super::bench::Bench;

@@ -1,6 +1,6 @@
 //! What tasks emitted, beside their checkpoint.
 
-use superstep_core::checkpoint::{Commit, Committed, Emitted, EmittedEvent, TaskResult};
+use superstep_core::checkpoint::{CheckpointerExt, Commit, Committed, Emitted, EmittedEvent, TaskResult};
 
 use super::bench::Bench;
 use super::item::items;
@@ -57,11 +57,11 @@ async fn is_shared_with_the_past(b: &Bench<'_>) -> Verdict {
 async fn of_a_result_stays_with_it(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let told = TaskResult { emitted: Some(Box::new(emitted(&["\"a\""]))), ..result(1, "1") };
-    b.saver.record(&thread("t"), first.id, told.clone()).await?;
+    b.saver.record_result(&thread("t"), first.id, told.clone()).await?;
     b.saver.flush(&thread("t")).await?;
     equal(
         "the result that counts",
-        b.saver.record(&thread("t"), first.id, result(1, "1")).await?,
+        b.saver.record_result(&thread("t"), first.id, result(1, "1")).await?,
         told.clone(),
     )?;
     equal("the results", b.head("t").await?.results, [told])

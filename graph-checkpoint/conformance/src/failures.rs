@@ -1,6 +1,6 @@
 //! Failures of tasks of an unfinished superstep.
 
-use superstep_core::checkpoint::FailureRecord;
+use superstep_core::checkpoint::{CheckpointerExt, FailureRecord};
 
 use super::bench::Bench;
 use super::item::items;
@@ -41,7 +41,7 @@ async fn a_result_takes_their_place(b: &Bench<'_>) -> Verdict {
     for number in [1, 2] {
         b.saver.fail(&thread("t"), first.id, failure(number, "it")).await?;
     }
-    let counted = b.saver.record(&thread("t"), first.id, result(1, "1")).await?;
+    let counted = b.saver.record_result(&thread("t"), first.id, result(1, "1")).await?;
     equal("the result that counts", counted, result(1, "1"))?;
     b.saver.fail(&thread("t"), first.id, failure(1, "late")).await?;
     let loaded = b.head("t").await?;

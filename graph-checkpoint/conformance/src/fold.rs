@@ -1,6 +1,6 @@
 //! A value is the fold of its operations along the parents.
 
-use superstep_core::checkpoint::Commit;
+use superstep_core::checkpoint::{CheckpointerExt, Commit};
 use superstep_core::state::Op;
 
 use super::bench::{Bench, values};
@@ -70,7 +70,7 @@ async fn an_unwritten_field_is_absent(b: &Bench<'_>) -> Verdict {
 
 async fn pending_results_do_not_count(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, [set(0, "1")]).await?;
-    b.saver.record(&thread("t"), first.id, result(1, "2")).await?;
+    b.saver.record_result(&thread("t"), first.id, result(1, "2")).await?;
     equal("the value", values(&b.head("t").await?), [(0, "1")])
 }
 

@@ -1,6 +1,6 @@
 //! Threads that share a past.
 
-use superstep_core::checkpoint::{At, StoreError};
+use superstep_core::checkpoint::{At, CheckpointerExt, StoreError};
 
 use super::bench::{Bench, values};
 use super::item::items;
@@ -64,7 +64,7 @@ async fn goes_its_own_way(b: &Bench<'_>) -> Verdict {
 async fn starts_without_work(b: &Bench<'_>) -> Verdict {
     let name = thread("t");
     let first = b.advance("t", None, []).await?;
-    b.saver.record(&name, first.id, result(1, "1")).await?;
+    b.saver.record_result(&name, first.id, result(1, "1")).await?;
     b.saver.ask(&name, first.id, vec![ask(1)]).await?;
     b.saver.note_effect(&name, first.id, ended(effect(1), "1")).await?;
     b.saver.fork(&name, first.id, &thread("u")).await?;
@@ -79,9 +79,9 @@ async fn keeps_its_own_work(b: &Bench<'_>) -> Verdict {
     b.saver.fork(&thread("t"), first.id, &thread("u")).await?;
     for (name, text) in [("t", "1"), ("u", "2")] {
         let name = thread(name);
-        b.saver.record(&name, first.id, result(1, text)).await?;
+        b.saver.record_result(&name, first.id, result(1, text)).await?;
         b.saver.ask(&name, first.id, vec![ask(1)]).await?;
-        b.saver.answer(&name, vec![(ask(1).id, json(text))]).await?;
+        b.saver.answer_all(&name, vec![(ask(1).id, json(text))]).await?;
         b.saver.begin_effect(&name, first.id, effect(1)).await?;
         b.saver.end_effect(&name, first.id, &effect(1).id, ok(text)).await?;
     }
@@ -148,7 +148,7 @@ async fn of_a_passed_checkpoint_only_sees_its_past(b: &Bench<'_>) -> Verdict {
     b.saver.fork(&thread("t"), first.id, &thread("u")).await?;
     let later = b.advance("t", Some(&second), []).await?;
     for stranger in [second.id, later.id] {
-        let found = b.saver.load(&thread("u"), At::Id(stranger)).await;
+        let found = b.saver.read(&thread("u"), At::Id(stranger)).await;
         is!("what the other committed", found, Err(StoreError::NoCheckpoint { .. }));
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! How heads move: one winner, and nobody is told anything untrue.
 
-use superstep_core::checkpoint::{At, Carried, Commit, Committed};
+use superstep_core::checkpoint::{At, Carried, CheckpointerExt, Commit, Committed};
 
 use super::bench::{Bench, values};
 use super::item::items;
@@ -43,7 +43,7 @@ async fn a_taken_id_with_other_content_conflicts(b: &Bench<'_>) -> Verdict {
         b.saver.commit(commit_of("u", &first)).await?,
         Committed::Conflict { head: None }
     );
-    equal("the other thread", b.saver.load(&thread("u"), At::Head).await?, None)?;
+    equal("the other thread", b.saver.read(&thread("u"), At::Head).await?, None)?;
     // On the head, where nothing else would refuse it.
     let mut onto = step(Some(&second), []);
     onto.id = first.id;
@@ -103,7 +103,7 @@ async fn no_thread_is_a_conflict_without_a_head(b: &Bench<'_>) -> Verdict {
 async fn a_lost_commit_leaves_no_trace(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, [set(0, "[1]")]).await?;
     let won = b.advance("t", Some(&first), [extend(0, "[2]")]).await?;
-    b.saver.record(&thread("t"), won.id, result(1, "1")).await?;
+    b.saver.record_result(&thread("t"), won.id, result(1, "1")).await?;
     let before = b.head("t").await?;
     let mut lost = step(Some(&first), [extend(0, "[9]"), set(1, "9")]);
     for run in [won.run, run(2)] {
@@ -112,7 +112,7 @@ async fn a_lost_commit_leaves_no_trace(b: &Bench<'_>) -> Verdict {
         equal("the head", b.head("t").await?, before.clone())?;
     }
     equal("the past", b.ids("t").await?, [won.id, first.id])?;
-    let loaded = b.saver.load(&thread("t"), At::Id(lost.id)).await;
+    let loaded = b.saver.read(&thread("t"), At::Id(lost.id)).await;
     super::verdict::holds("the lost checkpoint is not there", loaded.is_err())?;
     let next = b.advance("t", Some(&won), [extend(0, "[3]")]).await?;
     equal("the values after it", values(&b.at("t", next.id).await?), [(0, "[1,2,3]")])

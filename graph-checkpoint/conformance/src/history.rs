@@ -1,6 +1,6 @@
 //! The list of a thread's past.
 
-use superstep_core::checkpoint::{At, Checkpoint, Source, Summary};
+use superstep_core::checkpoint::{At, Checkpoint, CheckpointerExt, Source, Summary};
 
 use super::bench::Bench;
 use super::item::items;
@@ -128,6 +128,6 @@ async fn a_branch_lists_its_own_past(b: &Bench<'_>) -> Verdict {
 async fn pending_work_adds_no_line(b: &Bench<'_>) -> Verdict {
     let four = four(b).await?;
     let before = b.history("t").await?;
-    b.saver.record(&thread("t"), four[3].id, result(1, "1")).await?;
+    b.saver.record_result(&thread("t"), four[3].id, result(1, "1")).await?;
     equal("the lines", b.history("t").await?, before)
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use superstep_core::checkpoint::{
-    Acquired, At, Carried, Checkpointer, Claim, Commit, Committed, LeaseRecord, Loaded, Naming, StoreError,
+    Acquired, At, Carried, Checkpointer, CheckpointerExt, Claim, Commit, Committed, LeaseRecord, Loaded,
+    Naming, StoreError,
 };
 
 use super::bench::{Bench, Hand};
@@ -223,7 +224,7 @@ async fn lost_thread(b: &Bench<'_>) -> Result<(Arc<dyn Checkpointer>, LeaseRecor
     let slow = acquired(b, "t", "slow", NONE).await?;
     let loser = fenced(b, &slow)?;
     let name = thread("t");
-    loser.record(&name, first.id, result(1, "1")).await?;
+    loser.record_result(&name, first.id, result(1, "1")).await?;
     loser.ask(&name, first.id, vec![ask(2), due(3, 5)]).await?;
     loser.begin_effect(&name, first.id, effect(4)).await?;
     loser.flush(&name).await?;
@@ -254,7 +255,7 @@ async fn every_write_is_fenced(b: &Bench<'_>) -> Verdict {
     let (name, base) = (thread("t"), shown.checkpoint.id);
     let to = Some("next");
     is_lost("a question", loser.ask(&name, base, vec![ask(7)]).await, to)?;
-    is_lost("an answer", loser.answer(&name, vec![(ask(2).id, json("1"))]).await, to)?;
+    is_lost("an answer", loser.answer_all(&name, vec![(ask(2).id, json("1"))]).await, to)?;
     is_lost("a deadline", loser.expire(&"graph".into(), Some(&name), 5).await, to)?;
     is_lost("the beginning of an effect", loser.begin_effect(&name, base, effect(8)).await, to)?;
     is_lost("the end of an effect", loser.end_effect(&name, base, &effect(4).id, ok("\"late\"")).await, to)?;
@@ -264,7 +265,7 @@ async fn every_write_is_fenced(b: &Bench<'_>) -> Verdict {
     is_lost("a deletion", loser.delete(&"graph".into(), &name).await, to)?;
 
     // These may be told later.
-    loser.record(&name, base, result(2, "\"late\"")).await?;
+    loser.record_result(&name, base, result(2, "\"late\"")).await?;
     loser.fail(&name, base, failure(3, "late")).await?;
     if let told @ Err(_) = loser.note_effect(&name, base, ended(effect(5), "\"late\"")).await {
         is_lost("a note", told, to)?;
@@ -290,11 +291,11 @@ async fn subgraphs_are_fenced_with_their_thread(b: &Bench<'_>) -> Verdict {
 async fn nothing_is_held_against_the_holder(b: &Bench<'_>) -> Verdict {
     let (loser, next, shown) = lost_thread(b).await?;
     let (name, base) = (thread("t"), shown.checkpoint.id);
-    loser.record(&name, base, result(2, "\"late\"")).await?;
+    loser.record_result(&name, base, result(2, "\"late\"")).await?;
     drop(loser.note_effect(&name, base, ended(effect(5), "\"late\"")).await);
     drop(loser.end_effect(&name, base, &effect(4).id, ok("\"late\"")).await);
     let holder = fenced(b, &next)?;
-    let counts = holder.record(&name, base, result(2, "\"in time\"")).await?;
+    let counts = holder.record_result(&name, base, result(2, "\"in time\"")).await?;
     equal("the result that counts", counts, result(2, "\"in time\""))?;
     holder.note_effect(&name, base, ended(effect(5), "\"in time\"")).await?;
     holder.end_effect(&name, base, &effect(4).id, ok("\"in time\"")).await?;
@@ -311,7 +312,7 @@ async fn nothing_is_held_against_the_holder(b: &Bench<'_>) -> Verdict {
 async fn reading_needs_none(b: &Bench<'_>) -> Verdict {
     let (loser, _, shown) = lost_thread(b).await?;
     let name = thread("t");
-    equal("the head", loser.load(&name, At::Head).await?, Some(shown.clone()))?;
+    equal("the head", loser.read(&name, At::Head).await?, Some(shown.clone()))?;
     equal("the history", loser.history(&name, At::Head, 9).await?.len(), 1)?;
     equal("the leases", loser.leases().await?.len(), 1)
 }

@@ -1,6 +1,6 @@
 //! The tree that a thread is part of.
 
-use superstep_core::checkpoint::Commit;
+use superstep_core::checkpoint::{CheckpointerExt, Commit};
 
 use super::bench::Bench;
 use super::item::items;

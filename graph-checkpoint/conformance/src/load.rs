@@ -1,6 +1,6 @@
 //! Which checkpoint is found, and with what.
 
-use superstep_core::checkpoint::{At, StoreError};
+use superstep_core::checkpoint::{At, Carried, CheckpointerExt, Load, StoreError};
 
 use super::bench::Bench;
 use super::item::items;
@@ -16,12 +16,13 @@ items! { "load":
     before_a_node_of_the_shared_past "`Before` looks on in the past that a fork shares."
     tells_its_place "What is found tells its graph, and a place in the store's order that grows."
     finds_the_work_on_top "Results, failures, questions and effects come with the head, and only with theirs."
+    known_is_not_read_again "Of a checkpoint that the caller holds only the work on top of it is read, and no other counts as that one."
     finds_work_of_its_thread_only "A subgraph's thread has its own checkpoints and its own work."
 }
 
 async fn unknown_thread_is_none(b: &Bench<'_>) -> Verdict {
     for at in [At::Head, At::Id(super::material::next_id()), At::Before("n".into())] {
-        equal("a thread that is not there", b.saver.load(&thread("t"), at.clone()).await?, None)?;
+        equal("a thread that is not there", b.saver.read(&thread("t"), at.clone()).await?, None)?;
         equal("its history", b.saver.history(&thread("t"), at.clone(), 9).await?.len(), 0)?;
         equal("its steps", b.saver.steps(&thread("t"), at, 9).await?.len(), 0)?;
     }
@@ -52,7 +53,7 @@ async fn unknown_checkpoint_is_an_error(b: &Bench<'_>) -> Verdict {
     b.advance("t", None, []).await?;
     let other = b.advance("u", None, []).await?;
     for stranger in [step(None, []).id, other.id] {
-        let found = b.saver.load(&thread("t"), At::Id(stranger)).await;
+        let found = b.saver.read(&thread("t"), At::Id(stranger)).await;
         is!("the load of a foreign id", found, Err(StoreError::NoCheckpoint { thread: of, checkpoint })
             if of == thread("t") && checkpoint == stranger.to_string());
         let found = b.saver.history(&thread("t"), At::Id(stranger), 9).await;
@@ -70,7 +71,7 @@ async fn before_a_node(b: &Bench<'_>) -> Verdict {
     b.put("t", &second).await?;
     let third = b.advance("t", Some(&second), []).await?;
     let name = thread("t");
-    let before = async |node: &str| b.saver.load(&name, At::Before(node.into())).await;
+    let before = async |node: &str| b.saver.read(&name, At::Before(node.into())).await;
     let found = async |node| Ok::<_, StoreError>(before(node).await?.map(|loaded| loaded.checkpoint));
     equal("before the node that is next", found("n").await?, Some(third.clone()))?;
     equal("before the node that was next", found("m").await?, Some(second.clone()))?;
@@ -86,7 +87,7 @@ async fn before_a_node_of_the_shared_past(b: &Bench<'_>) -> Verdict {
     b.put("t", &first).await?;
     b.saver.fork(&thread("t"), first.id, &thread("fork")).await?;
     b.advance("fork", Some(&first), []).await?;
-    let found = b.saver.load(&thread("fork"), At::Before("m".into())).await?;
+    let found = b.saver.read(&thread("fork"), At::Before("m".into())).await?;
     equal("before a node, on the fork", found.map(|loaded| loaded.checkpoint), Some(first))
 }
 
@@ -105,7 +106,7 @@ async fn finds_the_work_on_top(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let second = b.advance("t", Some(&first), []).await?;
     let name = thread("t");
-    b.saver.record(&name, second.id, result(1, "1")).await?;
+    b.saver.record_result(&name, second.id, result(1, "1")).await?;
     b.saver.fail(&name, second.id, failure(2, "it")).await?;
     b.saver.ask(&name, second.id, vec![ask(1)]).await?;
     b.saver.begin_effect(&name, second.id, effect(1)).await?;
@@ -124,12 +125,29 @@ async fn finds_the_work_on_top(b: &Bench<'_>) -> Verdict {
     holds("there is no work on the one before", is_bare)
 }
 
+async fn known_is_not_read_again(b: &Bench<'_>) -> Verdict {
+    let t = thread("t");
+    let first = b.advance("t", None, [set(0, "1")]).await?;
+    b.saver.record_result(&t, first.id, result(1, "1")).await?;
+    let held = b.head("t").await?;
+    let work = Carried { results: held.results.clone(), ..Carried::default() };
+    let again = b.saver.load(&t, At::Head, Some(first.id)).await?;
+    equal("the head that is known", again, Load::Unchanged(work))?;
+
+    let second = b.advance("t", Some(&first), [set(0, "2")]).await?;
+    let moved = b.saver.load(&t, At::Head, Some(first.id)).await?.loaded();
+    equal("a head that has moved", moved, Some(b.head("t").await?))?;
+    let back = b.saver.load(&t, At::Id(first.id), Some(second.id)).await?.loaded();
+    equal("another checkpoint than the known one", back.map(|back| back.checkpoint), Some(first.clone()))?;
+    equal("no thread", b.saver.load(&thread("u"), At::Head, Some(first.id)).await?, Load::Missing)
+}
+
 async fn finds_work_of_its_thread_only(b: &Bench<'_>) -> Verdict {
     let above = b.advance("t", None, [set(0, "1")]).await?;
     let below = thread("t").below(task(1));
     let inner = b.advance(below.as_str(), None, [set(0, "2")]).await?;
-    b.saver.record(&below, inner.id, result(2, "2")).await?;
-    b.saver.record(&thread("t"), above.id, result(1, "1")).await?;
+    b.saver.record_result(&below, inner.id, result(2, "2")).await?;
+    b.saver.record_result(&thread("t"), above.id, result(1, "1")).await?;
     let (outer, inner_head) = (b.head("t").await?, b.head(below.as_str()).await?);
     equal("the head above", outer.checkpoint, above)?;
     equal("the results above", outer.results, [result(1, "1")])?;

@@ -1,6 +1,8 @@
 //! Names of checkpoints.
 
-use superstep_core::checkpoint::{At, Checkpoint, CheckpointName, Commit, Naming, StoreError};
+use superstep_core::checkpoint::{
+    At, Checkpoint, CheckpointName, CheckpointerExt, Commit, Naming, StoreError,
+};
 use superstep_core::id::CheckpointId;
 
 use super::bench::{Bench, values};
@@ -62,8 +64,8 @@ async fn find_their_checkpoints(b: &Bench<'_>) -> Verdict {
     equal("the names of a thread that is not there", names(b, "none").await?, [])?;
     let t = thread("t");
     let at = |text: &str| At::Named(name(text));
-    let by_id = b.saver.load(&t, At::Id(second.id)).await?;
-    equal("what a name loads", b.saver.load(&t, at("b")).await?, by_id)?;
+    let by_id = b.saver.read(&t, At::Id(second.id)).await?;
+    equal("what a name loads", b.saver.read(&t, at("b")).await?, by_id)?;
     let ids: Vec<_> = b.saver.history(&t, at("a"), 9).await?.iter().map(|line| line.id).collect();
     equal("the history from a name", ids, [second.id, first.id])?;
     let steps = b.saver.steps(&t, at("c"), 9).await?;
@@ -72,7 +74,7 @@ async fn find_their_checkpoints(b: &Bench<'_>) -> Verdict {
         steps.iter().map(|step| step.checkpoint.id).collect::<Vec<_>>(),
         [first.id],
     )?;
-    is!("a name that is not there", b.saver.load(&t, at("d")).await, Err(StoreError::NoCheckpoint { .. }));
+    is!("a name that is not there", b.saver.read(&t, at("d")).await, Err(StoreError::NoCheckpoint { .. }));
     equal("the head", b.head("t").await?.checkpoint.id, third.id)
 }
 
@@ -144,10 +146,10 @@ async fn keep_their_checkpoints(b: &Bench<'_>) -> Verdict {
     let branch = step(Some(&first), [set(0, "9")]);
     b.put_as(Commit { expected: Some(third.id), ..commit_of("u", &branch) }).await?;
     b.delete("t").await?;
-    let named = b.saver.load(&thread("u"), At::Named(name("a"))).await?;
+    let named = b.saver.read(&thread("u"), At::Named(name("a"))).await?;
     let named = named.as_ref().map(|loaded| (loaded.checkpoint.id, values(loaded)));
     equal("what has a name", named, Some((second.id, vec![(0, "2")])))?;
-    let unnamed = b.saver.load(&thread("u"), At::Id(third.id)).await;
+    let unnamed = b.saver.read(&thread("u"), At::Id(third.id)).await;
     is!("what has none", unnamed, Err(StoreError::NoCheckpoint { .. }));
     b.saver.fork(&thread("u"), second.id, &thread("v")).await?;
     equal("a fork of what has a name", b.head("v").await?.checkpoint, second)

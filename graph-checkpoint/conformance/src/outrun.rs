@@ -1,6 +1,8 @@
 //! Commits that do not know all that is recorded on their head.
 
-use superstep_core::checkpoint::{Commit, Committed, EffectOutcome, EffectRecord, Recorded, TaskResult};
+use superstep_core::checkpoint::{
+    CheckpointerExt, Commit, Committed, EffectOutcome, EffectRecord, Recorded, TaskResult,
+};
 
 use super::bench::Bench;
 use super::item::items;
@@ -47,8 +49,8 @@ async fn is_told(
 
 async fn who_knows_all_commits(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
-    b.saver.record(&thread("t"), first.id, result(2, "2")).await?;
-    b.saver.record(&thread("t"), first.id, result(1, "1")).await?;
+    b.saver.record_result(&thread("t"), first.id, result(2, "2")).await?;
+    b.saver.record_result(&thread("t"), first.id, result(1, "1")).await?;
     b.saver.note_effect(&thread("t"), first.id, ended(effect(3), "3")).await?;
     let second = step(Some(&first), []);
     let all = [result(1, "1"), result(2, "2")];
@@ -60,8 +62,8 @@ async fn who_knows_all_commits(b: &Bench<'_>) -> Verdict {
 async fn an_unknown_result_is_told(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let (known, other) = (result(1, "1"), result(2, "2"));
-    b.saver.record(&thread("t"), first.id, known.clone()).await?;
-    b.saver.record(&thread("t"), first.id, other.clone()).await?;
+    b.saver.record_result(&thread("t"), first.id, known.clone()).await?;
+    b.saver.record_result(&thread("t"), first.id, other.clone()).await?;
     let next = step(Some(&first), []);
     let all = [known.clone(), other];
     is_told(b, knowing(commit_of("t", &next), &[known], &[]), &all, &[]).await?;
@@ -77,9 +79,9 @@ async fn another_result_is_told(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let commit = || commit_of("t", &step(Some(&first), []));
     let unrouted = TaskResult { targets: None, ..result(1, "1") };
-    b.saver.record(&thread("t"), first.id, unrouted.clone()).await?;
+    b.saver.record_result(&thread("t"), first.id, unrouted.clone()).await?;
     is_told(b, knowing(commit(), &[], &[]), std::slice::from_ref(&unrouted), &[]).await?;
-    b.saver.record(&thread("t"), first.id, result(1, "1")).await?;
+    b.saver.record_result(&thread("t"), first.id, result(1, "1")).await?;
     for known in [unrouted, result(1, "2")] {
         is_told(b, knowing(commit(), &[known], &[]), &[result(1, "1")], &[]).await?;
     }
@@ -115,7 +117,7 @@ async fn what_counts_for_nothing_is_not_asked_for(b: &Bench<'_>) -> Verdict {
 
 async fn who_does_not_go_by_it_commits(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
-    b.saver.record(&thread("t"), first.id, result(1, "1")).await?;
+    b.saver.record_result(&thread("t"), first.id, result(1, "1")).await?;
     b.saver.note_effect(&thread("t"), first.id, ended(effect(1), "1")).await?;
     b.put_as(Commit { recorded: None, ..commit_of("t", &step(Some(&first), [])) }).await
 }
@@ -123,7 +125,7 @@ async fn who_does_not_go_by_it_commits(b: &Bench<'_>) -> Verdict {
 async fn the_head_comes_first(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let won = b.advance("t", Some(&first), []).await?;
-    b.saver.record(&thread("t"), won.id, result(1, "1")).await?;
+    b.saver.record_result(&thread("t"), won.id, result(1, "1")).await?;
     let lost = knowing(commit_of("t", &step(Some(&first), [])), &[result(9, "9")], &[]);
     is!("the loser of one run", b.saver.commit(lost).await?, Committed::Adopt(adopted) if adopted.checkpoint == won);
     let mut foreign = step(Some(&first), []);
@@ -142,7 +144,7 @@ async fn results_of_another_program(b: &Bench<'_>) -> Verdict {
     // The one has looked at the thread before the other one records anything.
     let mut last = b.advance("t", Some(&first), []).await?;
     for number in 0..3 {
-        other.saver.record(&name, last.id, result(number, "1")).await?;
+        other.saver.record_result(&name, last.id, result(number, "1")).await?;
         other.saver.flush(&name).await?;
         let next = step(Some(&last), []);
         let held = [result(number, "1")];

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use superstep_core::checkpoint::{At, Checkpoint, Checkpointer, Commit, Committed, Recorded, StoreError};
+use superstep_core::checkpoint::{
+    At, Checkpoint, Checkpointer, CheckpointerExt, Commit, Committed, Recorded, StoreError,
+};
 use superstep_core::id::CheckpointId;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -104,7 +106,7 @@ async fn one_result_of_a_task_counts(b: &Bench<'_>) -> Verdict {
     for round in 0..10 {
         let counted = at_once(8, |number| {
             let saver = b.saver.clone();
-            async move { saver.record(&thread("t"), first.id, result(round, &number.to_string())).await }
+            async move { saver.record_result(&thread("t"), first.id, result(round, &number.to_string())).await }
         });
         let mut counted = counted.await?;
         holds("all are told of the same", counted.iter().all(|counts| *counts == counted[0]))?;
@@ -117,7 +119,7 @@ async fn tasks_that_finish_at_once_are_all_kept(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let recorded = at_once(64, |number| {
         let saver = b.saver.clone();
-        async move { saver.record(&thread("t"), first.id, result(number, "1")).await }
+        async move { saver.record_result(&thread("t"), first.id, result(number, "1")).await }
     });
     recorded.await?;
     let mut results = b.head("t").await?.results;
@@ -168,7 +170,7 @@ async fn one_answer_counts(b: &Bench<'_>) -> Verdict {
     let answers = at_once(8, |number| {
         let saver = b.saver.clone();
         async move {
-            match saver.answer(&thread("t"), vec![(ask(1).id, json(&number.to_string()))]).await {
+            match saver.answer_all(&thread("t"), vec![(ask(1).id, json(&number.to_string()))]).await {
                 Ok(()) => Ok(Some(number)),
                 Err(StoreError::AlreadyAnswered(_)) => Ok(None),
                 Err(error) => Err(error),
@@ -216,7 +218,7 @@ async fn watch(saver: Shared, is_over: Arc<AtomicBool>) -> Result<Option<String>
         tokio::task::yield_now().await;
         // One more look after the last commit.
         goes_on = !is_over.load(Ordering::Acquire);
-        let Some(loaded) = saver.load(&thread("t"), At::Head).await? else { continue };
+        let Some(loaded) = saver.read(&thread("t"), At::Head).await? else { continue };
         let step = loaded.checkpoint.step;
         if step < seen {
             return Ok(Some(format!("step {step} after step {seen}")));
@@ -249,7 +251,7 @@ async fn readers_see_whole_checkpoints(b: &Bench<'_>) -> Verdict {
     }
     let mut last = b.advance("t", None, [set(0, "[-1]")]).await?;
     for number in 0..=STEPS {
-        b.saver.record(&thread("t"), last.id, result(1, "1")).await?;
+        b.saver.record_result(&thread("t"), last.id, result(1, "1")).await?;
         last = b.advance("t", Some(&last), [extend(0, &format!("[{number}]"))]).await?;
     }
     is_over.store(true, Ordering::Release);
@@ -288,7 +290,7 @@ async fn a_commit_and_an_answer(b: &Bench<'_>) -> Verdict {
         let first = b.advance(&name, None, []).await?;
         b.saver.ask(&thread(&name), first.id, vec![ask(1)]).await?;
         let (saver, to) = (b.saver.clone(), thread(&name));
-        let answer = tokio::spawn(async move { saver.answer(&to, vec![(ask(1).id, json("1"))]).await });
+        let answer = tokio::spawn(async move { saver.answer_all(&to, vec![(ask(1).id, json("1"))]).await });
         b.advance(&name, Some(&first), []).await?;
         let answer = answer.await.map_err(|error| failed("the answer", "it ends", error))?;
         let is_accepted = match answer {

@@ -1,6 +1,6 @@
 //! What must be refused, and as what. Refusals that belong to one subject are with it.
 
-use superstep_core::checkpoint::{Commit, Committed, StoreError};
+use superstep_core::checkpoint::{CheckpointerExt, Commit, Committed, StoreError};
 use superstep_core::id::Fingerprint;
 use superstep_core::state::SizeLimits;
 
@@ -71,7 +71,7 @@ async fn work_on_an_unknown_checkpoint(b: &Bench<'_>) -> Verdict {
     let name = thread("t");
     b.advance("t", None, []).await?;
     let stranger = next_id();
-    holds("a result is refused", b.saver.record(&name, stranger, result(1, "1")).await.is_err())?;
+    holds("a result is refused", b.saver.record_result(&name, stranger, result(1, "1")).await.is_err())?;
     holds("a question is refused", b.saver.ask(&name, stranger, vec![ask(1)]).await.is_err())?;
     holds("an effect is refused", b.saver.begin_effect(&name, stranger, effect(1)).await.is_err())?;
     let loaded = b.head("t").await?;
@@ -111,7 +111,7 @@ async fn one_refusal_fails_no_neighbour(b: &Bench<'_>) -> Verdict {
             if number % 2 == 0 {
                 return saver.commit(commit_of("t", &foreign)).await.map(drop).is_err();
             }
-            let recorded = saver.record(&name, first.id, result(number, "1")).await;
+            let recorded = saver.record_result(&name, first.id, result(number, "1")).await;
             recorded.is_ok_and(|counted| counted == result(number, "1"))
         });
     }

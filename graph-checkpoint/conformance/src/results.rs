@@ -1,6 +1,8 @@
 //! Results of finished tasks: pending writes on top of a checkpoint.
 
-use superstep_core::checkpoint::{Commit, Handled, Kept, RouteRecord, Source, TargetRecord, TaskResult};
+use superstep_core::checkpoint::{
+    CheckpointerExt, Commit, Handled, Kept, RouteRecord, Source, TargetRecord, TaskResult,
+};
 use superstep_core::state::{FieldId, Logged, LoggedWrite, Op};
 
 use super::bench::Bench;
@@ -26,7 +28,7 @@ items! { "results":
 
 async fn one_is_on_top(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
-    let counted = b.saver.record(&thread("t"), first.id, result(1, "1")).await?;
+    let counted = b.saver.record_result(&thread("t"), first.id, result(1, "1")).await?;
     equal("the result that counts", counted, result(1, "1"))?;
     equal("the results", b.head("t").await?.results, [result(1, "1")])
 }
@@ -35,7 +37,7 @@ async fn come_in_the_order_of_recording(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let order = [3, 1, 200, 2, 0, 255, 7];
     for number in order {
-        b.saver.record(&thread("t"), first.id, result(number, "1")).await?;
+        b.saver.record_result(&thread("t"), first.id, result(number, "1")).await?;
     }
     equal("the results", b.head("t").await?.results, order.map(|number| result(number, "1")))?;
     b.saver.flush(&thread("t")).await?;
@@ -47,7 +49,7 @@ async fn the_writes_of_one_task_stay_in_order(b: &Bench<'_>) -> Verdict {
     let write =
         |field, text: &str| LoggedWrite { field: FieldId(field), write: Logged::Op(Op::Set(json(text))) };
     let recorded = TaskResult { writes: vec![write(2, "1"), write(0, "2"), write(2, "3")], ..result(1, "0") };
-    b.saver.record(&thread("t"), first.id, recorded.clone()).await?;
+    b.saver.record_result(&thread("t"), first.id, recorded.clone()).await?;
     equal("the results", b.head("t").await?.results, [recorded])
 }
 
@@ -70,14 +72,14 @@ async fn every_part_comes_back(b: &Bench<'_>) -> Verdict {
         handled: Some(Box::new(Handled { error: failure(1, "it").error, attempts: 3, instead: true })),
         ..result(1, "0")
     };
-    b.saver.record(&thread("t"), first.id, recorded.clone()).await?;
+    b.saver.record_result(&thread("t"), first.id, recorded.clone()).await?;
     equal("the results", b.head("t").await?.results, [recorded])
 }
 
 async fn twice_is_once(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     for _ in 0..2 {
-        let counted = b.saver.record(&thread("t"), first.id, result(1, "1")).await?;
+        let counted = b.saver.record_result(&thread("t"), first.id, result(1, "1")).await?;
         equal("the result that counts", counted, result(1, "1"))?;
     }
     equal("the results", b.head("t").await?.results, [result(1, "1")])
@@ -85,8 +87,8 @@ async fn twice_is_once(b: &Bench<'_>) -> Verdict {
 
 async fn the_first_counts(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
-    b.saver.record(&thread("t"), first.id, result(1, "\"first\"")).await?;
-    let counted = b.saver.record(&thread("t"), first.id, result(1, "\"second\"")).await?;
+    b.saver.record_result(&thread("t"), first.id, result(1, "\"first\"")).await?;
+    let counted = b.saver.record_result(&thread("t"), first.id, result(1, "\"second\"")).await?;
     equal("the result that counts", counted, result(1, "\"first\""))?;
     equal("the results", b.head("t").await?.results, [result(1, "\"first\"")])
 }
@@ -95,13 +97,13 @@ async fn is_completed_by_targets(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let unrouted = TaskResult { targets: None, ..result(1, "1") };
     let name = thread("t");
-    let counted = b.saver.record(&name, first.id, unrouted.clone()).await?;
+    let counted = b.saver.record_result(&name, first.id, unrouted.clone()).await?;
     equal("the one without targets", counted, unrouted.clone())?;
-    b.saver.record(&name, first.id, result(2, "2")).await?;
+    b.saver.record_result(&name, first.id, result(2, "2")).await?;
     equal("the results", b.head("t").await?.results, [unrouted, result(2, "2")])?;
     let targets = Some(vec![TargetRecord { node: "m".into(), input: Some(json("null")) }]);
     let later = TaskResult { targets: targets.clone(), ..result(1, "\"other\"") };
-    let counted = b.saver.record(&name, first.id, later).await?;
+    let counted = b.saver.record_result(&name, first.id, later).await?;
     let completed = TaskResult { targets, ..result(1, "1") };
     equal("the completed one", counted, completed.clone())?;
     equal("the results, completed", b.head("t").await?.results, [completed, result(2, "2")])
@@ -109,11 +111,11 @@ async fn is_completed_by_targets(b: &Bench<'_>) -> Verdict {
 
 async fn a_completed_one_stays(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
-    b.saver.record(&thread("t"), first.id, result(1, "1")).await?;
+    b.saver.record_result(&thread("t"), first.id, result(1, "1")).await?;
     let elsewhere = Some(vec![TargetRecord { node: "m".into(), input: None }]);
     for targets in [elsewhere, None] {
         let later = TaskResult { targets, ..result(1, "1") };
-        let counted = b.saver.record(&thread("t"), first.id, later).await?;
+        let counted = b.saver.record_result(&thread("t"), first.id, later).await?;
         equal("the result that counts", counted, result(1, "1"))?;
     }
     equal("the results", b.head("t").await?.results, [result(1, "1")])
@@ -121,7 +123,7 @@ async fn a_completed_one_stays(b: &Bench<'_>) -> Verdict {
 
 async fn go_at_the_barrier(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
-    b.saver.record(&thread("t"), first.id, result(1, "1")).await?;
+    b.saver.record_result(&thread("t"), first.id, result(1, "1")).await?;
     b.saver.fail(&thread("t"), first.id, failure(2, "it")).await?;
     b.advance("t", Some(&first), []).await?;
     for loaded in [b.head("t").await?, b.at("t", first.id).await?] {
@@ -134,7 +136,7 @@ async fn go_at_the_barrier(b: &Bench<'_>) -> Verdict {
 async fn late_ones_are_dropped(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     b.advance("t", Some(&first), []).await?;
-    let late = b.saver.record(&thread("t"), first.id, result(9, "1")).await?;
+    let late = b.saver.record_result(&thread("t"), first.id, result(9, "1")).await?;
     equal("the late one", late, result(9, "1"))?;
     b.saver.flush(&thread("t")).await?;
     equal("the results of then", b.at("t", first.id).await?.results, [])?;
@@ -149,7 +151,7 @@ async fn given_up_ones_stay(b: &Bench<'_>) -> Verdict {
     input.source = Source::Input;
     let branch = Commit { expected: Some(input.id), ..commit_of("t", &step(Some(&second), [])) };
     for (given_up, by) in [(second.id, commit_of("t", &input)), (input.id, branch)] {
-        b.saver.record(&name, given_up, result(1, "1")).await?;
+        b.saver.record_result(&name, given_up, result(1, "1")).await?;
         b.saver.fail(&name, given_up, failure(2, "boom")).await?;
         b.saver.ask(&name, given_up, vec![ask(1)]).await?;
         b.saver.begin_effect(&name, given_up, effect(1)).await?;
@@ -180,7 +182,7 @@ async fn of_two_threads_stay_apart(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     b.saver.fork(&thread("t"), first.id, &thread("u")).await?;
     for (name, written) in [("t", "1"), ("u", "2")] {
-        let counted = b.saver.record(&thread(name), first.id, result(1, written)).await?;
+        let counted = b.saver.record_result(&thread(name), first.id, result(1, written)).await?;
         equal("the result that counts", counted, result(1, written))?;
     }
     equal("the results of the one", b.head("t").await?.results, [result(1, "1")])?;

@@ -1,6 +1,6 @@
 //! Two programs on one store. For stores that can be opened a second time.
 
-use superstep_core::checkpoint::{Committed, StoreError};
+use superstep_core::checkpoint::{CheckpointerExt, Committed, StoreError};
 
 use super::bench::{Bench, values};
 use super::item::items;
@@ -48,7 +48,11 @@ async fn heads_move_for_both(b: &Bench<'_>) -> Verdict {
     is!("the winner's again", b.saver.commit(commit_of("t", &won)).await?, Committed::Already);
     let late = b.saver.ask(&thread("t"), first.id, vec![ask(1)]).await;
     is!("a question on the passed head", late, Err(StoreError::Superseded { .. }));
-    equal("a late result", b.saver.record(&thread("t"), first.id, result(1, "1")).await?, result(1, "1"))?;
+    equal(
+        "a late result",
+        b.saver.record_result(&thread("t"), first.id, result(1, "1")).await?,
+        result(1, "1"),
+    )?;
     b.saver.flush(&thread("t")).await?;
     equal("the results", other.at("t", first.id).await?.results, [])
 }
@@ -57,11 +61,11 @@ async fn the_first_result_counts_for_both(b: &Bench<'_>) -> Verdict {
     let other = b.reopened().await?;
     let name = thread("t");
     let first = b.advance("t", None, []).await?;
-    b.saver.record(&name, first.id, result(1, "1")).await?;
+    b.saver.record_result(&name, first.id, result(1, "1")).await?;
     b.saver.flush(&name).await?;
-    let counted = other.saver.record(&name, first.id, result(1, "2")).await?;
+    let counted = other.saver.record_result(&name, first.id, result(1, "2")).await?;
     equal("the result that counts", counted, result(1, "1"))?;
-    other.saver.record(&name, first.id, result(2, "2")).await?;
+    other.saver.record_result(&name, first.id, result(2, "2")).await?;
     other.saver.flush(&name).await?;
     equal("the results", b.head("t").await?.results, [result(1, "1"), result(2, "2")])
 }
@@ -71,10 +75,10 @@ async fn an_answer_reaches_the_other(b: &Bench<'_>) -> Verdict {
     let name = thread("t");
     let first = b.advance("t", None, []).await?;
     b.saver.ask(&name, first.id, vec![ask(1), due(2, 5)]).await?;
-    other.saver.answer(&name, vec![(ask(1).id, json("1"))]).await?;
+    other.saver.answer_all(&name, vec![(ask(1).id, json("1"))]).await?;
     let expires = other.saver.expire(&"graph".into(), None, 5).await?;
     equal("what answered itself", expires, [(name.clone(), expired(2, 5))])?;
-    let twice = b.saver.answer(&name, vec![(ask(1).id, json("2"))]).await;
+    let twice = b.saver.answer_all(&name, vec![(ask(1).id, json("2"))]).await;
     is!("a second answer", twice, Err(StoreError::AlreadyAnswered(_)));
     equal("what answers itself again", b.saver.expire(&"graph".into(), None, 5).await?.len(), 0)?;
     let answers: Vec<_> = b.head("t").await?.asks.into_iter().map(|ask| ask.answer).collect();

@@ -1,6 +1,6 @@
 //! What happened, step by step.
 
-use superstep_core::checkpoint::{At, Checkpoint, StepRecord};
+use superstep_core::checkpoint::{At, Checkpoint, CheckpointerExt, StepRecord};
 
 use super::bench::Bench;
 use super::item::items;
@@ -60,11 +60,11 @@ async fn tell_what_is_left_on_top(b: &Bench<'_>) -> Verdict {
     let name = thread("t");
     let first = b.advance("t", None, []).await?;
     b.saver.ask(&name, first.id, vec![ask(1), ask(2)]).await?;
-    b.saver.answer(&name, vec![(ask(1).id, json("1"))]).await?;
+    b.saver.answer_all(&name, vec![(ask(1).id, json("1"))]).await?;
     b.saver.begin_effect(&name, first.id, effect(1)).await?;
     b.saver.end_effect(&name, first.id, &effect(1).id, ok("1")).await?;
     let second = b.advance("t", Some(&first), []).await?;
-    b.saver.record(&name, second.id, result(1, "1")).await?;
+    b.saver.record_result(&name, second.id, result(1, "1")).await?;
     b.saver.fail(&name, second.id, failure(2, "it")).await?;
     let steps = b.steps("t").await?;
     equal("the results on the head", &steps[0].work.results, &[result(1, "1")])?;

@@ -1,6 +1,7 @@
 //! Lists over threads.
 
-use superstep_core::checkpoint::{Commit, ThreadSummary};
+use superstep_core::checkpoint::{CheckpointerExt, Commit, ThreadScan, ThreadSummary};
+use superstep_core::id::ThreadId;
 
 use super::bench::Bench;
 use super::item::items;
@@ -10,6 +11,7 @@ use super::verdict::{Verdict, equal, holds};
 items! { "threads":
     an_empty_store_has_none "A fresh store lists nothing."
     are_listed_by_name "Threads are listed in the order of the bytes of their names."
+    come_in_pages "A scan of threads begins after a name, ends at a limit, and leaves out other graphs and finished threads."
     tell_their_heads "A thread's line has its graph and the line of its head; for a fork, that of who wrote it."
     tell_their_open_questions "A thread's line has the questions that wait for an answer, in the order of asking."
     subgraphs_are_not_listed "Threads of subgraphs are on no list."
@@ -37,6 +39,24 @@ async fn are_listed_by_name(b: &Bench<'_>) -> Verdict {
     equal("the names", b.names().await?, ["B", "a", "ab", "b", "ä"])
 }
 
+async fn come_in_pages(b: &Bench<'_>) -> Verdict {
+    for name in ["a", "b", "c", "d"] {
+        b.advance(name, None, []).await?;
+    }
+    let page = |after: Option<&str>, limit| ThreadScan {
+        after: after.map(ThreadId::from),
+        limit: Some(limit),
+        ..ThreadScan::default()
+    };
+    equal("the first page", names(&b.saver.threads_of(page(None, 2)).await?), ["a", "b"])?;
+    equal("the next page", names(&b.saver.threads_of(page(Some("b"), 2)).await?), ["c", "d"])?;
+    equal("the page after the last", b.saver.threads_of(page(Some("d"), 2)).await?, [])?;
+    equal("after a name of no thread", names(&b.saver.threads_of(page(Some("bb"), 9)).await?), ["c", "d"])?;
+    equal("a page of nothing", b.saver.threads_of(page(None, 0)).await?, [])?;
+    let other = ThreadScan { graph: Some("another graph".into()), ..ThreadScan::default() };
+    equal("the threads of another graph", b.saver.threads_of(other).await?, [])
+}
+
 async fn tell_their_heads(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     let second = b.advance("t", Some(&first), []).await?;
@@ -52,7 +72,7 @@ async fn tell_their_heads(b: &Bench<'_>) -> Verdict {
 async fn tell_their_open_questions(b: &Bench<'_>) -> Verdict {
     let first = b.advance("t", None, []).await?;
     b.saver.ask(&thread("t"), first.id, vec![ask(3), ask(1), ask(2)]).await?;
-    b.saver.answer(&thread("t"), vec![(ask(1).id, super::material::json("1"))]).await?;
+    b.saver.answer_all(&thread("t"), vec![(ask(1).id, super::material::json("1"))]).await?;
     let threads = b.saver.threads().await?;
     equal("the open questions", &threads[0].open_asks, &[ask(3), ask(2)])?;
     equal("all questions", b.head("t").await?.asks, [ask(3), answered(ask(1), "1"), ask(2)])
@@ -102,7 +122,7 @@ async fn open_questions_are_listed_by_graph(b: &Bench<'_>) -> Verdict {
         let first = b.advance(name, None, []).await?;
         b.saver.ask(&thread(name), first.id, vec![due(2, 5), ask(1)]).await?;
     }
-    b.saver.answer(&thread("b"), vec![(ask(1).id, super::material::json("1"))]).await?;
+    b.saver.answer_all(&thread("b"), vec![(ask(1).id, super::material::json("1"))]).await?;
     let open = b.saver.open_asks(&"graph".into()).await?;
     let expected = [(thread("a"), due(2, 5)), (thread("a"), ask(1)), (thread("b"), due(2, 5))];
     equal("the open questions", open, expected)?;

@@ -1,6 +1,6 @@
 //! Values that are hard to keep: nothing of them may change.
 
-use superstep_core::checkpoint::{Checkpoint, digest};
+use superstep_core::checkpoint::{Checkpoint, CheckpointerExt, digest};
 use superstep_core::state::{Change, Json, Op};
 
 use super::bench::{Bench, values};
@@ -165,7 +165,7 @@ async fn work_keeps_every_letter(b: &Bench<'_>) -> Verdict {
         let json = encoded(text)?;
         let mut recorded = result(number, json.as_str());
         recorded.node = text.into();
-        b.saver.record(&name, first.id, recorded).await?;
+        b.saver.record_result(&name, first.id, recorded).await?;
         let mut asked = ask(number);
         (asked.key, asked.question) = (text.to_owned(), json.clone());
         asks.push(asked);
@@ -177,7 +177,7 @@ async fn work_keeps_every_letter(b: &Bench<'_>) -> Verdict {
     }
     b.saver.ask(&name, first.id, asks.clone()).await?;
     let answers = asks.iter().map(|ask| (ask.id, ask.question.clone())).collect();
-    b.saver.answer(&name, answers).await?;
+    b.saver.answer_all(&name, answers).await?;
     for ask in &mut asks {
         ask.answer = Some(ask.question.clone());
     }
@@ -211,7 +211,7 @@ async fn large_values_come_back(b: &Bench<'_>) -> Verdict {
     equal("the value", values(&b.head("t").await?), [(0, &*twice)])?;
     let name = thread("t");
     let asked = superstep_core::checkpoint::AskRecord { question: json(&large), ..ask(1) };
-    b.saver.record(&name, second.id, result(1, &large)).await?;
+    b.saver.record_result(&name, second.id, result(1, &large)).await?;
     b.saver.ask(&name, second.id, vec![asked.clone()]).await?;
     b.saver.note_effect(&name, second.id, ended(effect(1), &large)).await?;
     let loaded = b.head("t").await?;

@@ -1,6 +1,7 @@
 //! The rows of threads and checkpoints: read with their checksums checked.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 
 use rusqlite::{OptionalExtension, Row, params};
 use superstep_core::checkpoint::{Seq, Source, StoreError, Summary};
@@ -219,20 +220,22 @@ impl CheckpointRow {
         found.ok_or_else(|| corrupt(format_args!("checkpoint row {seq}"), "the row is missing"))
     }
 
-    /// Visits all threads by name with their heads, in one query: `visit` gets the thread's row, and reads the head's
-    /// only where it wants to.
+    /// Visits the threads that come after a name, by name, with their heads, in one query: `visit` gets the thread's row,
+    /// reads the head's only where it wants to, and says whether to go on.
     pub(crate) fn heads(
         connection: &Connection,
+        after: Option<&ThreadId>,
         mut visit: impl FnMut(
             Result<ThreadRow, StoreError>,
             &dyn Fn(i64) -> Result<(Self, Outline), StoreError>,
-        ) -> Result<(), StoreError>,
+        ) -> Result<ControlFlow<()>, StoreError>,
     ) -> Result<(), StoreError> {
         let sql = "SELECT c.seq, c.id, c.parent, c.thread, c.run, c.step, c.source, c.schema, c.topology, c.sum, \
                    c.manifest, t.id, t.name, t.graph, t.head, t.sum \
-                   FROM thread t LEFT JOIN checkpoint c ON c.seq = t.head ORDER BY t.name";
+                   FROM thread t LEFT JOIN checkpoint c ON c.seq = t.head \
+                   WHERE t.name >= coalesce(?1, '') ORDER BY t.name";
         let mut heads = connection.prepare_cached(sql).map_err(sqlite)?;
-        let mut rows = heads.query([]).map_err(sqlite)?;
+        let mut rows = heads.query([after.map(ThreadId::as_str)]).map_err(sqlite)?;
         while let Some(row) = rows.next().map_err(sqlite)? {
             let head = |seq| {
                 if row.get::<_, Option<i64>>(0).map_err(sqlite)?.is_none() {
@@ -241,7 +244,13 @@ impl CheckpointRow {
                 let (head, manifest) = Self::read(connection, row, seq)?;
                 Ok((head, Outline::parse(&manifest)?))
             };
-            visit(ThreadRow::read(row, 11), &head)?;
+            let thread = ThreadRow::read(row, 11);
+            if after.is_some_and(|after| thread.as_ref().is_ok_and(|thread| thread.name == *after)) {
+                continue;
+            }
+            if visit(thread, &head)?.is_break() {
+                break;
+            }
         }
         Ok(())
     }

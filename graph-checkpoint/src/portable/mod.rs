@@ -39,6 +39,7 @@ pub(crate) use self::document::Document;
 use crate::limited::too_large;
 use crate::saver::SqliteSaver;
 use crate::sqlite_reader::SqliteReader;
+use crate::write::queue::Kind;
 
 /// A thread as a document.
 #[derive(Clone)]
@@ -161,7 +162,8 @@ pub fn export(reader: &SqliteReader, thread: &ThreadId) -> Result<Option<Export>
 /// already, under whatever name, [`StoreError::CheckpointDiffers`] when what it shares with another one is there and is not
 /// the same, and [`StoreError::Io`]. Then nothing is stored.
 pub async fn import(saver: &SqliteSaver, export: Export, name: &ThreadId) -> Result<(), StoreError> {
-    saver.import(export.document, name.clone()).await
+    let name = name.clone();
+    saver.write(Kind::Long, move |turn| turn.live.import(&export.document, &name).map(Ok)).await
 }
 
 /// A document as text, with the digest that it should have.

@@ -1,10 +1,12 @@
 //! Reading: loads, history and lists. On one snapshot each, and never through a damaged row.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use superstep_core::checkpoint::{
-    AskRecord, At, Carried, Checkpoint, Loaded, Seq, Source, StateSize, StoreError, Summary, ThreadSummary,
+    AskRecord, At, Carried, Checkpoint, Load, Loaded, Seq, Source, StateSize, StoreError, Summary,
+    ThreadScan, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, NodeName, ThreadId};
 use superstep_core::state::{Change, Excess, FieldId, FieldValue, Op, Schema};
@@ -122,16 +124,23 @@ pub(crate) fn seen(
     }
 }
 
+/// Reads the checkpoint that is meant; only the work on top of it where it is the one that is `known`.
 pub(crate) fn load(
     connection: &Connection,
     thread: &ThreadId,
     at: &At,
-) -> Result<Option<Loaded>, StoreError> {
+    known: Option<CheckpointId>,
+) -> Result<Load, StoreError> {
     let Some(row) = ThreadRow::find(connection, thread)? else {
-        return Ok(None);
+        return Ok(Load::Missing);
     };
     let place = place(connection, &row, at)?;
-    load_at(connection, &row.graph, place).map(Some)
+    if let Some(known) = known
+        && CheckpointRow::visit(connection, place.seq, |row, _| Ok(row.id == known))?
+    {
+        return work::on(connection, place).map(Load::Unchanged);
+    }
+    load_at(connection, &row.graph, place).map(|loaded| Load::Loaded(Box::new(loaded)))
 }
 
 /// The checkpoint of a thread that is meant.
@@ -343,22 +352,23 @@ pub(crate) fn name(connection: &Connection, names: &mut Names, id: i64) -> Resul
     Ok(name)
 }
 
-/// The threads that `of_graph` says of, given their graph, and `wanted`, given what their head says; by name. Of the
-/// others nothing more is read.
-pub(crate) fn threads(
-    connection: &Connection,
-    of_graph: impl Fn(&str) -> bool,
-    wanted: impl Fn(&Outline) -> bool,
-) -> Result<Vec<ThreadSummary>, StoreError> {
+/// The threads that a scan asks for, by name. Of the others nothing more is read.
+pub(crate) fn threads(connection: &Connection, scan: &ThreadScan) -> Result<Vec<ThreadSummary>, StoreError> {
+    let limit = scan.limit.unwrap_or(usize::MAX);
+    let is_wanted = |head: &Outline| !scan.unfinished || head.leads_on();
     let mut names = Names::new();
     let mut threads = Vec::new();
-    CheckpointRow::heads(connection, |thread, head| {
+    if limit == 0 {
+        return Ok(threads);
+    }
+    CheckpointRow::heads(connection, scan.after.as_ref(), |thread, head| {
         let thread = thread?;
         names.insert(thread.id, thread.name.before_deletion());
-        if !thread.name.is_below() && of_graph(&thread.graph) {
-            threads.extend(summary(connection, &mut names, thread, head, &wanted)?);
+        let is_of_graph = scan.graph.as_ref().is_none_or(|graph| thread.graph == graph.as_str());
+        if is_of_graph && !thread.name.is_below() {
+            threads.extend(summary(connection, &mut names, thread, head, &is_wanted)?);
         }
-        Ok(())
+        Ok(if threads.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     })?;
     Ok(threads)
 }
@@ -378,9 +388,9 @@ pub struct ThreadList {
 pub(crate) fn list(connection: &Connection) -> Result<ThreadList, StoreError> {
     let mut names = Names::new();
     let (mut threads, mut damaged) = (Vec::new(), Vec::new());
-    CheckpointRow::heads(connection, |thread, head| {
+    CheckpointRow::heads(connection, None, |thread, head| {
         let (name, found) = match thread {
-            Ok(thread) if thread.name.is_below() => return Ok(()),
+            Ok(thread) if thread.name.is_below() => return Ok(ControlFlow::Continue(())),
             Ok(thread) => {
                 let name = thread.name.clone();
                 names.insert(thread.id, name.before_deletion());
@@ -395,7 +405,7 @@ pub(crate) fn list(connection: &Connection) -> Result<ThreadList, StoreError> {
             }
             Err(error) => return Err(error),
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     })?;
     Ok(ThreadList { threads, damaged })
 }

@@ -1,6 +1,6 @@
 //! Who waits for an answer, and may stop waiting.
 
-use crate::write::queue::{Job, Queue, Request};
+use crate::write::queue::{Job, Kind, Queue};
 
 /// Somebody who waits for an answer of the writer.
 pub(crate) struct Asking<'q> {
@@ -13,7 +13,7 @@ impl Drop for Asking<'_> {
     /// of it: a run that was dropped could otherwise overtake the run that continues it.
     fn drop(&mut self) {
         if !self.answered {
-            self.queue.push(Job { request: Request::Settle, lease: None, reply: None });
+            self.queue.push(Job::handed_over(Kind::Short, None, |_| Ok(())));
         }
     }
 }

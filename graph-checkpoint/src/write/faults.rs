@@ -5,8 +5,6 @@ use std::collections::HashMap;
 use superstep_core::checkpoint::{Commit, Source, StoreError};
 use superstep_core::id::{CheckpointId, ThreadId};
 
-use crate::write::queue::{Answer, Done};
-
 /// How many threads' faults are held. A run that was dropped takes nobody's fault away.
 const LIMIT: usize = 1024;
 
@@ -59,12 +57,12 @@ impl Faults {
         thread: &ThreadId,
         base: CheckpointId,
         fault: Option<StoreError>,
-    ) -> Answer {
+    ) -> Result<(), StoreError> {
         match fault {
             Some(error @ StoreError::Io(_)) => return Err(error),
             Some(fault) => self.keep(thread, base, fault),
             None => {}
         }
-        Ok(Done::Nothing)
+        Ok(())
     }
 }

@@ -4,7 +4,7 @@
 //! row not being there.
 
 use rusqlite::{OptionalExtension, Row, params};
-use superstep_core::checkpoint::{Acquired, Claim, LeaseRecord, Standing, StoreError};
+use superstep_core::checkpoint::{Claim, LeaseRecord, LeaseReply, Standing, StoreError};
 use superstep_core::id::ThreadId;
 
 use crate::checksum::Checksum;
@@ -26,14 +26,14 @@ pub(crate) fn now(connection: &Connection, clock: Option<&LeaseClock>) -> Result
 }
 
 /// Gives a thread to whoever claims it, unless somebody has it.
-pub(crate) fn acquire(connection: &Connection, claim: &Claim, now_ms: u64) -> Result<Acquired, StoreError> {
+pub(crate) fn acquire(connection: &Connection, claim: &Claim, now_ms: u64) -> Result<LeaseReply, StoreError> {
     if let Some(held) = find(connection, &claim.thread)? {
         match held.standing(now_ms) {
-            Standing::Held => return Ok(Acquired::Held(held)),
+            Standing::Held => return Ok(LeaseReply::HeldByAnother(held)),
             Standing::Ahead => {
                 let held = LeaseRecord { renewed_ms: now_ms, ..held };
                 store(connection, &held)?;
-                return Ok(Acquired::Held(held));
+                return Ok(LeaseReply::HeldByAnother(held));
             }
             Standing::Over => take(connection, &claim.thread)?,
         }
@@ -44,7 +44,7 @@ pub(crate) fn acquire(connection: &Connection, claim: &Claim, now_ms: u64) -> Re
     let last: i64 = last.query_row([], |row| row.get(0)).map_err(sqlite)?;
     let lease = LeaseRecord::of(claim.clone(), last.cast_unsigned() + 1, now_ms);
     store(connection, &lease)?;
-    Ok(Acquired::Now(lease))
+    Ok(LeaseReply::Held(lease))
 }
 
 /// Lets a lease count from now, if it was not lost.

@@ -1,89 +1,130 @@
-//! What waits to be written.
+//! The requests that wait to be written.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
-use superstep_core::checkpoint::{
-    Acquired, AskRecord, Claim, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
-    GraphDescription, LeaseRecord, Naming, StoreError, TaskResult,
-};
-use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
-use superstep_core::state::Json;
+use superstep_core::checkpoint::{Checkpoint, LeaseRecord, StoreError};
+use superstep_core::id::{CheckpointId, ThreadId};
 use tokio::sync::oneshot;
 
-use crate::portable::Document;
 use crate::write::pace::Pace;
+use crate::write::turn::Turn;
 use crate::write::waiting::Waiting;
 
-/// What the writer is asked to do.
+/// What the writer must know of a request beside its work.
 #[derive(Debug)]
-pub(crate) enum Request {
-    Register(GraphDescription),
-    Commit(Box<Commit>),
-    Record(ThreadId, CheckpointId, TaskResult),
-    Fail(ThreadId, CheckpointId, FailureRecord),
-    Ask(ThreadId, CheckpointId, Vec<AskRecord>),
-    Answer(ThreadId, Vec<(InterruptId, Json)>),
-    /// Let the deadlines of a graph's questions count that have passed by this time.
-    Expire(NodeName, Option<ThreadId>, u64),
-    BeginEffect(ThreadId, CheckpointId, EffectRecord),
-    EndEffect(ThreadId, CheckpointId, EffectId, EffectOutcome),
-    NoteEffect(ThreadId, CheckpointId, EffectRecord),
-    Name(ThreadId, Naming),
-    Fork(ThreadId, CheckpointId, ThreadId),
-    Delete(NodeName, ThreadId),
-    /// Store a document as a thread of this name.
-    Import(Box<Document>, ThreadId),
-    Acquire(Claim),
-    Renew(LeaseRecord),
-    Release(LeaseRecord),
-    BreakLease(ThreadId),
-    /// Make everything on the thread as durable as was promised, and say what went wrong.
+pub(crate) enum Kind {
+    /// A commit. After a failed transaction the file says whether it is stored.
+    Commit { thread: ThreadId, checkpoint: Arc<Checkpoint> },
+    /// The result of a task on `base`. Its failure is told to the next caller of its thread.
+    Result { thread: ThreadId, base: CheckpointId },
+    /// The outcome of an effect, which would be unknown if it were not stored: it is tried again.
+    Outcome,
+    /// Makes everything on the thread as durable as was promised.
     Flush(ThreadId),
-    /// Write what is waiting; nothing else.
-    Settle,
+    /// A deletion or an import, which read much.
+    Long,
+    /// Anything else.
+    Short,
 }
 
-/// What came of a request.
-#[derive(Debug)]
-pub(crate) enum Done {
-    Nothing,
-    Committed(Committed),
-    /// The record that is there instead, of an effect that another run has begun.
-    Begun(Option<Box<EffectRecord>>),
-    Expired(Vec<(ThreadId, AskRecord)>),
-    Acquired(Acquired),
-    /// The lease as it stands now, or the one that was broken.
-    Lease(Option<LeaseRecord>),
+/// The outcome of a request's work: `Err` in the inner result is told to the caller as it is, whatever it is. An outer one
+/// is first seen to: it may end the transaction.
+pub(crate) type Outcome<T> = Result<Result<T, StoreError>, StoreError>;
+
+/// The work of a request, and its answer once it is done.
+trait Task: Send {
+    fn apply(&mut self, turn: &mut Turn<'_>) -> Result<(), StoreError>;
+    fn refuse(&mut self, error: StoreError);
+    fn answer(self: Box<Self>);
 }
 
-pub(crate) type Answer = Result<Done, StoreError>;
-
-/// A request with the caller that waits for it; no caller waits for records, failures and values that were drawn.
-#[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) request: Request,
-    /// The lease with which it is allowed, or not at all; `None` for whoever needs none.
-    pub(crate) lease: Option<Arc<LeaseRecord>>,
-    pub(crate) reply: Option<oneshot::Sender<Answer>>,
+struct Call<T, W> {
+    work: W,
+    answer: Option<Result<T, StoreError>>,
+    reply: Option<oneshot::Sender<Result<T, StoreError>>>,
 }
 
-impl Job {
-    /// Returns whether a job that could not be written is tried again before its caller hears of the failure: one without
-    /// a caller, and the outcome of an effect, which would otherwise be unknown. Writing either twice changes nothing.
-    pub(crate) fn is_tried_again(&self) -> bool {
-        self.reply.is_none() || matches!(self.request, Request::EndEffect(..))
+impl<T: Send, W: FnMut(&mut Turn<'_>) -> Outcome<T> + Send> Task for Call<T, W> {
+    fn apply(&mut self, turn: &mut Turn<'_>) -> Result<(), StoreError> {
+        self.answer = Some((self.work)(turn)?);
+        Ok(())
     }
 
-    pub(crate) fn tell(self, answer: Answer) {
-        if let Some(reply) = self.reply {
-            // Who no longer waits does not want to know.
+    fn refuse(&mut self, error: StoreError) {
+        self.answer = Some(Err(error));
+    }
+
+    fn answer(self: Box<Self>) {
+        if let (Some(reply), Some(answer)) = (self.reply, self.answer) {
+            // A caller that no longer waits does not want to know.
             let _unwanted = reply.send(answer);
         }
     }
 }
 
-/// What waits to be written, and how long writing takes.
+/// A request, with the caller that waits for it. No caller waits for results, failures and values that were drawn.
+pub(crate) struct Job {
+    pub(crate) kind: Kind,
+    /// The lease with which it is allowed, or not at all; `None` where it needs none.
+    pub(crate) lease: Option<Arc<LeaseRecord>>,
+    pub(crate) is_waited_for: bool,
+    task: Box<dyn Task>,
+}
+
+/// The answer of the writer, once it is there.
+pub(crate) type Reply<T> = oneshot::Receiver<Result<T, StoreError>>;
+
+impl Job {
+    /// A request whose caller waits for the answer.
+    pub(crate) fn waited_for<T: Send + 'static>(
+        kind: Kind,
+        lease: Option<Arc<LeaseRecord>>,
+        work: impl FnMut(&mut Turn<'_>) -> Outcome<T> + Send + 'static,
+    ) -> (Self, Reply<T>) {
+        let (reply, answer) = oneshot::channel();
+        let task = Box::new(Call { work, answer: None, reply: Some(reply) });
+        (Self { kind, lease, is_waited_for: true, task }, answer)
+    }
+
+    /// A request for which nobody waits.
+    pub(crate) fn handed_over(
+        kind: Kind,
+        lease: Option<Arc<LeaseRecord>>,
+        mut work: impl FnMut(&mut Turn<'_>) -> Result<(), StoreError> + Send + 'static,
+    ) -> Self {
+        let work = move |turn: &mut Turn<'_>| work(turn).map(Ok);
+        Self { kind, lease, is_waited_for: false, task: Box::new(Call { work, answer: None, reply: None }) }
+    }
+
+    /// A request that does nothing: what was handed over before it is written when it is answered.
+    pub(crate) fn settle() -> (Self, Reply<()>) {
+        Self::waited_for(Kind::Short, None, |_| Ok(Ok(())))
+    }
+
+    /// Returns whether a job that could not be written is tried again before its caller hears of the failure. Writing such
+    /// a job twice changes nothing.
+    pub(crate) fn is_tried_again(&self) -> bool {
+        !self.is_waited_for || matches!(self.kind, Kind::Outcome)
+    }
+
+    /// Does the work, inside the transaction that is open.
+    pub(crate) fn apply(&mut self, turn: &mut Turn<'_>) -> Result<(), StoreError> {
+        self.task.apply(turn)
+    }
+
+    /// Lets the answer be this error.
+    pub(crate) fn refuse(&mut self, error: StoreError) {
+        self.task.refuse(error);
+    }
+
+    /// Tells the caller the answer.
+    pub(crate) fn answer(self) {
+        self.task.answer();
+    }
+}
+
+/// The requests that wait to be written, and how long writing takes.
 pub(crate) struct Queue {
     waiting: Waiting<Job>,
     pub(crate) pace: Pace,
@@ -95,7 +136,7 @@ impl Queue {
     }
 
     pub(crate) fn push(&self, job: Job) {
-        if job.reply.is_none() { self.waiting.push_unwaited(job) } else { self.waiting.push(job) }
+        if job.is_waited_for { self.waiting.push(job) } else { self.waiting.push_unwaited(job) }
     }
 }
 

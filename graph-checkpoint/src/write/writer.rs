@@ -15,7 +15,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use superstep_core::checkpoint::{Committed, StoreError};
+use superstep_core::checkpoint::StoreError;
 
 use crate::durability::Durability;
 use crate::fault::{Trouble, sqlite};
@@ -23,14 +23,11 @@ use crate::file::File;
 use crate::file::line::Line;
 use crate::history::rows::CheckpointRow;
 use crate::options::Stage;
-use crate::read::named;
-use crate::work::ask;
-use crate::work::effect;
-use crate::work::pending;
 use crate::write::faults::Faults;
 use crate::write::lease;
 use crate::write::live::Live;
-use crate::write::queue::{Answer, Done, Job, Queue, Request};
+use crate::write::queue::{Job, Kind, Queue};
+use crate::write::turn::Turn;
 
 /// The writing end of a file.
 pub(crate) struct Ledger {
@@ -131,12 +128,12 @@ impl Ledger {
         mut jobs: Vec<Job>,
         waits: Waits,
     ) -> Result<(), (Vec<Job>, Failed)> {
-        let mut answers = Vec::with_capacity(jobs.len());
-        let failed = match self.write(&jobs, &mut answers, waits) {
+        let mut done = 0;
+        let failed = match self.write(&mut jobs, &mut done, waits) {
             Ok(()) => {
-                queue.put_back(jobs.split_off(answers.len()));
-                queue.settled(jobs.iter().filter(|job| job.reply.is_none()).count());
-                jobs.into_iter().zip(answers).for_each(|(job, answer)| job.tell(answer));
+                queue.put_back(jobs.split_off(done));
+                queue.settled(jobs.iter().filter(|job| !job.is_waited_for).count());
+                jobs.into_iter().for_each(Job::answer);
                 return Ok(());
             }
             Err(failed) => failed,
@@ -145,10 +142,8 @@ impl Ledger {
             self.live = None;
         }
         if matches!(failed, Failed::During(_)) {
-            queue.put_back(jobs.split_off(answers.len()));
-            for job in self.landed(&mut jobs) {
-                job.tell(Ok(Done::Committed(Committed::New)));
-            }
+            queue.put_back(jobs.split_off(done));
+            self.landed(&mut jobs).into_iter().for_each(Job::answer);
         }
         Err((jobs, failed))
     }
@@ -181,18 +176,16 @@ impl Ledger {
             return queue.put_back(jobs);
         };
         let failure = Arc::new(failure);
-        queue.settled(jobs.iter().filter(|job| job.reply.is_none()).count());
-        for job in jobs {
-            match &job.request {
-                Request::Record(thread, base, _) => {
-                    self.faults.keep(thread, *base, Trouble::shared(&failure));
-                }
+        queue.settled(jobs.iter().filter(|job| !job.is_waited_for).count());
+        for mut job in jobs {
+            match &job.kind {
+                Kind::Result { thread, base } => self.faults.keep(thread, *base, Trouble::shared(&failure)),
                 // These are told now.
-                Request::Commit(commit) => drop(self.faults.take(&commit.thread)),
-                Request::Flush(thread) => drop(self.faults.take(thread)),
-                _ => {}
+                Kind::Commit { thread, .. } | Kind::Flush(thread) => drop(self.faults.take(thread)),
+                Kind::Outcome | Kind::Long | Kind::Short => {}
             }
-            job.tell(Err(Trouble::shared(&failure)));
+            job.refuse(Trouble::shared(&failure));
+            job.answer();
         }
     }
 
@@ -202,9 +195,8 @@ impl Ledger {
         let Ok(live) = self.live() else {
             return Vec::new();
         };
-        let has_landed = |job: &Job| match &job.request {
-            Request::Commit(commit) => {
-                let checkpoint = &commit.checkpoint;
+        let has_landed = |job: &Job| match &job.kind {
+            Kind::Commit { checkpoint, .. } => {
                 let found = CheckpointRow::seq_of(&live.connection, checkpoint.id);
                 let same = found.map(|found| found.map(|seq| live.is_same(seq, checkpoint)));
                 matches!(same, Ok(Some(Ok(true))))
@@ -226,8 +218,8 @@ impl Ledger {
         Vec::new()
     }
 
-    /// Writes jobs from the first one on, as many as one turn is long enough for; those that have an answer then.
-    fn write(&mut self, jobs: &[Job], answers: &mut Vec<Answer>, waits: Waits) -> Result<(), Failed> {
+    /// Writes jobs from the first one on, as many as one turn is long enough for, and counts those that have an answer then.
+    fn write(&mut self, jobs: &mut [Job], done: &mut usize, waits: Waits) -> Result<(), Failed> {
         self.begin(waits)?;
         // The next number being free does not tell that nobody has written since: what took it may be deleted again.
         if let Some(live) = &mut self.live {
@@ -236,12 +228,12 @@ impl Ledger {
         let mut save = self.file.options.durability != Durability::Exit;
         let begun = Instant::now();
         for job in jobs {
-            if !answers.is_empty() && begun.elapsed() > LONGEST_TURN {
+            if *done > 0 && begun.elapsed() > LONGEST_TURN {
                 break;
             }
-            save |= matches!(job.request, Request::Flush(_));
-            let answer = self.apply(job).map_err(Failed::Before)?;
-            answers.push(answer);
+            save |= matches!(job.kind, Kind::Flush(_));
+            self.apply(job).map_err(Failed::Before)?;
+            *done += 1;
         }
         if save { self.save() } else { Ok(()) }
     }
@@ -294,123 +286,38 @@ impl Ledger {
         begun.map_err(Failed::Before)
     }
 
-    /// Does one request. The outer error is one after which the transaction cannot go on.
-    fn apply(&mut self, job: &Job) -> Result<Answer, StoreError> {
-        let faults = &mut self.faults;
+    /// Does one request. The error is one after which the transaction cannot go on.
+    fn apply(&mut self, job: &mut Job) -> Result<(), StoreError> {
         let live = self.live.as_mut().ok_or(Trouble::WriterGone)?;
-        let clock = self.file.options.lease_clock.as_ref();
         if let Some(lease) = &job.lease
             && let Err(lost) = lease::check(&live.connection, lease)
         {
             // It is not kept as a fault of the thread, which is somebody else's now.
-            return if matches!(lost, StoreError::LeaseLost { .. }) { Ok(Err(lost)) } else { Err(lost) };
+            return if matches!(lost, StoreError::LeaseLost { .. }) {
+                job.refuse(lost);
+                Ok(())
+            } else {
+                Err(lost)
+            };
         }
         let before = live.connection.total_changes();
-        let answer = match &job.request {
-            Request::Register(graph) => live.register(graph).map(|()| Done::Nothing),
-            Request::Commit(commit) => match faults.of_commit(commit) {
-                Some(fault) => return Ok(Err(fault)),
-                None => live.commit(commit).map(Done::Committed),
-            },
-            Request::Record(thread, base, result) => {
-                let fault = match live.record(thread, *base, result) {
-                    Ok(true) | Err(StoreError::Superseded { .. }) => None,
-                    // Another driver's result of this task was first, and this one was used already: the
-                    // superstep cannot be committed with it.
-                    Ok(false) => Some(StoreError::Superseded { thread: thread.clone(), base: *base }),
-                    Err(error) => Some(error),
-                };
-                faults.unwaited(thread, *base, fault)
-            }
-            Request::Fail(thread, base, failure) => {
-                let failed = live
-                    .place(thread, *base)
-                    .and_then(|place| pending::fail(&live.connection, place, failure));
-                let fault = match failed {
-                    Ok(()) | Err(StoreError::Superseded { .. }) => None,
-                    Err(error) => Some(error),
-                };
-                faults.unwaited(thread, *base, fault)
-            }
-            Request::NoteEffect(thread, base, effect) => {
-                let noted = live
-                    .place_of_effect(thread, *base)
-                    .and_then(|place| effect::begin(&live.connection, place, effect));
-                let fault = match noted {
-                    // Another run's value was first, and this one was used already.
-                    Ok(Some(held)) if held.outcome != effect.outcome => {
-                        Some(StoreError::Superseded { thread: thread.clone(), base: *base })
-                    }
-                    Ok(_) | Err(StoreError::Superseded { .. }) => None,
-                    Err(error) => Some(error),
-                };
-                faults.unwaited(thread, *base, fault)
-            }
-            Request::EndEffect(thread, base, effect, outcome) => {
-                let ended = live
-                    .place_of_effect(thread, *base)
-                    .and_then(|place| effect::end(&live.connection, place, effect, outcome));
-                match ended {
-                    Ok(true) | Err(StoreError::Superseded { .. }) => Ok(Done::Nothing),
-                    // Another run's success was first.
-                    Ok(false) => Err(StoreError::Superseded { thread: thread.clone(), base: *base }),
-                    Err(error) => Err(error),
-                }
-            }
-            Request::Ask(thread, base, asks) => live.place(thread, *base).and_then(|place| {
-                ask::instead(&live.connection, place, asks)?;
-                Ok(Done::Nothing)
-            }),
-            Request::Answer(thread, answers) => live.answer(thread, answers).map(|()| Done::Nothing),
-            Request::Expire(graph, thread, now_ms) => {
-                live.expire(graph, thread.as_ref(), *now_ms).map(Done::Expired)
-            }
-            Request::BeginEffect(thread, base, effect) => {
-                live.place_of_effect(thread, *base).and_then(|place| {
-                    Ok(Done::Begun(effect::begin(&live.connection, place, effect)?.map(Box::new)))
-                })
-            }
-            Request::Name(thread, naming) => {
-                named::change(&live.connection, thread, naming).map(|()| Done::Nothing)
-            }
-            Request::Fork(from, at, to) => live.fork(from, *at, to).map(|()| Done::Nothing),
-            Request::Delete(graph, thread) => {
-                live.delete(graph, thread).map(|()| faults.take(thread)).map(|_| Done::Nothing)
-            }
-            Request::Import(document, name) => live.import(document, name).map(|()| Done::Nothing),
-            Request::Acquire(claim) => {
-                let now = lease::now(&live.connection, clock)?;
-                lease::acquire(&live.connection, claim, now).map(Done::Acquired)
-            }
-            Request::Renew(lease) => {
-                let now = lease::now(&live.connection, clock)?;
-                lease::renew(&live.connection, lease, now).map(|lease| Done::Lease(Some(lease)))
-            }
-            Request::Release(lease) => lease::release(&live.connection, lease).map(|()| Done::Nothing),
-            Request::BreakLease(thread) => {
-                // A damaged one goes as well.
-                let broken = lease::find(&live.connection, thread).unwrap_or(None);
-                lease::take(&live.connection, thread).map(|()| Done::Lease(broken))
-            }
-            Request::Settle => Ok(Done::Nothing),
-            Request::Flush(thread) => match faults.take(thread) {
-                Some(fault) => return Ok(Err(fault)),
-                None => Ok(Done::Nothing),
-            },
-        };
-        match answer {
+        let clock = self.file.options.lease_clock.as_ref();
+        match job.apply(&mut Turn { live, faults: &mut self.faults, clock }) {
+            Ok(()) => Ok(()),
             Err(error @ StoreError::Io(_)) => Err(error),
             Err(error) => {
                 live.forget();
                 live.catch_up()?;
                 match error {
-                    error if live.connection.total_changes() == before => Ok(Err(error)),
+                    error if live.connection.total_changes() == before => {
+                        job.refuse(error);
+                        Ok(())
+                    }
                     // The file is damaged where it went on writing: that is what to know.
                     damaged @ StoreError::Corrupt { .. } => Err(damaged),
                     _ => Err(Trouble::HalfWritten.into()),
                 }
             }
-            done => Ok(done),
         }
     }
 }

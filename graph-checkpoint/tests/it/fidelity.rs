@@ -10,7 +10,9 @@ use serde::Serialize;
 use superstep_checkpoint::portable::{Export, export, import};
 use superstep_checkpoint::{Durability, SqliteReader, SqliteSaver};
 use superstep_conformance::material::{change, commit_of, graph, json, step, thread};
-use superstep_core::checkpoint::{At, Checkpoint, Checkpointer, Committed, MemorySaver, digest};
+use superstep_core::checkpoint::{
+    At, Checkpoint, Checkpointer, CheckpointerExt, Committed, MemorySaver, digest,
+};
 use superstep_core::state::{Json, Op};
 
 /// How many floats one value holds.
@@ -105,7 +107,7 @@ impl Kept {
     async fn check(&self, mut check: impl FnMut(usize, &Json)) {
         for (name, saver) in &self.savers {
             for (number, written) in self.written.iter().enumerate() {
-                let loaded = saver.load(&thread("t"), At::Id(written.id)).await.unwrap().unwrap();
+                let loaded = saver.read(&thread("t"), At::Id(written.id)).await.unwrap().unwrap();
                 let same = digest(&loaded.checkpoint).unwrap() == digest(written).unwrap();
                 assert!(same, "value {number} in {name} has another digest");
                 let Op::Set(text) = &written.changes[0].ops[0] else { unreachable!("it was set") };
@@ -175,9 +177,9 @@ async fn texts_and_integers_keep_every_letter_on_every_way() {
     let kept = kept(&values).await;
     kept.check(|number, value| assert_eq!(value, &values[number])).await;
     let (_, memory) = &kept.savers[0];
-    let loaded = memory.load(&thread("t"), At::Id(kept.written[2].id)).await.unwrap().unwrap();
+    let loaded = memory.read(&thread("t"), At::Id(kept.written[2].id)).await.unwrap().unwrap();
     assert_eq!(loaded.values[0].value.decode::<Vec<u64>>().unwrap(), [u64::MAX, 1 << 63, i64::MAX as u64]);
-    let loaded = memory.load(&thread("t"), At::Id(kept.written[4].id)).await.unwrap().unwrap();
+    let loaded = memory.read(&thread("t"), At::Id(kept.written[4].id)).await.unwrap().unwrap();
     assert_eq!(loaded.values[0].value.decode::<Vec<i128>>().unwrap(), [i128::MIN, i128::MAX]);
 }
 

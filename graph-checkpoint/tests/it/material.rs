@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use superstep_checkpoint::{Key, KeyRing, SqliteSaver};
 pub(crate) use superstep_conformance::material::*;
-use superstep_core::checkpoint::{At, Checkpoint, Checkpointer, Committed, Loaded, MemorySaver};
+use superstep_core::checkpoint::{
+    At, Checkpoint, Checkpointer, CheckpointerExt, Committed, Loaded, MemorySaver,
+};
 use superstep_core::id::CheckpointId;
 use superstep_core::state::Change;
 
@@ -56,11 +58,11 @@ pub(crate) async fn advance(
 }
 
 pub(crate) async fn head(saver: &Saver, name: &str) -> Loaded {
-    saver.load(&thread(name), At::Head).await.unwrap().unwrap()
+    saver.read(&thread(name), At::Head).await.unwrap().unwrap()
 }
 
 pub(crate) async fn at(saver: &Saver, name: &str, id: CheckpointId) -> Loaded {
-    saver.load(&thread(name), At::Id(id)).await.unwrap().unwrap()
+    saver.read(&thread(name), At::Id(id)).await.unwrap().unwrap()
 }
 
 /// The values as text, by field id.

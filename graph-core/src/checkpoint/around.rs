@@ -7,15 +7,11 @@ use core::any::Any;
 
 use async_trait::async_trait;
 
-use super::lease::{Acquired, Claim, LeaseRecord};
-use super::name::{NamedCheckpoint, Naming};
-use super::step_record::StepRecord;
 use super::{
-    AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
-    GraphDescription, Loaded, StoreError, Summary, TaskResult, ThreadSummary,
+    Answers, AskRecord, At, Checkpointer, Commit, Committed, EffectRecord, EffectWrite, GraphDescription,
+    LeaseRecord, LeaseReply, LeaseRequest, Load, Naming, Page, Scan, StoreError, TaskResult, Work,
 };
-use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
-use crate::state::Json;
+use crate::id::{CheckpointId, NodeName, ThreadId};
 
 /// Writes each call down once: as a method that passes it on, and as the one of [`Checkpointer`].
 macro_rules! calls {
@@ -112,30 +108,15 @@ macro_rules! calls {
 
 calls! {
     register(graph: &GraphDescription) -> ();
-    load(thread: &ThreadId, at: At) -> Option<Loaded>;
+    load(thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Load;
     commit(commit: Commit) -> Committed;
-    record(thread: &ThreadId, base: CheckpointId, result: TaskResult) -> TaskResult;
-    fail(thread: &ThreadId, base: CheckpointId, failure: FailureRecord) -> ();
-    ask(thread: &ThreadId, base: CheckpointId, asks: Vec<AskRecord>) -> ();
-    answer(thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> ();
-    expire(graph: &NodeName, thread: Option<&ThreadId>, now_ms: u64) -> Vec<(ThreadId, AskRecord)>;
-    begin_effect(thread: &ThreadId, base: CheckpointId, effect: EffectRecord) -> Option<EffectRecord>;
-    end_effect(thread: &ThreadId, base: CheckpointId, effect: &EffectId, outcome: EffectOutcome) -> ();
-    note_effect(thread: &ThreadId, base: CheckpointId, effect: EffectRecord) -> ();
+    record(thread: &ThreadId, base: CheckpointId, work: Work) -> Option<TaskResult>;
+    effect(thread: &ThreadId, base: CheckpointId, write: EffectWrite) -> Option<EffectRecord>;
+    answer(answers: Answers) -> Vec<(ThreadId, AskRecord)>;
     flush(thread: &ThreadId) -> ();
-    history(thread: &ThreadId, from: At, limit: usize) -> Vec<Summary>;
-    lineage(thread: &ThreadId) -> Vec<Summary>;
-    steps(thread: &ThreadId, from: At, limit: usize) -> Vec<StepRecord>;
+    scan(scan: Scan) -> Page;
     name(thread: &ThreadId, naming: Naming) -> ();
-    names(thread: &ThreadId) -> Vec<NamedCheckpoint>;
     fork(from: &ThreadId, at: CheckpointId, to: &ThreadId) -> ();
     delete(graph: &NodeName, thread: &ThreadId) -> ();
-    threads() -> Vec<ThreadSummary>;
-    unfinished(graph: &NodeName) -> Vec<ThreadSummary>;
-    open_asks(graph: &NodeName) -> Vec<(ThreadId, AskRecord)>;
-    acquire(claim: Claim) -> Acquired;
-    renew(lease: &LeaseRecord) -> LeaseRecord;
-    release(lease: &LeaseRecord) -> ();
-    break_lease(thread: &ThreadId) -> Option<LeaseRecord>;
-    leases() -> Vec<LeaseRecord>;
+    lease(request: LeaseRequest) -> LeaseReply;
 }

@@ -79,6 +79,36 @@ impl LeaseRecord {
     }
 }
 
+/// A request for, or about, the lease of a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeaseRequest {
+    /// Gives the thread to the claimant, unless somebody else holds it and the lease of that one is not over by the
+    /// store's clock. The thread need not exist. The answer is [`Held`](LeaseReply::Held) or
+    /// [`HeldByAnother`](LeaseReply::HeldByAnother).
+    Acquire(Claim),
+    /// Lets a lease count from now. One that is over and that nobody has taken over is renewed like any other. The answer
+    /// is [`Held`](LeaseReply::Held); [`StoreError::LeaseLost`](super::StoreError::LeaseLost) when the thread was taken
+    /// over, or the lease was broken.
+    Renew(LeaseRecord),
+    /// Gives a lease back. The answer is [`Free`](LeaseReply::Free);
+    /// [`StoreError::LeaseLost`](super::StoreError::LeaseLost) when it was lost before.
+    Release(LeaseRecord),
+    /// Takes the lease of a thread away from whoever holds it, and keeps that one out from then on. The answer is
+    /// [`Free`](LeaseReply::Free) with the lease that was broken.
+    Break(ThreadId),
+}
+
+/// The answer to a [`LeaseRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeaseReply {
+    /// The caller holds the thread, by this lease.
+    Held(LeaseRecord),
+    /// Somebody else holds the thread.
+    HeldByAnother(LeaseRecord),
+    /// Nobody holds the thread; this lease was broken.
+    Free(Option<LeaseRecord>),
+}
+
 /// What became of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acquired {

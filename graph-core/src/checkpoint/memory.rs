@@ -4,10 +4,10 @@ mod delete;
 mod found;
 mod leases;
 mod names;
+mod pending;
 mod store;
 
 use alloc::boxed::Box;
-use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
@@ -15,19 +15,19 @@ use core::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use self::store::{Outcome, Store, Thread, Work};
-use super::checkpointer::{At, Checkpointer, StoreError};
+use self::store::{Outcome, Store};
+use super::checkpointer::Checkpointer;
 use super::commit::{Commit, Committed};
-use super::lease::{Acquired, Claim, LeaseRecord};
-use super::name::{NamedCheckpoint, Naming};
+use super::lease::{LeaseRecord, LeaseReply, LeaseRequest};
+use super::load::{At, Load};
+use super::name::Naming;
 use super::record::Record;
-use super::step_record::StepRecord;
-use super::{
-    AnsweredBy, AskRecord, EffectId, EffectOutcome, EffectRecord, FailureRecord, GraphDescription, Loaded,
-    Summary, TaskResult, ThreadSummary,
-};
-use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
-use crate::state::{Json, SizeLimits};
+use super::scan::{Page, PastScan, Scan};
+use super::store_error::StoreError;
+use super::work::{Answers, EffectWrite, Work};
+use super::{AskRecord, EffectRecord, GraphDescription, TaskResult};
+use crate::id::{CheckpointId, NodeName, ThreadId};
+use crate::state::SizeLimits;
 use async_trait::async_trait;
 
 /// Keeps checkpoints in memory, for tests and for programs that need no durability.
@@ -116,9 +116,17 @@ impl Checkpointer for MemorySaver {
         Ok(())
     }
 
-    async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
-        let found = self.store().find(thread, &at)?;
-        found.map(|found| found.load(self.limits)).transpose()
+    async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError> {
+        let store = self.store();
+        let Some((index, continued_by)) = store.place(thread, &at)? else {
+            return Ok(Load::Missing);
+        };
+        if known == Some(store.checkpoints[index].checkpoint.id) {
+            return Ok(Load::Unchanged(store.left_on(index, &continued_by)));
+        }
+        let found = store.gather(index, &continued_by)?;
+        drop(store);
+        Ok(Load::Loaded(Box::new(found.load(self.limits)?)))
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
@@ -144,166 +152,58 @@ impl Checkpointer for MemorySaver {
         &self,
         thread: &ThreadId,
         base: CheckpointId,
-        result: TaskResult,
-    ) -> Result<TaskResult, StoreError> {
-        result.check(&self.limits)?;
-        let Ok(mut store) = self.writable() else { return Ok(result) };
-        let work = match store.work(thread, base) {
-            Ok(work) => work,
-            // The superstep is over: the commit that follows will say so.
-            Err(StoreError::Superseded { .. }) => return Ok(result),
-            Err(error) => return Err(error),
-        };
-        work.failures.retain(|failure| failure.task != result.task);
-        let Some(held) = work.results.iter_mut().find(|held| held.task == result.task) else {
-            work.results.push(result.clone());
-            return Ok(result);
-        };
-        if held.targets.is_none() {
-            held.targets = result.targets;
-            held.handled = result.handled;
+        work: Work,
+    ) -> Result<Option<TaskResult>, StoreError> {
+        match work {
+            Work::Result(result) => {
+                result.check(&self.limits)?;
+                let Ok(mut store) = self.writable() else { return Ok(Some(result)) };
+                store.record(thread, base, result).map(Some)
+            }
+            Work::Failure(failure) => {
+                failure.check(&self.limits)?;
+                let Ok(mut store) = self.writable() else { return Ok(None) };
+                store.fail(thread, base, failure).map(|()| None)
+            }
+            Work::Asks(asks) => {
+                asks.iter().try_for_each(|ask| ask.check(&self.limits))?;
+                self.writable()?.ask(thread, base, asks).map(|()| None)
+            }
         }
-        Ok(held.clone())
     }
 
-    async fn fail(
+    async fn effect(
         &self,
         thread: &ThreadId,
         base: CheckpointId,
-        failure: FailureRecord,
-    ) -> Result<(), StoreError> {
-        failure.check(&self.limits)?;
-        let Ok(mut store) = self.writable() else { return Ok(()) };
-        let work = match store.work(thread, base) {
-            Ok(work) => work,
-            Err(StoreError::Superseded { .. }) => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        if work.results.iter().all(|result| result.task != failure.task) {
-            work.failures.retain(|held| held.task != failure.task);
-            work.failures.push(failure);
-        }
-        Ok(())
-    }
-
-    async fn ask(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        asks: Vec<AskRecord>,
-    ) -> Result<(), StoreError> {
-        asks.iter().try_for_each(|ask| ask.check(&self.limits))?;
-        let mut store = self.writable()?;
-        let work = store.work(thread, base)?;
-        let given_up = |held: &AskRecord| {
-            held.answer.is_none()
-                && asks.iter().any(|ask| ask.task == held.task)
-                && asks.iter().all(|ask| ask.id != held.id)
-        };
-        work.asks.retain(|held| !given_up(held));
-        for ask in asks {
-            if work.asks.iter().all(|held| held.id != ask.id) {
-                work.asks.push(ask);
-            }
-        }
-        Ok(())
-    }
-
-    async fn answer(&self, thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError> {
-        answers.iter().try_for_each(|(_, answer)| answer.check(&self.limits))?;
-        let mut store = self.writable()?;
-        let mut none = Work::default();
-        let work = store.threads.get_mut(thread).map_or(&mut none, |held| &mut held.work);
-        let mut places = Vec::with_capacity(answers.len());
-        for (interrupt, _) in &answers {
-            let place = work.asks.iter().position(|ask| ask.id == *interrupt);
-            let place = place
-                .ok_or_else(|| StoreError::NoInterrupt { thread: thread.clone(), interrupt: *interrupt })?;
-            if work.asks[place].answer.is_some() || places.contains(&place) {
-                return Err(StoreError::AlreadyAnswered(*interrupt));
-            }
-            places.push(place);
-        }
-        for (place, (_, answer)) in places.into_iter().zip(answers) {
-            work.asks[place].answer = Some(answer);
-        }
-        Ok(())
-    }
-
-    async fn expire(
-        &self,
-        graph: &NodeName,
-        thread: Option<&ThreadId>,
-        now_ms: u64,
-    ) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
-        let mut store = self.writable()?;
-        let is_meant = |name: &ThreadId| thread.is_none_or(|thread| thread == name) && !name.is_below();
-        let threads = store.threads.iter_mut().filter(|(name, held)| is_meant(name) && held.graph == *graph);
-        let mut expired = Vec::new();
-        for (name, held) in threads {
-            for ask in held.work.asks.iter_mut().filter(|ask| ask.is_overdue(now_ms)) {
-                ask.answer = ask.deadline.as_ref().map(|deadline| deadline.default.clone());
-                ask.answered_by = AnsweredBy::Deadline;
-                expired.push((name.clone(), ask.clone()));
-            }
-        }
-        expired.sort_by(|(a, _), (b, _)| a.cmp(b));
-        Ok(expired)
-    }
-
-    async fn begin_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: EffectRecord,
+        write: EffectWrite,
     ) -> Result<Option<EffectRecord>, StoreError> {
-        effect.check(&self.limits)?;
-        let mut store = self.writable()?;
-        let work = store.work(thread, base)?;
-        match work.effects.iter_mut().find(|held| held.id == effect.id) {
-            Some(held) if effect.follows(Some(held)) => *held = effect,
-            Some(held) => return Ok(Some(held.clone())),
-            None => work.effects.push(effect),
+        match write {
+            EffectWrite::Begin(effect) => {
+                effect.check(&self.limits)?;
+                self.writable()?.begin_effect(thread, base, effect)
+            }
+            EffectWrite::End { effect, outcome } => {
+                outcome.check(&self.limits)?;
+                self.writable()?.end_effect(thread, base, &effect, outcome).map(|()| None)
+            }
+            EffectWrite::Note(effect) => {
+                effect.check(&self.limits)?;
+                let Ok(mut store) = self.writable() else { return Ok(None) };
+                store.note_effect(thread, base, effect).map(|()| None)
+            }
         }
-        Ok(None)
     }
 
-    async fn end_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: &EffectId,
-        outcome: EffectOutcome,
-    ) -> Result<(), StoreError> {
-        outcome.check(&self.limits)?;
-        let mut store = self.writable()?;
-        let work = match store.work(thread, base) {
-            Ok(work) => work,
-            Err(StoreError::Superseded { .. }) => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        if let Some(held) = work.effects.iter_mut().find(|held| held.id == *effect) {
-            if held.is_settled_otherwise(&outcome) {
-                return Err(StoreError::Superseded { thread: thread.clone(), base });
+    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+        match answers {
+            Answers::Given { thread, answers } => {
+                answers.iter().try_for_each(|(_, answer)| answer.check(&self.limits))?;
+                self.writable()?.answer(&thread, answers).map(|()| Vec::new())
             }
-            held.outcome = Some(outcome);
-        }
-        Ok(())
-    }
-
-    async fn note_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: EffectRecord,
-    ) -> Result<(), StoreError> {
-        let outcome = effect.outcome.clone();
-        match self.begin_effect(thread, base, effect).await {
-            Err(StoreError::Superseded { .. } | StoreError::LeaseLost { .. }) => Ok(()),
-            Ok(Some(held)) if held.outcome != outcome => {
-                Err(StoreError::Superseded { thread: thread.clone(), base })
+            Answers::Overdue { graph, thread, now_ms } => {
+                Ok(self.writable()?.expire(&graph, thread.as_ref(), now_ms))
             }
-            done => done.map(drop),
         }
     }
 
@@ -311,68 +211,35 @@ impl Checkpointer for MemorySaver {
         self.writable().map(drop)
     }
 
-    async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError> {
+    async fn scan(&self, scan: Scan) -> Result<Page, StoreError> {
         let store = self.store();
-        let Some((from, _)) = store.place(thread, &from)? else {
-            return Ok(Vec::new());
-        };
-        Ok(store.path(from).take(limit).map(|index| store.summary(index)).collect())
-    }
-
-    async fn lineage(&self, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
-        Ok(self.store().lineage(thread))
-    }
-
-    async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
-        self.store().steps(thread, &from, limit)
-    }
-
-    async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {
-        let mut store = self.writable()?;
-        let (head, _) = store.seen(from, at)?;
-        if store.threads.contains_key(to) {
-            return Err(StoreError::ThreadExists(to.clone()));
-        }
-        if store.is_orphan(to) {
-            return Err(StoreError::Superseded { thread: to.clone(), base: at });
-        }
-        let graph = store.threads[from].graph.clone();
-        let size = store.threads[from].size.clone().filter(|_| store.threads[from].head == head);
-        let thread = Thread::new(graph, head, Work::default(), size);
-        store.threads.insert(to.clone(), thread);
-        Ok(())
+        Ok(match scan {
+            Scan::Threads(scan) => Page::Threads(store.threads(&scan)),
+            Scan::Asks { graph } => Page::Asks(store.open_asks(&graph)),
+            Scan::History(PastScan { thread, from, limit }) => {
+                Page::Summaries(store.history(&thread, &from, limit)?)
+            }
+            Scan::Steps(PastScan { thread, from, limit }) => Page::Steps(store.steps(&thread, &from, limit)?),
+            Scan::Lineage { thread } => Page::Summaries(store.lineage(&thread)),
+            Scan::Names { thread } => Page::Names(store.names(&thread)),
+            Scan::Leases => Page::Leases(store.leases.all()),
+        })
     }
 
     async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError> {
         self.writable()?.name(thread, naming)
     }
 
-    async fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
-        Ok(self.store().names(thread))
+    async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {
+        self.writable()?.fork(from, at, to)
     }
 
     async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
         self.writable()?.delete(graph, thread)
     }
 
-    async fn acquire(&self, claim: Claim) -> Result<Acquired, StoreError> {
-        Ok(self.store().leases.acquire(claim, (self.clock)()))
-    }
-
-    async fn renew(&self, lease: &LeaseRecord) -> Result<LeaseRecord, StoreError> {
-        self.store().leases.renew(lease, (self.clock)())
-    }
-
-    async fn release(&self, lease: &LeaseRecord) -> Result<(), StoreError> {
-        self.store().leases.release(lease)
-    }
-
-    async fn break_lease(&self, thread: &ThreadId) -> Result<Option<LeaseRecord>, StoreError> {
-        Ok(self.store().leases.take(thread))
-    }
-
-    async fn leases(&self) -> Result<Vec<LeaseRecord>, StoreError> {
-        Ok(self.store().leases.all())
+    async fn lease(&self, request: LeaseRequest) -> Result<LeaseReply, StoreError> {
+        self.store().leases.answer(request, (self.clock)())
     }
 
     fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
@@ -381,39 +248,5 @@ impl Checkpointer for MemorySaver {
 
     fn as_any(&self) -> Option<&dyn Any> {
         Some(self)
-    }
-
-    async fn unfinished(&self, graph: &NodeName) -> Result<Vec<ThreadSummary>, StoreError> {
-        let mut threads = self.threads().await?;
-        threads.retain(|thread| thread.graph == graph.as_str() && !thread.head.next.is_empty());
-        Ok(threads)
-    }
-
-    async fn open_asks(&self, graph: &NodeName) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
-        let store = self.store();
-        let threads = store.threads.iter().filter(|(name, held)| !name.is_below() && held.graph == *graph);
-        let open = threads.flat_map(|(name, held)| {
-            held.work.asks.iter().filter(|ask| ask.is_open()).map(move |ask| (name.clone(), ask.clone()))
-        });
-        let mut open: Vec<_> = open.collect();
-        open.sort_by(|(a, _), (b, _)| a.cmp(b));
-        Ok(open)
-    }
-
-    async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
-        let store = self.store();
-        let mut threads: Vec<_> = store
-            .threads
-            .iter()
-            .filter(|(thread, _)| !thread.is_below())
-            .map(|(thread, held)| ThreadSummary {
-                thread: thread.clone(),
-                graph: held.graph.to_string(),
-                head: store.summary(held.head),
-                open_asks: held.work.asks.iter().filter(|ask| ask.answer.is_none()).cloned().collect(),
-            })
-            .collect();
-        threads.sort_by(|a, b| a.thread.cmp(&b.thread));
-        Ok(threads)
     }
 }

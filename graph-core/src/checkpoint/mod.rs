@@ -20,6 +20,7 @@ mod amend;
 mod around;
 pub(crate) mod below;
 mod checkpointer;
+mod checkpointer_ext;
 mod codec;
 mod commit;
 mod deletion;
@@ -27,28 +28,33 @@ mod emitted;
 mod frontier;
 mod key_problem;
 mod lease;
+mod load;
 #[cfg(feature = "std")]
 mod memory;
 mod model;
 mod name;
 mod record;
 mod recorded;
+mod scan;
 pub(crate) mod secret_past;
 mod size;
 mod step_record;
+mod store_error;
 mod time;
 mod work;
 
 pub use amend::{Carrier, Onto};
 pub use around::Around;
-pub use checkpointer::{At, Checkpointer, StoreError};
+pub use checkpointer::Checkpointer;
+pub use checkpointer_ext::CheckpointerExt;
 pub use codec::{Fold, digest};
 pub use commit::{Carried, Commit, Committed};
 pub use deletion::still_needed;
 pub use emitted::{Emitted, EmittedEvent};
 pub use frontier::{Cause, DeferredNode, Frontier, JoinProgress, Kept, NextTask, Positions};
 pub use key_problem::KeyProblem;
-pub use lease::{Acquired, Claim, LeaseRecord, Standing};
+pub use lease::{Acquired, Claim, LeaseRecord, LeaseReply, LeaseRequest, Standing};
+pub use load::{At, Load};
 #[cfg(feature = "std")]
 pub use memory::MemorySaver;
 pub(crate) use model::IDEMPOTENCY_KEY;
@@ -59,11 +65,13 @@ pub use model::{
 pub use name::{CheckpointName, InvalidName, NamedCheckpoint, Naming};
 pub use record::{Piece, Record};
 pub use recorded::Recorded;
+pub use scan::{Page, PastScan, Scan, ThreadScan};
 pub use secret_past::SecretPast;
 pub use size::StateSize;
 pub use step_record::StepRecord;
+pub use store_error::StoreError;
 pub use time::rfc3339;
 pub use work::{
-    AnsweredBy, AskRecord, Deadline, EffectId, EffectOutcome, EffectRecord, FailureRecord, TargetRecord,
-    TaskResult,
+    AnsweredBy, Answers, AskRecord, Deadline, EffectId, EffectOutcome, EffectRecord, EffectWrite,
+    FailureRecord, TargetRecord, TaskResult, Work,
 };

@@ -7,7 +7,7 @@ use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::checkpointer::StoreError;
+use super::store_error::StoreError;
 use crate::id::{CheckpointId, ThreadId};
 
 /// The most bytes that a name has.

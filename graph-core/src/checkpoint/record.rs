@@ -4,11 +4,11 @@ use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 
-use super::checkpointer::StoreError;
 use super::commit::{Carried, Commit};
 use super::emitted::{Emitted, EmittedEvent};
 use super::frontier::{Cause, Kept};
 use super::model::{Checkpoint, RouteRecord};
+use super::store_error::StoreError;
 use super::work::{AskRecord, EffectOutcome, EffectRecord, FailureRecord, TaskResult};
 use crate::error::ErrorReport;
 use crate::state::limits::Size;

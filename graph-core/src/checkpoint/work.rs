@@ -10,12 +10,84 @@ use super::emitted::Emitted;
 use super::frontier::Kept;
 use super::model::{Handled, RouteRecord};
 use crate::error::ErrorReport;
-use crate::id::{IdempotencyKey, InterruptId, NodeName, TaskId};
+use crate::id::{IdempotencyKey, InterruptId, NodeName, TaskId, ThreadId};
 use crate::state::{Json, LoggedWrite};
 
 /// A member that is there is a value, also when it is JSON's `null`.
 pub(super) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
     Json::deserialize(deserializer).map(Some)
+}
+
+/// Unfinished work, to be stored on top of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// The result of a finished task, as a pending write. The first writer wins: the result
+    /// that counts is the one returned. A result without targets is completed by a later one with targets.
+    ///
+    /// When the base is no longer the head, or the thread was deleted, nothing is stored and the result is returned as
+    /// it is: the commit that follows says what became of the superstep.
+    ///
+    /// It need not be durable on return, but it is before the next commit, question or flush of this thread returns.
+    Result(TaskResult),
+    /// Why a task failed, in the place of an earlier failure of it. A task that has a result
+    /// keeps that, and a result that comes later takes the failure's place. As durable as
+    /// a result, and like it without effect when the base is no longer the head.
+    Failure(FailureRecord),
+    /// The questions of paused tasks, durably. A question that is already there is left
+    /// alone, with its answer. Unanswered questions of these tasks that are not among them go, in the same
+    /// transaction: nobody waits for their answers any more.
+    Asks(Vec<AskRecord>),
+}
+
+/// Answers to questions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answers {
+    /// Answers that somebody gave, all or none.
+    Given {
+        /// The thread.
+        thread: ThreadId,
+        /// The questions of its head that they answer.
+        answers: Vec<(InterruptId, Json)>,
+    },
+    /// The defaults of the questions on the heads of a graph's threads that wait for an answer though their deadline is not
+    /// after `now_ms`. An answer that came first stays, and a deadline counts once.
+    Overdue {
+        /// The graph.
+        graph: NodeName,
+        /// Only of this thread; `None` for all of them.
+        thread: Option<ThreadId>,
+        /// Now, in milliseconds since the Unix epoch.
+        now_ms: u64,
+    },
+}
+
+/// A write to the effect journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EffectWrite {
+    /// Records, durably, that an effect is about to start, in the place of a record that it
+    /// [follows](EffectRecord::follows). Where there is one that it does not follow, another run was faster: nothing is
+    /// recorded, and that record is returned. [`StoreError::Superseded`](super::StoreError::Superseded) when the base is
+    /// not the thread's head: the effect must not start.
+    Begin(EffectRecord),
+    /// Records, durably, how an effect ended: the effect's caller continues only when this returns, so a crash after
+    /// that never repeats the effect. The first success counts. When the base is no longer the head, nothing is stored.
+    /// [`StoreError::Superseded`](super::StoreError::Superseded) when another run has recorded another success: nothing
+    /// that follows from this outcome may be stored.
+    ///
+    /// A call that is dropped before it returns may still be carried out.
+    End {
+        /// Which effect.
+        effect: EffectId,
+        /// How it ended.
+        outcome: EffectOutcome,
+    },
+    /// Records an effect with its outcome at once, in the place of an earlier record of it: a value that was drawn,
+    /// and that is lost with everything that follows from it, or not at all. As durable as
+    /// a result, before what is handed over later, and like it without effect when the base is no
+    /// longer the head. The first value counts: [`StoreError::Superseded`](super::StoreError::Superseded) when another run
+    /// has drawn another value, so that nothing that follows from this one may be stored. A store that does not wait says
+    /// so at the next commit.
+    Note(EffectRecord),
 }
 
 /// The result of a finished task of an unfinished superstep: a pending write.

@@ -17,7 +17,7 @@ use super::function::FromTask;
 use super::input::NoInput;
 use super::policy::{OnMismatch, OnUnknown};
 use super::task::Task;
-use crate::checkpoint::{EffectOutcome, EffectRecord, StoreError};
+use crate::checkpoint::{CheckpointerExt, EffectOutcome, EffectRecord, StoreError};
 use crate::error::{EffectError, NodeError, NodeErrorKind};
 use crate::state::{Json, State};
 

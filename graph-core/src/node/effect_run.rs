@@ -19,7 +19,7 @@ use super::intent::{LeftBehind, Storing};
 use super::policy::OnUnknown;
 use super::recorded_error;
 use crate::caught::text_of;
-use crate::checkpoint::{At, EffectId, EffectOutcome, EffectRecord, StoreError};
+use crate::checkpoint::{At, CheckpointerExt, EffectId, EffectOutcome, EffectRecord, StoreError};
 use crate::error::{EffectError, NodeError, NodeErrorKind};
 use crate::id::IdempotencyKey;
 use crate::state::Json;
@@ -379,7 +379,7 @@ impl Flight {
         if !old {
             return Ok(known);
         }
-        let loaded = saver.load(&self.cell.run.thread, At::Id(base)).await.map_err(journal)?;
+        let loaded = saver.read(&self.cell.run.thread, At::Id(base)).await.map_err(journal)?;
         let effects = loaded.into_iter().flat_map(|loaded| loaded.effects);
         let now = effects.into_iter().find(|effect| effect.id == self.id);
         if let Some(now) = &now {

@@ -11,7 +11,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use super::cell::TaskCell;
-use crate::checkpoint::{Checkpointer, EffectId, EffectRecord, StoreError};
+use crate::checkpoint::{Checkpointer, CheckpointerExt, EffectId, EffectRecord, StoreError};
 use crate::id::CheckpointId;
 
 /// What the store says of an intent: the record that was there first, if there was one.

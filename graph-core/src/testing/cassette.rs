@@ -15,7 +15,7 @@ use alloc::string::ToString;
 use super::error::CassetteError;
 use super::file;
 use super::journal::Journal;
-use crate::checkpoint::At;
+use crate::checkpoint::{At, CheckpointerExt};
 use crate::node::{Deck, Recording};
 use crate::run::{Flow, Graph, Thread, ThreadError};
 use crate::state::{SizeLimits, State};

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::journal::Journal;
 use super::told::Told;
-use crate::checkpoint::At;
+use crate::checkpoint::{At, CheckpointerExt};
 use crate::graph::Program;
 use crate::id::RunId;
 use crate::run::{Graph, Thread, ThreadError, TraceLog, TraceRecord};

@@ -1,6 +1,6 @@
 //! What nodes emit, kept with the checkpoint of their superstep.
 
-use superstep::checkpoint::At;
+use superstep::checkpoint::{At, CheckpointerExt};
 
 use super::*;
 use crate::support::{Smashed, on_both_savers};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
-use superstep::checkpoint::{Around, Checkpointer, StoreError};
+use superstep::checkpoint::{Answers, Around, AskRecord, Checkpointer, CheckpointerExt, StoreError};
 use superstep::id::{InterruptId, ThreadId};
 use superstep::run::{Ambient, System, ThreadError};
 use superstep::state::Json;
@@ -177,7 +177,7 @@ async fn an_answer_to_a_question_that_has_one_below_is_refused() {
         let thread = graph.thread("t");
         let asked = open(thread.run(Outer::update()).await);
         let answer = vec![(asked[0].id, json("first"))];
-        saver.answer(&below(&thread).await[0], answer).await.expect("it is open there");
+        saver.answer_all(&below(&thread).await[0], answer).await.expect("it is open there");
         let refused = thread.answer("second").await.expect_err("it has an answer");
         let told = format!("question {} is already answered", asked[0].id);
         assert_eq!(refused.to_string(), told);
@@ -201,12 +201,12 @@ impl Around for Hasty {
         &*self.saver
     }
 
-    async fn answer(&self, thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError> {
+    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
         let meanwhile = self.meanwhile.lock().expect("no test panics with it").take();
         if let Some(meanwhile) = meanwhile {
             meanwhile.await;
         }
-        self.saver.answer(thread, answers).await
+        self.saver.answer(answers).await
     }
 }
 

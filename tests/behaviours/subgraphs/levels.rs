@@ -1,5 +1,6 @@
 //! What can be seen of subgraphs: in the store, in the log, from a checkpoint.
 
+use superstep::checkpoint::CheckpointerExt;
 use superstep::graph::{BuildError, Problem, Topology};
 use superstep::run::{EventKind, RunEvent};
 

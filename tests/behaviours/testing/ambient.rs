@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use superstep::checkpoint::{At, Checkpointer, Loaded};
+use superstep::checkpoint::{At, CheckpointerExt, Loaded};
 use superstep::prelude::*;
 use superstep::run::Ambient;
 use superstep::testing::TestAmbient;
@@ -51,7 +51,7 @@ async fn checkpoints() -> Vec<Loaded> {
 
     let mut all = Vec::new();
     for line in thread.history().unwrap().collect().await.unwrap() {
-        all.extend(saver.load(thread.id(), At::Id(line.id)).await.unwrap());
+        all.extend(saver.read(thread.id(), At::Id(line.id)).await.unwrap());
     }
     all
 }

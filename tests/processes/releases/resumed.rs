@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use superstep::checkpoint::{At, Checkpointer, SqliteReader};
+use superstep::checkpoint::{At, Checkpointer, CheckpointerExt, SqliteReader};
 use superstep::prelude::*;
 
 use crate::releases::files::{Copy, FORMATS};
@@ -31,13 +31,13 @@ async fn what_is_unfinished_comes_to_the_end_it_would_have_come_to() {
             let world = World::default();
             let thread =
                 graph(name, &world).shared_checkpointer(saver.clone()).thread(format!("{name} open"));
-            let head = saver.load(thread.id(), At::Head).await.unwrap().unwrap();
+            let head = saver.read(thread.id(), At::Head).await.unwrap().unwrap();
             let resumed = thread.resume().await;
             let end = go_on(&thread, resumed, &world).await.unwrap();
             assert_eq!(end, expected(name).await, "{name} of format {format}");
             assert_eq!(world.take(), left(name), "{name} of format {format}");
             // It is the same state and the same graph: nobody was asked to upgrade anything.
-            let end = saver.load(thread.id(), At::Head).await.unwrap().unwrap();
+            let end = saver.read(thread.id(), At::Head).await.unwrap().unwrap();
             assert_eq!(end.checkpoint.schema, head.checkpoint.schema, "{name} of format {format}");
             assert_eq!(end.checkpoint.topology, head.checkpoint.topology, "{name} of format {format}");
         }

@@ -10,7 +10,7 @@ use crate::debug::subject::{Ended, Work};
 use crate::failure::Failure;
 use crate::page::{DIM, GOOD, ID, NAME, NOTE, Page, plain, span};
 use crate::screen::Exit;
-use superstep_core::checkpoint::At;
+use superstep_core::checkpoint::{At, CheckpointerExt};
 use superstep_core::id::{NodeName, ThreadId};
 use superstep_core::run::{CancellationToken, Interrupt, Status};
 

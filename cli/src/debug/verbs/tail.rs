@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::file::FileArgument;
 use crate::screen::Exit;
 use crate::source::Source;
-use superstep_core::checkpoint::At;
+use superstep_core::checkpoint::{At, CheckpointerExt};
 use superstep_core::id::ThreadId;
 use superstep_core::run::{EventKind, EventPosition, RunEvent, Status};
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rusqlite::Connection;
 use superstep::checkpoint::care::{self, Retention};
-use superstep::checkpoint::{Around, At, Checkpointer, Loaded, Source, StoreError};
+use superstep::checkpoint::{Around, At, Checkpointer, CheckpointerExt, Load, Source, StoreError};
 use superstep::id::{CheckpointId, ThreadId};
 use superstep::prelude::*;
 
@@ -118,7 +118,7 @@ fn the_journal_in_memory_is_bounded_and_enough() {
         long::to_the_end(&thread).await;
         let (mut effects, mut asks, mut past) = (0, 0, None);
         for line in saver.history(thread.id(), At::Head, usize::MAX).await.expect("it ran") {
-            let loaded = saver.load(thread.id(), At::Id(line.id)).await.expect("it is there");
+            let loaded = saver.read(thread.id(), At::Id(line.id)).await.expect("it is there");
             let loaded = loaded.expect("it is there");
             assert!(loaded.results.is_empty() && loaded.failures.is_empty(), "step {}", line.step);
             assert!(loaded.effects.iter().all(|effect| effect.outcome.is_some()), "step {}", line.step);
@@ -149,12 +149,19 @@ impl Around for Forgetful {
         &*self.saver
     }
 
-    async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
-        let mut loaded = self.saver.load(thread, at).await?;
-        if let Some(loaded) = loaded.as_mut().filter(|loaded| loaded.checkpoint.id == self.forgets) {
+    async fn load(
+        &self,
+        thread: &ThreadId,
+        at: At,
+        _known: Option<CheckpointId>,
+    ) -> Result<Load, StoreError> {
+        let mut load = self.saver.load(thread, at, None).await?;
+        if let Load::Loaded(loaded) = &mut load
+            && loaded.checkpoint.id == self.forgets
+        {
             loaded.effects.clear();
         }
-        Ok(loaded)
+        Ok(load)
     }
 }
 

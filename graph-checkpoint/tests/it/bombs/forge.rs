@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 use superstep_checkpoint::SqliteSaver;
-use superstep_core::checkpoint::{Checkpoint, Commit, Emitted};
+use superstep_core::checkpoint::{Checkpoint, CheckpointerExt, Commit, Emitted};
 use twox_hash::XxHash3_64;
 
 use crate::material::*;
@@ -80,7 +80,7 @@ impl Forge {
 
     async fn work_on(saver: &Saver, on: &Checkpoint) {
         let name = thread("t");
-        saver.record(&name, on.id, result(1, "1")).await.unwrap();
+        saver.record_result(&name, on.id, result(1, "1")).await.unwrap();
         saver.fail(&name, on.id, failure(2, "no")).await.unwrap();
         saver.ask(&name, on.id, vec![ask(3)]).await.unwrap();
         saver.begin_effect(&name, on.id, effect(4)).await.unwrap();

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use superstep_checkpoint::portable::{Export, NoExport, export};
 use superstep_checkpoint::{CheckpointFile, SqliteReader, SqliteSaver, care};
-use superstep_core::checkpoint::{At, Checkpointer, Loaded, StoreError};
+use superstep_core::checkpoint::{At, Checkpointer, CheckpointerExt, Loaded, StoreError};
 use superstep_core::state::{Excess, Json, SizeLimits};
 
 use crate::material::*;
@@ -156,7 +156,7 @@ async fn read_file(path: &Path, reader: Reader) {
         println!("\nverify: {}", if report.is_sound() { "sound" } else { "not sound" });
     }
     if let Some(saver) = look(SqliteSaver::options().size_limits(limits).open(path).await) {
-        let head = look(saver.load(&thread("t"), At::Head).await);
+        let head = look(saver.read(&thread("t"), At::Head).await);
         if let Some(Some(loaded)) = head {
             look(saver.commit(commit_of("t", &step(Some(&loaded.checkpoint), [extend(0, "[3]")]))).await);
         }

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use superstep_checkpoint::care::{self, Retention};
 use superstep_checkpoint::portable::{Export, export, import};
 use superstep_checkpoint::{SqliteReader, SqliteSaver};
-use superstep_core::checkpoint::{Checkpoint, Commit, Committed};
+use superstep_core::checkpoint::{Checkpoint, CheckpointerExt, Commit, Committed};
 
 use super::written::open;
 use crate::material::*;
@@ -58,7 +58,7 @@ fn an_end_is_noted_when_the_head_leaves_it_and_no_longer_than_it_is_one() {
         assert_eq!(exported(&path).checkpoints(), 5);
         let saver = open(&path).await;
         let (fifth, third) = (head(&saver, "t").await.checkpoint, ids(&path)[2]);
-        let third = saver.load(&thread("t"), superstep_core::checkpoint::At::Id(third)).await;
+        let third = saver.read(&thread("t"), superstep_core::checkpoint::At::Id(third)).await;
         branch(&saver, &third.unwrap().unwrap().checkpoint, &fifth).await;
         drop(saver);
         assert_eq!(ends(&path), [4, 5], "the branch goes on");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use superstep_checkpoint::care::{self, CareError, Collected, Retention};
-use superstep_core::checkpoint::{At, StoreError};
+use superstep_core::checkpoint::{At, CheckpointerExt, StoreError};
 use superstep_core::state::Op;
 
 use super::written::{long, open, written};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use superstep_checkpoint::care::{self, CareError, Existing, Retention};
 use superstep_checkpoint::{SqliteReader, SqliteSaver};
-use superstep_core::checkpoint::{At, EffectId, EffectRecord, StoreError};
+use superstep_core::checkpoint::{At, CheckpointerExt, EffectId, EffectRecord, StoreError};
 use superstep_core::id::{IdempotencyKey, InterruptId};
 use superstep_core::store::{AccessError, Namespace, Put, StoreBackend};
 
@@ -60,7 +60,7 @@ fn beside(path: &Path, end: &str) -> PathBuf {
 const WRITERS: [(&str, Work); 14] = [
     ("commit", |path, patience| {
         saver(path, patience, async |saver| {
-            let last = saver.load(&thread("t"), At::Head).await?.unwrap();
+            let last = saver.read(&thread("t"), At::Head).await?.unwrap();
             saver.commit(commit_of("t", &step(Some(&last.checkpoint), []))).await.map(drop)
         })
     }),
@@ -68,7 +68,7 @@ const WRITERS: [(&str, Work); 14] = [
     ("record", |path, patience| {
         saver(path, patience, async |saver| {
             let last = head(saver, "t").await.checkpoint;
-            saver.record(&thread("t"), last.id, result(7, "7")).await?;
+            saver.record_result(&thread("t"), last.id, result(7, "7")).await?;
             saver.flush(&thread("t")).await
         })
     }),
@@ -90,7 +90,7 @@ const WRITERS: [(&str, Work); 14] = [
     }),
     ("answer", |path, patience| {
         saver(path, patience, async |saver| {
-            saver.answer(&thread("t"), vec![(InterruptId::from_bytes([1; 16]), json("1"))]).await
+            saver.answer_all(&thread("t"), vec![(InterruptId::from_bytes([1; 16]), json("1"))]).await
         })
     }),
     ("let deadlines count", |path, patience| {
@@ -140,7 +140,7 @@ const WRITERS: [(&str, Work); 14] = [
 const READERS: [(&str, Work); 7] = [
     ("open", |path, patience| saver(path, patience, async |_| Ok(()))),
     ("load", |path, patience| {
-        saver(path, patience, async |saver| saver.load(&thread("t"), At::Head).await.map(drop))
+        saver(path, patience, async |saver| saver.read(&thread("t"), At::Head).await.map(drop))
     }),
     ("list", |path, patience| saver(path, patience, async |saver| saver.threads().await.map(drop))),
     ("look", |path, _| is_busy(SqliteReader::open(path).and_then(|reader| reader.threads()))),

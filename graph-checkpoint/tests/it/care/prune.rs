@@ -7,7 +7,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 use superstep_checkpoint::care::{self, Retention};
 use superstep_checkpoint::{SqliteReader, SqliteSaver};
-use superstep_core::checkpoint::{At, Checkpoint, Commit, Committed, Kept, Loaded, Source, StoreError};
+use superstep_core::checkpoint::{
+    At, Checkpoint, CheckpointerExt, Commit, Committed, Kept, Loaded, Source, StoreError,
+};
 
 use super::written::{long, open};
 use crate::material::*;
@@ -158,7 +160,7 @@ fn the_past_ends_where_it_was_pruned_and_nothing_goes_on_from_there() {
         assert!(refused.to_string().ends_with("it was pruned, and only its state is left"), "{refused}");
         let branch = Commit { expected: Some(line[699].id), ..commit_of("t", &step(Some(&line[696]), [])) };
         assert!(matches!(saver.commit(branch).await, Err(StoreError::NoCheckpoint { .. })));
-        let gone = saver.load(&thread("t"), At::Id(line[5].id)).await;
+        let gone = saver.read(&thread("t"), At::Id(line[5].id)).await;
         assert!(matches!(gone, Err(StoreError::NoCheckpoint { .. })), "{gone:?}");
         // Those that stay are.
         saver.fork(&thread("t"), line[697].id, &thread("u")).await.unwrap();
@@ -255,11 +257,11 @@ fn subgraphs_go_with_the_checkpoints_that_ran_them() {
         // Of `t` five, of `gone` two, of `kept` the first.
         assert_eq!((told.checkpoints, told.threads), (8, 1));
         sound(&path);
-        assert!(saver.load(&gone, At::Head).await.unwrap().is_none());
+        assert!(saver.read(&gone, At::Head).await.unwrap().is_none());
         for (name, ends) in [(&kept, Source::Pruned), (&own, Source::Input)] {
             let steps = saver.steps(name, At::Head, 9).await.unwrap();
             assert_eq!((steps.len(), steps[1].checkpoint.source), (2, ends));
-            let loaded = saver.load(name, At::Head).await.unwrap().unwrap();
+            let loaded = saver.read(name, At::Head).await.unwrap().unwrap();
             assert_eq!(values(&loaded), [(0, "[1,2]".to_owned())]);
         }
     });

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use superstep_checkpoint::care::{self, Retention};
 use superstep_checkpoint::{SqliteOptions, SqliteSaver};
-use superstep_core::checkpoint::{At, Checkpoint, Naming, Source};
+use superstep_core::checkpoint::{At, Checkpoint, CheckpointerExt, Naming, Source};
 
 use super::written::long;
 use crate::material::*;
@@ -61,7 +61,7 @@ fn each_thread_keeps_what_is_said_of_it() {
             assert_eq!(whole(&shared, name).await, count, "{name}");
         }
         let named = At::Named("release".parse().unwrap());
-        assert_eq!(shared.load(&thread("t"), named).await.unwrap().unwrap().checkpoint, tenth);
+        assert_eq!(shared.read(&thread("t"), named).await.unwrap().unwrap().checkpoint, tenth);
         assert_eq!(saver.retain().await.unwrap().0, care::Pruned::default(), "there is nothing left to do");
         assert_eq!(saver.retained().unwrap().checkpoints, pruned.checkpoints);
         drop((saver, shared));

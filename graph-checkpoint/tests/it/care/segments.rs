@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use superstep_checkpoint::care::{self, Retention};
 use superstep_checkpoint::{Durability, SqliteReader, SqliteSaver};
 use superstep_core::checkpoint::{
-    At, Checkpoint, Commit, Committed, Loaded, MemorySaver, Source, StoreError,
+    At, Checkpoint, CheckpointerExt, Commit, Committed, Loaded, MemorySaver, Source, StoreError,
 };
 use superstep_core::state::{Change, Op};
 
@@ -212,7 +212,7 @@ fn a_value_that_is_overwritten_is_read_without_its_history() {
         .unwrap();
         let value: serde_json::Value = head(&saver, "t").await.values[0].value.decode().unwrap();
         assert_eq!(value["key 4"], "value number 1499");
-        let damaged = saver.load(&thread("t"), At::Id(line[100].id)).await.unwrap_err();
+        let damaged = saver.read(&thread("t"), At::Id(line[100].id)).await.unwrap_err();
         assert!(matches!(damaged, StoreError::Corrupt { .. }), "{damaged}");
     });
 }
@@ -288,9 +288,9 @@ fn a_damaged_version_does_not_stop_who_writes() {
             )
             .await;
         }
-        let damaged = saver.load(&thread("t"), At::Head).await.unwrap_err();
+        let damaged = saver.read(&thread("t"), At::Head).await.unwrap_err();
         assert!(matches!(damaged, StoreError::Corrupt { .. }), "{damaged}");
-        assert!(saver.load(&thread("t"), At::Id(line[10].id)).await.unwrap().is_some());
+        assert!(saver.read(&thread("t"), At::Id(line[10].id)).await.unwrap().is_some());
         let next = advance(&saver, "t", Some(&last), [set(2, "{}")]).await;
         assert_eq!(head(&saver, "t").await.checkpoint, next);
     });

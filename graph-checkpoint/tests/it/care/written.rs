@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use superstep_checkpoint::{SqliteSaver, SqliteStore};
 use superstep_core::checkpoint::{
-    Acquired, AnsweredBy, AskRecord, Checkpoint, Claim, Commit, Committed, Deadline, EffectId, EffectRecord,
-    Emitted, EmittedEvent,
+    Acquired, AnsweredBy, AskRecord, Checkpoint, CheckpointerExt, Claim, Commit, Committed, Deadline,
+    EffectId, EffectRecord, Emitted, EmittedEvent,
 };
 use superstep_core::id::InterruptId;
 use superstep_core::store::{Namespace, Put, StoreBackend};
@@ -65,7 +65,7 @@ pub(crate) async fn written_of(checkpoints: i64) -> Written {
 
 async fn work_on(saver: &Saver, base: &Checkpoint) {
     let name = thread("t");
-    saver.record(&name, base.id, result(1, "1")).await.unwrap();
+    saver.record_result(&name, base.id, result(1, "1")).await.unwrap();
     let ask = AskRecord {
         id: InterruptId::from_bytes([1; 16]),
         task: task(1),

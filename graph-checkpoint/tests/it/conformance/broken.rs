@@ -8,12 +8,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use superstep_conformance::Clock;
 use superstep_core::checkpoint::{
-    Acquired, Around, AskRecord, At, Checkpoint, Checkpointer, Claim, Commit, Committed, EffectId,
-    EffectOutcome, EffectRecord, LeaseRecord, Loaded, MemorySaver, NamedCheckpoint, Naming, StoreError,
-    Summary, TaskResult, ThreadSummary,
+    Answers, Around, AskRecord, At, Carried, Checkpoint, Checkpointer, CheckpointerExt, Claim, Commit,
+    Committed, EffectId, EffectOutcome, EffectRecord, EffectWrite, LeaseRecord, LeaseReply, LeaseRequest,
+    Load, Loaded, MemorySaver, NamedCheckpoint, Naming, Page, PastScan, Scan, StoreError, Summary,
+    TaskResult, ThreadScan, ThreadSummary, Work,
 };
-use superstep_core::id::{CheckpointId, InterruptId, NodeName, ThreadId};
-use superstep_core::state::{Json, Op, SizeLimits};
+use superstep_core::id::{CheckpointId, NodeName, ThreadId};
+use superstep_core::state::{Op, SizeLimits};
 
 use super::defect::Defect;
 
@@ -93,7 +94,7 @@ impl Broken {
     }
 
     async fn head(&self, thread: &ThreadId) -> Result<Option<Loaded>, StoreError> {
-        self.inner.load(thread, At::Head).await
+        self.inner.read(thread, At::Head).await
     }
 
     async fn head_id(&self, thread: &ThreadId) -> Result<Option<CheckpointId>, StoreError> {
@@ -137,7 +138,7 @@ impl Broken {
             Defect::ForkSeesTheOthersWork if loaded.results.is_empty() => {
                 let from = self.beside().forks.get(thread).cloned();
                 if let Some(from) = from
-                    && let Some(other) = self.inner.load(&from, At::Id(id)).await.ok().flatten()
+                    && let Some(other) = self.inner.read(&from, At::Id(id)).await.ok().flatten()
                 {
                     (loaded.results, loaded.asks) = (other.results, other.asks);
                 }
@@ -166,7 +167,77 @@ impl Broken {
     async fn older(&self, thread: &ThreadId, id: CheckpointId) -> Result<Option<Loaded>, StoreError> {
         let lines = self.inner.history(thread, At::Id(id), 2).await?;
         let oldest = lines.last().map_or(id, |line| line.id);
-        self.inner.load(thread, At::Id(oldest)).await
+        self.inner.read(thread, At::Id(oldest)).await
+    }
+
+    async fn record_first(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        result: TaskResult,
+    ) -> Result<TaskResult, StoreError> {
+        if self.has(Defect::SecondResultWins) {
+            let place = (thread.clone(), base);
+            self.beside().results.entry(place).or_default().push(result.clone());
+            return self.inner.record_result(thread, base, result.clone()).await.map(|_| result);
+        }
+        if self.has(Defect::ResultsNeverCompleted)
+            && let Some(head) = self.head(thread).await?
+            && let Some(held) = head.results.into_iter().find(|held| held.task == result.task)
+        {
+            return Ok(held);
+        }
+        self.inner.record_result(thread, base, result).await
+    }
+
+    async fn begin_first(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: EffectRecord,
+    ) -> Result<Option<EffectRecord>, StoreError> {
+        self.write_outcomes().await?;
+        if self.has(Defect::CheckThenBegin) {
+            let held = self.head(thread).await?.map(|head| head.effects).unwrap_or_default();
+            let is_free = !held.iter().any(|held| held.id == effect.id);
+            wait_between_check_and_write().await;
+            let begun = self.inner.begin_effect(thread, base, effect).await?;
+            return Ok(begun.filter(|_| !is_free));
+        }
+        let unfenced = self.unfenced.as_ref().filter(|_| self.has(Defect::OnlyCommitsAreFenced));
+        let begun = unfenced.unwrap_or(&self.inner).begin_effect(thread, base, effect).await?;
+        Ok(begun.filter(|_| !self.has(Defect::EffectsBeginTwice)))
+    }
+
+    async fn past(&self, scan: PastScan) -> Result<Vec<Summary>, StoreError> {
+        let PastScan { thread, from, limit } = scan;
+        assert!(limit > 0 || !self.has(Defect::PanicsWithoutLimit), "no lines are asked for");
+        let limit = limit.saturating_add(usize::from(self.has(Defect::LimitIsOneTooMany)));
+        let mut lines = self.inner.history(&self.named(&thread), from, limit).await?;
+        if self.has(Defect::OrderOfIds) {
+            lines.sort_by_key(|line| std::cmp::Reverse(line.id));
+        }
+        Ok(lines)
+    }
+
+    async fn claim(&self, claim: Claim) -> Result<LeaseReply, StoreError> {
+        let thread = claim.thread.clone();
+        if self.has(Defect::CheckThenAcquire) {
+            let held = self.inner.leases().await?;
+            let is_free = held.iter().all(|held| held.thread != thread || held.ttl_ms == 0);
+            wait_between_check_and_write().await;
+            if is_free {
+                self.inner.break_lease(&thread).await?;
+            }
+        }
+        let mut reply = self.inner.lease(LeaseRequest::Acquire(claim)).await?;
+        if self.has(Defect::FencesRepeat)
+            && let LeaseReply::Held(lease) | LeaseReply::HeldByAnother(lease) = &mut reply
+        {
+            self.beside().fences.insert(thread, lease.fence);
+            lease.fence = 1;
+        }
+        Ok(reply)
     }
 }
 
@@ -176,17 +247,22 @@ impl Around for Broken {
         &*self.inner
     }
 
-    async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
+    async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError> {
         let thread = &self.named(thread);
         self.write_outcomes().await?;
         if self.has(Defect::HeadsAreCached)
             && at == At::Head
             && let Some(head) = self.beside().heads.get(thread)
         {
-            return Ok(Some(head.clone()));
+            return Ok(Load::Loaded(Box::new(head.clone())));
+        }
+        if known.is_some() {
+            let known_head =
+                self.has(Defect::KnownIsAlwaysTheHead).then(|| Load::Unchanged(Carried::default()));
+            return known_head.map_or(self.inner.load(thread, at, known).await, Ok);
         }
         let is_before = matches!(at, At::Before(_));
-        let Some(mut loaded) = self.inner.load(thread, at).await? else { return Ok(None) };
+        let Some(mut loaded) = self.inner.read(thread, at).await? else { return Ok(Load::Missing) };
         if self.has(Defect::GrowsUntilUnreadable) {
             let limits = SizeLimits::default();
             let checked = loaded.values.iter().try_for_each(|held| limits.check(held.value.as_str()));
@@ -198,7 +274,7 @@ impl Around for Broken {
         if self.has(Defect::HeadsAreCached) {
             self.beside().heads.insert(thread.clone(), loaded.clone());
         }
-        self.seen(thread, loaded).await.map(Some)
+        self.seen(thread, loaded).await.map(|seen| Load::Loaded(Box::new(seen)))
     }
 
     async fn commit(&self, mut commit: Commit) -> Result<Committed, StoreError> {
@@ -250,7 +326,7 @@ impl Around for Broken {
                 Ok(Committed::Adopt(Box::new(self.head(&thread).await?.expect("somebody has won"))))
             }
             (Defect::AdoptsAnotherRun, Ok(Committed::Conflict { head: Some(head) })) => {
-                let head = self.inner.load(&thread, At::Id(head)).await?.expect("it is the head");
+                let head = self.inner.read(&thread, At::Id(head)).await?.expect("it is the head");
                 match head.checkpoint.run == run {
                     true => Ok(Committed::Conflict { head: Some(head.checkpoint.id) }),
                     false => Ok(Committed::Adopt(Box::new(head))),
@@ -264,121 +340,109 @@ impl Around for Broken {
         &self,
         thread: &ThreadId,
         base: CheckpointId,
-        result: TaskResult,
-    ) -> Result<TaskResult, StoreError> {
-        if self.has(Defect::SecondResultWins) {
-            let place = (thread.clone(), base);
-            self.beside().results.entry(place).or_default().push(result.clone());
-            return self.inner.record(thread, base, result.clone()).await.map(|_| result);
-        }
-        if self.has(Defect::ResultsNeverCompleted)
-            && let Some(head) = self.head(thread).await?
-            && let Some(held) = head.results.into_iter().find(|held| held.task == result.task)
-        {
-            return Ok(held);
-        }
-        self.inner.record(thread, base, result).await
-    }
-
-    async fn ask(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        asks: Vec<AskRecord>,
-    ) -> Result<(), StoreError> {
-        match self.inner.ask(thread, base, asks).await {
-            Err(StoreError::Superseded { .. }) if self.has(Defect::LateQuestionsAccepted) => Ok(()),
-            asked => asked,
+        work: Work,
+    ) -> Result<Option<TaskResult>, StoreError> {
+        match work {
+            Work::Result(result) => self.record_first(thread, base, result).await.map(Some),
+            Work::Asks(_) => match self.inner.record(thread, base, work).await {
+                Err(StoreError::Superseded { .. }) if self.has(Defect::LateQuestionsAccepted) => Ok(None),
+                asked => asked,
+            },
+            Work::Failure(_) => self.inner.record(thread, base, work).await,
         }
     }
 
-    async fn answer(&self, thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError> {
-        if self.has(Defect::AnswersOneByOne) {
-            for answer in answers {
-                self.inner.answer(thread, vec![answer]).await?;
+    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+        match answers {
+            Answers::Given { thread, answers } if self.has(Defect::AnswersOneByOne) => {
+                for answer in answers {
+                    self.inner.answer_all(&thread, vec![answer]).await?;
+                }
+                Ok(Vec::new())
             }
-            return Ok(());
-        }
-        match self.inner.answer(thread, answers).await {
-            Err(StoreError::AlreadyAnswered(_)) if self.has(Defect::AnswersTwice) => Ok(()),
-            answered => answered,
+            Answers::Given { .. } => match self.inner.answer(answers).await {
+                Err(StoreError::AlreadyAnswered(_)) if self.has(Defect::AnswersTwice) => Ok(Vec::new()),
+                answered => answered,
+            },
+            Answers::Overdue { .. } => {
+                let mut expired = self.inner.answer(answers).await?;
+                if self.has(Defect::ExpiresTwice) {
+                    expired.extend(std::mem::take(&mut self.beside().expired));
+                    self.beside().expired.clone_from(&expired);
+                }
+                Ok(expired)
+            }
         }
     }
 
-    async fn expire(
-        &self,
-        graph: &NodeName,
-        thread: Option<&ThreadId>,
-        now_ms: u64,
-    ) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
-        let mut expired = self.inner.expire(graph, thread, now_ms).await?;
-        if self.has(Defect::ExpiresTwice) {
-            expired.extend(std::mem::take(&mut self.beside().expired));
-            self.beside().expired.clone_from(&expired);
-        }
-        Ok(expired)
-    }
-
-    async fn begin_effect(
+    async fn effect(
         &self,
         thread: &ThreadId,
         base: CheckpointId,
-        effect: EffectRecord,
+        write: EffectWrite,
     ) -> Result<Option<EffectRecord>, StoreError> {
-        self.write_outcomes().await?;
-        if self.has(Defect::CheckThenBegin) {
-            let held = self.head(thread).await?.map(|head| head.effects).unwrap_or_default();
-            let is_free = !held.iter().any(|held| held.id == effect.id);
-            wait_between_check_and_write().await;
-            let begun = self.inner.begin_effect(thread, base, effect).await?;
-            return Ok(begun.filter(|_| !is_free));
+        match write {
+            EffectWrite::Begin(effect) => self.begin_first(thread, base, effect).await,
+            EffectWrite::End { effect, outcome } if self.has(Defect::OutcomesAreQueued) => {
+                self.beside().outcomes.push((thread.clone(), base, effect, outcome));
+                Ok(None)
+            }
+            EffectWrite::Note(effect) if self.has(Defect::NotesAreVolatile) => {
+                self.beside().notes.entry((thread.clone(), base)).or_default().push(effect);
+                Ok(None)
+            }
+            write => self.inner.effect(thread, base, write).await,
         }
-        let unfenced = self.unfenced.as_ref().filter(|_| self.has(Defect::OnlyCommitsAreFenced));
-        let begun = unfenced.unwrap_or(&self.inner).begin_effect(thread, base, effect).await?;
-        Ok(begun.filter(|_| !self.has(Defect::EffectsBeginTwice)))
     }
 
-    async fn end_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: &EffectId,
-        outcome: EffectOutcome,
-    ) -> Result<(), StoreError> {
-        if self.has(Defect::OutcomesAreQueued) {
-            self.beside().outcomes.push((thread.clone(), base, effect.clone(), outcome));
-            return Ok(());
+    async fn scan(&self, scan: Scan) -> Result<Page, StoreError> {
+        match (self.defect, scan) {
+            (_, Scan::History(scan)) => self.past(scan).await.map(Page::Summaries),
+            (Defect::LineageIsHistory, Scan::Lineage { thread }) => {
+                self.inner.history(&thread, At::Head, usize::MAX).await.map(Page::Summaries)
+            }
+            (Defect::LeasesUnlisted, Scan::Leases) => Ok(Page::Leases(Vec::new())),
+            (Defect::PagesRepeatTheLast, Scan::Threads(scan)) => {
+                let from =
+                    self.inner.threads_of(ThreadScan { after: None, limit: None, ..scan.clone() }).await?;
+                let is_on_page =
+                    |line: &ThreadSummary| scan.after.as_ref().is_none_or(|after| line.thread >= *after);
+                let page = from.into_iter().filter(is_on_page).take(scan.limit.unwrap_or(usize::MAX));
+                Ok(Page::Threads(page.collect()))
+            }
+            (Defect::SubgraphsListed, Scan::Threads(scan)) => {
+                let mut threads = self.inner.threads_of(scan).await?;
+                let subgraphs = self.beside().subgraphs.clone();
+                for thread in subgraphs {
+                    for head in self.inner.history(&thread, At::Head, 1).await? {
+                        let (thread, graph) = (thread.clone(), "graph".to_owned());
+                        threads.push(ThreadSummary { thread, graph, head, open_asks: Vec::new() });
+                    }
+                }
+                Ok(Page::Threads(threads))
+            }
+            (_, scan) => self.inner.scan(scan).await,
         }
-        self.inner.end_effect(thread, base, effect, outcome).await
     }
 
-    async fn note_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: EffectRecord,
-    ) -> Result<(), StoreError> {
-        if self.has(Defect::NotesAreVolatile) {
-            self.beside().notes.entry((thread.clone(), base)).or_default().push(effect);
-            return Ok(());
-        }
-        self.inner.note_effect(thread, base, effect).await
-    }
-
-    async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError> {
-        assert!(limit > 0 || !self.has(Defect::PanicsWithoutLimit), "no lines are asked for");
-        let limit = limit.saturating_add(usize::from(self.has(Defect::LimitIsOneTooMany)));
-        let mut lines = self.inner.history(&self.named(thread), from, limit).await?;
-        if self.has(Defect::OrderOfIds) {
-            lines.sort_by_key(|line| std::cmp::Reverse(line.id));
-        }
-        Ok(lines)
-    }
-
-    async fn lineage(&self, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
-        match self.defect {
-            Defect::LineageIsHistory => self.inner.history(thread, At::Head, usize::MAX).await,
-            _ => self.inner.lineage(thread).await,
+    async fn lease(&self, request: LeaseRequest) -> Result<LeaseReply, StoreError> {
+        match request {
+            LeaseRequest::Acquire(claim) => self.claim(claim).await,
+            LeaseRequest::Renew(lease) => match self.inner.renew(&self.real(&lease)).await {
+                Err(StoreError::LeaseLost { .. }) if self.has(Defect::LostLeasesAreRenewed) => {
+                    Ok(LeaseReply::Held(lease))
+                }
+                renewed => Ok(LeaseReply::Held(LeaseRecord { fence: lease.fence, ..renewed? })),
+            },
+            LeaseRequest::Release(lease) if self.has(Defect::AnybodyReleases) => {
+                self.inner.lease(LeaseRequest::Break(lease.thread)).await
+            }
+            LeaseRequest::Release(lease) => self.inner.lease(LeaseRequest::Release(self.real(&lease))).await,
+            LeaseRequest::Break(thread) if self.has(Defect::BrokenLeasesStand) => {
+                let held = self.inner.leases().await?.into_iter().find(|held| held.thread == thread);
+                Ok(LeaseReply::Free(held))
+            }
+            LeaseRequest::Break(_) => self.inner.lease(request).await,
         }
     }
 
@@ -408,58 +472,11 @@ impl Around for Broken {
         }
         if self.has(Defect::DeleteLeavesAnswers) {
             for line in self.inner.history(thread, At::Head, usize::MAX).await? {
-                let loaded = self.inner.load(thread, At::Id(line.id)).await?;
+                let loaded = self.inner.read(thread, At::Id(line.id)).await?;
                 self.beside().left.insert(line.id, loaded.map(|loaded| loaded.asks).unwrap_or_default());
             }
         }
         self.inner.delete(graph, thread).await
-    }
-
-    async fn acquire(&self, claim: Claim) -> Result<Acquired, StoreError> {
-        let thread = claim.thread.clone();
-        if self.has(Defect::CheckThenAcquire) {
-            let held = self.inner.leases().await?;
-            let is_free = held.iter().all(|held| held.thread != thread || held.ttl_ms == 0);
-            wait_between_check_and_write().await;
-            if is_free {
-                self.inner.break_lease(&thread).await?;
-            }
-        }
-        let mut acquired = self.inner.acquire(claim).await?;
-        let (Acquired::Now(lease) | Acquired::Held(lease)) = &mut acquired;
-        if self.has(Defect::FencesRepeat) {
-            self.beside().fences.insert(thread, lease.fence);
-            lease.fence = 1;
-        }
-        Ok(acquired)
-    }
-
-    async fn renew(&self, lease: &LeaseRecord) -> Result<LeaseRecord, StoreError> {
-        match self.inner.renew(&self.real(lease)).await {
-            Err(StoreError::LeaseLost { .. }) if self.has(Defect::LostLeasesAreRenewed) => Ok(lease.clone()),
-            renewed => Ok(LeaseRecord { fence: lease.fence, ..renewed? }),
-        }
-    }
-
-    async fn release(&self, lease: &LeaseRecord) -> Result<(), StoreError> {
-        if self.has(Defect::AnybodyReleases) {
-            return self.inner.break_lease(&lease.thread).await.map(drop);
-        }
-        self.inner.release(&self.real(lease)).await
-    }
-
-    async fn break_lease(&self, thread: &ThreadId) -> Result<Option<LeaseRecord>, StoreError> {
-        if self.has(Defect::BrokenLeasesStand) {
-            return Ok(self.inner.leases().await?.into_iter().find(|held| held.thread == *thread));
-        }
-        self.inner.break_lease(thread).await
-    }
-
-    async fn leases(&self) -> Result<Vec<LeaseRecord>, StoreError> {
-        match self.defect {
-            Defect::LeasesUnlisted => Ok(Vec::new()),
-            _ => self.inner.leases().await,
-        }
     }
 
     fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
@@ -468,17 +485,5 @@ impl Around for Broken {
         }
         let fenced = self.inner.fenced(&self.real(lease))?;
         Some(Arc::new(Self::of(fenced, Some(self.inner.clone()), self.defect)))
-    }
-
-    async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
-        let mut threads = self.inner.threads().await?;
-        let subgraphs = self.beside().subgraphs.clone();
-        for thread in subgraphs {
-            for head in self.inner.history(&thread, At::Head, 1).await? {
-                let graph = "graph".to_owned();
-                threads.push(ThreadSummary { thread: thread.clone(), graph, head, open_asks: Vec::new() });
-            }
-        }
-        Ok(threads)
     }
 }

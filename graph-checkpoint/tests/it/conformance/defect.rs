@@ -43,6 +43,8 @@ pub(crate) enum Defect {
     LargeValuesRefused,
     GrowsUntilUnreadable,
     PanicsWithoutLimit,
+    KnownIsAlwaysTheHead,
+    PagesRepeatTheLast,
     NamesMove,
     NamesKeepNothing,
     CommitsOverlook,

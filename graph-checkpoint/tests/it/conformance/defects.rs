@@ -28,7 +28,7 @@ impl Subject for Stores {
 }
 
 /// Each defect, with items that must notice it.
-const NOTICED: [(Defect, &[&str]); 52] = [
+const NOTICED: [(Defect, &[&str]); 54] = [
     (Defect::ResultsReversed, &["results.come_in_the_order_of_recording"]),
     (Defect::SecondResultWins, &["results.the_first_counts", "races.one_result_of_a_task_counts"]),
     (Defect::ResultsNeverCompleted, &["results.is_completed_by_targets"]),
@@ -102,6 +102,8 @@ const NOTICED: [(Defect, &[&str]); 52] = [
     (Defect::LeasesUnlisted, &["leases.are_listed_by_thread", "leases.outlive_their_program"]),
     (Defect::DeadLeasesWaitForTheClock, &["leases.a_clock_set_back_keeps_no_dead_lease"]),
     (Defect::LeasesNeverEnd, &["leases.are_over_by_the_clock_of_the_store"]),
+    (Defect::KnownIsAlwaysTheHead, &["load.known_is_not_read_again"]),
+    (Defect::PagesRepeatTheLast, &["threads.come_in_pages"]),
     (Defect::PanicsWithoutLimit, &["history.limit_counts_from_the_newest"]),
 ];
 

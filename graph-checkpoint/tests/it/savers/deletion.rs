@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use superstep_core::checkpoint::{
-    At, Checkpoint, Commit, Committed, EffectOutcome, EffectRecord, Loaded, Summary,
+    At, Checkpoint, CheckpointerExt, Commit, Committed, EffectOutcome, EffectRecord, Loaded, Summary,
 };
 use superstep_core::id::ThreadId;
 
@@ -27,7 +27,7 @@ impl Dice {
 async fn shown(saver: &Saver, name: &ThreadId) -> Vec<(Summary, Loaded)> {
     let mut shown = Vec::new();
     for line in saver.history(name, At::Head, usize::MAX).await.unwrap() {
-        let loaded = saver.load(name, At::Id(line.id)).await.unwrap().unwrap();
+        let loaded = saver.read(name, At::Id(line.id)).await.unwrap().unwrap();
         shown.push((line, loaded));
     }
     shown

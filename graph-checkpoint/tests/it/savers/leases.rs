@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use superstep_checkpoint::{Durability, SqliteSaver};
 use superstep_core::checkpoint::{
-    Acquired, Claim, EffectId, EffectRecord, LeaseRecord, MemorySaver, StoreError,
+    Acquired, CheckpointerExt, Claim, EffectId, EffectRecord, LeaseRecord, MemorySaver, StoreError,
 };
 use superstep_core::id::IdempotencyKey;
 
@@ -97,7 +97,7 @@ fn who_was_silent_for_too_long_is_kept_out() {
         let first = advance(&saver, "t", None, []).await;
         let one = acquired(&saver, "one").await;
         let zombie = saver.fenced(&one).unwrap();
-        zombie.record(&thread("t"), first.id, result(1, "1")).await.unwrap();
+        zombie.record_result(&thread("t"), first.id, result(1, "1")).await.unwrap();
         zombie.flush(&thread("t")).await.unwrap();
         clock.fetch_add(TTL, Ordering::Relaxed);
         let two = acquired(&saver, "two").await;
@@ -108,12 +108,12 @@ fn who_was_silent_for_too_long_is_kept_out() {
         assert_lost(zombie.commit(commit_of("t", &next)).await, Some("two"));
         assert_lost(zombie.begin_effect(&name, first.id, effect()).await, Some("two"));
         assert_lost(zombie.ask(&name, first.id, Vec::new()).await, Some("two"));
-        assert_lost(zombie.answer(&name, Vec::new()).await, Some("two"));
+        assert_lost(zombie.answer_all(&name, Vec::new()).await, Some("two"));
         assert_lost(zombie.fork(&name, first.id, &thread("v")).await, Some("two"));
         assert_lost(zombie.delete(&"graph".into(), &name).await, Some("two"));
         assert_lost(saver.renew(&one).await, Some("two"));
         // What is handed over without waiting.
-        zombie.record(&name, first.id, result(2, "\"zombie\"")).await.unwrap();
+        zombie.record_result(&name, first.id, result(2, "\"zombie\"")).await.unwrap();
         zombie.fail(&name, first.id, failure(3, "zombie")).await.unwrap();
         zombie.note_effect(&name, first.id, effect()).await.unwrap();
         assert_lost(zombie.flush(&name).await, Some("two"));
@@ -129,7 +129,7 @@ fn who_was_silent_for_too_long_is_kept_out() {
         assert_eq!(loaded.checkpoint.id, first.id);
         assert_eq!(loaded.results, [result(1, "1")]);
         assert!(loaded.failures.is_empty() && loaded.effects.is_empty());
-        let counts = holder.record(&name, first.id, result(2, "\"two\"")).await.unwrap();
+        let counts = holder.record_result(&name, first.id, result(2, "\"two\"")).await.unwrap();
         assert_eq!(counts, result(2, "\"two\""));
         assert!(holder.begin_effect(&name, first.id, effect()).await.unwrap().is_none());
         holder.commit(child).await.unwrap();

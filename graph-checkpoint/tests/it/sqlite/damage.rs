@@ -7,8 +7,8 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 use superstep_checkpoint::SqliteSaver;
 use superstep_core::checkpoint::{
-    Acquired, AnsweredBy, AskRecord, At, Claim, Commit, Committed, Deadline, EffectId, EffectRecord, Emitted,
-    EmittedEvent, LeaseRecord, Loaded, StepRecord, StoreError, Summary, ThreadSummary,
+    Acquired, AnsweredBy, AskRecord, At, CheckpointerExt, Claim, Commit, Committed, Deadline, EffectId,
+    EffectRecord, Emitted, EmittedEvent, LeaseRecord, Loaded, StepRecord, StoreError, Summary, ThreadSummary,
 };
 use superstep_core::id::{CheckpointId, InterruptId};
 
@@ -28,9 +28,9 @@ async fn read(path: &std::path::Path, ids: &[CheckpointId]) -> Result<All, Store
     let saver: Saver = Arc::new(SqliteSaver::open(path).await?);
     let name = thread("t");
     let mut loaded = Vec::new();
-    loaded.extend(saver.load(&name, At::Head).await?);
+    loaded.extend(saver.read(&name, At::Head).await?);
     for id in ids {
-        loaded.extend(saver.load(&name, At::Id(*id)).await?);
+        loaded.extend(saver.read(&name, At::Id(*id)).await?);
     }
     Ok(All {
         loaded,
@@ -52,7 +52,7 @@ async fn write(path: &std::path::Path) -> Vec<CheckpointId> {
     assert!(matches!(saver.commit(commit).await.unwrap(), Committed::New));
     let name = thread("t");
     for number in 1..3 {
-        saver.record(&name, third.id, result(number, "1")).await.unwrap();
+        saver.record_result(&name, third.id, result(number, "1")).await.unwrap();
         let ask = AskRecord {
             id: InterruptId::from_bytes([number; 16]),
             task: task(number),

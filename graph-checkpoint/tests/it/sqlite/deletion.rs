@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use superstep_checkpoint::SqliteSaver;
-use superstep_core::checkpoint::{At, Commit, Committed, Emitted, StoreError};
+use superstep_core::checkpoint::{At, CheckpointerExt, Commit, Committed, Emitted, StoreError};
 
 use crate::material::*;
 
@@ -41,7 +41,7 @@ fn long_texts_go_with_the_last_checkpoint_that_holds_them() {
         for _ in 0..130 {
             last = advance(&saver, "t", Some(&last), [set(1, "1")]).await;
         }
-        saver.record(&thread("t"), last.id, result(1, "1")).await.unwrap();
+        saver.record_result(&thread("t"), last.id, result(1, "1")).await.unwrap();
         advance(&saver, "u", None, [set(0, &long("b"))]).await;
         saver.flush(&thread("t")).await.unwrap();
         assert_eq!(rows(&path), [2, 132, 128, 2, 1, 0, 1]);
@@ -73,7 +73,7 @@ fn a_deletion_is_noticed_by_other_users_of_the_file() {
         advance(&two, "u", Some(&other), [extend(0, "[2]")]).await;
         assert_eq!(values(&head(&one, "u").await), [(0, "[1,2]".into())]);
         assert!(head(&one, "v").await.seq.0 > before.0 + 1);
-        assert!(two.load(&thread("t"), At::Head).await.unwrap().is_none());
+        assert!(two.read(&thread("t"), At::Head).await.unwrap().is_none());
     });
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use superstep_checkpoint::{Durability, SqliteReader, SqliteSaver, SqliteStore, care};
 use superstep_core::checkpoint::{
-    AnsweredBy, AskRecord, At, Checkpointer, Commit, Committed, Emitted, StoreError,
+    AnsweredBy, AskRecord, At, Checkpointer, CheckpointerExt, Commit, Committed, Emitted, StoreError,
 };
 use superstep_core::id::InterruptId;
 
@@ -22,7 +22,7 @@ fn what_was_committed_is_there_after_a_reopen() {
             let saver = registered(Arc::new(open().await.unwrap())).await;
             let first = advance(&saver, &name, None, [set(0, "1")]).await;
             let second = advance(&saver, &name, Some(&first), [set(0, "2")]).await;
-            saver.record(&thread(&name), second.id, result(1, "1")).await.unwrap();
+            saver.record_result(&thread(&name), second.id, result(1, "1")).await.unwrap();
             drop(saver);
 
             let saver: Saver = Arc::new(open().await.unwrap());
@@ -62,9 +62,9 @@ fn exit_saves_at_a_flush_and_not_before() {
         assert_eq!(head(&saver, "t").await.checkpoint, first);
         saver.flush(&thread("t")).await.unwrap();
         let other = other.await.unwrap();
-        assert!(other.load(&thread("t"), At::Head).await.unwrap().is_some());
+        assert!(other.read(&thread("t"), At::Head).await.unwrap().is_some());
         advance(&saver, "t", Some(&first), [set(0, "2")]).await;
-        assert_eq!(other.load(&thread("t"), At::Head).await.unwrap().unwrap().checkpoint, first);
+        assert_eq!(other.read(&thread("t"), At::Head).await.unwrap().unwrap().checkpoint, first);
     });
 }
 
@@ -136,10 +136,10 @@ fn upgrade(back: &[&str]) {
         Connection::open(&path).unwrap().execute_batch(&back.concat()).unwrap();
 
         let saver = SqliteSaver::open(&path).await.unwrap();
-        let loaded = saver.load(&thread("t"), At::Head).await.unwrap().unwrap();
+        let loaded = saver.read(&thread("t"), At::Head).await.unwrap().unwrap();
         assert_eq!((&loaded.checkpoint, &loaded.asks), (&first, &vec![asked.clone()]));
-        saver.answer(&thread("t"), vec![(asked.id, json("2"))]).await.unwrap();
-        let answered = saver.load(&thread("t"), At::Head).await.unwrap().unwrap().asks;
+        saver.answer_all(&thread("t"), vec![(asked.id, json("2"))]).await.unwrap();
+        let answered = saver.read(&thread("t"), At::Head).await.unwrap().unwrap().asks;
         assert_eq!(answered[0].answer, Some(json("2")));
         let said = Emitted { dropped: 1, events: Vec::new() };
         let next = step(Some(&first), []);

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use superstep_checkpoint::{Durability, SqliteSaver};
-use superstep_core::checkpoint::{EffectId, EffectOutcome, EffectRecord};
+use superstep_core::checkpoint::{CheckpointerExt, EffectId, EffectOutcome, EffectRecord};
 
 use crate::material::*;
 
@@ -41,8 +41,8 @@ fn what_cannot_be_written_is_given_up_and_fails_its_own_thread_only() {
                 let first = advance(&saver, "t", None, [set(0, "1")]).await;
                 let other = advance(&saver, "other", None, [set(0, "1")]).await;
                 saver.flush(&thread("other")).await.unwrap();
-                saver.record(&thread("t"), first.id, result(1, &too_long())).await.unwrap();
-                saver.record(&thread("t"), first.id, result(2, "2")).await.unwrap();
+                saver.record_result(&thread("t"), first.id, result(1, &too_long())).await.unwrap();
+                saver.record_result(&thread("t"), first.id, result(2, "2")).await.unwrap();
                 if durability != Durability::Exit {
                     advance(&saver, "other", Some(&other), [set(0, "2")]).await;
                 }
@@ -90,7 +90,7 @@ fn an_input_is_not_told_what_failed_before_it() {
         let options = SqliteSaver::options().max_pages(80);
         let saver = registered(Arc::new(options.open(folder.path().join("t.db")).await.unwrap())).await;
         let first = advance(&saver, "t", None, []).await;
-        saver.record(&thread("t"), first.id, result(1, &too_long())).await.unwrap();
+        saver.record_result(&thread("t"), first.id, result(1, &too_long())).await.unwrap();
         let mut input = step(Some(&first), []);
         input.source = superstep_core::checkpoint::Source::Input;
         put(&saver, "t", &input).await;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use superstep_checkpoint::{SqliteReader, SqliteSaver, care, portable};
-use superstep_core::checkpoint::{At, StoreError};
+use superstep_core::checkpoint::{At, CheckpointerExt, StoreError};
 
 use crate::material::*;
 
@@ -93,7 +93,7 @@ async fn sound(path: &Path) {
     for number in 0..8 {
         last = advance(&saver, "t", Some(&last), [extend(0, &format!("[{number}]"))]).await;
     }
-    saver.record(&thread("t"), last.id, result(1, "1")).await.unwrap();
+    saver.record_result(&thread("t"), last.id, result(1, "1")).await.unwrap();
     saver.ask(&thread("t"), last.id, vec![super::file::asked()]).await.unwrap();
     saver.flush(&thread("t")).await.unwrap();
 }
@@ -194,7 +194,7 @@ fn use_it(path: &Path) -> Vec<StoreError> {
             Ok(saver) => {
                 let saver: Saver = Arc::new(saver);
                 errors.extend(saver.register(&graph()).await.err());
-                let loaded = saver.load(&name, At::Head).await;
+                let loaded = saver.read(&name, At::Head).await;
                 if let Ok(Some(loaded)) = &loaded {
                     let next = step(Some(&loaded.checkpoint), [set(1, "2")]);
                     errors.extend(saver.commit(commit_of("t", &next)).await.err());

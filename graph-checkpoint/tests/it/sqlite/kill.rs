@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use superstep_checkpoint::{Durability, SqliteSaver};
-use superstep_core::checkpoint::{At, Checkpoint, Committed};
+use superstep_core::checkpoint::{At, Checkpoint, CheckpointerExt, Committed};
 
 use crate::material::*;
 
@@ -16,7 +16,7 @@ const STEPS: i64 = 6;
 
 /// Continues the thread to its last step; records a result before every commit.
 async fn drive(saver: &Saver) {
-    let mut last: Option<Checkpoint> = match saver.load(&thread("t"), At::Head).await.unwrap() {
+    let mut last: Option<Checkpoint> = match saver.read(&thread("t"), At::Head).await.unwrap() {
         Some(loaded) => {
             let items: Vec<i64> = loaded.values[0].value.decode().unwrap();
             assert_eq!(items, (0..=loaded.checkpoint.step).collect::<Vec<_>>());
@@ -30,7 +30,7 @@ async fn drive(saver: &Saver) {
             Some(last) => extend(0, &format!("[{}]", last.step + 1)),
         };
         if let Some(last) = &last {
-            saver.record(&thread("t"), last.id, result(1, "1")).await.unwrap();
+            saver.record_result(&thread("t"), last.id, result(1, "1")).await.unwrap();
         }
         let next = step(last.as_ref(), [changes]);
         assert!(matches!(saver.commit(commit_of("t", &next)).await.unwrap(), Committed::New));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use superstep_checkpoint::{Located, SqliteReader, SqliteSaver};
-use superstep_core::checkpoint::{At, Checkpoint, Commit, Committed, StoreError};
+use superstep_core::checkpoint::{At, Checkpoint, CheckpointerExt, Commit, Committed, StoreError};
 
 use super::file::{BACK_TO_1, BACK_TO_2, BACK_TO_3, BACK_TO_4};
 use crate::material::*;

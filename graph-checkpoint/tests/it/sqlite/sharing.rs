@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use superstep_checkpoint::{Durability, SqliteSaver};
-use superstep_core::checkpoint::{At, Committed, StoreError};
+use superstep_core::checkpoint::{At, CheckpointerExt, Committed, StoreError};
 use superstep_core::id::RunId;
 use uuid::Uuid;
 
@@ -153,11 +153,11 @@ fn a_result_that_was_not_the_first_cannot_be_committed() {
         let first = advance(&one, "t", None, []).await;
         let name = thread("t");
         // Both see no result yet, and each records its own.
-        one.record(&name, first.id, result(9, "0")).await.unwrap();
-        two.record(&name, first.id, result(8, "0")).await.unwrap();
-        one.record(&name, first.id, result(1, "\"one\"")).await.unwrap();
+        one.record_result(&name, first.id, result(9, "0")).await.unwrap();
+        two.record_result(&name, first.id, result(8, "0")).await.unwrap();
+        one.record_result(&name, first.id, result(1, "\"one\"")).await.unwrap();
         one.flush(&name).await.unwrap();
-        let counted = two.record(&name, first.id, result(1, "\"two\"")).await.unwrap();
+        let counted = two.record_result(&name, first.id, result(1, "\"two\"")).await.unwrap();
         let committed = two.commit(commit_of("t", &step(Some(&first), []))).await;
         // Either it was told at once, or its commit is refused.
         assert!(
@@ -189,7 +189,7 @@ fn what_is_stored_of_a_superstep_is_read_away_from_the_runtime() {
         .build()
         .unwrap();
     for number in 1..3 {
-        runtime.block_on(saver.record(&thread("t"), first.id, result(number, "1"))).unwrap();
+        runtime.block_on(saver.record_result(&thread("t"), first.id, result(number, "1"))).unwrap();
         assert_eq!(threads.load(Ordering::SeqCst), 1, "the file is read once, on a thread of its own");
     }
 }

@@ -7,10 +7,9 @@ use core::convert::Infallible;
 
 use foldhash::{HashMap, HashMapExt, HashSet};
 
-use super::store::{Store, Thread, seq};
-use crate::checkpoint::Seq;
-use crate::checkpoint::checkpointer::StoreError;
+use super::store::{Store, Thread, seq, settle};
 use crate::checkpoint::deletion::still_needed;
+use crate::checkpoint::{Seq, StoreError};
 use crate::id::{NodeName, ThreadId};
 
 impl Store {
@@ -25,7 +24,7 @@ impl Store {
                 found: held.graph.to_string(),
             });
         }
-        self.leases.take(thread);
+        self.leases.forget(thread);
         let is_there = |root: &ThreadId| root != thread && self.threads.contains_key(root);
         let goes = |name: &&ThreadId| name.goes_with(thread, is_there);
         let mut going: HashSet<ThreadId> = self.threads.keys().filter(goes).cloned().collect();
@@ -89,7 +88,7 @@ impl Thread {
     /// What stays of a thread of which `head` is the newest checkpoint that does.
     fn settled_at(mut self, head: usize) -> Self {
         self.work = if self.head == head {
-            self.work.settle();
+            settle(&mut self.work);
             self.work
         } else {
             self.past.remove(&head).unwrap_or_default()

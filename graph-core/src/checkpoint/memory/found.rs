@@ -3,10 +3,10 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::store::{Work, seq};
-use crate::checkpoint::checkpointer::StoreError;
+use super::store::seq;
+use crate::checkpoint::StoreError;
 use crate::checkpoint::codec::Fold;
-use crate::checkpoint::{Checkpoint, Loaded};
+use crate::checkpoint::{Carried, Checkpoint, Loaded};
 use crate::id::NodeName;
 use crate::state::{Change, CodecError, FieldValue, Schema, SizeLimits};
 
@@ -17,7 +17,7 @@ pub(super) struct Found {
     pub(super) checkpoint: Arc<Checkpoint>,
     pub(super) schema: Arc<Schema>,
     pub(super) chains: Chains,
-    pub(super) work: Work,
+    pub(super) work: Carried,
 }
 
 /// The changes that make up the value of each field, newest first: checkpoints, and the positions of changes there.

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use foldhash::HashMap;
 
-use crate::checkpoint::checkpointer::StoreError;
-use crate::checkpoint::lease::{Acquired, Claim, LeaseRecord, Standing};
+use crate::checkpoint::StoreError;
+use crate::checkpoint::lease::{Claim, LeaseRecord, LeaseReply, LeaseRequest, Standing};
 use crate::id::ThreadId;
 
 #[derive(Default)]
@@ -15,37 +15,45 @@ pub(super) struct Leases {
 }
 
 impl Leases {
-    pub(super) fn acquire(&mut self, claim: Claim, now_ms: u64) -> Acquired {
+    pub(super) fn answer(&mut self, request: LeaseRequest, now_ms: u64) -> Result<LeaseReply, StoreError> {
+        Ok(match request {
+            LeaseRequest::Acquire(claim) => self.acquire(claim, now_ms),
+            LeaseRequest::Renew(lease) => LeaseReply::Held(self.renew(lease, now_ms)?),
+            LeaseRequest::Release(lease) => {
+                self.check(&lease)?;
+                self.held.remove(&lease.thread);
+                LeaseReply::Free(None)
+            }
+            LeaseRequest::Break(thread) => LeaseReply::Free(self.held.remove(&thread)),
+        })
+    }
+
+    fn acquire(&mut self, claim: Claim, now_ms: u64) -> LeaseReply {
         if let Some(held) = self.held.get_mut(&claim.thread) {
             let standing = held.standing(now_ms);
             if standing == Standing::Ahead {
                 held.renewed_ms = now_ms;
             }
             if standing != Standing::Over {
-                return Acquired::Held(held.clone());
+                return LeaseReply::HeldByAnother(held.clone());
             }
         }
         self.last += 1;
         let lease = LeaseRecord::of(claim, self.last, now_ms);
         self.held.insert(lease.thread.clone(), lease.clone());
-        Acquired::Now(lease)
+        LeaseReply::Held(lease)
     }
 
-    pub(super) fn renew(&mut self, lease: &LeaseRecord, now_ms: u64) -> Result<LeaseRecord, StoreError> {
-        self.check(lease)?;
-        let renewed = LeaseRecord { renewed_ms: now_ms, ..lease.clone() };
+    fn renew(&mut self, lease: LeaseRecord, now_ms: u64) -> Result<LeaseRecord, StoreError> {
+        self.check(&lease)?;
+        let renewed = LeaseRecord { renewed_ms: now_ms, ..lease };
         self.held.insert(renewed.thread.clone(), renewed.clone());
         Ok(renewed)
     }
 
-    pub(super) fn release(&mut self, lease: &LeaseRecord) -> Result<(), StoreError> {
-        self.check(lease)?;
-        self.take(&lease.thread);
-        Ok(())
-    }
-
-    pub(super) fn take(&mut self, thread: &ThreadId) -> Option<LeaseRecord> {
-        self.held.remove(thread)
+    /// Drops the lease of a thread that is deleted.
+    pub(super) fn forget(&mut self, thread: &ThreadId) {
+        self.held.remove(thread);
     }
 
     /// Refuses whoever has lost its lease.

@@ -4,7 +4,7 @@ use alloc::collections::btree_map::Entry;
 use alloc::vec::Vec;
 
 use super::store::Store;
-use crate::checkpoint::checkpointer::StoreError;
+use crate::checkpoint::StoreError;
 use crate::checkpoint::name::{CheckpointName, NamedCheckpoint, Naming};
 use crate::id::ThreadId;
 

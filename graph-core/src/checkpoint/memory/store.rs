@@ -10,15 +10,14 @@ use foldhash::{HashMap, HashMapExt};
 
 use super::found::{Chains, Found, values};
 use super::leases::Leases;
-use crate::checkpoint::checkpointer::{At, StoreError};
 use crate::checkpoint::codec::same_content;
 use crate::checkpoint::commit::{Carried, Commit};
 use crate::checkpoint::name::CheckpointName;
 use crate::checkpoint::size::StateSize;
+use crate::checkpoint::{At, StoreError};
 use crate::checkpoint::{
-    AskRecord, Checkpoint, EffectRecord, FailureRecord, Recorded, Seq, Source, Summary, TaskResult,
+    Checkpoint, Emitted, Recorded, Seq, Source, StepRecord, Summary, ThreadScan, ThreadSummary,
 };
-use crate::checkpoint::{Emitted, StepRecord};
 use crate::id::{CheckpointId, Fingerprint, NodeName, ThreadId};
 use crate::state::{FieldId, Json, Lifetime, Schema, SizeLimits};
 
@@ -83,9 +82,9 @@ pub(super) struct Thread {
     pub(super) graph: NodeName,
     pub(super) head: usize,
     /// On top of the head.
-    pub(super) work: Work,
+    pub(super) work: Carried,
     /// What stays of the work on earlier checkpoints.
-    pub(super) past: HashMap<usize, Work>,
+    pub(super) past: HashMap<usize, Carried>,
     /// Its names for checkpoints.
     pub(super) names: BTreeMap<CheckpointName, usize>,
     /// That of the state at the head, where it is known.
@@ -93,41 +92,22 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    pub(super) fn new(graph: NodeName, head: usize, work: Work, size: Option<StateSize>) -> Self {
+    pub(super) fn new(graph: NodeName, head: usize, work: Carried, size: Option<StateSize>) -> Self {
         Self { graph, head, work, past: HashMap::new(), names: BTreeMap::new(), size }
     }
 }
 
-/// What tasks left on top of one checkpoint.
-#[derive(Clone, Default)]
-pub(super) struct Work {
-    pub(super) results: Vec<TaskResult>,
-    pub(super) failures: Vec<FailureRecord>,
-    pub(super) asks: Vec<AskRecord>,
-    pub(super) effects: Vec<EffectRecord>,
+/// Keeps what a barrier leaves of the work on its parent: answers and outcomes stay, for replay.
+pub(super) fn settle(work: &mut Carried) {
+    work.results.clear();
+    work.failures.clear();
+    discard(work);
 }
 
-impl Work {
-    pub(super) fn is_empty(&self) -> bool {
-        self.results.is_empty() && self.failures.is_empty() && self.asks.is_empty() && self.effects.is_empty()
-    }
-
-    pub(super) fn recorded(&self) -> Recorded {
-        Recorded::of(&self.results, &self.effects)
-    }
-
-    /// At the barrier the results are in the checkpoint; answers and outcomes stay, for replay.
-    pub(super) fn settle(&mut self) {
-        self.results.clear();
-        self.failures.clear();
-        self.discard();
-    }
-
-    /// A superstep that is given up: what it has come to stays, to be looked at.
-    fn discard(&mut self) {
-        self.asks.retain(|ask| ask.answer.is_some());
-        self.effects.retain(|effect| effect.outcome.is_some());
-    }
+/// Keeps what stays of a superstep that is given up: results and failures, too, to be looked at.
+fn discard(work: &mut Carried) {
+    work.asks.retain(|ask| ask.answer.is_some());
+    work.effects.retain(|effect| effect.outcome.is_some());
 }
 
 pub(super) fn seq(index: usize) -> Seq {
@@ -191,9 +171,58 @@ impl Store {
         }))
     }
 
-    pub(super) fn find(&self, thread: &ThreadId, at: &At) -> Result<Option<Found>, StoreError> {
-        let place = self.place(thread, at)?;
-        place.map(|(index, continued_by)| self.gather(index, &continued_by)).transpose()
+    /// The threads that a scan asks for, by name.
+    pub(super) fn threads(&self, scan: &ThreadScan) -> Vec<ThreadSummary> {
+        let wanted = |(name, held): &(&ThreadId, &Thread)| {
+            !name.is_below()
+                && scan.graph.as_ref().is_none_or(|graph| held.graph == *graph)
+                && scan.after.as_ref().is_none_or(|after| *name > after)
+                && !(scan.unfinished
+                    && self.checkpoints[held.head].checkpoint.frontier.nodes().next().is_none())
+        };
+        let mut threads: Vec<_> = self.threads.iter().filter(wanted).collect();
+        threads.sort_by_key(|(name, _)| *name);
+        threads.truncate(scan.limit.unwrap_or(usize::MAX));
+        let summary = |(thread, held): (&ThreadId, &Thread)| ThreadSummary {
+            thread: thread.clone(),
+            graph: held.graph.to_string(),
+            head: self.summary(held.head),
+            open_asks: held.work.asks.iter().filter(|ask| ask.is_open()).cloned().collect(),
+        };
+        threads.into_iter().map(summary).collect()
+    }
+
+    /// The checkpoint that is meant and those it continues, newest first.
+    pub(super) fn history(
+        &self,
+        thread: &ThreadId,
+        from: &At,
+        limit: usize,
+    ) -> Result<Vec<Summary>, StoreError> {
+        let Some((from, _)) = self.place(thread, from)? else {
+            return Ok(Vec::new());
+        };
+        Ok(self.path(from).take(limit).map(|index| self.summary(index)).collect())
+    }
+
+    pub(super) fn fork(
+        &mut self,
+        from: &ThreadId,
+        at: CheckpointId,
+        to: &ThreadId,
+    ) -> Result<(), StoreError> {
+        let (head, _) = self.seen(from, at)?;
+        if self.threads.contains_key(to) {
+            return Err(StoreError::ThreadExists(to.clone()));
+        }
+        if self.is_orphan(to) {
+            return Err(StoreError::Superseded { thread: to.clone(), base: at });
+        }
+        let source = &self.threads[from];
+        let size = source.size.clone().filter(|_| source.head == head);
+        let thread = Thread::new(source.graph.clone(), head, Carried::default(), size);
+        self.threads.insert(to.clone(), thread);
+        Ok(())
     }
 
     /// All checkpoints that go back to the first one of a thread, newest first.
@@ -225,14 +254,13 @@ impl Store {
         let steps = self.path(from).take(limit).map(|index| {
             let Stored { checkpoint, thread, emitted, .. } = &self.checkpoints[index];
             let after = core::mem::replace(&mut continued_by, thread.clone());
-            let Work { results, failures, asks, effects } = self.left_on(index, &after);
             Ok(StepRecord {
                 seq: seq(index),
                 graph: self.threads[&after].graph.clone(),
                 thread: thread.before_deletion(),
                 checkpoint: Checkpoint::clone(checkpoint),
                 schema: self.schema(checkpoint)?,
-                work: Carried { results, failures, asks, effects },
+                work: self.left_on(index, &after),
                 emitted: emitted.clone(),
             })
         });
@@ -240,7 +268,7 @@ impl Store {
     }
 
     /// What `thread` has left on top of a checkpoint that it continued, or that is its head.
-    fn left_on(&self, index: usize, thread: &ThreadId) -> Work {
+    pub(super) fn left_on(&self, index: usize, thread: &ThreadId) -> Carried {
         let thread = &self.threads[thread];
         let work = if thread.head == index { Some(&thread.work) } else { thread.past.get(&index) };
         work.cloned().unwrap_or_default()
@@ -334,20 +362,6 @@ impl Store {
         schema.ok_or(StoreError::NotRegistered(checkpoint.schema))
     }
 
-    /// The work on top of `base`, when that is the head of `thread`.
-    pub(super) fn work(&mut self, thread: &ThreadId, base: CheckpointId) -> Result<&mut Work, StoreError> {
-        let superseded = || StoreError::Superseded { thread: thread.clone(), base };
-        // A thread that is not there has been deleted.
-        let held = self.threads.get_mut(thread).ok_or_else(superseded)?;
-        if self.checkpoints[held.head].checkpoint.id == base {
-            return Ok(&mut held.work);
-        }
-        if self.by_id.contains_key(&base) {
-            return Err(superseded());
-        }
-        Err(Self::missing(thread, base))
-    }
-
     pub(super) fn commit(&mut self, commit: Commit, limits: &SizeLimits) -> Result<Outcome, StoreError> {
         let held = self.threads.get(&commit.thread);
         if let Some(held) = held.filter(|held| held.graph != commit.graph) {
@@ -370,7 +384,7 @@ impl Store {
             return Ok(self.lost(&commit, head));
         }
         if let (Some(known), Some(held)) = (commit.recorded, held)
-            && held.work.recorded() != known
+            && Recorded::of(&held.work.results, &held.work.effects) != known
         {
             return Ok(Outcome::Outrun(held.head, commit.thread));
         }
@@ -389,18 +403,15 @@ impl Store {
         let index = self.checkpoints.len();
         self.by_id.insert(id, index);
         self.newest = self.newest.max(Some(id));
-        let carried = commit.carried.map(|carried| {
-            let Carried { results, failures, asks, effects } = *carried;
-            Work { results, failures, asks, effects }
-        });
+        let carried = commit.carried.map(|carried| *carried);
         match self.threads.get_mut(&commit.thread) {
             Some(held) => {
                 if !held.work.is_empty() {
                     let mut work = core::mem::take(&mut held.work);
                     if parent == Some(held.head) && commit.checkpoint.source != Source::Input {
-                        work.settle();
+                        settle(&mut work);
                     } else {
-                        work.discard();
+                        discard(&mut work);
                     }
                     if !work.is_empty() {
                         held.past.insert(held.head, work);

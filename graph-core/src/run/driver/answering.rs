@@ -4,7 +4,7 @@ use std::vec::Vec;
 
 use super::order::Answers;
 use super::subgraph::questions::check_open_below;
-use crate::checkpoint::{AskRecord, Loaded, StoreError};
+use crate::checkpoint::{AskRecord, CheckpointerExt, Loaded, StoreError};
 use crate::graph::Program;
 use crate::id::{InterruptId, ThreadId};
 use crate::run::runtime::error::{RunError, ThreadError};
@@ -34,7 +34,7 @@ pub(crate) async fn answer(
         }
     }
     let answered = answers.iter().map(|(interrupt, _)| *interrupt).collect();
-    saver.answer(thread, answers).await?;
+    saver.answer_all(thread, answers).await?;
     let loaded = runtime.refreshed(thread, loaded).await?;
     let loaded = loaded.ok_or_else(|| RunError::NothingToResume { thread: thread.clone() })?;
     Ok((loaded, answered))

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use crate::checkpoint::{
-    At, Carried, Carrier, Checkpoint, Commit, Committed, Frontier, IDEMPOTENCY_KEY, Loaded, Onto, Recorded,
+    At, Carried, Carrier, Checkpoint, CheckpointerExt, Commit, Committed, Frontier, IDEMPOTENCY_KEY, Loaded,
+    Onto, Recorded,
 };
 use crate::engine::barrier::{self, Overwrites};
 use crate::graph::Program;

@@ -11,7 +11,7 @@ use super::order::Ended;
 use super::slot::Slot;
 use super::subgraph::surroundings::Surroundings;
 use super::tasks::Attempted;
-use crate::checkpoint::AskRecord;
+use crate::checkpoint::{AskRecord, CheckpointerExt};
 use crate::engine::{Break, Ending, TaskNumber};
 use crate::graph::NodeId;
 use crate::id::NodeName;

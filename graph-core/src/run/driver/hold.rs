@@ -10,7 +10,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::begin::begin;
 use super::order::{Ended, Order};
-use crate::checkpoint::{Acquired, Checkpointer, Claim, LeaseRecord, StoreError};
+use crate::checkpoint::{Acquired, Checkpointer, CheckpointerExt, Claim, LeaseRecord, StoreError};
 use crate::id::ThreadId;
 use crate::run::runtime::error::{RunError, ThreadError};
 use crate::run::runtime::lease::Lease;

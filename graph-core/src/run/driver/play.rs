@@ -10,7 +10,7 @@ use super::drive::Driver;
 use super::edit::{Own, Played, put_on_top};
 use super::order::{Order, Verb};
 use super::slot::Slot;
-use crate::checkpoint::{At, Carrier, Cause, Loaded, NextTask, TaskRecord, TaskResult};
+use crate::checkpoint::{At, Carrier, Cause, CheckpointerExt, Loaded, NextTask, TaskRecord, TaskResult};
 use crate::engine::{Arrivals, Begin, Command, Ending, Event, PlannedTask, Restored, TaskNumber};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, NodeProgram, Selected, Targets};
@@ -374,7 +374,7 @@ mod tests {
         }
 
         async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
-            let head = self.0.load(&commit.thread, At::Head).await?;
+            let head = self.0.read(&commit.thread, At::Head).await?;
             if let Some(head) = head.filter(|_| commit.checkpoint.source == Source::Update) {
                 let next = &head.checkpoint.frontier.tasks[0];
                 let result = TaskResult {
@@ -387,7 +387,7 @@ mod tests {
                     handled: None,
                     emitted: None,
                 };
-                self.0.record(&commit.thread, head.checkpoint.id, result).await?;
+                self.0.record_result(&commit.thread, head.checkpoint.id, result).await?;
             }
             self.0.commit(commit).await
         }

@@ -12,7 +12,7 @@ use super::begin::driver;
 use super::current_state::CurrentState;
 use super::order::{Ended, Order, Verb};
 use crate::checkpoint::{
-    At, Checkpoint, Checkpointer, Commit, Frontier, Loaded, MemorySaver, Source, StoreError,
+    At, Checkpoint, Checkpointer, CheckpointerExt, Commit, Frontier, Loaded, MemorySaver, Source, StoreError,
 };
 use crate::engine::{Breakpoints, barrier};
 use crate::id::{CheckpointId, RunId, ThreadId};
@@ -122,7 +122,7 @@ fn first(
 
 async fn load(saver: &MemorySaver, thread: &ThreadId, at: At) -> Result<Loaded, RunError> {
     let gone = || StoreError::NoCheckpoint { thread: thread.clone(), checkpoint: "at its begin".into() };
-    let loaded = saver.load(thread, at.clone()).await.map_err(ThreadError::from)?;
+    let loaded = saver.read(thread, at.clone()).await.map_err(ThreadError::from)?;
     Ok(loaded.ok_or_else(gone).map_err(ThreadError::from)?)
 }
 

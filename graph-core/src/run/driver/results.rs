@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use super::attempt::End;
 use super::drive::Driver;
 use super::tasks::Attempted;
-use crate::checkpoint::{FailureRecord, StoreError, TargetRecord, TaskResult};
+use crate::checkpoint::{CheckpointerExt, FailureRecord, StoreError, TargetRecord, TaskResult};
 use crate::engine::{Event, Failure, TaskNumber};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, Targets};
@@ -243,7 +243,7 @@ impl Driver {
         self.superstep.recorded.add_result(&result);
         let thread = self.cell.thread.clone();
         self.records.push(Box::pin(async move {
-            let counts = saver.record(&thread, base, result.clone()).await?;
+            let counts = saver.record_result(&thread, base, result.clone()).await?;
             Ok(counts == result)
         }));
     }

@@ -11,7 +11,7 @@ use alloc::string::String;
 
 use super::request::RunRequest;
 use super::thread::Thread;
-use crate::checkpoint::{AskRecord, Checkpointer, StoreError, ThreadSummary};
+use crate::checkpoint::{AskRecord, Checkpointer, CheckpointerExt, StoreError, ThreadSummary};
 use crate::graph::{BuildError, Program, StateGraph};
 use crate::id::{NodeName, ThreadId};
 use crate::run::driver::cached::ROOT;

@@ -5,7 +5,7 @@ use std::vec::Vec;
 
 use super::past::Past;
 use super::thread::Thread;
-use crate::checkpoint::{At, CheckpointName, Checkpointer, NamedCheckpoint, Naming};
+use crate::checkpoint::{At, CheckpointName, Checkpointer, CheckpointerExt, NamedCheckpoint, Naming};
 use crate::id::ThreadId;
 use crate::run::runtime::error::ThreadError;
 use crate::state::State;

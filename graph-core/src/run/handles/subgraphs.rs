@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 
 use super::past::Past;
 use super::thread::Thread;
-use crate::checkpoint::{At, Checkpointer, Loaded, below};
+use crate::checkpoint::{At, Checkpointer, CheckpointerExt, Loaded, below};
 use crate::graph::Program;
 use crate::id::{CheckpointId, NodeName, TaskId, ThreadId};
 use crate::run::past::view::CheckpointView;
@@ -109,13 +109,13 @@ impl<S: State> Past<S> {
         let (runtime, ..) = self.parts();
         let saver = runtime.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
         // Looked up first: a thread that was made is there, whatever fails after it.
-        saver.load(below, At::Id(at)).await?;
+        saver.read(below, At::Id(at)).await?;
         let mut way = Vec::new();
         for above in levels.iter().filter(|other| level.thread.is_on_or_below(&other.thread)) {
             let at = if above.thread == *below {
                 at
             } else {
-                let head = saver.load(&above.thread, At::Head).await?;
+                let head = saver.read(&above.thread, At::Head).await?;
                 head.ok_or_else(|| ThreadError::NeverRan(above.thread.clone()))?.checkpoint.id
             };
             way.push(Level { task: above.task, thread: above.thread.clone(), at });
@@ -153,7 +153,7 @@ fn collect<'a>(
             };
             let task = next.id(checkpoint.id, checkpoint.step);
             let thread = below::thread(&loaded.effects, thread, task);
-            let Some(head) = saver.load(&thread, At::Head).await? else {
+            let Some(head) = saver.read(&thread, At::Head).await? else {
                 continue;
             };
             let mut path = path.to_vec();

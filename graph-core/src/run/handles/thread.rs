@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::edit_request::EditRequest;
 use super::past::Past;
 use super::request::RunRequest;
-use crate::checkpoint::{At, Checkpointer, Summary};
+use crate::checkpoint::{At, Checkpointer, CheckpointerExt, Summary};
 use crate::graph::{NodeRef, START};
 use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
 use crate::node::IntoOutcome;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use super::error::ThreadError;
-use crate::checkpoint::{At, Checkpointer, Summary};
+use crate::checkpoint::{At, Checkpointer, CheckpointerExt, Summary};
 use crate::id::ThreadId;
 
 /// How many checkpoints the first page has; each further one has twice as many, up to so many.

@@ -9,7 +9,7 @@ use alloc::string::ToString;
 use super::error::ThreadError;
 use super::outcome::Interrupt;
 use super::shared::Runtime;
-use crate::checkpoint::{AnsweredBy, AskRecord, At, Loaded};
+use crate::checkpoint::{AnsweredBy, AskRecord, At, CheckpointerExt, Loaded};
 use crate::graph::Program;
 use crate::id::{InterruptId, ThreadId};
 use crate::node::{AskDescription, EFFECT_ARGUMENT, HANDLER, effect_ask};

@@ -14,7 +14,9 @@ use super::change::{Changed, OnChange};
 use super::error::{RunError, ThreadError};
 use super::event::Observer;
 use super::lease::Lease;
-use crate::checkpoint::{At, Carried, Checkpoint, Checkpointer, Loaded, StepRecord, StoreError};
+use crate::checkpoint::{
+    At, Carried, Checkpoint, Checkpointer, CheckpointerExt, Loaded, StepRecord, StoreError,
+};
 use crate::engine::barrier::{one_step_fields, seeds};
 use crate::engine::{Breakpoints, Limits};
 use crate::graph::{NodeRef, Program};
@@ -111,7 +113,7 @@ impl Runtime {
     /// Reads a checkpoint of a thread, which must be one of this graph's: nothing runs on another one's.
     pub(crate) async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, ThreadError> {
         let saver = self.saver.as_ref().ok_or(ThreadError::NoCheckpointer)?;
-        let loaded = saver.load(thread, at).await?;
+        let loaded = saver.read(thread, at).await?;
         match &loaded {
             Some(Loaded { graph, .. }) if graph != self.program.topology.name() => {
                 Err(ThreadError::Store(StoreError::WrongGraph {

@@ -2,12 +2,10 @@
 
 use async_trait::async_trait;
 use superstep::checkpoint::{
-    AskRecord, At, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord,
-    GraphDescription, Loaded, MemorySaver, NamedCheckpoint, Naming, StepRecord, StoreError, Summary,
-    TaskResult, ThreadSummary,
+    Answers, AskRecord, At, Checkpointer, Commit, Committed, EffectRecord, EffectWrite, GraphDescription,
+    Load, MemorySaver, Naming, Page, Scan, StoreError, TaskResult, Work,
 };
-use superstep::id::{CheckpointId, InterruptId, NodeName, ThreadId};
-use superstep::state::Json;
+use superstep::id::{CheckpointId, NodeName, ThreadId};
 
 use super::stage::{Moment, Shared};
 
@@ -45,8 +43,8 @@ impl Checkpointer for Failing {
         self.call(self.inner.register(graph)).await
     }
 
-    async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
-        self.call(self.inner.load(thread, at)).await
+    async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError> {
+        self.call(self.inner.load(thread, at, known)).await
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
@@ -57,92 +55,34 @@ impl Checkpointer for Failing {
         &self,
         thread: &ThreadId,
         base: CheckpointId,
-        result: TaskResult,
-    ) -> Result<TaskResult, StoreError> {
-        self.call(self.inner.record(thread, base, result)).await
+        work: Work,
+    ) -> Result<Option<TaskResult>, StoreError> {
+        self.call(self.inner.record(thread, base, work)).await
     }
 
-    async fn fail(
+    async fn effect(
         &self,
         thread: &ThreadId,
         base: CheckpointId,
-        failure: FailureRecord,
-    ) -> Result<(), StoreError> {
-        self.call(self.inner.fail(thread, base, failure)).await
-    }
-
-    async fn ask(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        asks: Vec<AskRecord>,
-    ) -> Result<(), StoreError> {
-        self.call(self.inner.ask(thread, base, asks)).await
-    }
-
-    async fn answer(&self, thread: &ThreadId, answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError> {
-        self.call(self.inner.answer(thread, answers)).await
-    }
-
-    async fn expire(
-        &self,
-        graph: &NodeName,
-        thread: Option<&ThreadId>,
-        now_ms: u64,
-    ) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
-        self.call(self.inner.expire(graph, thread, now_ms)).await
-    }
-
-    async fn begin_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: EffectRecord,
+        write: EffectWrite,
     ) -> Result<Option<EffectRecord>, StoreError> {
-        self.call(self.inner.begin_effect(thread, base, effect)).await
+        self.call(self.inner.effect(thread, base, write)).await
     }
 
-    async fn end_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: &EffectId,
-        outcome: EffectOutcome,
-    ) -> Result<(), StoreError> {
-        self.call(self.inner.end_effect(thread, base, effect, outcome)).await
-    }
-
-    async fn note_effect(
-        &self,
-        thread: &ThreadId,
-        base: CheckpointId,
-        effect: EffectRecord,
-    ) -> Result<(), StoreError> {
-        self.call(self.inner.note_effect(thread, base, effect)).await
+    async fn answer(&self, answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+        self.call(self.inner.answer(answers)).await
     }
 
     async fn flush(&self, thread: &ThreadId) -> Result<(), StoreError> {
         self.call(self.inner.flush(thread)).await
     }
 
-    async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError> {
-        self.call(self.inner.history(thread, from, limit)).await
-    }
-
-    async fn lineage(&self, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
-        self.call(self.inner.lineage(thread)).await
-    }
-
-    async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
-        self.call(self.inner.steps(thread, from, limit)).await
+    async fn scan(&self, scan: Scan) -> Result<Page, StoreError> {
+        self.call(self.inner.scan(scan)).await
     }
 
     async fn name(&self, thread: &ThreadId, naming: Naming) -> Result<(), StoreError> {
         self.call(self.inner.name(thread, naming)).await
-    }
-
-    async fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
-        self.call(self.inner.names(thread)).await
     }
 
     async fn fork(&self, from: &ThreadId, at: CheckpointId, to: &ThreadId) -> Result<(), StoreError> {
@@ -151,17 +91,5 @@ impl Checkpointer for Failing {
 
     async fn delete(&self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
         self.call(self.inner.delete(graph, thread)).await
-    }
-
-    async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
-        self.call(self.inner.threads()).await
-    }
-
-    async fn unfinished(&self, graph: &NodeName) -> Result<Vec<ThreadSummary>, StoreError> {
-        self.call(self.inner.unfinished(graph)).await
-    }
-
-    async fn open_asks(&self, graph: &NodeName) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
-        self.call(self.inner.open_asks(graph)).await
     }
 }

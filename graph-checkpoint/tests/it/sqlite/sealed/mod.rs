@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use superstep_checkpoint::{CheckpointFile, Key, KeyRing, SqliteOptions, SqliteReader, SqliteSaver};
 use superstep_core::checkpoint::{
-    AnsweredBy, AskRecord, At, Commit, Committed, Deadline, EffectId, EffectOutcome, EffectRecord, Emitted,
-    EmittedEvent, Loaded, StepRecord,
+    AnsweredBy, AskRecord, At, CheckpointerExt, Commit, Committed, Deadline, EffectId, EffectOutcome,
+    EffectRecord, Emitted, EmittedEvent, Loaded, StepRecord,
 };
 use superstep_core::id::{IdempotencyKey, InterruptId};
 
@@ -61,7 +61,7 @@ async fn everything(path: &Path, options: SqliteOptions) {
         let commit = Commit { emitted: vec![(0, Emitted { dropped: 0, events })], ..commit_of(name, &end) };
         assert!(matches!(saver.commit(commit).await.unwrap(), Committed::New));
         let name = thread(name);
-        saver.record(&name, end.id, result(1, text("result").as_str())).await.unwrap();
+        saver.record_result(&name, end.id, result(1, text("result").as_str())).await.unwrap();
         saver.fail(&name, end.id, failure(2, &format!("it said {CANARY}"))).await.unwrap();
         for number in 1..3 {
             let ask = AskRecord {
@@ -89,7 +89,7 @@ async fn everything(path: &Path, options: SqliteOptions) {
             saver.end_effect(&name, end.id, &id, EffectOutcome::Ok(text("outcome"))).await.unwrap();
         }
         let answer = vec![(InterruptId::from_bytes([1; 16]), text("answer"))];
-        saver.answer(&name, answer).await.unwrap();
+        saver.answer_all(&name, answer).await.unwrap();
         saver.flush(&name).await.unwrap();
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use superstep_checkpoint::care::{self, CareError, Form, rekey};
 use superstep_checkpoint::portable::export;
-use superstep_core::checkpoint::{KeyProblem, StoreError};
+use superstep_core::checkpoint::{CheckpointerExt, KeyProblem, StoreError};
 
 use super::*;
 

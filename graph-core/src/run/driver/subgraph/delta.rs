@@ -2,7 +2,7 @@
 
 use std::vec::Vec;
 
-use crate::checkpoint::{At, Checkpointer, Loaded, Source};
+use crate::checkpoint::{At, Checkpointer, CheckpointerExt, Loaded, Source};
 use crate::graph::Program;
 use crate::id::ThreadId;
 use crate::run::runtime::error::ThreadError;
@@ -58,7 +58,7 @@ impl Delta {
             }
             steps.push(own_writes(loaded, &program.schema));
             let Some(parent) = loaded.checkpoint.parent else { break };
-            next = saver.load(thread, At::Id(parent)).await?;
+            next = saver.read(thread, At::Id(parent)).await?;
             if next.is_none() {
                 break;
             }

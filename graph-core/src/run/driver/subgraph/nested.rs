@@ -13,7 +13,9 @@ use super::delta::Delta;
 use super::lens::Lens;
 use super::questions::{Question, was_used};
 use super::surroundings::Surroundings;
-use crate::checkpoint::{AnsweredBy, AskRecord, At, Checkpointer, Kept, Loaded, StoreError, below};
+use crate::checkpoint::{
+    AnsweredBy, AskRecord, At, Checkpointer, CheckpointerExt, Kept, Loaded, StoreError, below,
+};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::id::ThreadId;
 use crate::node::{Around, CalledAs, Code, Done, ErasedTask, IntoNode, NodeDescription, RunCell, TaskCell};
@@ -258,7 +260,7 @@ async fn answered(
         if answers.is_empty() {
             return Ok(head);
         }
-        match saver.answer(thread, answers).await {
+        match saver.answer_all(thread, answers).await {
             // Another run that goes on with the thread may have passed some of them on, and gone on with them.
             Ok(()) | Err(StoreError::AlreadyAnswered(_) | StoreError::NoInterrupt { .. }) => {}
             Err(error) => return Err(error.into()),

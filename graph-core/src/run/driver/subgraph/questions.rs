@@ -7,7 +7,8 @@
 use std::vec::Vec;
 
 use crate::checkpoint::{
-    AskRecord, At, Checkpoint, Checkpointer, EffectRecord, NextTask, Source, StepRecord, StoreError, below,
+    AskRecord, At, Checkpoint, Checkpointer, CheckpointerExt, EffectRecord, NextTask, Source, StepRecord,
+    StoreError, below,
 };
 use crate::id::{CheckpointId, ThreadId};
 

@@ -8,7 +8,7 @@ use super::position::EventPosition;
 use super::rebuild::Rebuild;
 use super::records::{Records, Span};
 use super::told::{Below, Group, Runs, Told, Unfinished};
-use crate::checkpoint::{At, Checkpointer, StepRecord};
+use crate::checkpoint::{At, Checkpointer, CheckpointerExt, StepRecord};
 use crate::graph::Program;
 use crate::id::{CheckpointId, RunId};
 use crate::run::runtime::error::ThreadError;
@@ -127,7 +127,7 @@ impl Level {
         saver: &Arc<dyn Checkpointer>,
         at: CheckpointId,
     ) -> Result<EventKind, ThreadError> {
-        let loaded = saver.load(self.records.thread(), At::Id(at)).await?;
+        let loaded = saver.read(self.records.thread(), At::Id(at)).await?;
         let loaded = loaded.ok_or_else(|| ThreadError::NeverRan(self.records.thread().clone()))?;
         let (state, _) = state_of(&self.program, &loaded)?;
         let values = redact::state(&*state, &self.program.schema);

@@ -5,7 +5,7 @@ use std::vec::Vec;
 
 use alloc::string::ToString;
 
-use crate::checkpoint::{At, Checkpointer, StepRecord, StoreError};
+use crate::checkpoint::{At, Checkpointer, CheckpointerExt, StepRecord, StoreError};
 use crate::id::{CheckpointId, NodeName, ThreadId};
 
 /// How many checkpoints are read at a time.

@@ -9,12 +9,10 @@ use async_trait::async_trait;
 use spin::Mutex;
 
 use crate::checkpoint::{
-    AskRecord, At, Checkpoint, Checkpointer, Commit, Committed, EffectId, EffectOutcome, EffectRecord,
-    FailureRecord, GraphDescription, Loaded, NamedCheckpoint, Naming, StepRecord, StoreError, Summary,
-    TaskResult, ThreadSummary,
+    Answers, AskRecord, At, Checkpoint, Checkpointer, Commit, Committed, EffectRecord, EffectWrite,
+    GraphDescription, Load, Naming, Page, Scan, StoreError, TaskResult, Work,
 };
-use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
-use crate::state::Json;
+use crate::id::{CheckpointId, NodeName, ThreadId};
 
 /// What came out of one superstep.
 pub(super) struct Silent {
@@ -40,8 +38,8 @@ impl Checkpointer for Silent {
         Ok(())
     }
 
-    async fn load(&self, thread: &ThreadId, at: At) -> Result<Option<Loaded>, StoreError> {
-        self.inner.load(thread, at).await
+    async fn load(&self, thread: &ThreadId, at: At, known: Option<CheckpointId>) -> Result<Load, StoreError> {
+        self.inner.load(thread, at, known).await
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
@@ -53,93 +51,39 @@ impl Checkpointer for Silent {
         &self,
         _thread: &ThreadId,
         _base: CheckpointId,
-        result: TaskResult,
-    ) -> Result<TaskResult, StoreError> {
-        Ok(result)
+        work: Work,
+    ) -> Result<Option<TaskResult>, StoreError> {
+        match work {
+            Work::Result(result) => return Ok(Some(result)),
+            Work::Failure(_) => {}
+            Work::Asks(asks) => *self.asked.lock() = asks,
+        }
+        Ok(None)
     }
 
-    async fn fail(
+    async fn effect(
         &self,
         _thread: &ThreadId,
         _base: CheckpointId,
-        _failure: FailureRecord,
-    ) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    async fn ask(
-        &self,
-        _thread: &ThreadId,
-        _base: CheckpointId,
-        asks: Vec<AskRecord>,
-    ) -> Result<(), StoreError> {
-        *self.asked.lock() = asks;
-        Ok(())
-    }
-
-    async fn answer(&self, _thread: &ThreadId, _answers: Vec<(InterruptId, Json)>) -> Result<(), StoreError> {
-        refused("answer questions")
-    }
-
-    async fn expire(
-        &self,
-        _graph: &NodeName,
-        _thread: Option<&ThreadId>,
-        _now_ms: u64,
-    ) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
-        refused("answer questions")
-    }
-
-    async fn begin_effect(
-        &self,
-        _thread: &ThreadId,
-        _base: CheckpointId,
-        _effect: EffectRecord,
+        _write: EffectWrite,
     ) -> Result<Option<EffectRecord>, StoreError> {
         refused("run effects")
     }
 
-    async fn end_effect(
-        &self,
-        _thread: &ThreadId,
-        _base: CheckpointId,
-        _effect: &EffectId,
-        _outcome: EffectOutcome,
-    ) -> Result<(), StoreError> {
-        refused("run effects")
-    }
-
-    async fn note_effect(
-        &self,
-        _thread: &ThreadId,
-        _base: CheckpointId,
-        _effect: EffectRecord,
-    ) -> Result<(), StoreError> {
-        refused("run effects")
+    async fn answer(&self, _answers: Answers) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
+        refused("answer questions")
     }
 
     async fn flush(&self, _thread: &ThreadId) -> Result<(), StoreError> {
         Ok(())
     }
 
-    async fn history(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<Summary>, StoreError> {
-        self.inner.history(thread, from, limit).await
-    }
-
-    async fn lineage(&self, thread: &ThreadId) -> Result<Vec<Summary>, StoreError> {
-        self.inner.lineage(thread).await
-    }
-
-    async fn steps(&self, thread: &ThreadId, from: At, limit: usize) -> Result<Vec<StepRecord>, StoreError> {
-        self.inner.steps(thread, from, limit).await
+    async fn scan(&self, scan: Scan) -> Result<Page, StoreError> {
+        self.inner.scan(scan).await
     }
 
     async fn name(&self, _thread: &ThreadId, _naming: Naming) -> Result<(), StoreError> {
         refused("name checkpoints")
-    }
-
-    async fn names(&self, thread: &ThreadId) -> Result<Vec<NamedCheckpoint>, StoreError> {
-        self.inner.names(thread).await
     }
 
     async fn fork(&self, _from: &ThreadId, _at: CheckpointId, _to: &ThreadId) -> Result<(), StoreError> {
@@ -148,17 +92,5 @@ impl Checkpointer for Silent {
 
     async fn delete(&self, _graph: &NodeName, _thread: &ThreadId) -> Result<(), StoreError> {
         refused("delete threads")
-    }
-
-    async fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
-        self.inner.threads().await
-    }
-
-    async fn unfinished(&self, graph: &NodeName) -> Result<Vec<ThreadSummary>, StoreError> {
-        self.inner.unfinished(graph).await
-    }
-
-    async fn open_asks(&self, graph: &NodeName) -> Result<Vec<(ThreadId, AskRecord)>, StoreError> {
-        self.inner.open_asks(graph).await
     }
 }

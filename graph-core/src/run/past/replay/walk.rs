@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use super::compare;
 use super::report::{Difference, Divergence, Replay, Unverified, WhyUnverified};
 use super::superstep::{Findings, Superstep};
-use crate::checkpoint::{At, Checkpoint, Checkpointer, Loaded, Source, StoreError, Summary};
+use crate::checkpoint::{At, Checkpoint, Checkpointer, CheckpointerExt, Loaded, Source, StoreError, Summary};
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
 use crate::run::driver::recording::Below;
 use crate::run::runtime::error::ThreadError;
@@ -75,7 +75,7 @@ impl Walk {
             let mut taken = 0;
             for (position, line) in lines.iter().enumerate() {
                 let last = position.checked_sub(1).map(|last| &lines[last]);
-                let loaded = self.saver.load(thread, At::Id(line.id)).await?;
+                let loaded = self.saver.read(thread, At::Id(line.id)).await?;
                 let loaded = loaded.ok_or_else(|| gone(thread, line.id))?;
                 if last.is_none_or(|last| last.run != line.run) {
                     taken = 0;

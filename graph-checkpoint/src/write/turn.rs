@@ -1,0 +1,143 @@
+//! The requests of a saver, each as it is carried out inside the writer's transaction.
+
+use superstep_core::checkpoint::{
+    AskRecord, Commit, Committed, EffectId, EffectOutcome, EffectRecord, FailureRecord, LeaseReply,
+    LeaseRequest, StoreError, TaskResult,
+};
+use superstep_core::id::{CheckpointId, NodeName, ThreadId};
+
+use crate::options::LeaseClock;
+use crate::work::{ask, effect, pending};
+use crate::write::faults::Faults;
+use crate::write::lease;
+use crate::write::live::Live;
+use crate::write::queue::Outcome;
+
+/// The writer's part in one request: the open transaction, and what is remembered across them.
+pub(crate) struct Turn<'l> {
+    pub(crate) live: &'l mut Live,
+    pub(crate) faults: &'l mut Faults,
+    pub(crate) clock: Option<&'l LeaseClock>,
+}
+
+impl Turn<'_> {
+    pub(crate) fn commit(&mut self, commit: &Commit) -> Outcome<Committed> {
+        match self.faults.of_commit(commit) {
+            Some(fault) => Ok(Err(fault)),
+            None => self.live.commit(commit).map(Ok),
+        }
+    }
+
+    pub(crate) fn record(
+        &mut self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        result: &TaskResult,
+    ) -> Result<(), StoreError> {
+        let fault = match self.live.record(thread, base, result) {
+            Ok(true) | Err(StoreError::Superseded { .. }) => None,
+            // Another driver's result of this task was first, and this one was used already: the
+            // superstep cannot be committed with it.
+            Ok(false) => Some(StoreError::Superseded { thread: thread.clone(), base }),
+            Err(error) => Some(error),
+        };
+        self.faults.unwaited(thread, base, fault)
+    }
+
+    pub(crate) fn fail(
+        &mut self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        failure: &FailureRecord,
+    ) -> Result<(), StoreError> {
+        let place = self.live.place(thread, base);
+        let failed = place.and_then(|place| pending::fail(&self.live.connection, place, failure));
+        let fault = match failed {
+            Ok(()) | Err(StoreError::Superseded { .. }) => None,
+            Err(error) => Some(error),
+        };
+        self.faults.unwaited(thread, base, fault)
+    }
+
+    pub(crate) fn ask(
+        &mut self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        asks: &[AskRecord],
+    ) -> Result<(), StoreError> {
+        let place = self.live.place(thread, base)?;
+        ask::instead(&self.live.connection, place, asks)
+    }
+
+    pub(crate) fn begin_effect(
+        &mut self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: &EffectRecord,
+    ) -> Result<Option<EffectRecord>, StoreError> {
+        let place = self.live.place_of_effect(thread, base)?;
+        effect::begin(&self.live.connection, place, effect)
+    }
+
+    pub(crate) fn end_effect(
+        &mut self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: &EffectId,
+        outcome: &EffectOutcome,
+    ) -> Result<(), StoreError> {
+        let place = self.live.place_of_effect(thread, base);
+        match place.and_then(|place| effect::end(&self.live.connection, place, effect, outcome)) {
+            Ok(true) | Err(StoreError::Superseded { .. }) => Ok(()),
+            // Another run's success was first.
+            Ok(false) => Err(StoreError::Superseded { thread: thread.clone(), base }),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn note_effect(
+        &mut self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: &EffectRecord,
+    ) -> Result<(), StoreError> {
+        let fault = match self.begin_effect(thread, base, effect) {
+            // Another run's value was first, and this one was used already.
+            Ok(Some(held)) if held.outcome != effect.outcome => {
+                Some(StoreError::Superseded { thread: thread.clone(), base })
+            }
+            Ok(_) | Err(StoreError::Superseded { .. }) => None,
+            Err(error) => Some(error),
+        };
+        self.faults.unwaited(thread, base, fault)
+    }
+
+    pub(crate) fn delete(&mut self, graph: &NodeName, thread: &ThreadId) -> Result<(), StoreError> {
+        self.live.delete(graph, thread)?;
+        drop(self.faults.take(thread));
+        Ok(())
+    }
+
+    pub(crate) fn lease(&mut self, request: &LeaseRequest) -> Result<LeaseReply, StoreError> {
+        let connection = &self.live.connection;
+        match request {
+            LeaseRequest::Acquire(claim) => {
+                lease::acquire(connection, claim, lease::now(connection, self.clock)?)
+            }
+            LeaseRequest::Renew(held) => {
+                let renewed = lease::renew(connection, held, lease::now(connection, self.clock)?)?;
+                Ok(LeaseReply::Held(renewed))
+            }
+            LeaseRequest::Release(held) => lease::release(connection, held).map(|()| LeaseReply::Free(None)),
+            LeaseRequest::Break(thread) => {
+                // A damaged one goes as well.
+                let broken = lease::find(connection, thread).unwrap_or(None);
+                lease::take(connection, thread).map(|()| LeaseReply::Free(broken))
+            }
+        }
+    }
+
+    pub(crate) fn flush(&mut self, thread: &ThreadId) -> Outcome<()> {
+        Ok(self.faults.take(thread).map_or(Ok(()), Err))
+    }
+}

@@ -1,0 +1,247 @@
+//! The calls of [`Checkpointer`], a method each.
+
+use alloc::vec::Vec;
+
+use super::checkpointer::Checkpointer;
+use super::lease::{Acquired, Claim, LeaseRecord, LeaseReply, LeaseRequest};
+use super::load::At;
+use super::name::NamedCheckpoint;
+use super::scan::{Page, PastScan, Scan, ThreadScan};
+use super::step_record::StepRecord;
+use super::store_error::StoreError;
+use super::work::{Answers, EffectWrite, Work};
+use super::{
+    AskRecord, EffectId, EffectOutcome, EffectRecord, FailureRecord, Loaded, Summary, TaskResult,
+    ThreadSummary,
+};
+use crate::id::{CheckpointId, InterruptId, NodeName, ThreadId};
+use crate::state::Json;
+
+/// Takes the page of the kind that was asked for.
+macro_rules! page {
+    ($page:expr, $kind:ident) => {
+        match $page {
+            Page::$kind(rows) => Ok(rows),
+            _ => Err(mismatch(stringify!($kind))),
+        }
+    };
+}
+
+/// Methods of every [`Checkpointer`]: one for each kind of request, with the answer that belongs to it.
+pub trait CheckpointerExt: Checkpointer {
+    /// Reads a checkpoint with the unfinished work on top of it; `None` when the thread has no checkpoint.
+    /// See [`Checkpointer::load`].
+    fn read(
+        &self,
+        thread: &ThreadId,
+        at: At,
+    ) -> impl Future<Output = Result<Option<Loaded>, StoreError>> + Send {
+        async move { Ok(self.load(thread, at, None).await?.loaded()) }
+    }
+
+    /// Stores the result of a task, and returns the one that counts. See [`Work::Result`].
+    fn record_result(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        result: TaskResult,
+    ) -> impl Future<Output = Result<TaskResult, StoreError>> + Send {
+        async move {
+            let counts = self.record(thread, base, Work::Result(result)).await?;
+            counts.ok_or_else(|| mismatch("the result that counts"))
+        }
+    }
+
+    /// Stores why a task failed. See [`Work::Failure`].
+    fn fail(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        failure: FailureRecord,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        async move { self.record(thread, base, Work::Failure(failure)).await.map(drop) }
+    }
+
+    /// Stores the questions of paused tasks. See [`Work::Asks`].
+    fn ask(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        asks: Vec<AskRecord>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        async move { self.record(thread, base, Work::Asks(asks)).await.map(drop) }
+    }
+
+    /// Answers questions of a thread. See [`Answers::Given`].
+    fn answer_all(
+        &self,
+        thread: &ThreadId,
+        answers: Vec<(InterruptId, Json)>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        async move { self.answer(Answers::Given { thread: thread.clone(), answers }).await.map(drop) }
+    }
+
+    /// Answers overdue questions with their defaults, and returns them. See [`Answers::Overdue`].
+    fn expire(
+        &self,
+        graph: &NodeName,
+        thread: Option<&ThreadId>,
+        now_ms: u64,
+    ) -> impl Future<Output = Result<Vec<(ThreadId, AskRecord)>, StoreError>> + Send {
+        let overdue = Answers::Overdue { graph: graph.clone(), thread: thread.cloned(), now_ms };
+        async move { self.answer(overdue).await }
+    }
+
+    /// Records that an effect is about to start. See [`EffectWrite::Begin`].
+    fn begin_effect(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: EffectRecord,
+    ) -> impl Future<Output = Result<Option<EffectRecord>, StoreError>> + Send {
+        async move { self.effect(thread, base, EffectWrite::Begin(effect)).await }
+    }
+
+    /// Records how an effect ended. See [`EffectWrite::End`].
+    fn end_effect(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: &EffectId,
+        outcome: EffectOutcome,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        let end = EffectWrite::End { effect: effect.clone(), outcome };
+        async move { self.effect(thread, base, end).await.map(drop) }
+    }
+
+    /// Records a value that was drawn. See [`EffectWrite::Note`].
+    fn note_effect(
+        &self,
+        thread: &ThreadId,
+        base: CheckpointId,
+        effect: EffectRecord,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        async move { self.effect(thread, base, EffectWrite::Note(effect)).await.map(drop) }
+    }
+
+    /// Lists all threads, by name.
+    fn threads(&self) -> impl Future<Output = Result<Vec<ThreadSummary>, StoreError>> + Send {
+        self.threads_of(ThreadScan::default())
+    }
+
+    /// Lists the threads of a graph for which something is next, by name.
+    fn unfinished(
+        &self,
+        graph: &NodeName,
+    ) -> impl Future<Output = Result<Vec<ThreadSummary>, StoreError>> + Send {
+        self.threads_of(ThreadScan { graph: Some(graph.clone()), unfinished: true, ..ThreadScan::default() })
+    }
+
+    /// Lists a page of threads. See [`Scan::Threads`].
+    fn threads_of(
+        &self,
+        scan: ThreadScan,
+    ) -> impl Future<Output = Result<Vec<ThreadSummary>, StoreError>> + Send {
+        async move { page!(self.scan(Scan::Threads(scan)).await?, Threads) }
+    }
+
+    /// Lists the open questions of a graph. See [`Scan::Asks`].
+    fn open_asks(
+        &self,
+        graph: &NodeName,
+    ) -> impl Future<Output = Result<Vec<(ThreadId, AskRecord)>, StoreError>> + Send {
+        let scan = Scan::Asks { graph: graph.clone() };
+        async move { page!(self.scan(scan).await?, Asks) }
+    }
+
+    /// Lists a thread's past. See [`Scan::History`].
+    fn history(
+        &self,
+        thread: &ThreadId,
+        from: At,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Summary>, StoreError>> + Send {
+        let scan = Scan::History(PastScan { thread: thread.clone(), from, limit });
+        async move { page!(self.scan(scan).await?, Summaries) }
+    }
+
+    /// Reads what happened to a thread. See [`Scan::Steps`].
+    fn steps(
+        &self,
+        thread: &ThreadId,
+        from: At,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<StepRecord>, StoreError>> + Send {
+        let scan = Scan::Steps(PastScan { thread: thread.clone(), from, limit });
+        async move { page!(self.scan(scan).await?, Steps) }
+    }
+
+    /// Lists the tree that a thread is part of. See [`Scan::Lineage`].
+    fn lineage(&self, thread: &ThreadId) -> impl Future<Output = Result<Vec<Summary>, StoreError>> + Send {
+        let scan = Scan::Lineage { thread: thread.clone() };
+        async move { page!(self.scan(scan).await?, Summaries) }
+    }
+
+    /// Lists the names that a thread has for checkpoints. See [`Scan::Names`].
+    fn names(
+        &self,
+        thread: &ThreadId,
+    ) -> impl Future<Output = Result<Vec<NamedCheckpoint>, StoreError>> + Send {
+        let scan = Scan::Names { thread: thread.clone() };
+        async move { page!(self.scan(scan).await?, Names) }
+    }
+
+    /// Lists the leases. See [`Scan::Leases`].
+    fn leases(&self) -> impl Future<Output = Result<Vec<LeaseRecord>, StoreError>> + Send {
+        async move { page!(self.scan(Scan::Leases).await?, Leases) }
+    }
+
+    /// Claims a thread. See [`LeaseRequest::Acquire`].
+    fn acquire(&self, claim: Claim) -> impl Future<Output = Result<Acquired, StoreError>> + Send {
+        async move {
+            match self.lease(LeaseRequest::Acquire(claim)).await? {
+                LeaseReply::Held(lease) => Ok(Acquired::Now(lease)),
+                LeaseReply::HeldByAnother(lease) => Ok(Acquired::Held(lease)),
+                LeaseReply::Free(_) => Err(mismatch("the lease")),
+            }
+        }
+    }
+
+    /// Lets a lease count from now. See [`LeaseRequest::Renew`].
+    fn renew(&self, lease: &LeaseRecord) -> impl Future<Output = Result<LeaseRecord, StoreError>> + Send {
+        let request = LeaseRequest::Renew(lease.clone());
+        async move {
+            match self.lease(request).await? {
+                LeaseReply::Held(lease) => Ok(lease),
+                LeaseReply::HeldByAnother(_) | LeaseReply::Free(_) => Err(mismatch("the lease")),
+            }
+        }
+    }
+
+    /// Gives a lease back. See [`LeaseRequest::Release`].
+    fn release(&self, lease: &LeaseRecord) -> impl Future<Output = Result<(), StoreError>> + Send {
+        let request = LeaseRequest::Release(lease.clone());
+        async move { self.lease(request).await.map(drop) }
+    }
+
+    /// Takes a thread's lease away, and returns it. See [`LeaseRequest::Break`].
+    fn break_lease(
+        &self,
+        thread: &ThreadId,
+    ) -> impl Future<Output = Result<Option<LeaseRecord>, StoreError>> + Send {
+        let request = LeaseRequest::Break(thread.clone());
+        async move {
+            match self.lease(request).await? {
+                LeaseReply::Free(broken) => Ok(broken),
+                LeaseReply::Held(_) | LeaseReply::HeldByAnother(_) => Err(mismatch("a broken lease")),
+            }
+        }
+    }
+}
+
+impl<C: Checkpointer + ?Sized> CheckpointerExt for C {}
+
+/// The saver's answer is of another kind than the request.
+fn mismatch(expected: &'static str) -> StoreError {
+    StoreError::Io(alloc::format!("the saver's answer is not what was asked for: {expected}").into())
+}
