@@ -99,12 +99,12 @@ impl Machine {
         if let Some(command) = self.commands.pop_front() {
             return Some(command);
         }
+        if !matches!(self.phase, Phase::Barrier(_)) {
+            return None;
+        }
         match replace(&mut self.phase, Phase::Committing) {
             Phase::Barrier(barrier) => Some(Command::Commit(barrier)),
-            phase => {
-                self.phase = phase;
-                None
-            }
+            _ => unreachable!("just looked at"),
         }
     }
 

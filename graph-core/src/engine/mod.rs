@@ -13,23 +13,24 @@
 
 pub mod barrier;
 mod breakpoint;
-mod by_hand;
 mod command;
 mod defer;
 mod event;
 mod machine;
 mod phase;
 mod plan;
+mod play;
 pub mod restore;
 mod task;
 #[cfg(test)]
 mod wires;
 
 pub use breakpoint::{Break, Breakpoints, NodeSet};
-pub use by_hand::{CannotPlay, Play, Played, play};
 pub use command::{Command, Ending};
 pub use event::{Begin, Event, Failure, Head, Restored};
 pub use machine::{Limits, Machine};
 pub use phase::Barrier;
 pub use plan::Arrivals;
+pub(crate) use play::not_led_by;
+pub use play::{CannotPlay, Play, Played, play};
 pub use task::{PlannedTask, TaskNumber};

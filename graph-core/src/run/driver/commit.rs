@@ -2,13 +2,12 @@
 
 use std::boxed::Box;
 use std::cell::Cell;
-use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
 use super::drive::Driver;
 use super::slot::Slot;
-use crate::checkpoint::{Checkpoint, Commit, Committed, Frontier, Kept, Recorded, Source, TaskRecord};
+use crate::checkpoint::{Checkpoint, Commit, Committed, Frontier, Kept, Source, TaskRecord};
 use crate::engine::barrier::{self, Conflict, Overwrites};
 use crate::engine::{Barrier, Event, restore};
 use crate::graph::NodeId;
@@ -47,11 +46,17 @@ impl Driver {
 
     /// Merges the superstep's writes into the state, and makes the checkpoint that is to be stored, if any is.
     fn merge_superstep(&mut self, barrier: &Barrier) -> Result<Option<Arc<Checkpoint>>, RunError> {
-        let overwrites = self.overwrites().map_err(|conflict| self.conflict(barrier, conflict))?;
+        let overwrites = match self.superstep.slots.len() {
+            0 | 1 => Overwrites::default(),
+            _ => Overwrites::find(self.updates(), &self.runtime.program.schema)
+                .map_err(|conflict| self.conflict(barrier, conflict))?,
+        };
         self.keep_subgraphs()?;
         let reset = self.merge(barrier, &overwrites)?;
-        if self.delta.is_some() {
-            self.collect_delta(barrier);
+        if let Some(delta) = &mut self.delta
+            && barrier.ran().all(|node| node != NodeId::START)
+        {
+            delta.add(self.superstep.slots.iter().map(Slot::writes));
         }
         if self.cell.saver.is_none() {
             self.base.step = barrier.step;
@@ -88,25 +93,9 @@ impl Driver {
         Ok(())
     }
 
-    /// Keeps what the superstep wrote to the fields that a subgraph shares.
-    fn collect_delta(&mut self, barrier: &Barrier) {
-        if let Some(delta) = &mut self.delta
-            && barrier.ran().all(|node| node != NodeId::START)
-        {
-            delta.add(self.superstep.slots.iter().map(Slot::writes));
-        }
-    }
-
     fn updates(&self) -> impl Iterator<Item = (u32, &dyn ErasedUpdate)> {
         let updates = self.superstep.slots.iter().map(|slot| slot.output.as_ref()?.update.as_deref());
         (0u32..).zip(updates).filter_map(|(task, update)| Some((task, update?)))
-    }
-
-    fn overwrites(&self) -> Result<Overwrites, Conflict> {
-        if self.superstep.slots.len() < 2 {
-            return Ok(Overwrites::default());
-        }
-        Overwrites::find(self.updates(), &self.runtime.program.schema)
     }
 
     /// Applies the updates; returns the fields that lived for one superstep and are now reset.
@@ -134,7 +123,12 @@ impl Driver {
         let merging = Cell::new(0);
         let updates = updates.inspect(|(task, _)| merging.set(*task));
         if let Err(panic) = caught(|| barrier::apply(state, indexes, updates, overwrites)) {
-            return Err(self.reducer_panicked(barrier, merging.get(), panic));
+            let node = self.merged_node(barrier, merging.get());
+            return Err(RunError::Reducer {
+                step: barrier.step,
+                node,
+                message: self.secrets().hide_text(&panic),
+            });
         }
         // An input checkpoint changes nothing, so what was set before it stays so until START has merged it.
         if one_step.is_empty() || barrier.source == Source::Input {
@@ -215,7 +209,7 @@ impl Driver {
             thread: self.cell.thread.clone(),
             graph: self.runtime.program.topology.name.clone(),
             expected: self.base.checkpoint,
-            recorded: (source != Source::Input).then(|| self.known_of_superstep()),
+            recorded: (source != Source::Input).then(|| self.superstep.known()),
             carried: self.played.as_ref().map(|played| {
                 Box::new(played.carried(&self.runtime.program, &self.cell.thread, &checkpoint))
             }),
@@ -249,22 +243,6 @@ impl Driver {
             let next = barrier.next().map(|task| name(task.node)).filter(|node| !node.is_end()).collect();
             EventKind::CheckpointSaved { id, step: barrier.step, source: barrier.source, next }
         });
-    }
-
-    /// What this driver knows to be recorded on the checkpoint that the superstep stands on.
-    fn known_of_superstep(&self) -> Recorded {
-        let mut all = self.superstep.recorded;
-        self.superstep
-            .slots
-            .iter()
-            .filter_map(|slot| slot.cell.as_ref())
-            .for_each(|cell| all.add(cell.recorded()));
-        all
-    }
-
-    fn reducer_panicked(&self, barrier: &Barrier, task: u32, message: String) -> RunError {
-        let message = self.secrets().hide_text(&message);
-        RunError::Reducer { step: barrier.step, node: self.merged_node(barrier, task), message }
     }
 
     /// The node of a task at the barrier.

@@ -91,6 +91,16 @@ pub(crate) struct Superstep {
     span: Span,
 }
 
+impl Superstep {
+    /// Everything that this driver knows to be recorded of it.
+    pub(crate) fn known(&self) -> Recorded {
+        let mut all = self.recorded;
+        let cells = self.slots.iter().filter_map(|slot| slot.cell.as_ref());
+        cells.for_each(|cell| all.add(cell.recorded()));
+        all
+    }
+}
+
 impl Index<TaskNumber> for Superstep {
     type Output = Slot;
 

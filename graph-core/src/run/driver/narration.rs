@@ -4,7 +4,8 @@ use super::drive::Driver;
 use crate::engine::TaskNumber;
 use crate::graph::NodeId;
 use crate::id::NodeName;
-use crate::run::runtime::event::{EventKind, EventLog};
+use crate::node::Done;
+use crate::run::runtime::event::EventKind;
 use crate::run::runtime::redact;
 use crate::run::runtime::stream::view::View;
 
@@ -16,41 +17,25 @@ impl Driver {
         }
     }
 
-    /// Tells that a task finished, if anybody reads the log.
+    /// Reports that a task finished, and its writes by the names of their fields where a view wants them.
     pub(crate) fn task_finished(&self, task: TaskNumber, recorded: bool) {
-        if let Some(log) = &self.log {
-            self.finish_in(log, task, recorded);
-        }
-    }
-
-    fn finish_in(&self, log: &EventLog, task: TaskNumber, recorded: bool) {
+        let Some(log) = &self.log else { return };
         let (node, step) = self.place(task);
-        let output = self.superstep[task].output.as_ref();
+        let (slot, schema) = (&self.superstep[task], &self.runtime.program.schema);
+        let record = slot.output.as_ref().map(Done::record);
         log.write(EventKind::TaskFinished {
             step,
             task: task.get(),
-            node,
-            writes: redact::writes(self.superstep[task].writes(), &self.runtime.program.schema),
-            route: output.and_then(|output| output.record().route.as_ref()).map(|route| route.case.clone()),
+            node: node.clone(),
+            writes: redact::writes(slot.writes(), schema),
+            route: record.and_then(|record| record.route.as_ref()).map(|route| route.case.clone()),
             recorded,
-            cached: output.is_some_and(|output| output.record().cached),
+            cached: record.is_some_and(|record| record.cached),
         });
-        if log.wants(View::Updates) {
-            self.update_in(log, task, recorded);
+        if log.wants(View::Updates) && !node.is_start() {
+            let writes = slot.writes().iter().map(|write| redact::named(write, schema)).collect();
+            log.write(EventKind::Update { step, task: task.get(), node, writes, recorded });
         }
-    }
-
-    /// Tells what a task wrote by the names of its fields.
-    fn update_in(&self, log: &EventLog, task: TaskNumber, recorded: bool) {
-        let planned = self.machine.task(task).expect("a task of the running superstep");
-        if planned.node == NodeId::START {
-            return;
-        }
-        let (node, step) = self.place(task);
-        let schema = &self.runtime.program.schema;
-        let writes = self.superstep[task].writes().iter().map(|write| redact::named(write, schema));
-        let task = task.get();
-        log.write(EventKind::Update { step, task, node, writes: writes.collect(), recorded });
     }
 
     /// Tells the state as of the last barrier, if somebody wants to know.

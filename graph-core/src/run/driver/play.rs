@@ -10,8 +10,8 @@ use super::drive::Driver;
 use super::edit::{Own, Played, put_on_top};
 use super::order::{Order, Verb};
 use super::slot::Slot;
-use crate::checkpoint::{At, Carrier, Cause, CheckpointerExt, Loaded, NextTask, TaskRecord, TaskResult};
-use crate::engine::{Arrivals, Begin, Command, Ending, Event, PlannedTask, Restored, TaskNumber};
+use crate::checkpoint::{At, Carrier, Cause, CheckpointerExt, Loaded, TaskRecord, TaskResult};
+use crate::engine::{Arrivals, Begin, Command, Ending, Event, PlannedTask, Restored, TaskNumber, not_led_by};
 use crate::error::{NodeError, NodeErrorKind};
 use crate::graph::{NodeId, NodeProgram, Selected, Targets};
 use crate::id::{CheckpointId, NodeName, RunId, ThreadId};
@@ -237,17 +237,7 @@ impl Driver {
         plays: Vec<Play>,
     ) -> Result<CheckpointId, RunError> {
         let nodes: Vec<NodeName> = plays.iter().map(|play| self.name(play.node)).collect();
-        let led = |task: &NextTask| {
-            let led = |by: &u32| ran.get(*by as usize).is_some_and(|task| nodes.contains(&task.node));
-            match &task.cause {
-                Cause::Input => false,
-                Cause::Tasks(by) | Cause::Join(by) => by.iter().any(led),
-                Cause::Each { by, .. } => led(by),
-                Cause::Deferred(by) => by.iter().any(|node| nodes.contains(node)),
-            }
-        };
-        let tasks = loaded.checkpoint.frontier.tasks.iter().filter(|task| !task.node.is_end());
-        let next: Vec<NodeName> = tasks.filter(|task| !led(task)).map(|task| task.node.clone()).collect();
+        let next = not_led_by(&nodes, &loaded, &ran);
         if !next.is_empty() {
             return Err(ThreadError::WouldDrop { nodes, next }.into());
         }

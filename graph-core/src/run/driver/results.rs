@@ -25,6 +25,11 @@ impl Driver {
     pub(crate) fn ended(&mut self, ended: Attempted) -> Event {
         let Attempted { task, attempt, cell, end } = ended;
         self.superstep[task].cell = Some(cell);
+        if !matches!(end, End::Finished { .. })
+            && let Some(recorder) = &self.recorder
+        {
+            recorder.forget(task.get());
+        }
         match end {
             End::Finished { done, targets } => {
                 let targets = targets.and_then(|targets| match self.record_targets(&targets) {
@@ -45,7 +50,6 @@ impl Driver {
                 }
             }
             End::Paused(asks) => {
-                self.forget_emitted(task);
                 self.superstep[task].rare().open = asks;
                 self.emit(|driver| {
                     let (node, step) = driver.place(task);
@@ -53,16 +57,7 @@ impl Driver {
                 });
                 Event::TaskPaused { task }
             }
-            End::Failed(error) => {
-                self.forget_emitted(task);
-                self.failed(task, attempt, error)
-            }
-        }
-    }
-
-    fn forget_emitted(&self, task: TaskNumber) {
-        if let Some(recorder) = &self.recorder {
-            recorder.forget(task.get());
+            End::Failed(error) => self.failed(task, attempt, error),
         }
     }
 

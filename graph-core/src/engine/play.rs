@@ -185,7 +185,7 @@ pub fn play(
         return Ok(Played::Superstep { tasks, changes, frontier, anew: false });
     }
 
-    let dropped = not_led_by(&record.node, loaded, ran);
+    let dropped = not_led_by(core::slice::from_ref(&record.node), loaded, ran);
     if !dropped.is_empty() {
         return Err(CannotPlay::WouldDrop { node: record.node, next: dropped });
     }
@@ -251,14 +251,14 @@ fn stored_targets(topology: &Topology, targets: &[TargetRecord]) -> Result<Targe
     Ok(all)
 }
 
-/// What is next, and did not follow from the node.
-fn not_led_by(node: &NodeName, loaded: &Loaded, ran: &[TaskRecord]) -> Vec<NodeName> {
-    let led = |by: &u32| ran.get(*by as usize).is_some_and(|task| task.node == *node);
+/// What is next, and did not follow from these nodes.
+pub(crate) fn not_led_by(nodes: &[NodeName], loaded: &Loaded, ran: &[TaskRecord]) -> Vec<NodeName> {
+    let led = |by: &u32| ran.get(*by as usize).is_some_and(|task| nodes.contains(&task.node));
     let is_led = |task: &&NextTask| match &task.cause {
         Cause::Input => false,
         Cause::Tasks(by) | Cause::Join(by) => by.iter().any(led),
         Cause::Each { by, .. } => led(by),
-        Cause::Deferred(by) => by.contains(node),
+        Cause::Deferred(by) => by.iter().any(|node| nodes.contains(node)),
     };
     let tasks = loaded.checkpoint.frontier.tasks.iter().filter(|task| !task.node.is_end());
     tasks.filter(|task| !is_led(task)).map(|task| task.node.clone()).collect()
