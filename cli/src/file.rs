@@ -15,7 +15,6 @@ use superstep_core::checkpoint::{KeyProblem, StoreError};
 use super::failure::Failure;
 
 /// Where keys are looked for when no option says so.
-#[cfg(feature = "encryption")]
 const KEY_FILE: &str = "SUPERSTEP_KEY_FILE";
 
 /// A checkpoint file.
@@ -59,15 +58,22 @@ impl FileArgument {
     }
 
     /// The same for a file that is to be encrypted.
-    #[cfg(feature = "encryption")]
     pub(crate) fn keyed_to_encrypt(&self) -> Result<CheckpointFile, Failure> {
         self.keyed_as(|| true)
     }
 
-    /// As the program has it.
+    /// As the program has it. Keys that the environment names cannot be used.
     #[cfg(not(feature = "encryption"))]
-    fn keyed_as(&self, _: impl FnOnce() -> bool) -> Result<CheckpointFile, Failure> {
-        Ok(self.file.own.clone().unwrap_or_else(|| CheckpointFile::at(&self.file.path)))
+    fn keyed_as(&self, environment_counts: impl FnOnce() -> bool) -> Result<CheckpointFile, Failure> {
+        if let Some(own) = &self.file.own {
+            return Ok(own.clone());
+        }
+        if std::env::var_os(KEY_FILE).is_some() && environment_counts() {
+            return Err(Failure::unusable(format!(
+                "{KEY_FILE} names keys, and this program is built without the feature `encryption`: ask `superstep`, or unset it"
+            )));
+        }
+        Ok(CheckpointFile::at(&self.file.path))
     }
 
     /// With the keys that were said to be its; else as the program has it; else with those of the environment.
@@ -87,6 +93,7 @@ impl FileArgument {
     }
 
     /// Whether it is a file that the program at hand has open itself.
+    #[cfg(feature = "encryption")]
     pub(crate) fn is_own(&self) -> bool {
         self.file.own.is_some()
     }

@@ -2,4 +2,5 @@
 
 mod behaviour_table;
 mod house_rules;
+mod recipes;
 mod requirements;

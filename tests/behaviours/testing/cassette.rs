@@ -339,7 +339,7 @@ async fn failures_fail_again_and_attempts_share_a_recording() {
     let said = miss(alone("pay", pay(false)), &cassette).await;
     assert!(
         said.starts_with(
-            "effect `pay` is recorded as failed with \"card declined\", and no `testing::cassette::"
+            "effect `pay` is recorded as failed with \"card declined\", and no `behaviours::testing::cassette::"
         ) && said.ends_with("Declined` is made from a text; say how with Cassette::error_as"),
         "{said}"
     );
