@@ -80,8 +80,14 @@ pub mod store {
     pub use superstep_checkpoint::SqliteStore;
 }
 
+/// Messages, models, tools, prebuilt nodes and graphs.
 #[cfg(feature = "nodes")]
-pub use superstep_nodes as nodes;
+pub mod nodes {
+    pub use superstep_nodes::*;
+
+    #[cfg(feature = "testkit")]
+    pub use superstep_testkit as testkit;
+}
 
 /// What is stored, and by whom: the trait, the model, and the savers.
 pub mod checkpoint {

@@ -18,7 +18,6 @@
 //! | `mcp` | tools of MCP servers, and graphs as such servers, with the feature `mcp`; over HTTP, with `mcp-http` |
 //! | `provider` | models behind a network, with the feature `providers` |
 //! | `telemetry` | what agents do as metrics, with the feature `metrics`, and as traces, with `otel` |
-//! | `testkit` | a strict mock server of model vendors, for tests, with the feature `testkit` |
 //!
 //! But for those models and tools, that server and the timeouts of tools, nothing here reads a clock, draws a random
 //! number or opens a connection: the same input gives the same output. What a model or a tool answers is recorded, which is
@@ -56,8 +55,6 @@ mod redact;
 mod routing;
 #[cfg(any(feature = "metrics", feature = "otel"))]
 pub mod telemetry;
-#[cfg(feature = "testkit")]
-pub mod testkit;
 mod text;
 #[cfg(any(feature = "providers", feature = "tools-http", feature = "mcp-http"))]
 mod tls;

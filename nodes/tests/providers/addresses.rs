@@ -3,7 +3,7 @@
 use superstep_nodes::model::ChatModel;
 use superstep_nodes::provider::{OpenAiChat, OpenAiEmbedder, OpenAiResponses};
 use superstep_nodes::rag::Embedder;
-use superstep_nodes::testkit::{MockServer, Reply};
+use superstep_testkit::{MockServer, Reply};
 
 use crate::clients::question;
 

@@ -16,8 +16,8 @@ use superstep_core::state::State;
 use superstep_nodes::message::{Message, MessageLog};
 use superstep_nodes::model::ChatModel;
 use superstep_nodes::node::{Agent, AgentNext, Tools};
-use superstep_nodes::testkit::{MockServer, Pacing, Reply};
 use superstep_nodes::tool::{ToolEffect, ToolRegistry, TypedTool};
+use superstep_testkit::{MockServer, Pacing, Reply};
 
 use crate::clients::Way;
 

@@ -7,7 +7,7 @@ use superstep_nodes::model::{ChatModel, ModelRequest, Purpose};
 use superstep_nodes::provider::{
     Anthropic, OpenAiChat, OpenAiResponses, ProviderError, Reasoning, Thinking, TransportOptions,
 };
-use superstep_nodes::testkit::MockServer;
+use superstep_testkit::MockServer;
 
 /// A protocol, and how a client speaks it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

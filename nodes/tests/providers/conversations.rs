@@ -5,8 +5,8 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 use superstep_nodes::message::{Content, Image, Message, Native, Origin, Part, Thinking, ToolCall};
 use superstep_nodes::model::{Effort, ModelRequest, OutputFormat, Settings, ToolChoice};
-use superstep_nodes::testkit::{MockServer, Reply};
 use superstep_nodes::tool::ToolSpec;
+use superstep_testkit::{MockServer, Reply};
 
 use crate::clients::{Way, request};
 

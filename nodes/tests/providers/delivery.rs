@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use serde_json::json;
 use superstep_nodes::model::{ModelError, ModelEvent};
 use superstep_nodes::provider::TransportOptions;
-use superstep_nodes::testkit::{Delivery, MockServer, Pacing, Quirk, Reply};
+use superstep_testkit::{Delivery, MockServer, Pacing, Quirk, Reply};
 
 use crate::clients::{Way, question};
 

@@ -2,7 +2,7 @@
 
 use superstep_nodes::provider::OpenAiEmbedder;
 use superstep_nodes::rag::{Chunker, EmbedError, Embedder, KnowledgeBase, SearchBy};
-use superstep_nodes::testkit::{MockServer, Reply};
+use superstep_testkit::{MockServer, Reply};
 
 fn embedder(server: &MockServer) -> OpenAiEmbedder {
     let embedder = OpenAiEmbedder::compatible("text-embedding-test", server.openai_url());
@@ -57,7 +57,7 @@ async fn the_error_of_the_server_says_whether_to_try_again_and_hides_the_key() {
 
     let server = MockServer::builder().any_key().start().await.unwrap();
     server.reply_at(
-        superstep_nodes::testkit::Endpoint::Embeddings,
+        superstep_testkit::Endpoint::Embeddings,
         Reply::error(429, "rate_limit_error", "slow down"),
     );
     let error = self::embedder(&server).embed(&texts(1)).await.unwrap_err();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use superstep_nodes::model::ModelError;
 use superstep_nodes::provider::{Anthropic, OpenAiResponses};
-use superstep_nodes::testkit::{MockServer, Reply, Stop};
+use superstep_testkit::{MockServer, Reply, Stop};
 
 use crate::clients::{Way, question};
 

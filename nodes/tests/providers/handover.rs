@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use superstep_nodes::message::{Message, MessageLog, Part};
 use superstep_nodes::model::{ChatModel, StopReason};
-use superstep_nodes::testkit::{MockServer, Pacing, Quirk, Reply};
 use superstep_nodes::tool::ToolSpec;
+use superstep_testkit::{MockServer, Pacing, Quirk, Reply};
 
 use crate::clients::{Way, request};
 

@@ -5,7 +5,7 @@ use superstep_core::reducer::KeyedLog;
 use superstep_core::state::State;
 use superstep_nodes::message::MessageLog;
 use superstep_nodes::node::Agent;
-use superstep_nodes::testkit::{MockServer, Reply};
+use superstep_testkit::{MockServer, Reply};
 
 use crate::clients::Way;
 

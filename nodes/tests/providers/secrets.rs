@@ -2,7 +2,7 @@
 
 use superstep_nodes::model::ChatModel;
 use superstep_nodes::provider::{Anthropic, OpenAiChat, OpenAiResponses, TransportOptions};
-use superstep_nodes::testkit::{MockServer, Reply};
+use superstep_testkit::{MockServer, Reply};
 
 use crate::clients::{Way, question};
 

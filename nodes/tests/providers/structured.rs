@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use superstep_nodes::model::{ChatModelExt, StructuredError};
-use superstep_nodes::testkit::{MockServer, Reply};
+use superstep_testkit::{MockServer, Reply};
 
 use crate::clients::{Way, question};
 

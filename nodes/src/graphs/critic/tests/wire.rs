@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::*;
 use crate::model::ChatModel;
 use crate::provider::{Anthropic, OpenAiChat, OpenAiResponses};
-use crate::testkit::{MockServer, Reply};
+use superstep_testkit::{MockServer, Reply};
 
 /// A server on which a model asks for three searches and then says something.
 async fn provider() -> MockServer {
