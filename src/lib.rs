@@ -85,6 +85,8 @@ pub mod store {
 pub mod nodes {
     pub use superstep_nodes::*;
 
+    #[cfg(feature = "mcp")]
+    pub use superstep_mcp as mcp;
     #[cfg(feature = "testkit")]
     pub use superstep_testkit as testkit;
 }

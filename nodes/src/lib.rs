@@ -15,7 +15,6 @@
 //! | [`node`] | the nodes themselves, over any state: agent, tools, evaluator, ranker, decider |
 //! | [`verification`] | how a response is verified before it is given |
 //! | [`graphs`] | graphs made of them, ready to run |
-//! | `mcp` | tools of MCP servers, and graphs as such servers, with the feature `mcp`; over HTTP, with `mcp-http` |
 //! | `provider` | models behind a network, with the feature `providers` |
 //! | `telemetry` | what agents do as metrics, with the feature `metrics`, and as traces, with `otel` |
 //!
@@ -37,26 +36,22 @@ mod evaluation;
 pub mod graphs;
 #[cfg(feature = "images")]
 pub mod images;
-#[cfg(feature = "mcp")]
-pub mod mcp;
 pub mod message;
 pub mod model;
 mod model_name;
 pub mod node;
-#[cfg(any(feature = "mcp", feature = "providers", feature = "tools"))]
 mod picture;
 pub mod prompt;
 #[cfg(feature = "providers")]
 pub mod provider;
 pub mod rag;
 mod ranking;
-#[cfg(any(feature = "mcp-http", feature = "providers"))]
 mod redact;
 mod routing;
 #[cfg(any(feature = "metrics", feature = "otel"))]
 pub mod telemetry;
 mod text;
-#[cfg(any(feature = "providers", feature = "tools-http", feature = "mcp-http"))]
+#[cfg(feature = "tls")]
 mod tls;
 pub mod tool;
 #[cfg(feature = "tools")]
@@ -69,3 +64,12 @@ pub use evaluation::Evaluation;
 pub use model_name::{ModelName, OpenModelError, UnknownModel};
 pub use ranking::Ranking;
 pub use routing::{NextAction, RoutingDecision};
+
+/// What the packages beside this one share with it. Not public API.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::picture::media_type;
+    pub use crate::redact::redact;
+    #[cfg(feature = "tls")]
+    pub use crate::tls::{TlsError, tls};
+}

@@ -4,7 +4,7 @@ use std::fmt;
 
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::redact::redact;
+use superstep_nodes::__private::redact;
 
 /// The bearer token that lets a program in at a server. Nothing shows it, and its memory is overwritten when it is dropped.
 #[derive(Clone)]

@@ -7,9 +7,9 @@ extern crate superstep_core as superstep;
 
 mod calls;
 mod graphs;
-#[cfg(feature = "mcp-http")]
+#[cfg(feature = "http")]
 mod graphs_http;
-#[cfg(feature = "mcp-http")]
+#[cfg(feature = "http")]
 mod http;
 mod listing;
 mod process;

@@ -12,7 +12,7 @@ use superstep_core::node::{Ask, Snapshot};
 use superstep_core::route::Route;
 use superstep_core::run::{CancellationToken, Graph};
 use superstep_core::state::{State, Update};
-use superstep_nodes::mcp::{GraphTool, McpServer, McpService, McpStream, ServeError};
+use superstep_mcp::{GraphTool, McpServer, McpService, McpStream, ServeError};
 use superstep_nodes::message::ToolCall;
 use superstep_nodes::tool::{
     ToolContext, ToolEffect, ToolEvent, ToolEventKind, ToolOutcome, ToolResult, ToolSession,

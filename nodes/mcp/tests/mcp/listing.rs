@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use superstep_nodes::mcp::{McpError, McpOptions, McpServer};
+use superstep_mcp::{McpError, McpOptions, McpServer};
 use superstep_nodes::tool::{AllowReadOnly, RegistryError, ToolEffect, ToolOutcome, ToolRegistry, TypedTool};
 
 use crate::scripted::{Act, Heard, allowed, call, make, names, registry, said, server, text, tool};
@@ -322,7 +322,7 @@ async fn a_server_that_does_not_answer_is_not_waited_for_forever() {
     let hurried = || allowed().connect_time(Duration::from_secs(5));
     let (near, _far) = tokio::io::duplex(1 << 16);
     let (read, write) = tokio::io::split(near);
-    let stream = superstep_nodes::mcp::McpStream::new(read, write);
+    let stream = superstep_mcp::McpStream::new(read, write);
     let error = McpServer::connect("s", stream, hurried()).await.unwrap_err();
     assert_eq!(error.to_string(), "the MCP server `s` did not answer within 5s");
     let (stream, _) = server(|_, _| Act::Hang);

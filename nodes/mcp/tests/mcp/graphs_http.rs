@@ -1,7 +1,7 @@
 //! Graphs as tools over HTTP, on loopback.
 
 use superstep_core::checkpoint::MemorySaver;
-use superstep_nodes::mcp::{BearerToken, HttpAccess, McpServer, McpService, McpUrl, ServeError};
+use superstep_mcp::{BearerToken, HttpAccess, McpServer, McpService, McpUrl, ServeError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;

@@ -13,7 +13,7 @@ use super::{McpEndpoint, McpError, McpOptions, McpTools};
 /// [`close`](Self::close). When it breaks, the calls that are under way fail, and the next one connects anew.
 ///
 /// ```
-/// use superstep_nodes::mcp::{McpCommand, McpOptions, McpServer};
+/// use superstep_mcp::{McpCommand, McpOptions, McpServer};
 /// use superstep_nodes::tool::ToolRegistry;
 ///
 /// # async fn connect() -> Result<(), Box<dyn std::error::Error>> {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use superstep_nodes::mcp::{BearerToken, McpError, McpServer, McpUrl};
+use superstep_mcp::{BearerToken, McpError, McpServer, McpUrl};
 use superstep_nodes::tool::ToolOutcome;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};

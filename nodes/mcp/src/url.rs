@@ -10,8 +10,8 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use super::{BearerToken, McpError, McpOptions};
-use crate::redact::redact;
-use crate::tls::tls;
+use superstep_nodes::__private::redact;
+use superstep_nodes::__private::tls;
 
 /// A server behind an address, which is asked over streamable HTTP. Redirects are not followed. A proxy that the environment
 /// names (`HTTPS_PROXY`, `NO_PROXY`) is used.

@@ -16,11 +16,11 @@ use super::child::{LastWords, ServerProcess};
 use super::handler::Handler;
 use super::lines::{Fault, Lines};
 use super::transport::Answered;
-#[cfg(feature = "mcp-http")]
+#[cfg(feature = "http")]
 use super::url::McpUrl;
 use super::{McpCommand, McpError, McpOptions};
 
-/// Where a server is: a [command](McpCommand), an address (`McpUrl`, with the feature `mcp-http`), or a [stream](McpStream).
+/// Where a server is: a [command](McpCommand), an address (`McpUrl`, with the feature `http`), or a [stream](McpStream).
 #[derive(Debug)]
 pub struct McpEndpoint(Kind);
 
@@ -28,7 +28,7 @@ pub struct McpEndpoint(Kind);
 enum Kind {
     Command(McpCommand),
     Stream(McpStream),
-    #[cfg(feature = "mcp-http")]
+    #[cfg(feature = "http")]
     Url(McpUrl),
 }
 
@@ -67,7 +67,7 @@ impl From<McpStream> for McpEndpoint {
     }
 }
 
-#[cfg(feature = "mcp-http")]
+#[cfg(feature = "http")]
 impl From<McpUrl> for McpEndpoint {
     fn from(url: McpUrl) -> Self {
         Self(Kind::Url(url))
@@ -130,7 +130,7 @@ impl McpEndpoint {
                 let service = service.map_err(|error| unreachable(reason(&error, &fault)))?;
                 Ok(Link { service, process: None, fault })
             }
-            #[cfg(feature = "mcp-http")]
+            #[cfg(feature = "http")]
             Kind::Url(url) => {
                 let service = serve(handler, url.transport(options)?, &fault).await;
                 let service = service.map_err(|error| unreachable(url.redact(&reason(&error, &fault))))?;
@@ -143,7 +143,7 @@ impl McpEndpoint {
     pub(super) const fn is_of_requests(&self) -> bool {
         match &self.0 {
             Kind::Command(_) | Kind::Stream(_) => false,
-            #[cfg(feature = "mcp-http")]
+            #[cfg(feature = "http")]
             Kind::Url(_) => true,
         }
     }
@@ -151,7 +151,7 @@ impl McpEndpoint {
     /// A text without what it may show of the address and its key.
     pub(super) fn redact(&self, text: String) -> String {
         match &self.0 {
-            #[cfg(feature = "mcp-http")]
+            #[cfg(feature = "http")]
             Kind::Url(url) => url.redact(&text),
             _ => text,
         }

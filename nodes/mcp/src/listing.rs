@@ -14,7 +14,7 @@ use super::McpError;
 use super::connection::{Connection, RequestError};
 use super::name::tool_name;
 use super::tool::McpTool;
-use crate::tool::{RegistryError, Tool, ToolRegistry, check_schema};
+use superstep_nodes::tool::{RegistryError, Tool, ToolRegistry, check_schema};
 
 /// How many tools a server may have.
 const MOST_TOOLS: usize = 1_000;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use superstep_nodes::mcp::{McpOptions, McpServer, McpStream};
+use superstep_mcp::{McpOptions, McpServer, McpStream};
 use superstep_nodes::message::ToolCall;
 use superstep_nodes::tool::{Tool, ToolContext, ToolRegistry, ToolResult, ToolSession};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};

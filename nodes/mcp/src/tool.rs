@@ -11,7 +11,7 @@ use superstep_core::nonprinting::escape_nonprinting;
 use super::connection::{Connection, RequestError};
 use super::options::Hints;
 use super::result::read;
-use crate::tool::{
+use superstep_nodes::tool::{
     InvalidInput, Permission, Tool, ToolContext, ToolEffect, ToolFailure, ToolOutput, ToolResult,
 };
 

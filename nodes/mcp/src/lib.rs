@@ -1,4 +1,4 @@
-//! Tools of MCP servers, and graphs as MCP servers, with the feature `mcp`; over HTTP, with `mcp-http`.
+//! Tools of MCP servers, and graphs as MCP servers; over HTTP, with the feature `http`.
 //!
 //! ```text
 //! McpCommand, McpUrl, McpStream ──▶ McpServer::connect ──▶ McpTools ──▶ ToolRegistry
@@ -17,6 +17,9 @@
 //!
 //! The other way round, an [`McpService`] offers graphs to clients: a call of a [`GraphTool`] is a run.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
 mod child;
 mod command;
 mod connection;
@@ -30,11 +33,11 @@ mod options;
 mod result;
 mod serve;
 mod server;
-#[cfg(feature = "mcp-http")]
+#[cfg(feature = "http")]
 mod token;
 mod tool;
 mod transport;
-#[cfg(feature = "mcp-http")]
+#[cfg(feature = "http")]
 mod url;
 
 pub use command::McpCommand;
@@ -42,11 +45,11 @@ pub use endpoint::{McpEndpoint, McpStream};
 pub use error::McpError;
 pub use listing::{LeftOut, McpTools};
 pub use options::McpOptions;
-#[cfg(feature = "mcp-http")]
+#[cfg(feature = "http")]
 pub use serve::HttpAccess;
 pub use serve::{GraphTool, McpService, ServeError};
 pub use server::McpServer;
-#[cfg(feature = "mcp-http")]
+#[cfg(feature = "http")]
 pub use token::BearerToken;
-#[cfg(feature = "mcp-http")]
+#[cfg(feature = "http")]
 pub use url::McpUrl;

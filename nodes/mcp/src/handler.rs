@@ -10,7 +10,7 @@ use rmcp::{ClientHandler, RoleClient};
 use serde_json::json;
 
 use super::endpoint::introduction;
-use crate::tool::ToolContext;
+use superstep_nodes::tool::ToolContext;
 
 /// Hears what a server says without being asked: how far calls are, and that it has other tools. What it asks for itself is
 /// refused: no capability is offered.

@@ -9,7 +9,7 @@
 
 mod error;
 mod graph_tool;
-#[cfg(feature = "mcp-http")]
+#[cfg(feature = "http")]
 mod http;
 mod outcome;
 mod progress;
@@ -17,6 +17,6 @@ mod service;
 
 pub use error::ServeError;
 pub use graph_tool::GraphTool;
-#[cfg(feature = "mcp-http")]
+#[cfg(feature = "http")]
 pub use http::HttpAccess;
 pub use service::McpService;

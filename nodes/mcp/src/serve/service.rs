@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::ServeError;
 use super::graph_tool::GraphTool;
 use super::progress::watch;
-use crate::mcp::transport::ClosedInTime;
+use crate::transport::ClosedInTime;
 
 /// An MCP server whose tools are graphs.
 ///

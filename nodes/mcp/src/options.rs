@@ -53,7 +53,7 @@ impl McpOptions {
     }
 
     /// Believes what the server says of its tools. One that says that it only reads is left to the registry's
-    /// [policy](crate::tool::PermissionPolicy), runs beside others and is repeated after a crash; one that says that it may be
+    /// [policy](superstep_nodes::tool::PermissionPolicy), runs beside others and is repeated after a crash; one that says that it may be
     /// repeated is.
     #[must_use]
     pub fn trust_hints(mut self) -> Self {
@@ -61,7 +61,7 @@ impl McpOptions {
         self
     }
 
-    /// Leaves the calls of this tool to the registry's [policy](crate::tool::PermissionPolicy), without asking somebody. The
+    /// Leaves the calls of this tool to the registry's [policy](superstep_nodes::tool::PermissionPolicy), without asking somebody. The
     /// name is that which the server gives it.
     #[must_use]
     pub fn allow_tool(mut self, name: impl Into<String>) -> Self {
@@ -71,7 +71,7 @@ impl McpOptions {
         self
     }
 
-    /// Leaves the calls of all tools to the registry's [policy](crate::tool::PermissionPolicy), without asking somebody.
+    /// Leaves the calls of all tools to the registry's [policy](superstep_nodes::tool::PermissionPolicy), without asking somebody.
     #[must_use]
     pub fn allow_all_tools(mut self) -> Self {
         self.allowed = Allowed::All;

@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use super::{McpService, ServeError};
-use crate::mcp::BearerToken;
+use crate::BearerToken;
 
 /// Where the server is, below its address.
 const PATH: &str = "/mcp";

@@ -5,9 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, CustomResult, ResourceContents, ServerResult};
 use serde_json::Value;
 
-use crate::message::{Content, Image, Part};
-use crate::picture::media_type;
-use crate::tool::{ToolFailure, ToolOutput};
+use superstep_nodes::__private::media_type;
+use superstep_nodes::message::{Content, Image, Part};
+use superstep_nodes::tool::{ToolFailure, ToolOutput};
 
 /// The images that model providers take.
 const SHOWN: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];

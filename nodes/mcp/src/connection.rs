@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use super::endpoint::{Link, McpEndpoint, of_transport};
 use super::handler::Handler;
 use super::{McpError, McpOptions};
-use crate::tool::ToolContext;
+use superstep_nodes::tool::ToolContext;
 
 /// A connection with a server, which its tools share. When it has broken it is made anew, once for each request that needs it.
 pub(super) struct Connection {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use superstep_nodes::mcp::McpServer;
+use superstep_mcp::McpServer;
 use superstep_nodes::message::ToolCall;
 use superstep_nodes::tool::ToolOutcome;
 use tokio::io::AsyncWriteExt;

@@ -4,7 +4,7 @@ use std::io::{BufRead, Write};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use superstep_nodes::mcp::{McpCommand, McpError, McpServer};
+use superstep_mcp::{McpCommand, McpError, McpServer};
 use superstep_nodes::tool::ToolOutcome;
 
 use crate::scripted::{HANGS, allowed, make, names, registry, said, text, tool};

@@ -18,7 +18,7 @@ use superstep_core::state::{IntoInput, Json, State};
 use super::ServeError;
 use super::outcome::{Ended, Failed, schema};
 use super::progress::Watcher;
-use crate::tool::{ToolEffect, check_schema, schema_of};
+use superstep_nodes::tool::{ToolEffect, check_schema, schema_of};
 
 /// What the tool that goes on with a run has behind the name of the tool that begins one.
 const RESUME: &str = "_resume";
@@ -47,7 +47,7 @@ const MOST_OF_THREAD: usize = 200;
 /// # use superstep::graph::{END, START, StateGraph};
 /// # use superstep::node::Snapshot;
 /// # use superstep::state::{State, Update};
-/// use superstep_nodes::mcp::{GraphTool, McpService};
+/// use superstep_mcp::{GraphTool, McpService};
 ///
 /// # #[derive(State, Clone, Default)]
 /// # struct Poem { subject: String, text: String }
@@ -197,7 +197,8 @@ impl GraphTool {
         match self.effect {
             ToolEffect::ReadOnly => hints.read_only(true),
             ToolEffect::Idempotent => hints.read_only(false).idempotent(true),
-            ToolEffect::Changes => hints.read_only(false),
+            // `Changes`, and any effect added later.
+            _ => hints.read_only(false),
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use superstep_core::run::CancellationToken;
-use superstep_nodes::mcp::McpServer;
+use superstep_mcp::McpServer;
 use superstep_nodes::message::ToolCall;
 use superstep_nodes::tool::{ToolContext, ToolEvent, ToolEventKind, ToolOutcome, ToolSession};
 
