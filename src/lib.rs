@@ -83,12 +83,29 @@ pub mod store {
 /// Messages, models, tools, prebuilt nodes and graphs.
 #[cfg(feature = "nodes")]
 pub mod nodes {
+    pub use superstep_names::{ModelName, OpenModelError, UnknownModel};
     pub use superstep_nodes::*;
 
     #[cfg(feature = "mcp")]
     pub use superstep_mcp as mcp;
+    #[cfg(feature = "providers")]
+    pub use superstep_providers as provider;
     #[cfg(feature = "testkit")]
     pub use superstep_testkit as testkit;
+
+    /// Graphs that are ready to run.
+    pub mod graphs {
+        #[cfg(feature = "images")]
+        pub use superstep_names::critic::*;
+        pub use superstep_names::{CourseAgent, CourseSize};
+        pub use superstep_nodes::graphs::*;
+    }
+
+    /// Knowledge for a model to look up, by words and by meaning.
+    pub mod rag {
+        pub use superstep_names::{EmbedderName, OpenEmbedderError, UnknownEmbedder};
+        pub use superstep_nodes::rag::*;
+    }
 }
 
 /// What is stored, and by whom: the trait, the model, and the savers.

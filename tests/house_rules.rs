@@ -5,8 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The folders of the members; the package of the workspace's root is ".".
-const MEMBERS: [&str; 7] =
-    [".", "graph-core", "graph-macros", "graph-checkpoint", "nodes", "nodes/mcp", "nodes/testkit"];
+const MEMBERS: [&str; 9] = [
+    ".",
+    "graph-core",
+    "graph-macros",
+    "graph-checkpoint",
+    "nodes",
+    "nodes/mcp",
+    "nodes/names",
+    "nodes/providers",
+    "nodes/testkit",
+];
 
 /// Files of more lines than this, without their tests, are to be split.
 const LONGEST: usize = 500;
@@ -172,12 +181,14 @@ fn crates_depend_one_way() {
     if !is_workspace() {
         return;
     }
-    let allowed: [(&str, &[&str]); 7] = [
+    let allowed: [(&str, &[&str]); 9] = [
         ("graph-macros", &[]),
         ("graph-core", &["superstep-macros"]),
         ("graph-checkpoint", &["superstep-core"]),
         ("nodes", &["superstep-core", "superstep-macros"]),
         ("nodes/mcp", &["superstep-core", "superstep-nodes"]),
+        ("nodes/providers", &["superstep-nodes"]),
+        ("nodes/names", &["superstep-core", "superstep-nodes", "superstep-providers"]),
         ("nodes/testkit", &[]),
         (
             ".",
@@ -185,7 +196,9 @@ fn crates_depend_one_way() {
                 "superstep-checkpoint",
                 "superstep-core",
                 "superstep-mcp",
+                "superstep-names",
                 "superstep-nodes",
+                "superstep-providers",
                 "superstep-testkit",
             ],
         ),

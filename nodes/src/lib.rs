@@ -15,7 +15,6 @@
 //! | [`node`] | the nodes themselves, over any state: agent, tools, evaluator, ranker, decider |
 //! | [`verification`] | how a response is verified before it is given |
 //! | [`graphs`] | graphs made of them, ready to run |
-//! | `provider` | models behind a network, with the feature `providers` |
 //! | `telemetry` | what agents do as metrics, with the feature `metrics`, and as traces, with `otel` |
 //!
 //! But for those models and tools, that server and the timeouts of tools, nothing here reads a clock, draws a random
@@ -38,12 +37,9 @@ pub mod graphs;
 pub mod images;
 pub mod message;
 pub mod model;
-mod model_name;
 pub mod node;
 mod picture;
 pub mod prompt;
-#[cfg(feature = "providers")]
-pub mod provider;
 pub mod rag;
 mod ranking;
 mod redact;
@@ -61,13 +57,13 @@ mod value_schema;
 pub mod verification;
 
 pub use evaluation::Evaluation;
-pub use model_name::{ModelName, OpenModelError, UnknownModel};
 pub use ranking::Ranking;
 pub use routing::{NextAction, RoutingDecision};
 
 /// What the packages beside this one share with it. Not public API.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::blocking::blocking;
     pub use crate::picture::media_type;
     pub use crate::redact::redact;
     #[cfg(feature = "tls")]

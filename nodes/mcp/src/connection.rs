@@ -7,12 +7,12 @@ use rmcp::RoleClient;
 use rmcp::model::{CancelledNotificationParam, ClientRequest, ProgressToken, RequestId, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
 use superstep_core::run::CancellationToken;
+use superstep_nodes::tool::ToolContext;
 use tokio::sync::Mutex;
 
 use super::endpoint::{Link, McpEndpoint, of_transport};
 use super::handler::Handler;
 use super::{McpError, McpOptions};
-use superstep_nodes::tool::ToolContext;
 
 /// A connection with a server, which its tools share. When it has broken it is made anew, once for each request that needs it.
 pub(super) struct Connection {

@@ -8,9 +8,9 @@ use rmcp::model::{ClientConfig, ProgressNotificationParam, ProgressToken};
 use rmcp::service::NotificationContext;
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::json;
+use superstep_nodes::tool::ToolContext;
 
 use super::endpoint::introduction;
-use superstep_nodes::tool::ToolContext;
 
 /// Hears what a server says without being asked: how far calls are, and that it has other tools. What it asks for itself is
 /// refused: no capability is offered.

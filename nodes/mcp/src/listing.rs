@@ -9,12 +9,12 @@ use rmcp::model::{
 };
 use serde_json::Value;
 use superstep_core::nonprinting::{escape_nonprinting, is_nonprinting};
+use superstep_nodes::tool::{RegistryError, Tool, ToolRegistry, check_schema};
 
 use super::McpError;
 use super::connection::{Connection, RequestError};
 use super::name::tool_name;
 use super::tool::McpTool;
-use superstep_nodes::tool::{RegistryError, Tool, ToolRegistry, check_schema};
 
 /// How many tools a server may have.
 const MOST_TOOLS: usize = 1_000;

@@ -4,7 +4,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, CustomResult, ResourceContents, ServerResult};
 use serde_json::Value;
-
 use superstep_nodes::__private::media_type;
 use superstep_nodes::message::{Content, Image, Part};
 use superstep_nodes::tool::{ToolFailure, ToolOutput};

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use secrecy::{ExposeSecret, SecretString};
-
 use superstep_nodes::__private::redact;
 
 /// The bearer token that lets a program in at a server. Nothing shows it, and its memory is overwritten when it is dropped.

@@ -7,13 +7,13 @@ use async_trait::async_trait;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, Tool as Listed, ToolAnnotations};
 use serde_json::Value;
 use superstep_core::nonprinting::escape_nonprinting;
+use superstep_nodes::tool::{
+    InvalidInput, Permission, Tool, ToolContext, ToolEffect, ToolFailure, ToolOutput, ToolResult,
+};
 
 use super::connection::{Connection, RequestError};
 use super::options::Hints;
 use super::result::read;
-use superstep_nodes::tool::{
-    InvalidInput, Permission, Tool, ToolContext, ToolEffect, ToolFailure, ToolOutput, ToolResult,
-};
 
 /// How much of an input is shown to who decides on a call.
 const MOST_SHOWN: usize = 2_000;

@@ -8,10 +8,10 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-
-use super::{BearerToken, McpError, McpOptions};
 use superstep_nodes::__private::redact;
 use superstep_nodes::__private::tls;
+
+use super::{BearerToken, McpError, McpOptions};
 
 /// A server behind an address, which is asked over streamable HTTP. Redirects are not followed. A proxy that the environment
 /// names (`HTTPS_PROXY`, `NO_PROXY`) is used.

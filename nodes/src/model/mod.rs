@@ -12,7 +12,8 @@
 //! later one can replay them. Every request says what it is for ([`Purpose`]), so calls can be counted
 //! apart and a [`Scripted`] model can answer each of them differently.
 //!
-//! [`ChatModelExt::structured`] asks any model for a value of a type.
+//! [`ChatModelExt::structured`] asks any model for a value of a type. An [`Embedder`] is a model that says what texts mean, as
+//! numbers.
 //!
 //! Two models are included. Neither needs a network, and the same request always gets the same reply:
 //!
@@ -23,6 +24,7 @@
 
 mod accumulator;
 mod chat_model;
+mod embedding;
 mod error;
 mod event;
 pub mod extractive;
@@ -41,6 +43,7 @@ mod usage;
 
 pub use accumulator::Accumulator;
 pub use chat_model::ChatModel;
+pub use embedding::{EmbedError, Embedder, Embedding};
 pub use error::{ModelError, StreamFault};
 pub use event::ModelEvent;
 #[doc(inline)]

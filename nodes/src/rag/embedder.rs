@@ -1,43 +1,6 @@
-//! The trait of all embedders.
+//! Embedding texts in batches.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
-
-use super::{EmbedError, Embedding};
-
-/// Finds out what texts mean, as [`Embedding`]s. It can be used as `Arc<dyn Embedder>`.
-#[async_trait]
-pub trait Embedder: Send + Sync + 'static {
-    /// Returns what tells its embeddings apart from those of others: only embeddings of one name are compared.
-    fn name(&self) -> &str;
-
-    /// Embeds texts: gives one embedding for each, in their order.
-    ///
-    /// # Errors
-    /// When a model cannot be asked, or gives what makes no sense.
-    async fn embed(&self, texts: &[String]) -> Result<Vec<Embedding>, EmbedError>;
-
-    /// Returns how many texts are given at once at most.
-    fn max_batch(&self) -> usize {
-        64
-    }
-}
-
-#[async_trait]
-impl<E: Embedder + ?Sized> Embedder for Arc<E> {
-    fn name(&self) -> &str {
-        (**self).name()
-    }
-
-    async fn embed(&self, texts: &[String]) -> Result<Vec<Embedding>, EmbedError> {
-        (**self).embed(texts).await
-    }
-
-    fn max_batch(&self) -> usize {
-        (**self).max_batch()
-    }
-}
+use super::{EmbedError, Embedder, Embedding};
 
 /// Embeds one text.
 pub(super) async fn embed_one(embedder: &dyn Embedder, text: &str) -> Result<Embedding, EmbedError> {

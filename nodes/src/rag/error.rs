@@ -2,37 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::EmbedError;
 use crate::docs::IndexError;
-use crate::model::ModelError;
-
-/// Why texts cannot be embedded.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum EmbedError {
-    /// The model behind the embedder failed; [`ModelError::is_retryable`] says whether another attempt may help.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    /// The embedder gave another number of embeddings than there were texts: it is broken.
-    #[error("the embedder gave {given} embeddings for {asked} texts")]
-    Count {
-        /// How many texts there were.
-        asked: usize,
-        /// How many embeddings came.
-        given: usize,
-    },
-    /// Embeddings of one embedder have different numbers of dimensions: it is broken, or has changed since documents were
-    /// ingested.
-    #[error("the embedder gave {given} dimensions where there were {expected} before")]
-    Dimensions {
-        /// How many dimensions others have.
-        expected: usize,
-        /// How many this one has.
-        given: usize,
-    },
-    /// An embedding has no numbers, or some that are not finite.
-    #[error("the embedder gave an embedding that is none")]
-    NoEmbedding,
-}
 
 /// Why a knowledge base cannot be used.
 #[derive(Debug, thiserror::Error)]

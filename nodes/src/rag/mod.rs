@@ -21,8 +21,6 @@
 mod chunk;
 mod chunker;
 mod embedder;
-mod embedder_name;
-mod embedding;
 mod error;
 mod found;
 mod fusion;
@@ -36,12 +34,11 @@ mod store;
 
 pub use chunk::Chunk;
 pub use chunker::Chunker;
-pub use embedder::Embedder;
-pub use embedder_name::{EmbedderName, OpenEmbedderError, UnknownEmbedder};
-pub use embedding::Embedding;
-pub use error::{EmbedError, KnowledgeError};
+pub use error::KnowledgeError;
 pub use found::Found;
 pub use hash_embedder::HashEmbedder;
 pub use ingestion::{IngestProgress, IngestReport, Ingestion};
 pub use knowledge_base::{KnowledgeBase, SearchBy};
 pub use search_knowledge::{SearchKnowledge, SearchKnowledgeInput};
+
+pub use crate::model::{EmbedError, Embedder, Embedding};

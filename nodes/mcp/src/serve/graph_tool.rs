@@ -14,11 +14,11 @@ use serde_json::{Map, Value, json};
 use superstep_core::id::{InterruptId, ThreadId};
 use superstep_core::run::{CancellationToken, Graph, Run, RunError, RunRequest, Status};
 use superstep_core::state::{IntoInput, Json, State};
+use superstep_nodes::tool::{ToolEffect, check_schema, schema_of};
 
 use super::ServeError;
 use super::outcome::{Ended, Failed, schema};
 use super::progress::Watcher;
-use superstep_nodes::tool::{ToolEffect, check_schema, schema_of};
 
 /// What the tool that goes on with a run has behind the name of the tool that begins one.
 const RESUME: &str = "_resume";

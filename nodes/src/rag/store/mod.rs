@@ -1,11 +1,13 @@
 //! The file of a knowledge base.
 
+mod embedding;
 mod schema;
 
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
+use self::embedding::{similarity_of_bytes, to_bytes};
 use super::{Chunk, EmbedError, Embedding, Found, KnowledgeError};
 use crate::text::Query;
 
@@ -128,7 +130,7 @@ impl Store {
             let chunk = change.last_insert_rowid();
             change
                 .prepare_cached("insert into embedding (collection, chunk, numbers) values (?1, ?2, ?3)")?
-                .execute(params![collection, chunk, embedding.to_bytes()])?;
+                .execute(params![collection, chunk, to_bytes(embedding)])?;
         }
         Ok(change.commit()?)
     }
@@ -177,7 +179,7 @@ impl Store {
         let mut best = Vec::new();
         while let Some(row) = rows.next()? {
             let numbers = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
-            let score = meaning.similarity_of_bytes(numbers).map(f64::from);
+            let score = similarity_of_bytes(meaning, numbers).map(f64::from);
             let score = score.ok_or_else(|| EmbedError::Dimensions {
                 expected: numbers.len() / size_of::<f32>(),
                 given: meaning.dimensions(),
