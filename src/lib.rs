@@ -101,6 +101,13 @@ pub mod nodes {
         pub use superstep_nodes::graphs::*;
     }
 
+    /// Built-in tools.
+    #[cfg(feature = "tools")]
+    pub mod tools {
+        pub use superstep_nodes::docs::{SearchDocs, SearchDocsInput};
+        pub use superstep_tools::*;
+    }
+
     /// Knowledge for a model to look up, by words and by meaning.
     pub mod rag {
         pub use superstep_names::{EmbedderName, OpenEmbedderError, UnknownEmbedder};

@@ -6,7 +6,6 @@
 //! | [`model`] | the trait of chat models, and two that need no network |
 //! | [`compaction`] | what a model is shown of a conversation that is too long for it |
 //! | [`tool`] | what a model may ask to have done |
-//! | `tools` | tools for files, tables and databases, with the feature `tools`; for HTTP, with `tools-http`; for commands, with `tools-shell` |
 //! | [`docs`] | a folder of documents that can be searched, also as a tool |
 //! | `images` | pictures made ready for models that see, with the feature `images` |
 //! | [`rag`] | knowledge for a model to look up, by words and by meaning |
@@ -50,8 +49,6 @@ mod text;
 #[cfg(feature = "tls")]
 mod tls;
 pub mod tool;
-#[cfg(feature = "tools")]
-pub mod tools;
 #[cfg(feature = "schema-validation")]
 mod value_schema;
 pub mod verification;
