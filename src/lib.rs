@@ -86,6 +86,8 @@ pub mod nodes {
     pub use superstep_names::{ModelName, OpenModelError, UnknownModel};
     pub use superstep_nodes::*;
 
+    #[cfg(feature = "knowledge")]
+    pub use superstep_knowledge::docs;
     #[cfg(feature = "mcp")]
     pub use superstep_mcp as mcp;
     #[cfg(feature = "providers")]
@@ -95,7 +97,7 @@ pub mod nodes {
 
     /// Graphs that are ready to run.
     pub mod graphs {
-        #[cfg(feature = "images")]
+        #[cfg(all(feature = "images", feature = "knowledge"))]
         pub use superstep_names::critic::*;
         pub use superstep_names::{CourseAgent, CourseSize};
         pub use superstep_nodes::graphs::*;
@@ -104,14 +106,23 @@ pub mod nodes {
     /// Built-in tools.
     #[cfg(feature = "tools")]
     pub mod tools {
-        pub use superstep_nodes::docs::{SearchDocs, SearchDocsInput};
+        #[cfg(feature = "knowledge")]
+        pub use superstep_knowledge::docs::{SearchDocs, SearchDocsInput};
         pub use superstep_tools::*;
     }
 
     /// Knowledge for a model to look up, by words and by meaning.
+    #[cfg(feature = "knowledge")]
     pub mod rag {
+        pub use superstep_knowledge::rag::*;
         pub use superstep_names::{EmbedderName, OpenEmbedderError, UnknownEmbedder};
-        pub use superstep_nodes::rag::*;
+    }
+
+    /// Chat models: a request in, a stream of events out.
+    pub mod model {
+        #[cfg(feature = "knowledge")]
+        pub use superstep_knowledge::{Extractive, extractive};
+        pub use superstep_nodes::model::*;
     }
 }
 

@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The folders of the members; the package of the workspace's root is ".".
-const MEMBERS: [&str; 10] = [
+const MEMBERS: [&str; 11] = [
     ".",
     "graph-core",
     "graph-macros",
     "graph-checkpoint",
     "nodes",
+    "nodes/knowledge",
     "nodes/mcp",
     "nodes/names",
     "nodes/providers",
@@ -182,14 +183,15 @@ fn crates_depend_one_way() {
     if !is_workspace() {
         return;
     }
-    let allowed: [(&str, &[&str]); 10] = [
+    let allowed: [(&str, &[&str]); 11] = [
         ("graph-macros", &[]),
         ("graph-core", &["superstep-macros"]),
         ("graph-checkpoint", &["superstep-core"]),
         ("nodes", &["superstep-core", "superstep-macros"]),
+        ("nodes/knowledge", &["superstep-nodes"]),
         ("nodes/mcp", &["superstep-core", "superstep-nodes"]),
         ("nodes/providers", &["superstep-nodes"]),
-        ("nodes/names", &["superstep-core", "superstep-nodes", "superstep-providers"]),
+        ("nodes/names", &["superstep-core", "superstep-knowledge", "superstep-nodes", "superstep-providers"]),
         ("nodes/testkit", &[]),
         ("nodes/tools", &["superstep-core", "superstep-nodes"]),
         (
@@ -197,6 +199,7 @@ fn crates_depend_one_way() {
             &[
                 "superstep-checkpoint",
                 "superstep-core",
+                "superstep-knowledge",
                 "superstep-mcp",
                 "superstep-names",
                 "superstep-nodes",

@@ -1,14 +1,12 @@
-//! Prebuilt parts for agents: messages, models, tools, documents, nodes and whole graphs.
+//! Prebuilt parts for agents: messages, models, tools, nodes and whole graphs.
 //!
 //! | module | what is in it |
 //! |---|---|
 //! | [`message`] | what a conversation is made of |
-//! | [`model`] | the trait of chat models, and two that need no network |
+//! | [`model`] | the trait of chat models and that of embedders, and a model that follows a script |
 //! | [`compaction`] | what a model is shown of a conversation that is too long for it |
 //! | [`tool`] | what a model may ask to have done |
-//! | [`docs`] | a folder of documents that can be searched, also as a tool |
 //! | `images` | pictures made ready for models that see, with the feature `images` |
-//! | [`rag`] | knowledge for a model to look up, by words and by meaning |
 //! | [`prompt`] | what the evaluator, the ranker and the decider ask their model |
 //! | [`configuration`] | settings from code, files and the environment |
 //! | [`node`] | the nodes themselves, over any state: agent, tools, evaluator, ranker, decider |
@@ -29,7 +27,6 @@ extern crate superstep_core as superstep;
 mod blocking;
 pub mod compaction;
 pub mod configuration;
-pub mod docs;
 mod evaluation;
 pub mod graphs;
 #[cfg(feature = "images")]
@@ -39,7 +36,6 @@ pub mod model;
 pub mod node;
 mod picture;
 pub mod prompt;
-pub mod rag;
 mod ranking;
 mod redact;
 mod routing;
@@ -63,6 +59,7 @@ pub mod __private {
     pub use crate::blocking::blocking;
     pub use crate::picture::media_type;
     pub use crate::redact::redact;
+    pub use crate::text::{identifiers, is_code, parts, statements, stem, units, words};
     #[cfg(feature = "tls")]
     pub use crate::tls::{TlsError, tls};
 }

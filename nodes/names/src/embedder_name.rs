@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use superstep_nodes::rag::{Embedder, HashEmbedder};
+use superstep_knowledge::rag::{Embedder, HashEmbedder};
 
 /// Which embedder, by a name that can stand on a command line or in a file of settings.
 ///
@@ -19,7 +19,7 @@ use superstep_nodes::rag::{Embedder, HashEmbedder};
 ///
 /// ```
 /// use superstep_names::EmbedderName;
-/// use superstep_nodes::rag::Embedder;
+/// use superstep_knowledge::rag::Embedder;
 ///
 /// let name: EmbedderName = "text-embedding-3-small".parse()?;
 /// assert_eq!(name.to_string(), "openai:text-embedding-3-small");

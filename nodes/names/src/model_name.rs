@@ -6,20 +6,20 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use superstep_nodes::model::{ChatModel, Extractive, Script, Scripted};
+use superstep_nodes::model::{ChatModel, Script, Scripted};
 
 /// Which model, by a name that can stand on a command line or in a file of settings.
 ///
 /// | name | model |
 /// |---|---|
-/// | `extractive` | [`Extractive`]: quotes documents, without a network |
+/// | `extractive` | `Extractive`: quotes documents, without a network |
 /// | `script:FILE` | [`Scripted`]: the [`Script`] in a JSON file |
 /// | `anthropic:MODEL` | one of Anthropic, with the key of `ANTHROPIC_API_KEY` |
 /// | `openai:MODEL` | one of OpenAI, by the Responses protocol, with the key of `OPENAI_API_KEY` |
 /// | `openai-compatible:MODEL@URL` | one of a server that speaks OpenAI's Chat Completions, such as vLLM, llama.cpp and LM Studio; with the key of `OPENAI_COMPATIBLE_API_KEY`, if that is set |
 /// | `ollama:MODEL` | one of Ollama, on this machine or that of `OLLAMA_HOST` |
 ///
-/// Those behind a network need the feature `providers`, and take the variables that their clients say. The name has no
+/// `extractive` needs the feature `knowledge`. Those behind a network need the feature `providers`, and take the variables that their clients say. The name has no
 /// key in it, so it may be shown.
 ///
 /// ```
@@ -29,15 +29,17 @@ use superstep_nodes::model::{ChatModel, Extractive, Script, Scripted};
 /// assert_eq!(name, ModelName::Anthropic("claude-sonnet-4-5".into()));
 /// assert_eq!(name.to_string(), "anthropic:claude-sonnet-4-5");
 ///
+/// # #[cfg(feature = "knowledge")] {
 /// let model = "extractive".parse::<ModelName>()?.open()?;
 /// assert_eq!(model.name(), "extractive");
+/// # }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[non_exhaustive]
 pub enum ModelName {
-    /// [`Extractive`].
+    /// The model that quotes documents, without a network.
     #[default]
     Extractive,
     /// The script in a file.
@@ -83,8 +85,8 @@ pub enum OpenModelError {
     #[cfg(feature = "providers")]
     #[error(transparent)]
     Provider(#[from] superstep_providers::ProviderError),
-    /// The program was built without models behind a network.
-    #[error("`{name}` is behind a network: build with the feature `providers`")]
+    /// The program was built without this model.
+    #[error("`{name}` {}", name.lacks())]
     NotBuilt {
         /// The name of the model.
         name: ModelName,
@@ -95,10 +97,13 @@ impl ModelName {
     /// Makes the model. What it needs beside the name comes from the environment.
     ///
     /// # Errors
-    /// When a file cannot be read, a key is missing, or the program was built without models behind a network.
+    /// When a file cannot be read, a key is missing, or the program was built without the feature that has the model.
     pub fn open(&self) -> Result<Arc<dyn ChatModel>, OpenModelError> {
         Ok(match self {
-            Self::Extractive => Arc::new(Extractive),
+            #[cfg(feature = "knowledge")]
+            Self::Extractive => Arc::new(superstep_knowledge::Extractive),
+            #[cfg(not(feature = "knowledge"))]
+            Self::Extractive => return Err(OpenModelError::NotBuilt { name: self.clone() }),
             Self::Script(path) => {
                 let unreadable = |reason: String| OpenModelError::Script { path: path.clone(), reason };
                 let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
@@ -133,6 +138,14 @@ impl ModelName {
     #[cfg(not(feature = "providers"))]
     fn connect(&self) -> Result<Arc<dyn ChatModel>, OpenModelError> {
         Err(OpenModelError::NotBuilt { name: self.clone() })
+    }
+
+    /// Says which feature a program lacks that cannot open the model.
+    fn lacks(&self) -> &'static str {
+        match self {
+            Self::Extractive => "quotes documents: build with the feature `knowledge`",
+            _ => "is behind a network: build with the feature `providers`",
+        }
     }
 }
 
@@ -239,5 +252,12 @@ mod tests {
             error.to_string(),
             "`anthropic:claude-x` is behind a network: build with the feature `providers`"
         );
+    }
+
+    #[cfg(not(feature = "knowledge"))]
+    #[test]
+    fn the_model_that_quotes_documents_says_which_feature_it_needs() {
+        let error = ModelName::Extractive.open().err().unwrap();
+        assert_eq!(error.to_string(), "`extractive` quotes documents: build with the feature `knowledge`");
     }
 }

@@ -14,7 +14,7 @@ use super::{ApiKey, ProviderError, TransportOptions};
 ///
 /// ```no_run
 /// use superstep_providers::OpenAiEmbedder;
-/// use superstep_nodes::rag::KnowledgeBase;
+/// use superstep_knowledge::rag::KnowledgeBase;
 ///
 /// # fn open() -> Result<(), Box<dyn std::error::Error>> {
 /// let openai = OpenAiEmbedder::from_env("text-embedding-3-small")?;

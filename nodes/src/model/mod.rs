@@ -15,19 +15,13 @@
 //! [`ChatModelExt::structured`] asks any model for a value of a type. An [`Embedder`] is a model that says what texts mean, as
 //! numbers.
 //!
-//! Two models are included. Neither needs a network, and the same request always gets the same reply:
-//!
-//! | model | answers with | use it for |
-//! |---|---|---|
-//! | [`Scripted`] | replies written down beforehand | tests and demonstrations |
-//! | [`Extractive`] | sentences quoted from documents a tool found | questions about documents, without a language model |
+//! One model is included, for tests and demonstrations: [`Scripted`], which answers with replies written down beforehand.
 
 mod accumulator;
 mod chat_model;
 mod embedding;
 mod error;
 mod event;
-pub mod extractive;
 mod fallback;
 mod ledger;
 mod prices;
@@ -46,8 +40,6 @@ pub use chat_model::ChatModel;
 pub use embedding::{EmbedError, Embedder, Embedding};
 pub use error::{ModelError, StreamFault};
 pub use event::ModelEvent;
-#[doc(inline)]
-pub use extractive::Extractive;
 pub use fallback::Fallback;
 pub use ledger::{Account, Cost, Ledger};
 pub use prices::{Price, Prices};

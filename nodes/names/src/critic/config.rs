@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use superstep_core::node::Retry;
+use superstep_knowledge::rag::KnowledgeBase;
 use superstep_nodes::model::{ChatModel, Settings};
-use superstep_nodes::rag::KnowledgeBase;
 
 use super::error::OpenCriticError;
 use super::settings::{CriticSettings, SettingError};

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use superstep_core::graph::BuildError;
 use superstep_core::run::{RunError, Unfinished};
+use superstep_knowledge::rag::KnowledgeError;
 use superstep_nodes::images::ImageFileError;
 use superstep_nodes::model::StopReason;
-use superstep_nodes::rag::KnowledgeError;
 
 use super::settings::SettingError;
 use crate::{OpenEmbedderError, OpenModelError};

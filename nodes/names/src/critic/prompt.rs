@@ -1,6 +1,6 @@
 //! What a critic is told.
 
-use superstep_nodes::rag::{KnowledgeBase, SearchKnowledge};
+use superstep_knowledge::rag::{KnowledgeBase, SearchKnowledge};
 
 /// The name of the tool by which a critic looks things up.
 pub const COMPOSITION_TOOL: &str = "composition_rag_tool";

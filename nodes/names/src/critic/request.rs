@@ -20,7 +20,7 @@ use super::state::CriticState;
 /// ```
 /// use superstep_names::critic::{CriticConfig, VisionDetail, critique_image};
 /// use superstep_nodes::model::Scripted;
-/// use superstep_nodes::rag::{HashEmbedder, KnowledgeBase};
+/// use superstep_knowledge::rag::{HashEmbedder, KnowledgeBase};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// # let folder = tempfile::tempdir().unwrap();

@@ -6,9 +6,9 @@ use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use superstep_knowledge::rag::SearchKnowledge;
 use superstep_nodes::images::ImagePreparation;
 use superstep_nodes::message::Detail;
-use superstep_nodes::rag::SearchKnowledge;
 
 use super::prompt::{CRITIC_INSTRUCTIONS, CRITIC_PROMPT};
 use crate::{EmbedderName, ModelName};
@@ -21,7 +21,7 @@ use crate::{EmbedderName, ModelName};
 /// | `detail` | `VISION_DETAIL` | `low` | `low` or `high` |
 /// | `max_size` | `VISION_MAX_SIZE` | 2048 | 1 to 20000 pixels |
 /// | `top_k` | `RAG_TOP_K` | 3 | 1 to 50 chunks a search |
-/// | `database` | `KNOWLEDGE_DB_PATH` | `composition.db` | the SQLite file of a [`KnowledgeBase`](superstep_nodes::rag::KnowledgeBase) |
+/// | `database` | `KNOWLEDGE_DB_PATH` | `composition.db` | the SQLite file of a [`KnowledgeBase`](superstep_knowledge::rag::KnowledgeBase) |
 /// | `collection` | `RAG_COLLECTION` | `landscape_photography_transcripts` | any name |
 /// | `embedder` | `EMBEDDING_MODEL` | `text-embedding-3-small` | an [`EmbedderName`], such as `hash`, which works offline |
 /// | `on_tool_error` | `ON_TOOL_ERROR` | `continue` | `continue` or `halt` |

@@ -1,7 +1,7 @@
 //! Addresses that have a query, as those of Azure do.
 
+use superstep_knowledge::rag::Embedder;
 use superstep_nodes::model::ChatModel;
-use superstep_nodes::rag::Embedder;
 use superstep_providers::{OpenAiChat, OpenAiEmbedder, OpenAiResponses};
 use superstep_testkit::{MockServer, Reply};
 

@@ -1,6 +1,6 @@
 //! Embeddings of a server.
 
-use superstep_nodes::rag::{Chunker, EmbedError, Embedder, KnowledgeBase, SearchBy};
+use superstep_knowledge::rag::{Chunker, EmbedError, Embedder, KnowledgeBase, SearchBy};
 use superstep_providers::OpenAiEmbedder;
 use superstep_testkit::{MockServer, Reply};
 

@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::json;
+use superstep_knowledge::rag::{Chunker, EmbedError, Embedder, Embedding, HashEmbedder, KnowledgeBase};
 use superstep_nodes::message::ToolCall;
 use superstep_nodes::model::{ModelError, ModelReply, Scripted, Turn, Usage};
-use superstep_nodes::rag::{Chunker, EmbedError, Embedder, Embedding, HashEmbedder, KnowledgeBase};
 use tempfile::TempDir;
 
 use super::*;

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
+use superstep_knowledge::rag::KnowledgeError;
 use superstep_nodes::message::{Detail, Image, Message, Part};
-use superstep_nodes::rag::KnowledgeError;
 
 use super::*;
 use crate::{EmbedderName, ModelName};

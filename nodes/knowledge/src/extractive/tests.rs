@@ -2,13 +2,22 @@ use std::fs;
 use std::sync::Arc;
 
 use serde_json::json;
+use superstep_core::checkpoint::MemorySaver;
+use superstep_core::graph::{END, START, StateGraph, to};
+use superstep_core::reducer::{Append, KeyedLog};
+use superstep_core::run::Graph;
+use superstep_core::state::State;
+use superstep_nodes::message::{Message, MessageLog, ToolCall};
+use superstep_nodes::model::{
+    ChatModel, ModelError, ModelReply, ModelRequest, Purpose, Scripted, StopReason,
+};
+use superstep_nodes::node::{Agent, AgentNext, Verify, VerifyNext};
+use superstep_nodes::prompt::{Candidate, DeciderPrompt, EvaluatorPrompt, Evidence, RankerPrompt};
+use superstep_nodes::tool::{ToolRegistry, TypedTool};
+use superstep_nodes::verification::{OutputVerifier, Score, Verification};
 
 use super::*;
 use crate::docs::{DocIndex, IndexOptions, SearchDocs};
-use crate::message::{Message, ToolCall};
-use crate::model::{ChatModel, ModelError, ModelReply, ModelRequest, Purpose, StopReason};
-use crate::prompt::{Candidate, DeciderPrompt, EvaluatorPrompt, Evidence, RankerPrompt};
-use crate::tool::{ToolRegistry, TypedTool};
 
 const FORKS: &str = "# Forks\n\nA fork shares the past of its thread and copies nothing. It gets a name of its own.\n\n\
                      ## Editing\n\nAn edit is written as a new checkpoint.\n";
@@ -137,7 +146,7 @@ fn evaluator(response: &str) -> EvaluatorPrompt {
     }
 }
 
-async fn evaluate(response: &str) -> crate::Evaluation {
+async fn evaluate(response: &str) -> superstep_nodes::Evaluation {
     let prompt = evaluator(response);
     prompt.read(&Extractive.complete(prompt.to_request("1")).await.unwrap()).unwrap()
 }
@@ -166,8 +175,12 @@ async fn to_claim_nothing_is_complete_and_the_better_the_less_there_was_to_claim
 }
 
 fn candidate(iteration: u32, response: &str, score: Option<f64>) -> Candidate {
-    let evaluation =
-        score.map(|score| crate::Evaluation { iteration, score, complete: false, feedback: String::new() });
+    let evaluation = score.map(|score| superstep_nodes::Evaluation {
+        iteration,
+        score,
+        complete: false,
+        feedback: String::new(),
+    });
     Candidate { iteration, response: response.into(), evaluation }
 }
 
@@ -228,4 +241,62 @@ async fn a_judgement_of_nothing_is_an_error() {
         let error = Extractive.complete(request).await.unwrap_err();
         assert!(matches!(error, ModelError::InvalidRequest { .. }), "{error}");
     }
+}
+
+#[derive(State, Clone, Debug, Default)]
+struct Chat {
+    #[reducer(KeyedLog)]
+    messages: MessageLog,
+    visits: u32,
+    #[reducer(Append)]
+    verifications: Vec<Verification>,
+}
+
+/// A graph that says what its model says, and has it judged by words.
+fn judged_by_words(model: Arc<Scripted>) -> Graph<Chat> {
+    let mut graph = StateGraph::<Chat>::new("chat");
+    let respond = graph.node("respond", Agent::new(model, Chat::MESSAGES, Chat::VISITS));
+    let verify =
+        Verify::new(Arc::new(Extractive), OutputVerifier::new(), Chat::MESSAGES, Chat::VERIFICATIONS);
+    let verify = graph.node("verify", verify);
+    graph.edge(START, respond);
+    graph.route(respond, move |next| match next {
+        AgentNext::RunTools | AgentNext::Respond => to(verify),
+    });
+    graph.route(verify, move |next| match next {
+        VerifyNext::Finish | VerifyNext::Refine => END,
+    });
+    graph.compile().unwrap().checkpointer(MemorySaver::new())
+}
+
+/// A model that quotes one document, and a judge that compares words: the loop runs without any network.
+#[tokio::test]
+async fn the_model_that_is_always_there_can_be_the_judge() {
+    let call = ToolCall::new("c", "search_docs", json!({ "query": "fork" }));
+    let found = "[1] forks.md:3-3 (Forks)\nA fork shares the past of its thread and copies nothing.";
+    let talk = [
+        Message::human("q", "What does a fork copy?"),
+        Message::ai_with_calls("a", "", vec![call.clone()]),
+        Message::tool("t", &call, found),
+    ];
+    let judged = async |response: &str| {
+        let model = Arc::new(Scripted::new().on(Purpose::Agent, [response]));
+        let input = Chat::update().messages(talk.clone());
+        let run = judged_by_words(model).thread("t").run(input).await;
+        let state = run.unwrap().finished().unwrap();
+        state.verifications.into_iter().next_back().unwrap().result
+    };
+    let quote = "The documents say:\n\n> A fork shares the past of its thread and copies nothing.\n\nSources:\n- forks.md:3 (Forks)";
+    let quote = judged(quote).await;
+    assert_eq!((quote.passed, quote.score), (Some(true), Some(Score::ONE)));
+    let invention = judged("A fork copies every byte, twice.").await;
+    assert_eq!(invention.passed, Some(false));
+    assert!(
+        invention.feedback.contains("0 % of it is in the sources. It names no source."),
+        "{}",
+        invention.feedback
+    );
+    assert_eq!(judged(" ").await.passed, Some(false));
+    let modest = judged(NOT_ANSWERED).await;
+    assert!(modest.score > invention.score && modest.score < quote.score, "{modest:?}");
 }

@@ -1,8 +1,9 @@
 //! Summaries of quotes.
 
+use superstep_nodes::model::{ModelError, ModelRequest};
+use superstep_nodes::prompt::SummaryPrompt;
+
 use super::judge::read;
-use crate::model::{ModelError, ModelRequest};
-use crate::prompt::SummaryPrompt;
 
 /// Quotes the first sentence of each message, as many of the last ones as there may be words.
 pub(super) fn summarise(request: &ModelRequest) -> Result<String, ModelError> {

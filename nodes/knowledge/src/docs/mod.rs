@@ -16,7 +16,7 @@
 //! [`SearchDocs`] is the index as a tool for a model.
 //!
 //! ```
-//! use superstep_nodes::docs::{DocIndex, IndexOptions};
+//! use superstep_knowledge::docs::{DocIndex, IndexOptions};
 //!
 //! let folder = tempfile::tempdir().unwrap();
 //! std::fs::write(folder.path().join("guide.md"), "# Guide\n\n## Forks\n\nA fork copies nothing.\n").unwrap();

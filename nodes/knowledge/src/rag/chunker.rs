@@ -13,7 +13,7 @@ use super::pause::{Pause, pauses};
 /// left out.
 ///
 /// ```
-/// use superstep_nodes::rag::Chunker;
+/// use superstep_knowledge::rag::Chunker;
 ///
 /// let chunks = Chunker::new(34, 16).split("One day it rained. They stayed in. Nobody minded.");
 /// let texts: Vec<_> = chunks.iter().map(|chunk| chunk.text.as_str()).collect();

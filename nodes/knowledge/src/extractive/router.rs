@@ -1,9 +1,10 @@
 //! Deciding how a request is worked on.
 
+use superstep_nodes::model::{ModelError, ModelRequest};
+use superstep_nodes::prompt::RouterPrompt;
+use superstep_nodes::{NextAction, RoutingDecision};
+
 use super::judge::{read, write};
-use crate::model::{ModelError, ModelRequest};
-use crate::prompt::RouterPrompt;
-use crate::{NextAction, RoutingDecision};
 
 /// Decides for tools, where there are any: what is not searched cannot be quoted.
 pub(super) fn decide(request: &ModelRequest) -> Result<String, ModelError> {

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use superstep_nodes::__private::blocking;
+
 use super::{Chunk, Chunker, KnowledgeBase, KnowledgeError};
-use crate::blocking::blocking;
 use crate::docs::walk::{Language, TextFile, Walk};
 use crate::docs::{FileKinds, IndexOptions, SkipReason, Skipped};
 
@@ -15,7 +16,7 @@ use crate::docs::{FileKinds, IndexOptions, SkipReason, Skipped};
 /// where it was, and one that is repeated costs next to nothing.
 ///
 /// ```
-/// use superstep_nodes::rag::{HashEmbedder, KnowledgeBase};
+/// use superstep_knowledge::rag::{HashEmbedder, KnowledgeBase};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// # let folder = tempfile::tempdir().unwrap();
@@ -26,7 +27,7 @@ use crate::docs::{FileKinds, IndexOptions, SkipReason, Skipped};
 /// let base = KnowledgeBase::open(file, "guides", HashEmbedder::default())?;
 /// let report = base.ingest(guides).remove_missing().progress(|progress| eprintln!("{progress}")).run().await?;
 /// assert_eq!(report.added, 1);
-/// # Ok::<(), superstep_nodes::rag::KnowledgeError>(())
+/// # Ok::<(), superstep_knowledge::rag::KnowledgeError>(())
 /// # }).unwrap();
 /// ```
 #[must_use = "nothing is ingested before it runs"]

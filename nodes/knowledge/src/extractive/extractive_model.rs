@@ -2,10 +2,10 @@
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
+use superstep_nodes::message::{Content, ToolCall};
+use superstep_nodes::model::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, Usage};
 
 use super::{agent, judge, router, summary, verifier};
-use crate::message::{Content, ToolCall};
-use crate::model::{ChatModel, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, Usage};
 use crate::text::words;
 
 /// A model that answers questions about documents by quoting them; see the [module](super) for how.
@@ -14,9 +14,10 @@ use crate::text::words;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use superstep_nodes::docs::{DocIndex, IndexOptions, SearchDocs};
+/// use superstep_knowledge::docs::{DocIndex, IndexOptions, SearchDocs};
 /// use superstep_nodes::message::Message;
-/// use superstep_nodes::model::{ChatModel, Extractive, ModelRequest, Purpose};
+/// use superstep_knowledge::Extractive;
+/// use superstep_nodes::model::{ChatModel, ModelRequest, Purpose};
 /// use superstep_nodes::tool::ToolRegistry;
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
@@ -60,6 +61,10 @@ impl Extractive {
             Purpose::Summarizer => Saying::Text(summary::summarise(request)?),
             Purpose::Router => Saying::Text(router::decide(request)?),
             Purpose::Verifier => Saying::Text(verifier::verify(request)?),
+            other => {
+                let reason = format!("`{}` has no answer for purpose `{other}`", Self::NAME);
+                return Err(ModelError::InvalidRequest { reason });
+            }
         };
         let (content, calls) = match saying {
             Saying::Text(text) => (Content::text(text), Vec::new()),

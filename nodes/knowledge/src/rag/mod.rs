@@ -11,7 +11,7 @@
 //! A [`KnowledgeBase`] is a collection of documents. [`ingest`](KnowledgeBase::ingest) brings a folder into it, and
 //! [`search`](KnowledgeBase::search) finds what fits a question; [`SearchKnowledge`] is that as a tool for a model. What
 //! texts mean an [`Embedder`] says: the [`HashEmbedder`], which needs no model and no network, or one behind a network,
-//! `provider::OpenAiEmbedder` with the feature `providers`.
+//! such as `OpenAiEmbedder` of `superstep-providers`.
 //!
 //! Embeddings are compared one by one, in memory order, by Rust: exact, and fast enough for some hundred thousand chunks. An
 //! index of neighbours would be faster with more, and find less.
@@ -41,4 +41,4 @@ pub use ingestion::{IngestProgress, IngestReport, Ingestion};
 pub use knowledge_base::{KnowledgeBase, SearchBy};
 pub use search_knowledge::{SearchKnowledge, SearchKnowledgeInput};
 
-pub use crate::model::{EmbedError, Embedder, Embedding};
+pub use superstep_nodes::model::{EmbedError, Embedder, Embedding};

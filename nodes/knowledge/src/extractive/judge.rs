@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use superstep_nodes::model::{ModelError, ModelRequest};
+use superstep_nodes::prompt::{Candidate, DeciderPrompt, EvaluatorPrompt, Evidence, RankerPrompt, material};
+use superstep_nodes::{Evaluation, Ranking};
 
 use super::agent::say_without_tools;
 use super::answer::is_refusal;
-use crate::model::{ModelError, ModelRequest};
-use crate::prompt::{Candidate, DeciderPrompt, EvaluatorPrompt, Evidence, RankerPrompt, material};
 use crate::text::{Query, Terms};
-use crate::{Evaluation, Ranking};
 
 /// How much of a score is for the words of the task, and how much for quotes that are in the evidence.
 const FOR_WORDS: f64 = 0.6;

@@ -17,7 +17,7 @@ pub struct Source {
 /// other text.
 ///
 /// ```
-/// use superstep_nodes::model::extractive::{NOT_ANSWERED, sources};
+/// use superstep_knowledge::extractive::{NOT_ANSWERED, sources};
 ///
 /// let answer = "The documents say:\n\n> A fork copies nothing.\n\nSources:\n- forks.md:3 (Forks)";
 /// assert_eq!(sources(answer)[0].path, "forks.md");
@@ -32,7 +32,7 @@ pub fn sources(answer: &str) -> Vec<Source> {
 /// nearest first; none from any other text.
 ///
 /// ```
-/// use superstep_nodes::model::extractive::{nearest, sources};
+/// use superstep_knowledge::extractive::{nearest, sources};
 ///
 /// let answer = "No sentence matches; the nearest pages are:\n- forks.md:3 (Forks)";
 /// assert_eq!(nearest(answer)[0].path, "forks.md");

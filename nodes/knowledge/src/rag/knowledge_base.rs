@@ -5,11 +5,12 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use superstep_nodes::__private::blocking;
+
 use super::embedder::{embed, embed_one};
 use super::fusion::fuse;
 use super::store::{Candidate, NewDocument, Store};
 use super::{Chunk, Embedder, Embedding, Found, Ingestion, KnowledgeError};
-use crate::blocking::blocking;
 
 /// A collection of documents in a SQLite file, cut into chunks that can be searched by their words and by what they mean.
 ///
@@ -18,7 +19,7 @@ use crate::blocking::blocking;
 /// never sees half of one.
 ///
 /// ```
-/// use superstep_nodes::rag::{Chunker, HashEmbedder, KnowledgeBase};
+/// use superstep_knowledge::rag::{Chunker, HashEmbedder, KnowledgeBase};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// # let folder = tempfile::tempdir().unwrap();
@@ -29,7 +30,7 @@ use crate::blocking::blocking;
 ///
 /// let found = base.search("when is light good for a landscape?", 1).await?;
 /// assert_eq!(found[0].source, "light.md");
-/// # Ok::<(), superstep_nodes::rag::KnowledgeError>(())
+/// # Ok::<(), superstep_knowledge::rag::KnowledgeError>(())
 /// # }).unwrap();
 /// ```
 #[derive(Clone)]

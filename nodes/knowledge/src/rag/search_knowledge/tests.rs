@@ -1,11 +1,11 @@
 use async_trait::async_trait;
 use serde_json::json;
+use superstep_nodes::message::{ToolCall, ToolMessage, ToolStatus};
+use superstep_nodes::model::ModelError;
+use superstep_nodes::tool::ToolRegistry;
 
 use super::*;
-use crate::message::{ToolCall, ToolMessage, ToolStatus};
-use crate::model::ModelError;
 use crate::rag::{Chunker, EmbedError, Embedder, Embedding, HashEmbedder};
-use crate::tool::ToolRegistry;
 
 async fn base(texts: &[(&str, &str)]) -> (tempfile::TempDir, KnowledgeBase) {
     let folder = tempfile::tempdir().unwrap();

@@ -1,12 +1,13 @@
 //! Verifying a response by its words.
 
+use superstep_nodes::model::{ModelError, ModelRequest};
+use superstep_nodes::prompt::VerifierPrompt;
+use superstep_nodes::verification::{Finding, Judgement, Score, Submission, VerificationCriterion};
+
 use super::answer::is_refusal;
 use super::judge::{evident, missing, percent, query, quoted, write};
 use super::source::sources;
-use crate::model::{ModelError, ModelRequest};
-use crate::prompt::VerifierPrompt;
 use crate::text::Terms;
-use crate::verification::{Finding, Judgement, Score, Submission, VerificationCriterion};
 
 /// How good a response is by its words, from 0 to 1.
 struct Measures {

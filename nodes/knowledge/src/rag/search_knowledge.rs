@@ -4,9 +4,11 @@ use async_trait::async_trait;
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use superstep_nodes::tool::{
+    InvalidInput, Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult,
+};
 
 use super::{Found, KnowledgeBase};
-use crate::tool::{InvalidInput, Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult};
 
 /// A tool that searches a [`KnowledgeBase`].
 ///

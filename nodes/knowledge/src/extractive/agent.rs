@@ -1,12 +1,12 @@
 //! Working on a question: search first, then quote.
 
 use serde_json::json;
+use superstep_nodes::message::{Message, ToolCall, ToolMessage, ToolStatus};
+use superstep_nodes::model::ModelRequest;
 
 use super::answer::{NOT_SEARCHED_IN_TIME, NOTHING_SEARCHED, answer};
 use super::extractive_model::Saying;
 use crate::docs::{Passage, PassageKind, SearchDocs, SearchHits};
-use crate::message::{Message, ToolCall, ToolMessage, ToolStatus};
-use crate::model::ModelRequest;
 
 /// Says what comes next in the conversation.
 pub(super) fn say(request: &ModelRequest) -> Saying {

@@ -6,9 +6,11 @@ use async_trait::async_trait;
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use superstep_nodes::tool::{
+    InvalidInput, Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult,
+};
 
 use super::{DocIndex, Passage, SearchHits};
-use crate::tool::{InvalidInput, Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult};
 
 /// The tool `search_docs`: finds passages of documents.
 ///
@@ -115,11 +117,11 @@ fn listing(hits: &SearchHits) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use superstep_nodes::message::{ToolCall, ToolStatus};
+    use superstep_nodes::tool::ToolRegistry;
 
     use super::super::IndexOptions;
     use super::*;
-    use crate::message::{ToolCall, ToolStatus};
-    use crate::tool::ToolRegistry;
 
     fn tool() -> SearchDocs {
         let folder = tempfile::tempdir().unwrap();

@@ -15,14 +15,14 @@ use crate::text::{is_stop_word, parts, stem, words};
 /// Learning").
 ///
 /// ```
-/// use superstep_nodes::rag::{Embedder, HashEmbedder};
+/// use superstep_knowledge::rag::{Embedder, HashEmbedder};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let texts = ["How are forests photographed?", "Photographing a forest", "Cooking rice"];
 /// let embedded = HashEmbedder::default().embed(&texts.map(String::from)).await?;
 /// assert!(embedded[0].similarity(&embedded[1]) > 0.5);
 /// assert!(embedded[0].similarity(&embedded[2]) < 0.2);
-/// # Ok::<(), superstep_nodes::rag::EmbedError>(())
+/// # Ok::<(), superstep_knowledge::rag::EmbedError>(())
 /// # }).unwrap();
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
