@@ -333,7 +333,7 @@ mod in_the_sandbox {
         let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let key = outside.path().join("key");
         std::fs::write(&key, "top-secret").unwrap();
-        let name = "tools::shell::bash::tests::in_the_sandbox::a_program_with_open_files";
+        let name = "shell::bash::tests::in_the_sandbox::a_program_with_open_files";
         let ended = std::process::Command::new("bash")
             .args(["-c", "exec \"$0\" \"$1\" --exact 3<>\"$2\" 11<\"$2\""])
             .args([std::env::current_exe().unwrap().as_os_str(), name.as_ref(), key.as_os_str()])
@@ -360,7 +360,7 @@ mod in_the_sandbox {
     #[test]
     fn when_the_program_is_killed_so_is_the_command() {
         let folder = tempfile::tempdir().unwrap();
-        let name = "tools::shell::bash::tests::in_the_sandbox::a_program_that_waits_for_a_command";
+        let name = "shell::bash::tests::in_the_sandbox::a_program_that_waits_for_a_command";
         let mut program = std::process::Command::new(std::env::current_exe().unwrap())
             .args([name, "--exact"])
             .env("SUPERSTEP_TEST_BASH_FOLDER", folder.path())
