@@ -81,6 +81,18 @@ pub mod store {
 }
 
 /// Messages, models, tools, prebuilt nodes and graphs.
+///
+/// Some modules, and items of the others, are there with a feature only:
+///
+/// | item | feature |
+/// |---|---|
+/// | `provider` | `providers` |
+/// | `tools` | `tools`; `tools::HttpRequest`: `tools-http`; `tools::Bash`: `tools-shell` |
+/// | `docs`, `rag`, `model::Extractive` | `knowledge` |
+/// | `mcp` | `mcp`; over HTTP: `mcp-http` |
+/// | `images` | `images`; with `knowledge` also `graphs::critic` |
+/// | `telemetry` | `metrics`, `otel` |
+/// | `testkit` | `testkit` |
 #[cfg(feature = "nodes")]
 pub mod nodes {
     pub use superstep_names::{ModelName, OpenModelError, UnknownModel};
