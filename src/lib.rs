@@ -77,8 +77,63 @@ pub mod store {
     pub use superstep_checkpoint::SqliteStore;
 }
 
+/// Messages, models, tools, prebuilt nodes and graphs.
+///
+/// Some modules, and items of the others, are there with a feature only:
+///
+/// | item | feature |
+/// |---|---|
+/// | `provider` | `providers` |
+/// | `tools` | `tools`; `tools::HttpRequest`: `tools-http`; `tools::Bash`: `tools-shell` |
+/// | `docs`, `rag`, `model::Extractive` | `knowledge` |
+/// | `mcp` | `mcp`; over HTTP: `mcp-http` |
+/// | `images` | `images`; with `knowledge` also `graphs::critic` |
+/// | `telemetry` | `metrics`, `otel` |
+/// | `testkit` | `testkit` |
 #[cfg(feature = "nodes")]
-pub use superstep_nodes as nodes;
+pub mod nodes {
+    pub use superstep_names::{ModelName, OpenModelError, UnknownModel};
+    pub use superstep_nodes::*;
+
+    #[cfg(feature = "knowledge")]
+    pub use superstep_knowledge::docs;
+    #[cfg(feature = "mcp")]
+    pub use superstep_mcp as mcp;
+    #[cfg(feature = "providers")]
+    pub use superstep_providers as provider;
+    #[cfg(feature = "testkit")]
+    pub use superstep_testkit as testkit;
+
+    /// Graphs that are ready to run.
+    pub mod graphs {
+        #[cfg(all(feature = "images", feature = "knowledge"))]
+        pub use superstep_names::critic::*;
+        pub use superstep_names::{CourseAgent, CourseSize};
+        pub use superstep_nodes::graphs::*;
+    }
+
+    /// Built-in tools.
+    #[cfg(feature = "tools")]
+    pub mod tools {
+        #[cfg(feature = "knowledge")]
+        pub use superstep_knowledge::docs::{SearchDocs, SearchDocsInput};
+        pub use superstep_tools::*;
+    }
+
+    /// Knowledge for a model to look up, by words and by meaning.
+    #[cfg(feature = "knowledge")]
+    pub mod rag {
+        pub use superstep_knowledge::rag::*;
+        pub use superstep_names::{EmbedderName, OpenEmbedderError, UnknownEmbedder};
+    }
+
+    /// Chat models: a request in, a stream of events out.
+    pub mod model {
+        #[cfg(feature = "knowledge")]
+        pub use superstep_knowledge::{Extractive, extractive};
+        pub use superstep_nodes::model::*;
+    }
+}
 
 /// What is stored, and by whom: the trait, the model, and the savers.
 pub mod checkpoint {

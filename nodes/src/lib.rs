@@ -1,24 +1,18 @@
-//! Prebuilt parts for agents: messages, models, tools, documents, nodes and whole graphs.
+//! Prebuilt parts for agents: messages, models, tools, nodes and whole graphs.
 //!
 //! | module | what is in it |
 //! |---|---|
 //! | [`message`] | what a conversation is made of |
-//! | [`model`] | the trait of chat models, and two that need no network |
+//! | [`model`] | the trait of chat models and that of embedders, and a model that follows a script |
 //! | [`compaction`] | what a model is shown of a conversation that is too long for it |
 //! | [`tool`] | what a model may ask to have done |
-//! | `tools` | tools for files, tables and databases, with the feature `tools`; for HTTP, with `tools-http`; for commands, with `tools-shell` |
-//! | [`docs`] | a folder of documents that can be searched, also as a tool |
 //! | `images` | pictures made ready for models that see, with the feature `images` |
-//! | [`rag`] | knowledge for a model to look up, by words and by meaning |
 //! | [`prompt`] | what the evaluator, the ranker and the decider ask their model |
 //! | [`configuration`] | settings from code, files and the environment |
 //! | [`node`] | the nodes themselves, over any state: agent, tools, evaluator, ranker, decider |
 //! | [`verification`] | how a response is verified before it is given |
 //! | [`graphs`] | graphs made of them, ready to run |
-//! | `mcp` | tools of MCP servers, and graphs as such servers, with the feature `mcp`; over HTTP, with `mcp-http` |
-//! | `provider` | models behind a network, with the feature `providers` |
 //! | `telemetry` | what agents do as metrics, with the feature `metrics`, and as traces, with `otel` |
-//! | `testkit` | a strict mock server of model vendors, for tests, with the feature `testkit` |
 //!
 //! But for those models and tools, that server and the timeouts of tools, nothing here reads a clock, draws a random
 //! number or opens a connection: the same input gives the same output. What a model or a tool answers is recorded, which is
@@ -33,42 +27,39 @@ extern crate superstep_core as superstep;
 mod blocking;
 pub mod compaction;
 pub mod configuration;
-pub mod docs;
 mod evaluation;
 pub mod graphs;
 #[cfg(feature = "images")]
 pub mod images;
-#[cfg(feature = "mcp")]
-pub mod mcp;
 pub mod message;
 pub mod model;
-mod model_name;
 pub mod node;
-#[cfg(any(feature = "mcp", feature = "providers", feature = "tools"))]
 mod picture;
 pub mod prompt;
-#[cfg(feature = "providers")]
-pub mod provider;
-pub mod rag;
 mod ranking;
-#[cfg(any(feature = "mcp-http", feature = "providers"))]
 mod redact;
 mod routing;
 #[cfg(any(feature = "metrics", feature = "otel"))]
 pub mod telemetry;
-#[cfg(feature = "testkit")]
-pub mod testkit;
 mod text;
-#[cfg(any(feature = "providers", feature = "tools-http", feature = "mcp-http"))]
+#[cfg(feature = "tls")]
 mod tls;
 pub mod tool;
-#[cfg(feature = "tools")]
-pub mod tools;
 #[cfg(feature = "schema-validation")]
 mod value_schema;
 pub mod verification;
 
 pub use evaluation::Evaluation;
-pub use model_name::{ModelName, OpenModelError, UnknownModel};
 pub use ranking::Ranking;
 pub use routing::{NextAction, RoutingDecision};
+
+/// What the packages beside this one share with it. Not public API.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::blocking::blocking;
+    pub use crate::picture::media_type;
+    pub use crate::redact::redact;
+    pub use crate::text::{identifiers, is_code, parts, statements, stem, units, words};
+    #[cfg(feature = "tls")]
+    pub use crate::tls::{TlsError, tls};
+}

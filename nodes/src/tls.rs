@@ -10,15 +10,17 @@ use rustls_platform_verifier::Verifier;
 
 /// Why there is no TLS.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum TlsError {
+pub enum TlsError {
+    /// A PEM file has no certificate, or one that cannot be read.
     #[error("the certificates cannot be used: {0}")]
     Certificates(String),
+    /// The system's verifier or the protocol cannot be set up.
     #[error("TLS cannot be set up: {0}")]
     SetUp(String),
 }
 
 /// TLS that trusts what the system trusts, and the certificates of these PEM files.
-pub(crate) fn tls(certificates: &[Vec<u8>]) -> Result<ClientConfig, TlsError> {
+pub fn tls(certificates: &[Vec<u8>]) -> Result<ClientConfig, TlsError> {
     let crypto: Arc<CryptoProvider> = Arc::new(rustls::crypto::ring::default_provider());
     let mut extra = Vec::new();
     for file in certificates {

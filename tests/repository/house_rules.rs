@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 mod rooms;
 
 /// The folders of the members; the package of the workspace's root is ".".
-pub(crate) const MEMBERS: [&str; 9] = [
+pub(crate) const MEMBERS: [&str; 15] = [
     ".",
     "cli",
     "examples",
@@ -18,6 +18,12 @@ pub(crate) const MEMBERS: [&str; 9] = [
     "graph-checkpoint/conformance",
     "graph-checkpoint/inspect",
     "nodes",
+    "nodes/knowledge",
+    "nodes/mcp",
+    "nodes/names",
+    "nodes/providers",
+    "nodes/testkit",
+    "nodes/tools",
 ];
 
 /// Those that are not published.
@@ -187,7 +193,7 @@ fn crates_depend_one_way() {
     if !is_workspace() {
         return;
     }
-    let allowed: [(&str, &[&str]); 9] = [
+    let allowed: [(&str, &[&str]); 15] = [
         ("graph-macros", &[]),
         ("graph-core", &["superstep-macros"]),
         ("graph-checkpoint", &["superstep-core"]),
@@ -195,6 +201,12 @@ fn crates_depend_one_way() {
         ("graph-checkpoint/conformance", &["superstep-core"]),
         ("graph-checkpoint/inspect", &["superstep-core"]),
         ("cli", &["superstep-checkpoint", "superstep-core", "superstep-inspect"]),
+        ("nodes/knowledge", &["superstep-nodes"]),
+        ("nodes/mcp", &["superstep-core", "superstep-nodes"]),
+        ("nodes/providers", &["superstep-nodes"]),
+        ("nodes/names", &["superstep-core", "superstep-knowledge", "superstep-nodes", "superstep-providers"]),
+        ("nodes/testkit", &[]),
+        ("nodes/tools", &["superstep-core", "superstep-nodes"]),
         (
             ".",
             &[
@@ -203,7 +215,13 @@ fn crates_depend_one_way() {
                 "superstep-conformance",
                 "superstep-core",
                 "superstep-inspect",
+                "superstep-knowledge",
+                "superstep-mcp",
+                "superstep-names",
                 "superstep-nodes",
+                "superstep-providers",
+                "superstep-testkit",
+                "superstep-tools",
             ],
         ),
         ("examples", &[]),

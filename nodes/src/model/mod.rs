@@ -12,20 +12,16 @@
 //! later one can replay them. Every request says what it is for ([`Purpose`]), so calls can be counted
 //! apart and a [`Scripted`] model can answer each of them differently.
 //!
-//! [`ChatModelExt::structured`] asks any model for a value of a type.
+//! [`ChatModelExt::structured`] asks any model for a value of a type. An [`Embedder`] is a model that says what texts mean, as
+//! numbers.
 //!
-//! Two models are included. Neither needs a network, and the same request always gets the same reply:
-//!
-//! | model | answers with | use it for |
-//! |---|---|---|
-//! | [`Scripted`] | replies written down beforehand | tests and demonstrations |
-//! | [`Extractive`] | sentences quoted from documents a tool found | questions about documents, without a language model |
+//! One model is included, for tests and demonstrations: [`Scripted`], which answers with replies written down beforehand.
 
 mod accumulator;
 mod chat_model;
+mod embedding;
 mod error;
 mod event;
-pub mod extractive;
 mod fallback;
 mod ledger;
 mod prices;
@@ -41,10 +37,9 @@ mod usage;
 
 pub use accumulator::Accumulator;
 pub use chat_model::ChatModel;
+pub use embedding::{EmbedError, Embedder, Embedding};
 pub use error::{ModelError, StreamFault};
 pub use event::ModelEvent;
-#[doc(inline)]
-pub use extractive::Extractive;
 pub use fallback::Fallback;
 pub use ledger::{Account, Cost, Ledger};
 pub use prices::{Price, Prices};

@@ -25,7 +25,7 @@ pub trait ChatModelExt: ChatModel {
     ///
     /// The JSON Schema of `T` goes along as the request's [output format](OutputFormat), to which the provider holds its model
     /// where it can, and in words behind the instructions for where it cannot. The reply is checked against the schema (feature
-    /// `schema-validation`, which is on by default), read as `T`, and [checked](Structured::check) further if that is said. One that
+    /// `schema-validation`), read as `T`, and [checked](Structured::check) further if that is said. One that
     /// does not pass is shown to the model with what is wrong with it, and the model is asked again: twice in all, or as often as
     /// [`attempts`](Structured::attempts) says. Errors of the model itself are not tried again; tools that it asks for are not run.
     ///

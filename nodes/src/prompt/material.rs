@@ -21,7 +21,7 @@ pub(super) fn message(id: MessageId, introduction: &str, material: &impl Seriali
 }
 
 /// Reads the material back from a request.
-pub(crate) fn material<T: DeserializeOwned>(request: &ModelRequest) -> Option<T> {
+pub fn material<T: DeserializeOwned>(request: &ModelRequest) -> Option<T> {
     let last = request.messages.iter().rev().find(|message| matches!(message, Message::Human(_)))?;
     let json = last.content().parts().last()?.as_text()?.strip_prefix(OPENING)?.strip_suffix(CLOSING)?;
     serde_json::from_str(json).ok()

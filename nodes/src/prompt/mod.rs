@@ -45,7 +45,9 @@ pub use error::ReplyError;
 pub use evaluator::EvaluatorPrompt;
 pub use evidence::Evidence;
 pub(crate) use evidence::fit;
-pub(crate) use material::{material, without_fence};
+#[doc(hidden)]
+pub use material::material;
+pub(crate) use material::without_fence;
 pub use ranker::RankerPrompt;
 pub use router::{OfferedTool, RouterPrompt};
 pub use summary::{Said, SummaryPrompt};

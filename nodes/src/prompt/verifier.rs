@@ -69,8 +69,9 @@ Answer with JSON only.";
         xml
     }
 
-    /// Reads the prompt back from a request: the same one, but for characters that XML does not have.
-    pub(crate) fn of(request: &ModelRequest) -> Option<Self> {
+    /// Reads the prompt back from a request: the same one, but for characters that XML does not have. `None` if the request asks for
+    /// something else.
+    pub fn of(request: &ModelRequest) -> Option<Self> {
         let humans = request.messages.iter().filter(|message| matches!(message, Message::Human(_)));
         humans.rev().find_map(|message| {
             let (xml, images) = message.content().parts().split_first()?;

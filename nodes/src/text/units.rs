@@ -3,7 +3,7 @@
 /// Returns the pieces of a text that make sense by themselves, in order: sentences, list items, table
 /// rows, and whole code blocks. Each is as it stands in the text, without list markers and with the lines
 /// of a sentence joined; headings and the rules of tables are left out.
-pub(crate) fn units(text: &str) -> Vec<String> {
+pub fn units(text: &str) -> Vec<String> {
     let quoted = |unit| match unit {
         Unit::Heading(_) => None,
         Unit::Said(text) => Some(text.replace('\n', " ")),
@@ -13,13 +13,13 @@ pub(crate) fn units(text: &str) -> Vec<String> {
 }
 
 /// Tells whether one of the [`units`] of a text is a code block.
-pub(crate) fn is_code(unit: &str) -> bool {
+pub fn is_code(unit: &str) -> bool {
     fence(unit).is_some()
 }
 
 /// Returns what a text states, in order: its sentences, with the line breaks that are in them, its list items, headings and table
 /// rows, and of a code block each line.
-pub(crate) fn statements(text: &str) -> Vec<String> {
+pub fn statements(text: &str) -> Vec<String> {
     let stated = |unit| match unit {
         Unit::Heading(text) | Unit::Said(text) => vec![text],
         Unit::Code(text) => {

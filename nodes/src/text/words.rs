@@ -3,13 +3,13 @@
 /// Returns the words of a text in lower case: runs of letters and digits.
 ///
 /// Apostrophes separate, as in the full-text index; what stands after one (`s`, `t`) is a stop word.
-pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
+pub fn words(text: &str) -> impl Iterator<Item = String> {
     raw_words(text).map(str::to_lowercase)
 }
 
 /// Returns the parts of the words that are written together with capitals, in lower case: `sqlite` and
 /// `saver` of `SqliteSaver`. Words that have one part are left out.
-pub(crate) fn parts(text: &str) -> impl Iterator<Item = String> {
+pub fn parts(text: &str) -> impl Iterator<Item = String> {
     raw_words(text).flat_map(|word| {
         let mut borders = vec![0];
         let mut previous_lower = false;
@@ -26,7 +26,7 @@ pub(crate) fn parts(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// Returns the names of code that are written with underscores, in lower case and without these.
-pub(crate) fn identifiers(text: &str) -> impl Iterator<Item = String> {
+pub fn identifiers(text: &str) -> impl Iterator<Item = String> {
     let names = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
     let names = names.map(|name| name.trim_matches('_')).filter(|name| name.contains('_'));
     names.map(|name| name.replace('_', "").to_lowercase())

@@ -79,12 +79,12 @@ pub use session::ToolSession;
 pub use spec::ToolSpec;
 pub use tool::{DEFAULT_MAX_RESULT_CHARS, DEFAULT_TIMEOUT, Tool};
 pub use typed::TypedTool;
-#[cfg(any(feature = "mcp", feature = "tools"))]
-pub(crate) use typed::schema_of;
+#[doc(hidden)]
+pub use typed::schema_of;
 
 /// Checks whether a schema is one that inputs can be checked against, or says what is wrong with it.
-#[cfg(feature = "mcp")]
-pub(crate) fn check_schema(schema: &serde_json::Value) -> Result<(), String> {
+#[doc(hidden)]
+pub fn check_schema(schema: &serde_json::Value) -> Result<(), String> {
     input_schema::InputSchema::compile(schema).map(drop)
 }
 

@@ -21,8 +21,9 @@ use super::{
 /// input_schema ──▶ validate_input ──▶ check_permissions ──▶ call ──▶ map_result
 /// ```
 ///
-/// Methods that are told of an input are called only with one that fits the schema, unless this crate is built
-/// without its feature `schema-validation`.
+/// With the feature `schema-validation`, methods that are told of an input are called only with one that fits the schema.
+/// Without it, all that is checked before them is that the input is an object: `validate_input` then has to refuse what
+/// `call` cannot use. A [`TypedTool`](super::TypedTool) refuses an input that cannot be read as its type, with or without.
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -73,7 +74,7 @@ pub trait Tool: Send + Sync + 'static {
     /// Returns the JSON Schema of the input, which is an object. It is asked for once, when the tool is registered.
     fn input_schema(&self) -> Value;
 
-    /// Runs the tool. The input fits the schema, was found valid, and the call is permitted.
+    /// Runs the tool. The input was found valid, and the call is permitted.
     ///
     /// It may be dropped at any await: when the run is cancelled, and when [`timeout`](Self::timeout) is over. What it
     /// has started beside itself stops by the context's [cancellation](ToolContext::cancellation).

@@ -149,7 +149,7 @@ impl<I: JsonSchema> TypedTool<I> {
 }
 
 /// The schema of the type, without what no model needs: which dialect it is in, and the type's name in Rust.
-pub(crate) fn schema_of<I: JsonSchema>() -> Value {
+pub fn schema_of<I: JsonSchema>() -> Value {
     let mut schema = schema_for!(I);
     schema.remove("$schema");
     schema.remove("title");

@@ -2,7 +2,6 @@
 
 mod callbacks;
 mod config;
-mod course;
 mod event;
 mod graph;
 mod iteration;
@@ -11,7 +10,6 @@ mod told;
 
 pub use callbacks::Callbacks;
 pub use config::CallbackConfig;
-pub use course::{CourseAgent, CourseSize};
 pub use event::CallbackEvent;
 pub use graph::{CallbackGraph, callback};
 pub use iteration::{AddedTokens, IterationCost};

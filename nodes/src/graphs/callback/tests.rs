@@ -312,33 +312,6 @@ impl TokenCounter for Words {
 }
 
 #[tokio::test]
-async fn s4_058_an_agent_observes_reasons_acts_and_verifies_in_rounds() {
-    let notes = Arc::new(Mutex::new(vec!["draft".to_owned()]));
-    let [read, write] = [Arc::clone(&notes), Arc::clone(&notes)];
-    let observe = TypedTool::new("observe", "Reads the course.", move |Nothing {}| {
-        let text = read.lock().unwrap().join(", ");
-        async move { Ok::<_, String>(text) }
-    });
-    let act = TypedTool::new("act", "Adds to the course.", move |Topic { topic }| {
-        write.lock().unwrap().push(topic.clone());
-        async move { Ok::<_, String>(format!("added {topic}")) }
-    });
-    let asks = |text: &str, tool: &str, input| saying(text, &[ToolCall::new(tool, tool, input)]);
-    let model = Scripted::new()
-        .then(asks("I observe.", "observe", json!({})))
-        .then(asks("A summary is missing; I act.", "act", json!({ "topic": "summary" })))
-        .then(asks("I verify.", "observe", json!({})))
-        .say("The summary is there.");
-    let tools = ToolRegistry::new().with(observe).unwrap().with(act).unwrap();
-    let state =
-        run(CourseAgent::Refinement.config(CourseSize::Full, model).tools(tools), Callbacks::new()).await;
-    let results: Vec<_> =
-        state.tool_calls().iter().map(|made| made.result.content.to_text().into_owned()).collect();
-    assert_eq!(results, ["draft", "added summary", "draft, summary"]);
-    assert_eq!(state.exit(), Some(CallbackExit::EndTurn));
-}
-
-#[tokio::test]
 async fn s4_040_to_043_each_result_is_found_by_the_id_of_its_call_and_follows_what_the_model_said() {
     let make = TypedTool::new("make", "Makes a node.", |Topic { topic }| async move {
         ToolOutput::json(&json!({ "id": 7, "name": topic }))

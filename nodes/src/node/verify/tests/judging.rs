@@ -169,39 +169,6 @@ async fn without_a_rule_and_a_judge_nobody_says_that_a_response_was_accepted() {
     assert_eq!(state.verifications[0].result.by, by);
 }
 
-/// A model that quotes one document, and a judge that compares words: the loop runs without any network.
-#[tokio::test]
-async fn the_model_that_is_always_there_can_be_the_judge() {
-    let call = ToolCall::new("c", "search_docs", json!({ "query": "fork" }));
-    let found = "[1] forks.md:3-3 (Forks)\nA fork shares the past of its thread and copies nothing.";
-    let talk = [
-        Message::human("q", "What does a fork copy?"),
-        Message::ai_with_calls("a", "", vec![call.clone()]),
-        Message::tool("t", &call, found),
-    ];
-    let judged = async |response: &str| {
-        let model = Arc::new(Scripted::new().on(Purpose::Agent, [response]));
-        let verify = verify(Arc::new(Extractive), passing(), 0);
-        let input = Chat::update().turn(1).attempts(Some(0)).messages(talk.clone());
-        let run = graph_of(model, verify, None).thread("t").run(input).await;
-        let state = run.unwrap().finished().unwrap();
-        state.verifications.into_iter().next_back().unwrap().result
-    };
-    let quote = "The documents say:\n\n> A fork shares the past of its thread and copies nothing.\n\nSources:\n- forks.md:3 (Forks)";
-    let quote = judged(quote).await;
-    assert_eq!((quote.passed, quote.score), (Some(true), Some(Score::ONE)));
-    let invention = judged("A fork copies every byte, twice.").await;
-    assert_eq!(invention.passed, Some(false));
-    assert!(
-        invention.feedback.contains("0 % of it is in the sources. It names no source."),
-        "{}",
-        invention.feedback
-    );
-    assert_eq!(judged(" ").await.passed, Some(false));
-    let modest = judged(crate::model::extractive::NOT_ANSWERED).await;
-    assert!(modest.score > invention.score && modest.score < quote.score, "{modest:?}");
-}
-
 #[tokio::test]
 async fn a_blank_response_is_refused_by_whoever_verifies() {
     let model = Arc::new(Scripted::new().on(Purpose::Agent, [" \n"]).on(Purpose::Refiner, ["None."]));

@@ -13,9 +13,7 @@ use superstep_core::run::{EventKind, Graph, RunEvent};
 
 use super::*;
 use crate::message::{Content, Image, Message, MessageLog, Part, ToolCall};
-use crate::model::{
-    Extractive, Ledger, ModelError, ModelReply, ModelRequest, Purpose, Scripted, Turn, Usage,
-};
+use crate::model::{Ledger, ModelError, ModelReply, ModelRequest, Purpose, Scripted, Turn, Usage};
 use crate::node::{Agent, AgentNext, Refine, Refinement};
 use crate::verification::{PredicateRule, Score, Verdict, VerificationCriterion, WhyUnverified};
 

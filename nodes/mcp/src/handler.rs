@@ -1,0 +1,75 @@
+//! What a server says without being asked.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{ClientConfig, ProgressNotificationParam, ProgressToken};
+use rmcp::service::NotificationContext;
+use rmcp::{ClientHandler, RoleClient};
+use serde_json::json;
+use superstep_nodes::tool::ToolContext;
+
+use super::endpoint::introduction;
+
+/// Hears what a server says without being asked: how far calls are, and that it has other tools. What it asks for itself is
+/// refused: no capability is offered.
+#[derive(Clone, Default)]
+pub(super) struct Handler {
+    calls: Arc<Mutex<HashMap<ProgressToken, ToolContext>>>,
+    /// How often the server has said that its tools are others, and how often it had when they were listed.
+    changes: Arc<AtomicU64>,
+    listed: Arc<AtomicU64>,
+}
+
+impl Handler {
+    /// Tells the observers of a call how far it is, until it is [`forgotten`](Self::forget).
+    pub(super) fn follow(&self, token: ProgressToken, context: ToolContext) {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(token, context);
+    }
+
+    pub(super) fn forget(&self, token: &ProgressToken) {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(token);
+    }
+
+    /// Whether the server has said that its tools are others since they were listed.
+    pub(super) fn tools_changed(&self) -> bool {
+        self.changes() != self.listed.load(Ordering::Acquire)
+    }
+
+    /// How often it has said so.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// The tools were listed after it had said so that often.
+    pub(super) fn tools_are_listed(&self, changes: u64) {
+        self.listed.store(changes, Ordering::Release);
+    }
+}
+
+impl ClientHandler for Handler {
+    async fn on_progress(&self, said: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let context = calls.get(&said.progress_token).cloned();
+        drop(calls);
+        if let Some(context) = context {
+            let mut data = json!({ "progress": said.progress });
+            if let Some(total) = said.total {
+                data["total"] = total.into();
+            }
+            if let Some(message) = said.message {
+                data["message"] = message.into();
+            }
+            context.progress(&data);
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        introduction()
+    }
+}

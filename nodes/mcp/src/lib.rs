@@ -1,0 +1,55 @@
+//! Tools of MCP servers, and graphs as MCP servers; over HTTP, with the feature `http`.
+//!
+//! ```text
+//! McpCommand, McpUrl, McpStream ──▶ McpServer::connect ──▶ McpTools ──▶ ToolRegistry
+//!                                          │                 tools that share the connection
+//!                                          └── refresh, close
+//!
+//! Graph ──▶ GraphTool ──▶ McpService ──▶ serve_stdio, serve, serve_http
+//! ```
+//!
+//! A server of the [Model Context Protocol](https://modelcontextprotocol.io) is another program that offers tools.
+//! [`McpServer::connect`] starts it or reaches it; its tools are then called as the agent's own. They are listed once: what a
+//! model is told of tools does not change under a conversation, whatever the server says.
+//!
+//! What a server says is not believed, unless [`McpOptions::trust_hints`] says so; its texts are the model's to read, with all
+//! that this means. What it asks for itself, such as an answer of the model, is refused.
+//!
+//! The other way round, an [`McpService`] offers graphs to clients: a call of a [`GraphTool`] is a run.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+mod child;
+mod command;
+mod connection;
+mod endpoint;
+mod error;
+mod handler;
+mod lines;
+mod listing;
+mod name;
+mod options;
+mod result;
+mod serve;
+mod server;
+#[cfg(feature = "http")]
+mod token;
+mod tool;
+mod transport;
+#[cfg(feature = "http")]
+mod url;
+
+pub use command::McpCommand;
+pub use endpoint::{McpEndpoint, McpStream};
+pub use error::McpError;
+pub use listing::{LeftOut, McpTools};
+pub use options::McpOptions;
+#[cfg(feature = "http")]
+pub use serve::HttpAccess;
+pub use serve::{GraphTool, McpService, ServeError};
+pub use server::McpServer;
+#[cfg(feature = "http")]
+pub use token::BearerToken;
+#[cfg(feature = "http")]
+pub use url::McpUrl;

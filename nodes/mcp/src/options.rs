@@ -1,0 +1,116 @@
+//! What a program lets a server do.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// What a program lets a server do, and how long it waits for it.
+///
+/// A server is another program, of which nothing is known: what it says of its tools counts for nothing unless
+/// [`trust_hints`](Self::trust_hints) says so, and somebody is asked before each call, unless the tool is
+/// [allowed](Self::allow_tool).
+#[derive(Clone, Debug)]
+pub struct McpOptions {
+    pub(super) hints: Hints,
+    pub(super) allowed: Allowed,
+    pub(super) call_time: Duration,
+    pub(super) connect_time: Duration,
+    pub(super) most_bytes: usize,
+}
+
+/// Whether it counts what a server says of its tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hints {
+    Ignored,
+    Trusted,
+}
+
+/// Which tools are called without asking somebody.
+#[derive(Clone, Debug)]
+pub(super) enum Allowed {
+    All,
+    These(BTreeSet<String>),
+}
+
+impl McpOptions {
+    /// How long a call may take, unless the program says otherwise.
+    pub const DEFAULT_CALL_TIME: Duration = Duration::from_secs(60);
+
+    /// How long it may take to connect and to list the tools, unless the program says otherwise.
+    pub const DEFAULT_CONNECT_TIME: Duration = Duration::from_secs(30);
+
+    /// How many bytes a message of the server may have, unless the program says otherwise.
+    pub const MAX_BYTES: usize = 8 << 20;
+
+    /// Makes options for a server that is not trusted.
+    pub fn new() -> Self {
+        Self {
+            hints: Hints::Ignored,
+            allowed: Allowed::These(BTreeSet::new()),
+            call_time: Self::DEFAULT_CALL_TIME,
+            connect_time: Self::DEFAULT_CONNECT_TIME,
+            most_bytes: Self::MAX_BYTES,
+        }
+    }
+
+    /// Believes what the server says of its tools. One that says that it only reads is left to the registry's
+    /// [policy](superstep_nodes::tool::PermissionPolicy), runs beside others and is repeated after a crash; one that says that it may be
+    /// repeated is.
+    #[must_use]
+    pub fn trust_hints(mut self) -> Self {
+        self.hints = Hints::Trusted;
+        self
+    }
+
+    /// Leaves the calls of this tool to the registry's [policy](superstep_nodes::tool::PermissionPolicy), without asking somebody. The
+    /// name is that which the server gives it.
+    #[must_use]
+    pub fn allow_tool(mut self, name: impl Into<String>) -> Self {
+        if let Allowed::These(names) = &mut self.allowed {
+            names.insert(name.into());
+        }
+        self
+    }
+
+    /// Leaves the calls of all tools to the registry's [policy](superstep_nodes::tool::PermissionPolicy), without asking somebody.
+    #[must_use]
+    pub fn allow_all_tools(mut self) -> Self {
+        self.allowed = Allowed::All;
+        self
+    }
+
+    /// Sets how long a call may take. The server is then told that nobody waits any more.
+    #[must_use]
+    pub fn call_time(mut self, time: Duration) -> Self {
+        self.call_time = time;
+        self
+    }
+
+    /// Sets how long it may take to connect, and how long to list the tools.
+    #[must_use]
+    pub fn connect_time(mut self, time: Duration) -> Self {
+        self.connect_time = time;
+        self
+    }
+
+    /// Sets how many bytes a message of the server may have. A connection with a longer one is ended. Of a server behind HTTP
+    /// it limits the events of a stream; an answer that is no stream may have 16 MiB.
+    #[must_use]
+    pub fn max_message_bytes(mut self, bytes: usize) -> Self {
+        self.most_bytes = bytes;
+        self
+    }
+
+    /// Whether a tool is called without asking somebody.
+    pub(super) fn allows(&self, tool: &str) -> bool {
+        match &self.allowed {
+            Allowed::All => true,
+            Allowed::These(names) => names.contains(tool),
+        }
+    }
+}
+
+impl Default for McpOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,365 @@
+//! A graph as a tool.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use rmcp::model::{Tool as Listed, ToolAnnotations};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use superstep_core::id::{InterruptId, ThreadId};
+use superstep_core::run::{CancellationToken, Graph, Run, RunError, RunRequest, Status};
+use superstep_core::state::{IntoInput, Json, State};
+use superstep_nodes::tool::{ToolEffect, check_schema, schema_of};
+
+use super::ServeError;
+use super::outcome::{Ended, Failed, schema};
+use super::progress::Watcher;
+
+/// What the tool that goes on with a run has behind the name of the tool that begins one.
+const RESUME: &str = "_resume";
+
+/// How many letters the name of a tool may have, with what goes behind it.
+const MOST_LETTERS: usize = 64 - RESUME.len();
+
+/// How many bytes the name of a thread may have that a client gives.
+const MOST_OF_THREAD: usize = 200;
+
+/// A graph as a tool of an [`McpService`](super::McpService).
+///
+/// A call is a run: on a new thread, or on the one that the client names with `thread`, if the graph has a checkpointer. Then
+/// there is a second tool, called like the first with `_resume` behind it, which answers what a run has asked, and goes on
+/// with one that failed, was cancelled or has reached its limit.
+///
+/// What a client gets is `{ "status": "finished", "thread": .., "output": .. }`, or, of a run that asks, `"interrupted"` with
+/// its `questions`.
+///
+/// Whoever may call the tool may name any thread of the graph, and answer what it asks. Errors of nodes are told as they are.
+///
+/// ```
+/// # extern crate superstep_core as superstep;
+/// # use schemars::JsonSchema;
+/// # use serde::{Deserialize, Serialize};
+/// # use superstep::graph::{END, START, StateGraph};
+/// # use superstep::node::Snapshot;
+/// # use superstep::state::{State, Update};
+/// use superstep_mcp::{GraphTool, McpService};
+///
+/// # #[derive(State, Clone, Default)]
+/// # struct Poem { subject: String, text: String }
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Subject {
+///     /// What the poem is about.
+///     subject: String,
+/// }
+///
+/// # let mut g = StateGraph::<Poem>::new("poem");
+/// # let write = g.node("write", |poem: Snapshot<Poem>| async move { Poem::update().text(poem.subject.clone()) });
+/// # g.edge(START, write);
+/// # g.edge(write, END);
+/// # let graph = g.compile()?;
+/// let write = GraphTool::new(
+///     "write_poem",
+///     "Writes a poem.",
+///     graph,
+///     |input: Subject| Poem::update().subject(input.subject),
+///     |poem: Poem| poem.text,
+/// );
+/// let service = McpService::new("poems", "1.0").with(write)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct GraphTool {
+    pub(super) name: String,
+    description: String,
+    input: Value,
+    output: Map<String, Value>,
+    effect: ToolEffect,
+    pub(super) graph: Arc<dyn Served>,
+}
+
+/// What a client wants done.
+pub(super) enum Work {
+    /// A run with an input, on this thread or on a new one.
+    Begin { thread: Option<ThreadId>, input: Value },
+    /// The rest of what a thread has begun.
+    Resume { thread: ThreadId, answers: Answers },
+}
+
+/// Answers to what a run has asked.
+pub(super) enum Answers {
+    None,
+    Only(Value),
+    ById(Map<String, Value>),
+}
+
+/// A graph without its types.
+pub(super) trait Served: Send + Sync + 'static {
+    /// Whether there is a store that keeps its threads.
+    fn keeps(&self) -> bool;
+
+    fn run(
+        &self,
+        work: Work,
+        cancel: CancellationToken,
+        watcher: Watcher,
+    ) -> BoxFuture<'static, Result<Ended, Failed>>;
+}
+
+impl GraphTool {
+    /// Makes a tool of a graph. One function makes the graph's input of the tool's, and the other the tool's output of the final
+    /// state; the types of both are described to clients.
+    pub fn new<S, I, N, O>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        graph: Graph<S>,
+        input: impl Fn(I) -> N + Send + Sync + 'static,
+        output: impl Fn(S) -> O + Send + Sync + 'static,
+    ) -> Self
+    where
+        S: State,
+        I: DeserializeOwned + JsonSchema + 'static,
+        N: IntoInput<S> + 'static,
+        O: Serialize + JsonSchema,
+    {
+        let output = Arc::new(move |state| serde_json::to_value(output(state)));
+        let types = PhantomData::<fn(I) -> N>;
+        let served = ServedGraph { graph, input, output, types };
+        Self {
+            name: name.into(),
+            description: description.into(),
+            input: schema_of::<I>(),
+            output: schema::<O>(),
+            effect: ToolEffect::default(),
+            graph: Arc::new(served),
+        }
+    }
+
+    /// Declares what a call does to the world, for clients that trust the server. Without this, a call is taken to change it.
+    #[must_use]
+    pub fn with_effect(mut self, effect: ToolEffect) -> Self {
+        self.effect = effect;
+        self
+    }
+
+    /// The name of the tool that goes on with runs, if their threads are kept.
+    pub(super) fn resume_name(&self) -> Option<String> {
+        self.graph.keeps().then(|| format!("{}{RESUME}", self.name))
+    }
+
+    /// What is wrong with it, if anything is; otherwise its input has the thread from now on.
+    pub(super) fn prepare(&mut self) -> Result<(), ServeError> {
+        let name = || self.name.clone();
+        let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        if !(1..=MOST_LETTERS).contains(&self.name.len()) || !self.name.bytes().all(letter) {
+            return Err(ServeError::Name { name: name() });
+        }
+        check_schema(&self.input).map_err(|reason| ServeError::Schema { name: name(), reason })?;
+        if !self.graph.keeps() {
+            return Ok(());
+        }
+        if self.input["properties"].get("thread").is_some() {
+            return Err(ServeError::ThreadField { name: name() });
+        }
+        let thread = json!({
+            "type": "string",
+            "description": "The thread that this is said on, with what was said there before. A new one, if it is left out.",
+            "maxLength": MOST_OF_THREAD,
+        });
+        self.input["properties"]["thread"] = thread;
+        Ok(())
+    }
+
+    /// What clients are told of it.
+    pub(super) fn listed(&self) -> Vec<Listed> {
+        let with = |name: &str, description: &str, input: &Value| {
+            let input = input.as_object().cloned().unwrap_or_default();
+            Listed::new(name.to_owned(), description.to_owned(), Arc::new(input))
+                .with_raw_output_schema(Arc::new(self.output.clone()))
+                .with_annotations(self.hints())
+        };
+        let mut listed = vec![with(&self.name, &self.description, &self.input)];
+        if let Some(resume) = self.resume_name() {
+            let description = format!(
+                "Goes on with what `{}` has begun: answers what it asked, or tries once more what failed or was stopped.",
+                self.name
+            );
+            listed.push(with(&resume, &description, &resume_input()));
+        }
+        listed
+    }
+
+    fn hints(&self) -> ToolAnnotations {
+        let hints = ToolAnnotations::new();
+        match self.effect {
+            ToolEffect::ReadOnly => hints.read_only(true),
+            ToolEffect::Idempotent => hints.read_only(false).idempotent(true),
+            // `Changes`, and any effect added later.
+            _ => hints.read_only(false),
+        }
+    }
+
+    /// The work that an input of the first tool asks for.
+    pub(super) fn begin(&self, mut input: Map<String, Value>) -> Result<Work, String> {
+        let thread = match self.graph.keeps() {
+            true => input.remove("thread").map(thread_of).transpose()?,
+            false => None,
+        };
+        Ok(Work::Begin { thread, input: Value::Object(input) })
+    }
+
+    /// The work that an input of the second tool asks for.
+    pub(super) fn resume(&self, mut input: Map<String, Value>) -> Result<Work, String> {
+        let thread =
+            thread_of(input.remove("thread").ok_or("the input does not fit: \"thread\" is missing")?)?;
+        let answers = match (input.remove("answer"), input.remove("answers")) {
+            (None, None) => Answers::None,
+            (Some(answer), None) => Answers::Only(answer),
+            (None, Some(Value::Object(answers))) => Answers::ById(answers),
+            (None, Some(_)) => return Err("the input does not fit: \"answers\" is no object".to_owned()),
+            (Some(_), Some(_)) => {
+                return Err("the input does not fit: it has both \"answer\" and \"answers\"".to_owned());
+            }
+        };
+        match input.keys().next() {
+            Some(other) => Err(format!("the input does not fit: there is nothing called {other:?}")),
+            None => Ok(Work::Resume { thread, answers }),
+        }
+    }
+}
+
+fn thread_of(named: Value) -> Result<ThreadId, String> {
+    let Some(thread) = named.as_str().filter(|thread| (1..=MOST_OF_THREAD).contains(&thread.len())) else {
+        return Err(format!("the input does not fit: \"thread\" is no text of 1 to {MOST_OF_THREAD} bytes"));
+    };
+    Ok(thread.into())
+}
+
+fn resume_input() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "thread": { "type": "string", "description": "The thread, as the result named it.", "maxLength": MOST_OF_THREAD },
+            "answer": { "description": "The answer, where one question is open." },
+            "answers": {
+                "type": "object",
+                "description": "The answers by the ids of their questions, where several are open.",
+            },
+        },
+        "required": ["thread"],
+        "additionalProperties": false,
+    })
+}
+
+struct ServedGraph<S: State, F, I, N> {
+    graph: Graph<S>,
+    input: F,
+    output: Arc<Output<S>>,
+    types: PhantomData<fn(I) -> N>,
+}
+
+type Output<S> = dyn Fn(S) -> Result<Value, serde_json::Error> + Send + Sync;
+
+impl<S, F, I, N> Served for ServedGraph<S, F, I, N>
+where
+    S: State,
+    F: Fn(I) -> N + Send + Sync + 'static,
+    I: DeserializeOwned + 'static,
+    N: IntoInput<S> + 'static,
+{
+    fn keeps(&self) -> bool {
+        self.graph.saver().is_some()
+    }
+
+    fn run(
+        &self,
+        work: Work,
+        cancel: CancellationToken,
+        watcher: Watcher,
+    ) -> BoxFuture<'static, Result<Ended, Failed>> {
+        let (keeps, output) = (self.keeps(), Arc::clone(&self.output));
+        let request = self.request(work);
+        Box::pin(async move {
+            let request = request.map_err(|reason| Failed { thread: None, reason })?;
+            let thread = watcher.thread();
+            match request.cancel_on(cancel).observe(watcher).await {
+                Ok(run) => ended(run, keeps, &*output),
+                Err(error) => {
+                    let thread = thread.get().filter(|_| keeps && is_kept(&error)).cloned();
+                    Err(Failed { thread, reason: error.to_string() })
+                }
+            }
+        })
+    }
+}
+
+impl<S, F, I, N> ServedGraph<S, F, I, N>
+where
+    S: State,
+    F: Fn(I) -> N,
+    I: DeserializeOwned,
+    N: IntoInput<S>,
+{
+    fn request(&self, work: Work) -> Result<RunRequest<S>, String> {
+        match work {
+            Work::Begin { thread, input } => {
+                let input = serde_json::from_value(input)
+                    .map_err(|error| format!("the input does not fit: {error}"))?;
+                let input = unless_it_panics(|| (self.input)(input), "reads the input")?;
+                Ok(match thread {
+                    Some(thread) => self.graph.thread(thread).run(input),
+                    None => self.graph.run(input),
+                })
+            }
+            Work::Resume { thread, answers } => {
+                let thread = self.graph.thread(thread);
+                Ok(match answers {
+                    Answers::None => thread.resume(),
+                    Answers::Only(answer) => thread.answer(&answer),
+                    Answers::ById(answers) => {
+                        let answer = |(id, answer): (String, Value)| {
+                            let id: InterruptId =
+                                id.parse().map_err(|_| format!("`{id}` is no id of a question"))?;
+                            Ok((id, Json::encode(&answer).map_err(|error| error.to_string())?))
+                        };
+                        thread.answers(answers.into_iter().map(answer).collect::<Result<Vec<_>, String>>()?)
+                    }
+                })
+            }
+        }
+    }
+}
+
+/// What a function of the program's gives back. A panic would leave the client without an answer.
+fn unless_it_panics<T>(function: impl FnOnce() -> T, does: &str) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(function)).map_err(|_| format!("the function that {does} has panicked"))
+}
+
+/// Whether what was done before is there to go on from.
+const fn is_kept(error: &RunError) -> bool {
+    matches!(error, RunError::Node(_) | RunError::StepTimedOut { .. })
+}
+
+fn ended<S>(run: Run<S>, keeps: bool, output: &Output<S>) -> Result<Ended, Failed> {
+    let Run { thread, status, state, .. } = run;
+    let thread = keeps.then_some(thread);
+    let output = match &status {
+        Status::Finished => {
+            let made = unless_it_panics(|| output(state), "makes the output");
+            let made = made
+                .and_then(|made| made.map_err(|error| format!("the output has no form in JSON: {error}")));
+            Some(made.map_err(|reason| Failed { thread: thread.clone(), reason })?)
+        }
+        _ => None,
+    };
+    Ok(Ended { thread, status, output })
+}
+
+impl fmt::Debug for GraphTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GraphTool").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,17 @@
+//! Tools of MCP servers: servers that are scripted, line by line, and that do what no server should; and graphs as servers.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
+
+// The derives name the framework `superstep`, as users do.
+extern crate superstep_core as superstep;
+
+mod calls;
+mod graphs;
+#[cfg(feature = "http")]
+mod graphs_http;
+#[cfg(feature = "http")]
+mod http;
+mod listing;
+mod process;
+mod scripted;
+mod unread;

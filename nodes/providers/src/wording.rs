@@ -1,0 +1,32 @@
+//! What a model is told beside the conversation, whatever the protocol.
+
+use serde_json::json;
+use superstep_nodes::message::{Content, Conversation, Message};
+use superstep_nodes::model::ModelRequest;
+use superstep_nodes::tool::ToolSpec;
+
+/// What is said where the conversation has nothing that the model could answer: providers want a word of the user.
+pub(super) const OPENING: &str = "Begin.";
+
+/// What is said where the model has had the last word.
+pub(super) const GO_ON: &str = "Go on.";
+
+/// The instructions with which a request begins, and the conversation after them.
+pub(super) fn instructions(request: &ModelRequest) -> (Vec<String>, &[Message]) {
+    let conversation: &Conversation = &request.messages;
+    let leading = conversation.iter().take_while(|message| matches!(message, Message::System(_))).count();
+    let given = request.system.iter().cloned();
+    let said = conversation[..leading].iter().map(|message| message.text().into_owned());
+    let all = given.chain(said).filter(|text| !text.trim().is_empty());
+    (all.collect(), &conversation[leading..])
+}
+
+/// Instructions in the middle of a conversation, where there is no role for them.
+pub(super) fn note(content: &Content) -> String {
+    format!("<system>\n{}\n</system>", content.to_text())
+}
+
+/// A tool that a conversation mentions and that is not offered any more: some providers want to know it.
+pub(super) fn no_longer_there(name: &str) -> ToolSpec {
+    ToolSpec { name: name.to_owned(), description: "Not available.".to_owned(), input_schema: json!({}) }
+}

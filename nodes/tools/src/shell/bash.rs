@@ -1,0 +1,265 @@
+//! The tool, and what commands may.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use superstep_nodes::tool::{
+    InvalidInput, PermissionMatcher, ToolContext, ToolEffect, ToolFailure, ToolOutput,
+};
+
+use super::confinement::{Confinement, Network, Sandbox};
+use super::limits::ProcessLimits;
+use super::process::{Order, in_words};
+use super::worker::{End, Report, run};
+use crate::Workspace;
+use crate::built_in::{BuiltIn, blocking, built_in};
+use crate::text_file::shortened;
+use crate::wildcard::fits;
+
+/// The tool `bash`: runs a command in the workspace.
+///
+/// On Linux from 6.2 on, with Landlock and on x86-64, ARM64 or RISC-V 64, commands run in a sandbox. They write in the
+/// workspace and in a temporary folder that is gone afterwards, and read those and what programs of the system need: not the
+/// user's home, not what is secret in `/etc`, no other process, and nothing that the program has open. They make no socket, so they reach neither the network nor
+/// services of this machine, nor the shared memory, semaphores and message queues of other programs. They make no call that
+/// administers the machine, set no limit, priority or processor of another process, and of the rights of root keep the one to
+/// use files of other users. Elsewhere commands are refused, unless the program [says otherwise](Self::sandbox).
+///
+/// A filter of system calls reads numbers only. So these are refused everywhere, in the workspace, too: extended attributes
+/// (files are copied without), watches (`inotify` and `fanotify`: programs that look from time to time instead do so), the setuid
+/// and setgid bits, also where a folder has the setgid bit already and its mode is set again, and a process that sets its own
+/// limits by its number instead of 0.
+///
+/// What a command has started is killed when it ends, when its time is over, when nobody waits for it any more, and when
+/// the program is gone; but when the program is gone, what has left its process group goes on.
+///
+/// Of the environment it has `PATH`, `LANG`, and what the program [adds](Self::variable); `HOME` and `TMPDIR` are the
+/// temporary folder.
+///
+/// The sandbox does not keep a command from changing the permissions, owners and times of files that the user owns, wherever
+/// they are, from seeing the names, sizes and times of files outside by their paths, from using processor, memory and disk within
+/// its [limits](Self::limits), and from writing what others run later, such as hooks of git in the workspace. It sees which
+/// processes there are, with their command lines and limits. Before Linux 6.12 it may send signals to other processes of the user.
+#[derive(Clone, Debug)]
+pub struct Bash {
+    workspace: Workspace,
+    readable: Vec<PathBuf>,
+    writable: Vec<PathBuf>,
+    network: Network,
+    sandbox: Sandbox,
+    limits: ProcessLimits,
+    variables: BTreeMap<String, String>,
+    time: Duration,
+}
+
+/// The input of [`Bash`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BashInput {
+    /// The command, in the language of bash.
+    #[schemars(length(min = 1))]
+    pub command: String,
+    /// After how many seconds it is stopped; as long as it may take, if it is left out.
+    #[schemars(range(min = 1))]
+    pub seconds: Option<u64>,
+}
+
+impl Bash {
+    /// The name of the tool.
+    pub const NAME: &'static str = "bash";
+
+    /// How long a command may take, unless the program says otherwise.
+    pub const DEFAULT_TIME: Duration = Duration::from_secs(120);
+
+    /// Makes a tool that runs commands in a workspace.
+    pub fn new(workspace: Workspace) -> Self {
+        Self {
+            workspace,
+            readable: Vec::new(),
+            writable: Vec::new(),
+            network: Network::default(),
+            sandbox: Sandbox::default(),
+            limits: ProcessLimits::default(),
+            variables: BTreeMap::new(),
+            time: Self::DEFAULT_TIME,
+        }
+    }
+
+    /// Lets commands read a file or folder and run what is in it, such as a toolchain in the user's home.
+    #[must_use]
+    pub fn readable(mut self, path: impl Into<PathBuf>) -> Self {
+        self.readable.push(path.into());
+        self
+    }
+
+    /// Lets commands write a file or folder outside of the workspace, such as a cache.
+    #[must_use]
+    pub fn writable(mut self, path: impl Into<PathBuf>) -> Self {
+        self.writable.push(path.into());
+        self
+    }
+
+    /// Says whether commands reach the network.
+    #[must_use]
+    pub fn network(mut self, network: Network) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// Says whether commands run in a sandbox.
+    #[must_use]
+    pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
+        self.sandbox = sandbox;
+        self
+    }
+
+    /// Says how much commands may use. Only Linux sets these limits.
+    #[must_use]
+    pub fn limits(mut self, limits: ProcessLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets a variable of the environment. The model can read it.
+    #[must_use]
+    pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets how long a command may take.
+    #[must_use]
+    pub fn with_time(mut self, time: Duration) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// The environment of a command.
+    fn environment(&self, temporary: &str) -> Vec<(String, String)> {
+        let mut environment = BTreeMap::from([
+            ("HOME".to_owned(), temporary.to_owned()),
+            ("TMPDIR".to_owned(), temporary.to_owned()),
+            ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
+        ]);
+        let ours = ["PATH", "LANG"]
+            .into_iter()
+            .filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
+        environment.extend(ours);
+        environment.extend(self.variables.clone());
+        environment.into_iter().collect()
+    }
+
+    /// How long a command may take that asks for so many seconds.
+    fn time_of(&self, input: &BashInput) -> Duration {
+        input.seconds.map_or(self.time, |seconds| Duration::from_secs(seconds).min(self.time))
+    }
+}
+
+#[async_trait]
+impl BuiltIn for Bash {
+    type Input = BashInput;
+
+    fn describe(&self) -> String {
+        let network = match self.network {
+            Network::Denied => "There is no network.",
+            Network::Allowed => "There is a network.",
+        };
+        format!(
+            "Runs a command with bash in the workspace, each in a new shell, and returns what it prints. It may write in the \
+             workspace and in $TMPDIR, which is gone afterwards. {network} There is no input, and nothing goes on in the \
+             background when the command has ended. It may take {} seconds.",
+            self.time.as_secs()
+        )
+    }
+
+    fn effect_of(&self, _: &BashInput) -> ToolEffect {
+        ToolEffect::Changes
+    }
+
+    fn in_short(&self, input: &BashInput) -> String {
+        format!("run the command {}", shortened(&input.command, 2_000))
+    }
+
+    /// A rule is about a command if it fits each of the commands that this one is made of, where `*` is anything.
+    fn matcher(&self, input: &BashInput) -> Option<PermissionMatcher> {
+        let commands = simple_commands(&input.command)?;
+        Some(PermissionMatcher::new(move |pattern| commands.iter().all(|command| fits(pattern, command))))
+    }
+
+    fn time(&self, input: &BashInput) -> Duration {
+        // It is stopped before, and what it printed until then is not lost.
+        self.time_of(input) + Duration::from_secs(10)
+    }
+
+    async fn validate(&self, input: &BashInput, _: &ToolContext) -> Result<(), InvalidInput> {
+        match input.command.contains('\0') {
+            true => Err(InvalidInput::new("a command has no NUL")),
+            false => Ok(()),
+        }
+    }
+
+    async fn run(&self, input: BashInput, context: &ToolContext) -> Result<ToolOutput, ToolFailure> {
+        let folder = self.workspace.open(context)?.path().to_owned();
+        let (tool, time, stop) = (self.clone(), self.time_of(&input), context.cancellation().clone());
+        blocking(move || {
+            let temporary = tempfile::Builder::new().prefix("superstep-").tempdir()?;
+            let inside = temporary.path().canonicalize()?;
+            let environment = tool.environment(&inside.to_string_lossy());
+            let writable = tool.writable.into_iter().chain([folder.clone(), inside]).collect();
+            let confinement = Confinement { readable: tool.readable, writable, network: tool.network };
+            let (sandbox, limits) = (tool.sandbox, tool.limits);
+            let order = Order { command: input.command, folder, environment, confinement, sandbox, limits };
+            told(run(&order, time, &stop)?, time)
+        })
+        .await
+    }
+}
+
+built_in!(Bash);
+
+/// What a model is told of a command.
+fn told(report: Report, time: Duration) -> Result<ToolOutput, ToolFailure> {
+    let Report { end, output, goes_on } = report;
+    let (bytes, missing) = (output.bytes(), output.missing());
+    let mut text = output.into_text();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    if goes_on {
+        text.push_str("[something that it started goes on]\n");
+    }
+    match end {
+        End::Stopped => Err(ToolFailure::new(format!("it was stopped; until then it printed:\n{text}"))),
+        End::TooLate => {
+            Err(ToolFailure::new(format!("it was stopped after {time:?}; until then it printed:\n{text}")))
+        }
+        End::ByItself(status) => {
+            if bytes == 0 {
+                text.push_str("[nothing was printed]\n");
+            }
+            text.push_str(&in_words(status).unwrap_or_default());
+            let data = json!({ "exit_code": status.code(), "bytes": bytes, "complete": missing == 0 });
+            Ok(ToolOutput::text(text).with_data(data))
+        }
+    }
+}
+
+/// The commands that a command line is made of, or `None` if that cannot be said for sure: where something is put in from
+/// another command, or goes to a file.
+fn simple_commands(line: &str) -> Option<Vec<String>> {
+    if line.contains(['$', '`', '<', '>', '(', ')', '{', '}', '\\', '#', '\'', '"']) {
+        return None;
+    }
+    let commands = line.split([';', '|', '&', '\n']).map(|command| command.trim().to_owned());
+    let commands: Vec<String> = commands.filter(|command| !command.is_empty()).collect();
+    (!commands.is_empty()).then_some(commands)
+}
+
+#[cfg(test)]
+#[path = "bash/tests.rs"]
+mod tests;

@@ -1,0 +1,198 @@
+//! The tool that writes files.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use superstep_nodes::tool::{
+    InvalidInput, PermissionMatcher, ToolContext, ToolEffect, ToolFailure, ToolOutput,
+};
+
+use super::built_in::{BuiltIn, blocking, built_in};
+use super::files_read::FilesRead;
+use super::replace::replace;
+use super::workspace::{Folder, Workspace, display, path_matcher, refusal};
+
+/// The tool `write_file`: makes a file, or puts another content into one that was read.
+///
+/// A file that is there must have been read in this session and must not have changed since. The file is replaced at
+/// once, by a rename: whoever reads it sees the old content or the new. It keeps its permissions. Missing folders are made.
+/// Nothing is written below a folder `.git`, whose hooks git would run.
+///
+/// Between the last look at the file and the rename another program may still change it: that change is lost.
+#[derive(Clone, Debug)]
+pub struct WriteFile {
+    workspace: Workspace,
+}
+
+/// The input of [`WriteFile`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteFileInput {
+    /// The file, relative to the workspace.
+    pub path: String,
+    /// All that is to be in it.
+    pub content: String,
+}
+
+/// The size in bytes above which a file is neither written nor edited.
+pub(super) const MAX_BYTES: u64 = 10 << 20;
+
+impl WriteFile {
+    /// The name of the tool.
+    pub const NAME: &'static str = "write_file";
+
+    /// Makes a tool that writes the files of a workspace.
+    pub fn new(workspace: Workspace) -> Self {
+        Self { workspace }
+    }
+}
+
+#[async_trait]
+impl BuiltIn for WriteFile {
+    type Input = WriteFileInput;
+
+    fn describe(&self) -> String {
+        "Writes a whole file of the workspace: a new one, or one that you have read and that has not changed since. Missing \
+         folders are made. To change a part of a file, use `edit_file`."
+            .to_owned()
+    }
+
+    /// The same content again changes nothing, and over another it is refused.
+    fn effect_of(&self, _: &WriteFileInput) -> ToolEffect {
+        ToolEffect::Idempotent
+    }
+
+    fn in_short(&self, input: &WriteFileInput) -> String {
+        format!("write {} bytes to the file {}", input.content.len(), input.path)
+    }
+
+    fn matcher(&self, input: &WriteFileInput) -> Option<PermissionMatcher> {
+        path_matcher(&input.path)
+    }
+
+    async fn validate(&self, input: &WriteFileInput, context: &ToolContext) -> Result<(), InvalidInput> {
+        let checked = self.in_workspace(input.clone(), context, |folder, files, input| {
+            target(folder, files, &input).map(drop)
+        });
+        checked.await.map_err(|refused| InvalidInput::new(refused.to_string()))
+    }
+
+    async fn run(&self, input: WriteFileInput, context: &ToolContext) -> Result<ToolOutput, ToolFailure> {
+        let stop = context.cancellation().clone();
+        self.in_workspace(input, context, move |folder, files, input| {
+            let (path, before) = target(folder, files, &input)?;
+            let (named, content) = (display(&path), input.content.as_bytes());
+            let said = match &before {
+                Some(before) if before == content => "had this content already",
+                Some(_) => "was replaced",
+                None => "was written",
+            };
+            if stop.is_cancelled() {
+                return Err(ToolFailure::new("stopped before anything was written"));
+            }
+            if before.as_deref() != Some(content) {
+                make_folders(folder, &path)?;
+                replace(folder.dir(), &path, content).map_err(|error| refusal(&named, &error))?;
+            }
+            files.note(folder, &path, content);
+            let data = json!({ "path": named, "bytes": content.len(), "new": before.is_none() });
+            Ok(ToolOutput::text(format!("{named} {said}: {} bytes.", content.len())).with_data(data))
+        })
+        .await
+    }
+}
+
+built_in!(WriteFile);
+
+impl WriteFile {
+    async fn in_workspace<T: Send + 'static>(
+        &self,
+        input: WriteFileInput,
+        context: &ToolContext,
+        work: impl FnOnce(&Folder, &FilesRead, WriteFileInput) -> Result<T, ToolFailure> + Send + 'static,
+    ) -> Result<T, ToolFailure> {
+        let (folder, files) = (self.workspace.open(context)?, context.shared::<FilesRead>());
+        blocking(move || work(&folder, &files, input)).await
+    }
+}
+
+/// The file that is to be written, and what is in it now.
+fn target(
+    folder: &Folder,
+    files: &FilesRead,
+    input: &WriteFileInput,
+) -> Result<(PathBuf, Option<Vec<u8>>), ToolFailure> {
+    if input.content.len() as u64 > MAX_BYTES {
+        return Err(ToolFailure::new(format!("the content has more than {MAX_BYTES} bytes")));
+    }
+    let named = folder.relative(&input.path)?;
+    let present = match folder.dir().symlink_metadata(named) {
+        Ok(_) => true,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) => return Err(refusal(&input.path, &error)),
+    };
+    if !present {
+        let path = new_path(folder, &input.path)?;
+        not_of_git(&path)?;
+        return Ok((path, None));
+    }
+    let path = folder.resolve(&input.path)?;
+    not_of_git(&path)?;
+    let before = folder.read(&path, MAX_BYTES)?;
+    if before != input.content.as_bytes() {
+        files.check(folder, &path, &before)?;
+    }
+    Ok((path, Some(before)))
+}
+
+/// The path of a file that is not there: the folder that is nearest to it, without links, and the rest.
+fn new_path(folder: &Folder, named: &str) -> Result<PathBuf, ToolFailure> {
+    let path = folder.relative(named)?;
+    let named_file = path.file_name().is_some() && !named.ends_with(['/', '.']);
+    if !named_file {
+        return Err(ToolFailure::new(format!("`{named}` names no file")));
+    }
+    let mut missing = Vec::new();
+    for above in path.ancestors() {
+        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        match folder.dir().canonicalize(above) {
+            Ok(whole) => {
+                let mut whole = if whole == Path::new(".") { PathBuf::new() } else { whole };
+                whole.extend(missing.iter().rev());
+                return Ok(whole);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // What leads up out of a folder that is not there leads nowhere.
+                let missed = above.file_name().ok_or_else(|| refusal(named, &error))?;
+                missing.push(missed.to_owned());
+            }
+            Err(error) => return Err(refusal(named, &error)),
+        }
+    }
+    Err(ToolFailure::new(format!("`{named}` names no file")))
+}
+
+fn make_folders(folder: &Folder, path: &Path) -> Result<(), ToolFailure> {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => {
+            folder.dir().create_dir_all(parent).map_err(|error| refusal(&display(parent), &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses what belongs to git: a hook or a setting there is run by whoever next uses git in the folder.
+pub(super) fn not_of_git(path: &Path) -> Result<(), ToolFailure> {
+    if path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git")) {
+        return Err(ToolFailure::new(format!("`{}` belongs to git and is not written", display(path))));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "write_file/tests.rs"]
+mod tests;
