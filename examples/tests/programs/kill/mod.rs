@@ -6,7 +6,7 @@
 //! commit, at the start and at the end of every node. What a long thread keeps for a replay, killed or not, is in
 //! [`journal`].
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a test program shows what it did")]
+#![expect(clippy::print_stdout, reason = "a test program shows what it did")]
 
 mod fan_out;
 mod itself;
