@@ -17,19 +17,24 @@ use crate::checkpoint::{Cause, Committed, Source};
 use crate::graph::{NodeId, Targets, Topology};
 
 /// Decides what runs, in which order it counts, when it is stored, and what follows where another driver was faster.
-/// Pure: it reads no clock, draws no random number, awaits nothing, and sees neither the state nor the store.
+/// Pure: it reads no clock, draws no random number, awaits nothing, and looks into neither the state nor the store.
 ///
-/// ```text
-///             Begin                 last task finished               next_command
-///   Idle ─────┬─────► Running ──────┬────────────────────► Barrier ──(Commit)──► Committing ── Committed ─┐
-///             │        ▲ (Run, ..)  │ recorded                ▲                  │ New, Already           │
-///             │        │            ▼          Settled        │                  │                        │
-///             │        │         Settling ────────────────────┘                  │ Adopt, Outrun          │
-///             │        │ Begin      │ outrun      Ours                           ▼                        │
-///             └────────┼──────── Reloading ──────────────────────────────► Adopting (Adopt)               │
-///                      └────────────────────────────────────────────────────────────────────────────────┘
-///   from anywhere: a failure, a pause, a cancellation, another run's head, nothing next, a limit ─► Stopped (Stop)
-/// ```
+/// | phase | event | next phase, and commands |
+/// |---|---|---|
+/// | Idle | `Begin(Input)` | Barrier |
+/// | Idle | `Begin(Resume)` | Running: `Run`, `HandOver` |
+/// | Running | `AttemptFailed` | Running: `Retry`, or `RecordFailure` and `HandOver`; else Stopped: `Fail`, `Abort` |
+/// | Running | the last task finished | Barrier; where something was recorded, Settling: `Settle` |
+/// | Settling | `Settled` | Barrier; where another driver was faster with a result, Reloading: `Reload` |
+/// | Reloading | `Reloaded` | Adopting: `Adopt`; where another run moved the head, Stopped |
+/// | Barrier | | Committing: `Commit` |
+/// | Committing | `Committed` with `New` or `Already` | Running |
+/// | Committing | `Committed` with `Adopt` or `Outrun` | Adopting: `Adopt` |
+/// | Committing | `Committed` with `Conflict`, `Unmergeable` | Stopped |
+/// | Adopting | `Begin(Resume)` | Running |
+///
+/// A superstep that would begin is Stopped instead where nothing is next, a limit is reached, a drain was asked for or
+/// a breakpoint is hit.
 ///
 /// Feed it with [`handle`](Self::handle) and carry out what [`next_command`](Self::next_command) returns, in
 /// order, until it returns `None`; then wait for the next event. [`Command::Stop`] is the last command, and no event
