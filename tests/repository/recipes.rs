@@ -80,7 +80,10 @@ fn what_recipes_run_is_there() {
             words.get(at + 1).copied()
         };
         let package = after("-p").map_or("", |package| package.trim_start_matches("superstep-"));
-        let folder = MEMBERS.into_iter().find(|member| !package.is_empty() && member.ends_with(package));
+        let folder = MEMBERS
+            .map(|(folder, _)| folder)
+            .into_iter()
+            .find(|folder| !package.is_empty() && folder.ends_with(package));
         if let Some(test) = after("--test") {
             let path = root().join(folder.unwrap_or(".")).join("tests").join(test);
             assert!(
