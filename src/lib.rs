@@ -104,7 +104,7 @@ pub mod nodes {
     #[cfg(feature = "testkit")]
     pub use superstep_testkit as testkit;
 
-    /// Graphs that are ready to run.
+    /// Graphs that are ready to run: those of [`superstep_nodes::graphs`], the critic of photographs, and the agents of a course.
     pub mod graphs {
         #[cfg(all(feature = "images", feature = "knowledge"))]
         pub use superstep_names::critic::*;
@@ -112,7 +112,7 @@ pub mod nodes {
         pub use superstep_nodes::graphs::*;
     }
 
-    /// Built-in tools.
+    /// Built-in tools: those of [`superstep_tools`], and the search in documents.
     #[cfg(feature = "tools")]
     pub mod tools {
         #[cfg(feature = "knowledge")]
@@ -120,14 +120,14 @@ pub mod nodes {
         pub use superstep_tools::*;
     }
 
-    /// Knowledge for a model to look up, by words and by meaning.
+    /// Knowledge for a model to look up, by words and by meaning: [`superstep_knowledge::rag`], and embedders by their names.
     #[cfg(feature = "knowledge")]
     pub mod rag {
         pub use superstep_knowledge::rag::*;
         pub use superstep_names::{EmbedderName, OpenEmbedderError, UnknownEmbedder};
     }
 
-    /// Chat models: a request in, a stream of events out.
+    /// Chat models and embedders: [`superstep_nodes::model`], and the model that quotes documents.
     pub mod model {
         #[cfg(feature = "knowledge")]
         pub use superstep_knowledge::{Extractive, extractive};
