@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 // The derives name the framework `superstep`, as users do.
+#[cfg(all(feature = "images", feature = "knowledge"))]
 extern crate superstep_core as superstep;
 
 mod course;
