@@ -308,7 +308,7 @@ impl Checkpointer for SqliteSaver {
     ) -> Result<Option<TaskResult>, StoreError> {
         let thread = thread.clone();
         match work {
-            Work::Result(result) => {
+            Work::Finished(result) => {
                 result.check(&self.limits())?;
                 self.record_result(&thread, base, result).await.map(Some)
             }

@@ -89,7 +89,7 @@ impl Checkpointer for Flawed {
         work: Work,
     ) -> Result<Option<TaskResult>, StoreError> {
         let own = match &work {
-            Work::Result(result) if self.flaw == Flaw::NoFirstWriter => Some(result.clone()),
+            Work::Finished(result) if self.flaw == Flaw::NoFirstWriter => Some(result.clone()),
             _ => None,
         };
         let counts = self.ready().await.record(thread, base, work).await?;

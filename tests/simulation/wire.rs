@@ -241,7 +241,7 @@ impl Around for Wire {
                 let effects = match &load {
                     Load::Missing => &[][..],
                     Load::Unchanged(work) => &work.effects,
-                    Load::Loaded(loaded) => &loaded.effects,
+                    Load::Whole(loaded) => &loaded.effects,
                 };
                 world.lock().facts.learns(driver, effects);
                 Ok(load)
@@ -297,7 +297,7 @@ impl Around for Wire {
         work: Pending,
     ) -> Result<Option<TaskResult>, StoreError> {
         match work {
-            Pending::Result(result) => self.send_result(thread, base, result).await.map(Some),
+            Pending::Finished(result) => self.send_result(thread, base, result).await.map(Some),
             Pending::Failure(failure) => self.send_failure(thread, base, failure).await.map(|()| None),
             Pending::Asks(asks) => self.send_asks(thread, base, asks).await.map(|()| None),
         }

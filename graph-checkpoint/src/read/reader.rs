@@ -140,7 +140,7 @@ pub(crate) fn load(
     {
         return work::on(connection, place).map(Load::Unchanged);
     }
-    load_at(connection, &row.graph, place).map(|loaded| Load::Loaded(Box::new(loaded)))
+    load_at(connection, &row.graph, place).map(|loaded| Load::Whole(Box::new(loaded)))
 }
 
 /// The checkpoint of a thread that is meant.

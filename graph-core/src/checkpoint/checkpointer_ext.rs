@@ -39,7 +39,7 @@ pub trait CheckpointerExt: Checkpointer {
         async move { Ok(self.load(thread, at, None).await?.loaded()) }
     }
 
-    /// Stores the result of a task, and returns the one that counts. See [`Work::Result`].
+    /// Stores the result of a task, and returns the one that counts. See [`Work::Finished`].
     fn record_result(
         &self,
         thread: &ThreadId,
@@ -47,7 +47,7 @@ pub trait CheckpointerExt: Checkpointer {
         result: TaskResult,
     ) -> impl Future<Output = Result<TaskResult, StoreError>> + Send {
         async move {
-            let counts = self.record(thread, base, Work::Result(result)).await?;
+            let counts = self.record(thread, base, Work::Finished(result)).await?;
             counts.ok_or_else(|| mismatch("the result that counts"))
         }
     }

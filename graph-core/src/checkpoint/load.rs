@@ -28,7 +28,7 @@ pub enum Load {
     /// It is the checkpoint that the caller holds; this is the unfinished work on top of it.
     Unchanged(Carried),
     /// The checkpoint with its values and the work on top of it.
-    Loaded(Box<Loaded>),
+    Whole(Box<Loaded>),
 }
 
 impl Load {
@@ -36,7 +36,7 @@ impl Load {
     #[must_use]
     pub fn loaded(self) -> Option<Loaded> {
         match self {
-            Self::Loaded(loaded) => Some(*loaded),
+            Self::Whole(loaded) => Some(*loaded),
             Self::Missing | Self::Unchanged(_) => None,
         }
     }

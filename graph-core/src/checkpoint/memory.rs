@@ -5,6 +5,7 @@ mod found;
 mod leases;
 mod names;
 mod pending;
+mod scan;
 mod store;
 
 use alloc::boxed::Box;
@@ -126,7 +127,7 @@ impl Checkpointer for MemorySaver {
         }
         let found = store.gather(index, &continued_by)?;
         drop(store);
-        Ok(Load::Loaded(Box::new(found.load(self.limits)?)))
+        Ok(Load::Whole(Box::new(found.load(self.limits)?)))
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
@@ -155,7 +156,7 @@ impl Checkpointer for MemorySaver {
         work: Work,
     ) -> Result<Option<TaskResult>, StoreError> {
         match work {
-            Work::Result(result) => {
+            Work::Finished(result) => {
                 result.check(&self.limits)?;
                 let Ok(mut store) = self.writable() else { return Ok(Some(result)) };
                 store.record(thread, base, result).map(Some)

@@ -18,7 +18,7 @@ const PAGES: [usize; 2] = [16, 512];
 /// # extern crate superstep_core as superstep;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), superstep::checkpoint::StoreError> {
-/// use superstep::checkpoint::{At, Checkpointer, MemorySaver, SecretPast};
+/// use superstep::checkpoint::{At, CheckpointerExt, MemorySaver, SecretPast};
 ///
 /// let saver = MemorySaver::new();
 /// let mut past = SecretPast::of("rust".into(), [At::Head]);

@@ -28,7 +28,7 @@ pub enum Work {
     /// it is: the commit that follows says what became of the superstep.
     ///
     /// It need not be durable on return, but it is before the next commit, question or flush of this thread returns.
-    Result(TaskResult),
+    Finished(TaskResult),
     /// Why a task failed, in the place of an earlier failure of it. A task that has a result
     /// keeps that, and a result that comes later takes the failure's place. As durable as
     /// a result, and like it without effect when the base is no longer the head.

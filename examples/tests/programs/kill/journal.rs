@@ -156,7 +156,7 @@ impl Around for Forgetful {
         _known: Option<CheckpointId>,
     ) -> Result<Load, StoreError> {
         let mut load = self.saver.load(thread, at, None).await?;
-        if let Load::Loaded(loaded) = &mut load
+        if let Load::Whole(loaded) = &mut load
             && loaded.checkpoint.id == self.forgets
         {
             loaded.effects.clear();

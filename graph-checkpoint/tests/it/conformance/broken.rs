@@ -254,7 +254,7 @@ impl Around for Broken {
             && at == At::Head
             && let Some(head) = self.beside().heads.get(thread)
         {
-            return Ok(Load::Loaded(Box::new(head.clone())));
+            return Ok(Load::Whole(Box::new(head.clone())));
         }
         if known.is_some() {
             let known_head =
@@ -274,7 +274,7 @@ impl Around for Broken {
         if self.has(Defect::HeadsAreCached) {
             self.beside().heads.insert(thread.clone(), loaded.clone());
         }
-        self.seen(thread, loaded).await.map(|seen| Load::Loaded(Box::new(seen)))
+        self.seen(thread, loaded).await.map(|seen| Load::Whole(Box::new(seen)))
     }
 
     async fn commit(&self, mut commit: Commit) -> Result<Committed, StoreError> {
@@ -343,7 +343,7 @@ impl Around for Broken {
         work: Work,
     ) -> Result<Option<TaskResult>, StoreError> {
         match work {
-            Work::Result(result) => self.record_first(thread, base, result).await.map(Some),
+            Work::Finished(result) => self.record_first(thread, base, result).await.map(Some),
             Work::Asks(_) => match self.inner.record(thread, base, work).await {
                 Err(StoreError::Superseded { .. }) if self.has(Defect::LateQuestionsAccepted) => Ok(None),
                 asked => asked,

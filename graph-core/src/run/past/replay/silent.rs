@@ -54,7 +54,7 @@ impl Checkpointer for Silent {
         work: Work,
     ) -> Result<Option<TaskResult>, StoreError> {
         match work {
-            Work::Result(result) => return Ok(Some(result)),
+            Work::Finished(result) => return Ok(Some(result)),
             Work::Failure(_) => {}
             Work::Asks(asks) => *self.asked.lock() = asks,
         }
