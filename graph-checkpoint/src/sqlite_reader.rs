@@ -143,7 +143,7 @@ impl SqliteReader {
     }
 
     /// Lists who holds which thread, by thread, like
-    /// [`Checkpointer::leases`](superstep_core::checkpoint::Checkpointer::leases).
+    /// [`CheckpointerExt::leases`](superstep_core::checkpoint::CheckpointerExt::leases).
     ///
     /// # Errors
     /// Those of [`threads`](Self::threads).
@@ -160,7 +160,7 @@ impl SqliteReader {
         self.read(sizes)
     }
 
-    /// Lists a thread's past, like [`Checkpointer::history`](superstep_core::checkpoint::Checkpointer::history).
+    /// Lists a thread's past, like [`CheckpointerExt::history`](superstep_core::checkpoint::CheckpointerExt::history).
     ///
     /// # Errors
     /// Those of [`threads`](Self::threads), and [`StoreError::NoCheckpoint`].
@@ -169,7 +169,7 @@ impl SqliteReader {
     }
 
     /// Lists the tree that a thread is part of, like
-    /// [`Checkpointer::lineage`](superstep_core::checkpoint::Checkpointer::lineage).
+    /// [`CheckpointerExt::lineage`](superstep_core::checkpoint::CheckpointerExt::lineage).
     ///
     /// # Errors
     /// Those of [`threads`](Self::threads).
@@ -177,7 +177,7 @@ impl SqliteReader {
         self.read(|connection| lineage::lineage(connection, thread))
     }
 
-    /// Reads what happened, like [`Checkpointer::steps`](superstep_core::checkpoint::Checkpointer::steps).
+    /// Reads what happened, like [`CheckpointerExt::steps`](superstep_core::checkpoint::CheckpointerExt::steps).
     ///
     /// # Errors
     /// Those of [`threads`](Self::threads), and [`StoreError::NoCheckpoint`].
@@ -225,7 +225,7 @@ impl SqliteReader {
     }
 
     /// Lists the names that a thread has for checkpoints, like
-    /// [`Checkpointer::names`](superstep_core::checkpoint::Checkpointer::names).
+    /// [`CheckpointerExt::names`](superstep_core::checkpoint::CheckpointerExt::names).
     ///
     /// # Errors
     /// Those of [`threads`](Self::threads).

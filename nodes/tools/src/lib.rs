@@ -18,12 +18,12 @@
 //!
 //! ```
 //! use superstep_nodes::message::ToolCall;
-//! use superstep_tools::{self, Workspace};
+//! use superstep_tools::Workspace;
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 //! let folder = tempfile::tempdir()?;
 //! std::fs::write(folder.path().join("notes.txt"), "bread\nmilk\n")?;
-//! let tools = tools::read_only(Workspace::at(folder.path())?);
+//! let tools = superstep_tools::read_only(Workspace::at(folder.path())?);
 //!
 //! let call = ToolCall::new("c1", "read_file", serde_json::json!({ "path": "notes.txt" }));
 //! assert_eq!(tools.answer("m1", &call).await.content.to_text(), "     1\tbread\n     2\tmilk\n");

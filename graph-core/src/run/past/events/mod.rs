@@ -1,7 +1,7 @@
 //! The events of the past, rebuilt from what is stored.
 //!
 //! ```text
-//! Checkpointer::steps ─► Records ─► Level ─► PastEvents ─► PastEvent { position, event }
+//! CheckpointerExt::steps ─► Records ─► Level ─► PastEvents ─► PastEvent { position, event }
 //!   page by page                     │ │         └ follow(feed) ─► Followed: and then what is live
 //!                                    │ └ Rebuild: what one checkpoint tells
 //!                                    └ one more for each subgraph on the way
