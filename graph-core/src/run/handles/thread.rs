@@ -77,8 +77,9 @@ impl<S: State> Thread<S> {
     ///
     /// The key is an entry of the metadata of each checkpoint of the request, `idempotency_key`. It counts on the branch of
     /// the thread's head, which a fork shares, and for as long as a checkpoint of the request is kept: one that
-    /// retention has removed with all its checkpoints begins again. To look for a key that is not the latest one, the
-    /// thread's history is read.
+    /// retention has removed with all its checkpoints begins again. A key that is not that of the latest request, such as
+    /// each new one, is looked for in the whole history of the thread: that costs as many rows as the thread has
+    /// checkpoints.
     ///
     /// ```
     /// # extern crate superstep_core as superstep;
