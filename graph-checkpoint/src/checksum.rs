@@ -1,4 +1,4 @@
-//! What every row carries to prove that it is what was written.
+//! The checksum that every row carries to prove that it is what was written.
 
 use twox_hash::XxHash3_64;
 

@@ -37,7 +37,7 @@ impl<'t> LongText<'t> {
         }
     }
 
-    /// What the columns `text` and `sealed` hold.
+    /// Returns the contents of the columns `text` and `sealed`.
     pub(crate) fn columns(&self) -> (&str, Option<&[u8]>) {
         match self {
             Self::Text(text) => (text, None),

@@ -11,9 +11,9 @@ use crate::fault::{corrupt, keys};
 use crate::limited::too_large;
 use crate::seal::{Cell, Seal};
 
-/// What the texts of a file are on their way in and out.
+/// The encryption of a file's texts on their way in and out.
 pub(crate) enum Sealing {
-    /// What they are.
+    /// Texts are stored as they are.
     Plain,
     /// Sealed.
     Sealed(Box<Seal>),
@@ -21,7 +21,7 @@ pub(crate) enum Sealing {
     Unopened {
         /// The file.
         place: String,
-        /// What whoever asks for a text is told.
+        /// The problem that a request for a text fails with.
         problem: KeyProblem,
     },
 }
@@ -39,7 +39,7 @@ impl Connection {
         Self { sqlite, sealing, limits }
     }
 
-    /// How large a state and its records may be.
+    /// Returns the limits on the size of a state and its records.
     pub(crate) fn limits(&self) -> SizeLimits {
         self.limits
     }
@@ -50,7 +50,7 @@ impl Connection {
         self.sealing = sealing;
     }
 
-    /// What is stored of `text` in the cell of a table.
+    /// Returns the stored form of `text` for the cell of a table.
     pub(crate) fn seal<'t>(
         &self,
         text: &'t str,
@@ -150,17 +150,17 @@ impl Connection {
         }
     }
 
-    /// Whether the file is encrypted.
+    /// Returns `true` if the file is encrypted.
     pub(crate) fn is_encrypted(&self) -> bool {
         !matches!(self.sealing, Sealing::Plain)
     }
 
-    /// Whether its texts cannot be read for want of keys.
+    /// Returns `true` if its texts cannot be read for lack of keys.
     pub(crate) fn is_unopened(&self) -> bool {
         matches!(self.sealing, Sealing::Unopened { .. })
     }
 
-    /// What the file is sealed with; `None` where it is not, or where that is not known.
+    /// Returns the file's [`Seal`]; `None` if the file is not encrypted, or was opened without its keys.
     #[cfg(feature = "encryption")]
     pub(crate) fn sealed(&self) -> Option<&Seal> {
         match &self.sealing {

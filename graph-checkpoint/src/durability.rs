@@ -1,6 +1,6 @@
 //! When a committed step is safe.
 
-/// What a saver promises of a step when its commit returns.
+/// The guarantee that a saver gives for a step when its commit returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Durability {
     /// It survives a crash of the program, of the system, and a loss of power. One sync, shared by all who

@@ -7,7 +7,7 @@ use rusqlite::ErrorCode;
 use superstep_core::checkpoint::{KeyProblem, StoreError};
 use superstep_core::state::Excess;
 
-/// What can go wrong with the file beside SQLite's own errors.
+/// Errors of the file other than SQLite's own.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Trouble {
     #[error("the folder {0} does not exist: create it first")]
@@ -54,7 +54,7 @@ impl Trouble {
     }
 }
 
-/// What went wrong, without the words with which every failure of the store begins.
+/// Returns the cause of a failure without the words that begin every failure of the store.
 fn reason(failure: &StoreError) -> &dyn Display {
     match failure {
         StoreError::Io(error) => error,
@@ -98,12 +98,12 @@ pub(crate) fn corrupt(place: impl Display, reason: impl Display) -> StoreError {
     StoreError::Corrupt { place: place.to_string(), reason: reason.to_string() }
 }
 
-/// What a row is whose columns are not those that its checksum was made of.
+/// Returns the error for a row whose columns do not match its checksum.
 pub(crate) fn mismatch(place: impl Display) -> StoreError {
     corrupt(place, "its checksum does not match")
 }
 
-/// What is wrong with the keys of a file.
+/// Returns the error for a problem with the keys of a file.
 pub(crate) fn keys(file: &str, problem: KeyProblem) -> StoreError {
     StoreError::Keys { place: file.to_owned(), problem }
 }

@@ -1,4 +1,4 @@
-//! What the fuzzer calls: decoders on any text, and what must hold of those that are accepted.
+//! Entry points of the fuzzer: decoders on any text, and the properties of what they accept.
 //!
 //! Only compiled for the fuzzer, `cfg(fuzzing)`, and for this crate's tests.
 

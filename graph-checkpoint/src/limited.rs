@@ -1,4 +1,4 @@
-//! What is refused because there is too much of it.
+//! Errors for data that exceeds a limit.
 
 use superstep_core::checkpoint::StoreError;
 use superstep_core::state::{CodecError, Excess, SizeLimits};
@@ -17,7 +17,7 @@ pub(crate) fn too_large(place: impl core::fmt::Display, excess: Excess) -> Store
     StoreError::TooLarge { place: place.to_string(), excess }
 }
 
-/// What a text is that does not decode: too large, or damaged.
+/// Returns the error for a text that does not decode: too large, or damaged.
 pub(crate) fn undecoded(place: impl core::fmt::Display, error: CodecError) -> StoreError {
     match error.excess() {
         Some(excess) => too_large(place, excess),

@@ -1,4 +1,4 @@
-//! How a file is opened.
+//! Options for opening a file.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::durability::Durability;
 use crate::seal::Keys;
 use crate::seal::SharedKeys;
 
-/// How a [`SqliteSaver`](crate::SqliteSaver) is opened. Made by [`options`](crate::SqliteSaver::options).
+/// Options for opening a [`SqliteSaver`](crate::SqliteSaver), made by [`options`](crate::SqliteSaver::options).
 #[derive(Clone)]
 pub struct SqliteOptions {
     pub(crate) durability: Durability,
@@ -22,14 +22,14 @@ pub struct SqliteOptions {
     pub(crate) observer: Option<CommitObserver>,
     pub(crate) max_pages: Option<u32>,
     pub(crate) retention: Policy,
-    /// How many commits lie between two looks at what may go, at least.
+    /// The least number of commits between two retention passes.
     pub(crate) retain_every: u32,
     pub(crate) log_pages: Option<u32>,
     pub(crate) lease_clock: Option<LeaseClock>,
     pub(crate) keys: Option<SharedKeys>,
-    /// Whether an encrypted file may be used without its keys, as far as that goes.
+    /// `true` if an encrypted file may be used without its keys, as far as that is possible.
     pub(crate) unopened: bool,
-    /// Whether nobody else may use the file. Then it may also be one of which some texts are sealed and others are not.
+    /// `true` if no other program may use the file. Then some of its texts may be encrypted and others not.
     pub(crate) alone: bool,
 }
 
@@ -66,23 +66,23 @@ impl SqliteOptions {
         }
     }
 
-    /// What is promised of a step when its commit returns. [`Durability::Power`] unless said otherwise.
+    /// Sets the guarantee for a step when its commit returns. The default is [`Durability::Power`].
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// How long to wait while other programs write to the file, before a call fails. 30 seconds unless said
-    /// otherwise. Programs that share a file take turns, so this is far more than it takes in ordinary use.
+    /// Sets the time that a call waits while other programs write to the file before it fails. The default is 30 seconds.
+    /// Programs that share a file take turns, so this is far more than ordinary use needs.
     #[must_use]
     pub fn busy_limit(mut self, limit: Duration) -> Self {
         self.busy_limit = limit;
         self
     }
 
-    /// How large a state and the records beside it may be: what is larger is refused when it is written, and when it is
-    /// read. All who use a file need limits that are no less than those that it was written with.
+    /// Limits the size of a state and of the records beside it: anything larger is refused when it is written, and when
+    /// it is read. All programs that use a file need limits that are no lower than those it was written with.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -107,8 +107,8 @@ impl SqliteOptions {
     /// Encrypts the file with these keys: a new file from its beginning, one that is encrypted already as before. A file
     /// with plain texts is refused; [`care::rekey`](crate::care::rekey()) encrypts it first.
     ///
-    /// What is encrypted, and what stays readable, is on the page
-    /// [Secrets](https://docs.rs/superstep/latest/superstep/guide/secrets/index.html).
+    /// The page [Secrets](https://docs.rs/superstep/latest/superstep/guide/secrets/index.html) says what is encrypted and
+    /// what stays readable.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -168,8 +168,8 @@ impl SqliteOptions {
         self
     }
 
-    /// How many checkpoints are committed until the saver looks again at what may go: at least so many, and half as many
-    /// as there are, because it looks at all of them. 1,000 unless said otherwise.
+    /// Sets the number of checkpoints committed between two retention passes: at least this many, and half as many as
+    /// there are, because a pass looks at all of them. The default is 1,000.
     #[must_use]
     pub fn retain_every(mut self, checkpoints: u32) -> Self {
         self.retain_every = checkpoints.max(1);

@@ -34,14 +34,14 @@ impl SqliteSaver {
         }
     }
 
-    /// What the saver has taken out by itself; `None` where it takes nothing out.
+    /// Returns what the saver has pruned by itself; `None` if it prunes nothing.
     #[must_use]
     pub fn retained(&self) -> Option<Retained> {
         self.retainer().map(Retainer::done)
     }
 }
 
-/// What takes out older checkpoints of a file.
+/// The background pruning of older checkpoints of a file.
 pub(crate) struct Retainer {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -49,7 +49,7 @@ pub(crate) struct Retainer {
 
 struct Shared {
     file: File,
-    /// How many checkpoints are committed until the next pass.
+    /// The number of checkpoints to be committed until the next pass.
     left: AtomicI64,
     closing: AtomicBool,
     waiting: Mutex<Waiting>,
@@ -96,7 +96,7 @@ impl Retainer {
         }
     }
 
-    /// What was done so far.
+    /// Returns the work done so far.
     pub(crate) fn done(&self) -> Retained {
         self.shared.waiting().done.clone()
     }

@@ -65,7 +65,7 @@ impl SqliteOptions {
 
 struct Open {
     shared: Arc<Shared>,
-    /// What takes out older checkpoints, where something is said of them.
+    /// The background pruning of older checkpoints, if the options ask for it.
     retainer: Option<Retainer>,
     thread: Option<JoinHandle<()>>,
 }
@@ -132,7 +132,7 @@ impl SqliteSaver {
         path.map(|path| CheckpointFile { path, keys, limits })
     }
 
-    /// What takes out older checkpoints.
+    /// Returns the background pruning of older checkpoints, if there is one.
     pub(crate) fn retainer(&self) -> Option<&Retainer> {
         self.open.retainer.as_ref()
     }

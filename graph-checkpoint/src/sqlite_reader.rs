@@ -30,7 +30,7 @@ use crate::read::steps;
 use crate::read::subgraphs::{self, Subgraph};
 use crate::write::lease;
 
-/// How many of the last digits of an id are usually shown.
+/// The number of last digits of an id that are usually shown.
 const SHOWN: usize = 8;
 
 /// Reads a checkpoint file and never writes: no lock that a writer waits for, no migration.
@@ -61,7 +61,7 @@ pub struct SqliteReader {
 struct Held {
     connection: Connection,
     format: u32,
-    /// What the file was when it was opened as one that nobody has open.
+    /// The stamp of the file from when it was opened as one that no other program has open.
     alone: Option<Stamp>,
 }
 
@@ -74,14 +74,14 @@ pub struct Located {
     pub thread: ThreadId,
 }
 
-/// What a thread has of its own.
+/// The size of a thread's own data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadSize {
-    /// How many checkpoints were written on it.
+    /// The number of checkpoints that were written on it.
     pub checkpoints: u64,
-    /// How many of them nothing continues: the ends of its branches.
+    /// The number of them that nothing continues: the ends of its branches.
     pub branches: u64,
-    /// How many bytes their texts take in the file. Long texts, which are stored once for all, are not counted.
+    /// The bytes that their texts take in the file. Long texts, which are stored once for all, are not counted.
     pub bytes: u64,
 }
 
@@ -151,8 +151,8 @@ impl SqliteReader {
         self.read(lease::all)
     }
 
-    /// What each thread has of its own, by the names of [`threads`](Self::threads). Threads whose rows are damaged are not
-    /// among them.
+    /// Returns the size of each thread's own data, by the names of [`threads`](Self::threads). Threads whose rows are
+    /// damaged are left out.
     ///
     /// # Errors
     /// Those of [`threads`](Self::threads).

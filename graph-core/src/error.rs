@@ -45,7 +45,7 @@ impl Drop for Returned {
     }
 }
 
-/// What happened to a task that failed.
+/// The reason that a task failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -99,7 +99,7 @@ impl NodeError {
         self
     }
 
-    /// What happened.
+    /// Returns the kind of the error.
     #[must_use]
     pub fn kind(&self) -> NodeErrorKind {
         self.kind
@@ -196,7 +196,7 @@ struct Retold {
     source: Option<Box<Retold>>,
 }
 
-/// What is wrong with an effect's journal: the source of a [`NodeError`] of kind [`NodeErrorKind::Effect`].
+/// A problem with an effect's journal: the source of a [`NodeError`] of kind [`NodeErrorKind::Effect`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EffectError {
@@ -209,7 +209,7 @@ pub enum EffectError {
         /// The effect.
         effect: String,
     },
-    /// Somebody was asked what became of it, and said that the task is to fail.
+    /// A person was asked about its outcome, and answered that the task must fail.
     #[error("effect `{effect}` was started before, and the answer to what became of it was to fail")]
     GivenUp {
         /// The effect.
@@ -259,7 +259,7 @@ pub enum EffectError {
     /// The run is given a cassette, and the cassette has no recording of it. The report names the nearest one.
     #[error("{report}")]
     NotOnCassette {
-        /// What is missing, where, and which recording is nearest to it.
+        /// The missing recording, its place, and the nearest recording.
         report: String,
     },
     /// The cassette says that it failed, and the error cannot be made from its text. Say how, with
@@ -293,7 +293,7 @@ pub enum Timeout {
     /// It took longer than the node's timeout.
     #[error("the attempt took longer than {0:?}")]
     Run(Duration),
-    /// It showed no sign of life for longer than the node's idle timeout.
+    /// It sent no heartbeat for longer than the node's idle timeout.
     #[error("the attempt showed no sign of life for {0:?}")]
     Idle(Duration),
 }
@@ -301,7 +301,7 @@ pub enum Timeout {
 /// A [`NodeError`] as plain data.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ErrorReport {
-    /// What happened.
+    /// The kind of the error.
     pub kind: NodeErrorKind,
     /// The error's own message.
     pub message: String,

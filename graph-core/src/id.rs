@@ -82,7 +82,7 @@ text_id! {
 /// Between a thread's name and the task whose subgraph has the thread below it.
 const BELOW: char = '\u{1f}';
 
-/// What begins the last part of the name of a thread that was deleted. Tasks are named by hexadecimal digits.
+/// The beginning of the last part of a deleted thread's name. Tasks are named by hexadecimal digits.
 const REMNANT: &str = "deleted ";
 
 impl ThreadId {
@@ -101,7 +101,7 @@ impl ThreadId {
         }
     }
 
-    /// Whether it is `other`, or a thread of one of its subgraphs.
+    /// Returns `true` if it is `other`, or a thread of one of its subgraphs.
     #[must_use]
     pub fn is_on_or_below(&self, other: &Self) -> bool {
         self.0.strip_prefix(other.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(BELOW))
@@ -130,8 +130,8 @@ impl ThreadId {
         }
     }
 
-    /// Whether a store removes it together with `deleted`, unless others need it: it is on or below that thread, or
-    /// an earlier deletion has left it. `is_there` tells whether there is a thread of a name.
+    /// Returns `true` if a store removes it together with `deleted`, unless others need it: it is on or below that
+    /// thread, or an earlier deletion has left it. `is_there` tells whether a thread of a name exists.
     pub fn goes_with(&self, deleted: &Self, is_there: impl Fn(&Self) -> bool) -> bool {
         let left_over = || match self.0.split_once(BELOW) {
             Some((root, _)) => self.before_deletion() != *self || !is_there(&root.into()),
@@ -140,7 +140,7 @@ impl ThreadId {
         self.is_on_or_below(deleted) || left_over()
     }
 
-    /// Whether it is a subgraph's thread. Such threads are not listed, and are run by the thread above them.
+    /// Returns `true` if it is a subgraph's thread. Such threads are not listed, and are run by the thread above them.
     #[must_use]
     pub fn is_below(&self) -> bool {
         self.0.contains(BELOW)
@@ -157,19 +157,19 @@ pub(crate) const END_NAME: &str = "__end__";
 pub(crate) const EDIT_NAME: &str = "__edit__";
 
 impl NodeName {
-    /// Whether it is START's, whose task merges the input of a run.
+    /// Returns `true` if it is START's, whose task merges the input of a run.
     #[must_use]
     pub fn is_start(&self) -> bool {
         self.as_str() == START_NAME
     }
 
-    /// Whether it is END's. A subgraph that was left has END as its next task, with the decision as the input.
+    /// Returns `true` if it is END's. A subgraph that was left has END as its next task, with the decision as the input.
     #[must_use]
     pub fn is_end(&self) -> bool {
         self.as_str() == END_NAME
     }
 
-    /// Whether it stands for an edit in the place of a node that ran.
+    /// Returns `true` if it stands for an edit instead of a node that ran.
     #[must_use]
     pub fn is_edit(&self) -> bool {
         self.as_str() == EDIT_NAME
@@ -307,9 +307,9 @@ hash_id! {
 }
 
 hash_id! {
-    /// What an effect gives to the other side, so that a repetition of it is recognised: the same in every attempt
-    /// and after every resume, and another one for every other effect, thread and fork. Its text is 32 hexadecimal
-    /// digits.
+    /// The key that an effect passes to the other side, so that a repetition of the effect is recognised: the same in
+    /// every attempt and after every resume, and a different one for every other effect, thread and fork. Its text is
+    /// 32 hexadecimal digits.
     IdempotencyKey
 }
 

@@ -33,7 +33,7 @@ pub mod store;
 #[cfg(feature = "tokio")]
 pub mod testing;
 
-/// What the expansions of the derives name. Not public API.
+/// The names that the expansions of the derives use. Not public API.
 #[doc(hidden)]
 pub mod __private {
     pub use alloc::borrow::ToOwned;

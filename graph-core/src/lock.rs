@@ -1,7 +1,7 @@
-//! A lock file of what stored threads depend on, so that a change of it is reviewed.
+//! A lock file of everything that stored threads depend on, so that changes to it are reviewed.
 //!
 //! A test compares the graphs of a program with the file, and fails when a state's schema or a graph's nodes and wires
-//! changed. `SUPERSTEP_LOCK=update cargo test` writes the file anew; its difference is then part of the review.
+//! changed. `SUPERSTEP_LOCK=update cargo test` rewrites the file; its difference is then part of the review.
 //!
 //! ```
 //! # extern crate superstep_core as superstep;
@@ -43,11 +43,11 @@ pub const VARIABLE: &str = "SUPERSTEP_LOCK";
 
 /// A graph of any state and any context, for a lock file.
 pub trait Locked {
-    /// What the lock file keeps of it and of its subgraphs, by name.
+    /// The entries for it and for its subgraphs in the lock file, by name.
     fn locked(&self) -> BTreeMap<String, LockedGraph>;
 }
 
-/// What a lock file keeps of a graph.
+/// The entry for a graph in a lock file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LockedGraph {
     /// The state.
@@ -88,7 +88,7 @@ pub enum LockError {
     /// There is no such file yet.
     #[error("there is no lock file {}; write it with `{VARIABLE}=update cargo test`", .0.display())]
     Missing(PathBuf),
-    /// What stored threads depend on has changed.
+    /// Something that stored threads depend on has changed.
     #[error(
         "{} graphs differ from {}:\n{}\nIf this is meant, write the file anew with `{VARIABLE}=update cargo test`",
         .differences.len(), path.display(), .differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
@@ -96,7 +96,7 @@ pub enum LockError {
     Differs {
         /// The file.
         path: PathBuf,
-        /// What differs, by graph.
+        /// The differences, by graph.
         differences: Vec<GraphDifference>,
     },
     /// The file is not a lock file.
@@ -114,7 +114,7 @@ pub enum LockError {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// What it has too much of.
+        /// The limit that it exceeds.
         excess: Excess,
     },
     /// The file could not be read or written.
@@ -133,14 +133,14 @@ impl fmt::Debug for LockError {
     }
 }
 
-/// How a graph differs from the lock file.
+/// The difference between a graph and the lock file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphDifference {
     /// The graph.
     pub graph: String,
-    /// A line for each change, which says what it is to threads that are stored.
+    /// A line for each change, which says how it affects stored threads.
     pub changes: Vec<String>,
-    /// Whether threads that are stored load and go on as far as can be told without them.
+    /// `true` if stored threads load and continue, as far as can be told without them.
     pub loads: bool,
 }
 

@@ -56,7 +56,7 @@ pub struct Case<R> {
     pub example: R,
 }
 
-/// What the derive fills the payload of an example with.
+/// The payload that the derive gives an example.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no `Default`, so the case needs an example",

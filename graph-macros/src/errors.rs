@@ -28,7 +28,7 @@ impl Errors {
         result.map_err(|error| self.push(error)).ok()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no errors.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_none()
     }

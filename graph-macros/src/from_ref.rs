@@ -134,7 +134,7 @@ fn item_attrs(attrs: &[Attribute], errors: &mut Errors) -> Option<Path> {
     krate
 }
 
-/// Whether the field has `#[from_ref(skip)]`.
+/// Returns `true` if the field has `#[from_ref(skip)]`.
 fn is_skipped(attrs: &[Attribute], errors: &mut Errors) -> bool {
     let mut skipped = false;
     for attr in attrs.iter().filter(|attr| attr.path().is_ident("from_ref")) {

@@ -12,7 +12,7 @@ pub(crate) fn text(tokens: &impl ToTokens) -> String {
     printer.text
 }
 
-/// Whether the name `name` occurs in `tokens`.
+/// Returns `true` if the name `name` occurs in `tokens`.
 pub(crate) fn mentions(tokens: &impl ToTokens, name: &str) -> bool {
     find(tokens, name).is_some()
 }
@@ -40,7 +40,7 @@ struct Printer {
     last: Last,
 }
 
-/// What was printed last, as far as spacing depends on it.
+/// The kind of the last printed token, as far as spacing depends on it.
 #[derive(Clone, Copy, PartialEq)]
 enum Last {
     /// An opening, or punctuation that sticks to what follows.

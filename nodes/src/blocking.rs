@@ -1,6 +1,6 @@
 //! Work that blocks.
 
-/// Does what blocks on a thread that may. A panic goes on where it would have gone; `None` if the program is ending.
+/// Runs blocking work on a thread that may block. A panic continues in the caller; `None` if the program is ending.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => Some(done),

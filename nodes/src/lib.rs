@@ -1,6 +1,6 @@
 //! Prebuilt parts for agents: messages, models, tools, nodes and whole graphs.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
 //! | [`message`] | what a conversation is made of |
 //! | [`model`] | the trait of chat models and that of embedders, and a model that follows a script |
@@ -53,7 +53,7 @@ pub use evaluation::Evaluation;
 pub use ranking::Ranking;
 pub use routing::{NextAction, RoutingDecision};
 
-/// What the packages beside this one share with it. Not public API.
+/// The items that the packages beside this one use. Not public API.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::blocking::blocking;

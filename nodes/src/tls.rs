@@ -1,4 +1,4 @@
-//! How servers on a network are trusted.
+//! The configuration of TLS, and the certificates that it trusts.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub enum TlsError {
     SetUp(String),
 }
 
-/// TLS that trusts what the system trusts, and the certificates of these PEM files.
+/// Makes a TLS configuration that trusts the system's certificates and those of these PEM files.
 pub fn tls(certificates: &[Vec<u8>]) -> Result<ClientConfig, TlsError> {
     let crypto: Arc<CryptoProvider> = Arc::new(rustls::crypto::ring::default_provider());
     let mut extra = Vec::new();

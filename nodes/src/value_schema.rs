@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-/// How many mistakes of a value are listed.
+/// The maximum number of mistakes that are listed of a value.
 const MOST_MISTAKES: usize = 3;
 
-/// How many characters of a wrong value are quoted.
+/// The maximum number of characters that are quoted of a wrong value.
 const MOST_QUOTED: usize = 60;
 
 /// A JSON Schema, compiled once. Nothing is fetched for it.
@@ -57,7 +57,7 @@ fn located(error: &jsonschema::ValidationError<'_>, what: &str) -> String {
     }
 }
 
-/// What an error says, with no more than the beginning of a long value.
+/// Returns the text of an error, with no more than the beginning of a long value.
 fn quoting(error: &jsonschema::ValidationError<'_>) -> String {
     let found = error.instance().to_string();
     match found.char_indices().nth(MOST_QUOTED) {

@@ -1,4 +1,4 @@
-//! What an item works with: a store, and the calls that most items make.
+//! The store that an item works with, and the calls that most items make.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

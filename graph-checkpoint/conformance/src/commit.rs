@@ -1,4 +1,4 @@
-//! What is committed is what is found.
+//! Commits are found as they were committed.
 
 use superstep_core::checkpoint::{
     At, Cause, CheckpointerExt, DeferredNode, Frontier, Handled, JoinProgress, Kept, NextTask, RouteRecord,

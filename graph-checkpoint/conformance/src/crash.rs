@@ -1,4 +1,4 @@
-//! What survives the end of a program. For stores that can be opened a second time, all but one.
+//! Data that survives the end of a program. All items but one are for stores that can be opened a second time.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -43,7 +43,7 @@ enum Write {
 }
 
 impl Write {
-    /// Whether it is durable when it returns, with everything before it on its thread.
+    /// Returns `true` if the write is durable when it returns, with everything before it on its thread.
     fn is_durable(&self) -> bool {
         !matches!(self, Self::Record(..) | Self::Fail(..) | Self::Note(..))
     }
@@ -117,7 +117,7 @@ async fn shown(saver: &dyn Checkpointer, name: &ThreadId) -> Result<Shown, Store
     Ok(shown)
 }
 
-/// What a store must show after each number of writes.
+/// Returns the states that a store must show, one for each number of writes.
 async fn expected(writes: &[Write], name: &ThreadId) -> Result<Vec<Shown>, Stop> {
     let model = MemorySaver::new();
     model.register(&graph()).await?;

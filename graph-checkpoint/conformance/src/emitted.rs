@@ -1,4 +1,4 @@
-//! What tasks emitted, beside their checkpoint.
+//! Emitted events, stored beside their checkpoint.
 
 use superstep_core::checkpoint::{CheckpointerExt, Commit, Committed, Emitted, EmittedEvent, TaskResult};
 

@@ -1,4 +1,4 @@
-//! How heads move: one winner, and nobody is told anything untrue.
+//! Moves of heads: one caller wins, and no caller gets an untrue answer.
 
 use superstep_core::checkpoint::{At, Carried, CheckpointerExt, Commit, Committed};
 

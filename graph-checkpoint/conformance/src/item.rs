@@ -13,7 +13,7 @@ pub struct Item {
     pub name: &'static str,
     /// The family of behaviours that it is of: what its name begins with.
     pub group: &'static str,
-    /// What it checks, in a sentence.
+    /// The behaviour that it checks, in a sentence.
     pub checks: &'static str,
     pub(super) check: Check,
 }

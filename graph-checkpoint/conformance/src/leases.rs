@@ -1,4 +1,4 @@
-//! Who holds a thread, and how those are kept out who have lost it. For stores that keep leases.
+//! Leases: one holder per thread, and former holders are kept out. For stores that keep leases.
 
 use std::sync::Arc;
 use std::time::Duration;

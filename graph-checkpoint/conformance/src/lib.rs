@@ -1,7 +1,7 @@
-//! What every store of checkpoints must do, to be run against any.
+//! A test suite for stores of checkpoints: the behaviour that each must have, to be run against any.
 //!
-//! Whoever writes a [`Checkpointer`](superstep_core::checkpoint::Checkpointer) tells the suite how to open one, by a
-//! [`Subject`], and runs it in a test:
+//! The author of a [`Checkpointer`](superstep_core::checkpoint::Checkpointer) implements [`Subject`], which opens one,
+//! and runs the suite in a test:
 //!
 //! ```
 //! # use superstep_checkpoint::SqliteSaver;
@@ -33,12 +33,12 @@
 //! # });
 //! ```
 //!
-//! An item has a [name](Item::name) that stays, runs on a store of its own, and never keeps others from running: the
-//! [`Report`] says of each whether it passed, what the store did instead, or why it was not applicable. Items race with
-//! tasks of the Tokio runtime that they run in, so give it several threads.
+//! An item has a [name](Item::name) that does not change, runs on a store of its own, and never keeps others from
+//! running: the [`Report`] lists for each that it passed, what the store did instead, or why it was not applicable. Items
+//! race with tasks of the Tokio runtime that they run in, so give it several threads.
 //!
-//! A store whose [`reopen`](Subject::reopen) opens the same store again is tested for what survives, too, and for two
-//! programs that share it.
+//! A store whose [`reopen`](Subject::reopen) opens the same store again is also tested for the data that survives, and
+//! for two programs that share it.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,7 @@
-//! What the items are made of: a small graph, checkpoints of it, and work on top of them. For tests of your own, too.
+//! Material for the items: a small graph, checkpoints of it, and work on top of them. It may be used in other tests, too.
 //!
-//! The graph has one node, `n`, and a state with the fields `a`, `b`, `c` and `d`. A [`step`] is what its superstep comes to.
+//! The graph has one node, `n`, and a state with the fields `a`, `b`, `c` and `d`. A [`step`] is the checkpoint that its
+//! superstep ends with.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};

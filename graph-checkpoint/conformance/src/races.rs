@@ -31,7 +31,7 @@ items! { "races":
 
 type Shared = Arc<dyn Checkpointer>;
 
-/// What the runs of `call` come to, for the numbers up to `count`, as tasks of their own that start together.
+/// Runs `call` for each number below `count`, in tasks of their own that start together, and returns the results.
 pub(super) async fn at_once<T, F>(count: u8, call: impl Fn(u8) -> F) -> Result<Vec<T>, super::verdict::Stop>
 where
     T: Send + 'static,

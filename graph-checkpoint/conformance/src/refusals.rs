@@ -1,4 +1,4 @@
-//! What must be refused, and as what. Refusals that belong to one subject are with it.
+//! Requests that must be refused, and the errors for them. Refusals that belong to one topic are tested with it.
 
 use superstep_core::checkpoint::{CheckpointerExt, Commit, Committed, StoreError};
 use superstep_core::id::Fingerprint;

@@ -1,11 +1,11 @@
-//! What a run of the suite came to.
+//! The report of a run of the suite.
 
 use std::fmt;
 
 use super::item::Item;
 use super::verdict::Outcome;
 
-/// What became of each item, in the suite's order.
+/// The outcome of each item, in the suite's order.
 #[derive(Debug)]
 pub struct Report {
     pub(super) items: Vec<(&'static Item, Outcome)>,
@@ -23,7 +23,7 @@ impl Report {
         failed.map(|(item, _)| item.name)
     }
 
-    /// Whether no item failed. Items that are not applicable count as fine.
+    /// Returns `true` if no item failed. Items that are not applicable do not count as failed.
     #[must_use]
     pub fn is_conformant(&self) -> bool {
         self.failed().next().is_none()
@@ -40,7 +40,7 @@ impl Report {
     }
 }
 
-/// How many passed, then what failed and what was not applicable.
+/// Prints the number of items that passed, then those that failed and those that were not applicable.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = |is: fn(&Outcome) -> bool| self.items().filter(|(_, outcome)| is(outcome)).count();

@@ -1,4 +1,4 @@
-//! What happened, step by step.
+//! The history of a thread, step by step.
 
 use superstep_core::checkpoint::{At, Checkpoint, CheckpointerExt, StepRecord};
 

@@ -1,4 +1,4 @@
-//! What is put to the test.
+//! The store under test.
 
 use std::sync::Arc;
 

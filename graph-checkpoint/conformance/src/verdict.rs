@@ -1,4 +1,4 @@
-//! What an item finds out, and how it is said.
+//! The outcome of an item, and the text for it.
 
 use std::fmt::{self, Debug, Display};
 use std::panic::Location;
@@ -6,7 +6,7 @@ use std::panic::Location;
 use superstep_core::checkpoint::StoreError;
 use superstep_core::error::BoxError;
 
-/// What became of an item.
+/// The outcome of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
@@ -18,16 +18,16 @@ pub enum Outcome {
     NotApplicable(&'static str),
 }
 
-/// What a store did instead of what it must do.
+/// A difference between what a store did and what it must do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Where the suite noticed it: a file and a line of this crate.
     pub place: String,
-    /// What was looked at.
+    /// The subject of the check.
     pub what: String,
-    /// What there should have been.
+    /// The expected result.
     pub expected: String,
-    /// What there was.
+    /// The actual result.
     pub found: String,
 }
 
@@ -38,7 +38,7 @@ impl Display for Failure {
     }
 }
 
-/// How an item ends before its end.
+/// The reason why an item ends early.
 #[derive(Debug)]
 pub(super) enum Stop {
     Failed(Failure),

@@ -1,14 +1,14 @@
 //! The first of many states in which something holds.
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bisection {
     /// The result.
     pub found: Found,
-    /// Whether it holds in some state and not in a later one, as far as the states were looked at: then it holds
-    /// first where the search says or elsewhere before.
+    /// `true` if it holds in some state and not in a later one, among the states that were evaluated. Then it holds first
+    /// at the position found, or at an earlier one.
     pub flips_back: bool,
-    /// How many states were looked at.
+    /// The number of states that were evaluated.
     pub evaluated: usize,
 }
 
@@ -23,7 +23,7 @@ pub enum Found {
     Never,
 }
 
-/// How to search.
+/// The strategy of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Search {
     /// By halves: as many looks as the number of states has binary digits, and a few more to find out whether it flips

@@ -1,4 +1,4 @@
-//! Who last wrote each part of a value.
+//! Finds the last author of each part of a value.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct Blame {
     pub path: Path,
     /// Its value.
     pub value: Value,
-    /// Who wrote it last.
+    /// Its last author.
     pub author: Author,
     /// The value that this replaced, and its author; `None` where nothing was there before.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,14 +36,14 @@ pub struct Overwritten {
     pub author: Author,
 }
 
-/// Who wrote something.
+/// The author of a value: a checkpoint and the tasks that wrote the value in it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Author {
     /// The checkpoint of the superstep, or of the edit.
     pub checkpoint: CheckpointId,
     /// Its step.
     pub step: i64,
-    /// How it came about.
+    /// The source of the checkpoint.
     pub source: Source,
     /// The tasks, by position in the superstep and by node; several where their writes were reduced to one value.
     pub tasks: Vec<(u32, NodeName)>,

@@ -1,4 +1,4 @@
-//! What differs between two JSON values.
+//! The differences between two JSON values.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,12 +12,12 @@ use super::path::{Path, Segment, text_of};
 pub struct Difference {
     /// Where. A position in a list is that in the first value for what was removed, and that in the second otherwise.
     pub path: Path,
-    /// What.
+    /// The difference itself.
     #[serde(flatten)]
     pub edit: Edit,
 }
 
-/// How a place differs.
+/// A kind of difference, with the values of the place.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "edit", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -32,14 +32,14 @@ pub enum Edit {
     },
     /// It is gone.
     Removed {
-        /// What it was.
+        /// The former value.
         value: Value,
     },
     /// It has another value.
     Changed {
-        /// What it was.
+        /// The former value.
         from: Value,
-        /// What it is.
+        /// The new value.
         to: Value,
     },
     /// The items of this list that are in both stand in another order.

@@ -1,4 +1,4 @@
-//! What happened to a thread: pure functions over its checkpoints, which read no file.
+//! The history of a thread: pure functions over its checkpoints, which read no file.
 
 #![forbid(unsafe_code)]
 

@@ -15,7 +15,7 @@ pub struct Row {
     pub passing: Vec<usize>,
     /// Lanes that end here: branches that begin at this checkpoint.
     pub branches: Vec<usize>,
-    /// Whether its lane goes on below it.
+    /// `true` if its lane continues below it.
     pub goes_on: bool,
 }
 
@@ -60,7 +60,7 @@ pub fn parting(a: &[Summary], b: &[Summary]) -> (usize, usize, Option<Checkpoint
 }
 
 impl Row {
-    /// How many lanes the row takes.
+    /// Returns the number of lanes that the row takes.
     #[must_use]
     pub fn width(&self) -> usize {
         let others = self.passing.iter().chain(&self.branches);

@@ -17,7 +17,7 @@ pub(crate) fn json(value: &Value) -> Json {
     Json::parse(value.to_string()).unwrap()
 }
 
-/// What a task does: its node, and what it writes to the one field `x`.
+/// A task's node, and the operations that it writes to the one field `x`.
 pub(crate) type Doing = (&'static str, Vec<Op>);
 
 /// A past over one field `x`, newest first: an input, then for each step its tasks, each planned by all of the last.

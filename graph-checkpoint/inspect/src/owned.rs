@@ -10,7 +10,7 @@ use super::path::{Path, Segment, text_of};
 /// A value, and for each part of it who made it what it is.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Owned {
-    /// Who wrote it, or for a list or an object who changed last which items it has.
+    /// The author of the value; for a list or an object, the author that last changed which items it has.
     pub(super) by: usize,
     node: Node,
     /// The value that it replaced, and the author of that.

@@ -31,7 +31,7 @@ pub struct PathError {
     pub text: String,
     /// Where, in characters from 0.
     pub at: usize,
-    /// What is missing there.
+    /// The text that is missing there.
     pub expected: &'static str,
 }
 
@@ -56,7 +56,7 @@ impl Path {
         Self(further)
     }
 
-    /// What is there.
+    /// Returns the part of `value` at this path; `None` if there is none.
     #[must_use]
     pub fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         self.0.iter().try_fold(value, |value, segment| segment.get(value))
@@ -73,7 +73,7 @@ impl Path {
         })
     }
 
-    /// Whether this place is `other` or lies within it.
+    /// Returns `true` if this place is `other` or lies within it.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
@@ -139,7 +139,7 @@ impl Serialize for Path {
     }
 }
 
-/// Whether a key is written without quotes.
+/// Returns `true` if a key is written without quotes.
 fn is_bare(key: &str) -> bool {
     !key.is_empty() && !key.starts_with('/') && key.chars().all(is_word)
 }

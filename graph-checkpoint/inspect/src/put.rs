@@ -14,9 +14,9 @@ use super::path::{Path, Segment, text_of};
 pub struct PutError {
     /// The path.
     pub path: Path,
-    /// How far it leads.
+    /// The longest part of the path that leads somewhere.
     pub reached: Path,
-    /// What is there.
+    /// A description of the value there.
     pub found: String,
 }
 

@@ -15,20 +15,20 @@ use super::path::{Path, Segment, text_of};
 #[derive(Debug)]
 pub struct Walk {
     state: Value,
-    /// How fields are named.
+    /// The schema by which fields are named.
     schema: Arc<Schema>,
     /// The schema of the last step, and what its fields are called here.
     names: Option<(Arc<Schema>, Vec<String>)>,
 }
 
-/// What one operation changed.
+/// The effect of one operation.
 #[derive(Debug)]
 pub struct Written<'s> {
     /// The field, in the schema of the step.
     pub field: FieldId,
     /// The operation.
     pub op: &'s Op,
-    /// What it changed, in an order in which it can be applied to the state before.
+    /// The differences that it made, in an order in which they can be applied to the state before.
     pub differences: Vec<Difference>,
 }
 
@@ -79,7 +79,7 @@ impl Walk {
     }
 }
 
-/// What the fields of a step's schema are called under `schema`; `last` is that of the step before.
+/// Returns the names that the fields of a step's schema have under `schema`; `last` is that of the step before.
 fn names(schema: &Schema, step: &Arc<Schema>, last: Option<(Arc<Schema>, Vec<String>)>) -> Vec<String> {
     match last {
         Some((last, names)) if last == *step => names,
@@ -90,7 +90,7 @@ fn names(schema: &Schema, step: &Arc<Schema>, last: Option<(Arc<Schema>, Vec<Str
     }
 }
 
-/// What an operation changes in a value, which is none while nothing was written.
+/// Returns the differences that an operation makes in a value, which is `None` while nothing was written.
 fn effect(before: Option<&Value>, op: &Op) -> Result<Vec<Difference>, CodecError> {
     let root = Path::root();
     let index = |at: usize| root.then(Segment::Index(at));

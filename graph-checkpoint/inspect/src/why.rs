@@ -7,7 +7,7 @@ use serde::Serialize;
 use superstep_core::checkpoint::{Cause, NextTask, StepRecord};
 use superstep_core::id::{CheckpointId, NodeName};
 
-/// What led to a task, newest first: the task itself, what planned it, what planned that, back to the input.
+/// The causes of a task, newest first: the task itself, what planned it, what planned that, back to the input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Why {
     /// One entry for each superstep on the way.
@@ -32,7 +32,7 @@ pub struct Reason {
     pub task: u32,
     /// Its node.
     pub node: NodeName,
-    /// What led to it.
+    /// The ways that led to it.
     pub by: Vec<Via>,
 }
 

@@ -21,7 +21,7 @@ use crate::file::header;
 use crate::file::place::beside;
 use crate::sqlite_reader::SqliteReader;
 
-/// What becomes of a file that is where a copy is to be.
+/// The treatment of a file that exists where a copy is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// It stays, and nothing is copied.
@@ -34,9 +34,9 @@ pub enum Existing {
 /// A copy that was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Copied {
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// How many checkpoints are in it.
+    /// The number of checkpoints in it.
     pub checkpoints: u64,
 }
 
@@ -92,8 +92,8 @@ fn place<'p>(from: &Path, to: &'p Path, existing: Existing) -> Result<Cow<'p, Pa
     Ok(place)
 }
 
-/// Whether nothing is lost with what is there but a checkpoint file, and that is none of a newer format: who made that
-/// knows better what is in it.
+/// Checks that replacing `there` loses nothing but a checkpoint file, and none of a newer format, whose content only the
+/// program that made it knows.
 fn check_replaceable(there: &Path, to: &Path) -> Result<(), CareError> {
     let unwritable = |cause| CareError::Unwritable { path: to.to_owned(), cause };
     let is = fs::symlink_metadata(there).map_err(unwritable)?;
@@ -113,7 +113,7 @@ fn check_replaceable(there: &Path, to: &Path) -> Result<(), CareError> {
 /// A copy that is not whole yet. It is gone when it is dropped.
 struct Part {
     path: PathBuf,
-    /// Whether the file with this name is still the part, and not one that somebody else made after it got its name.
+    /// `true` until the part is renamed. Afterwards another program may have made a file with this name.
     is_there: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What nobody needs any more goes.
+//! Deletes unreferenced data.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -20,7 +20,7 @@ use crate::history::texts::REFERRING;
 use crate::sqlite_reader::SqliteReader;
 use crate::write::delete::{references, segments};
 
-/// What nobody needs, or what was taken out of that.
+/// The amounts of unreferenced data that were found or deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Collected {
     /// Long texts that nothing refers to.
@@ -32,12 +32,12 @@ pub struct Collected {
     pub work: u64,
     /// Entries of the index on ids that lead to nothing, and rows that hold the place of an old deletion.
     pub remains: u64,
-    /// How many bytes the texts of all these take.
+    /// The bytes that the texts of all these take.
     pub bytes: u64,
 }
 
 impl Collected {
-    /// Whether there is nothing.
+    /// Returns `true` if all amounts are zero.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -181,7 +181,7 @@ pub(super) fn collect_unused(
     Ok(())
 }
 
-/// What there is beside long texts.
+/// Counts the unreferenced data other than long texts and segments.
 fn small(connection: &Connection) -> Result<Collected, StoreError> {
     let mut told = Collected::default();
     for work in &WORK {

@@ -1,4 +1,4 @@
-//! What the care of a file may fail of.
+//! Errors of the maintenance of a file.
 
 use std::io;
 use std::path::PathBuf;
@@ -26,10 +26,11 @@ pub enum CareError {
     /// There is a file where the copy is to be. Choose another name, or replace it.
     #[error("{0} exists: choose another name, or replace it with --force")]
     Exists(PathBuf),
-    /// What is there is no checkpoint file, so it is not replaced, nor is what a link leads to. Choose another name.
+    /// The path holds something other than a checkpoint file, or is a link to such a thing, so it is not replaced.
+    /// Choose another name.
     #[error("{0} is there and is no checkpoint file: choose another name")]
     Foreign(PathBuf),
-    /// What is to be replaced is the file itself.
+    /// The path to be replaced is the file that is to be copied.
     #[error("{0} is the file that is to be copied")]
     Itself(PathBuf),
     /// A program has the file open that is to be replaced, or did not close it. Choose another name, or close it.

@@ -18,7 +18,7 @@ pub struct Migration {
 }
 
 impl Migration {
-    /// Whether there is something to do.
+    /// Returns `true` if the two formats differ, so that there is something to do.
     #[must_use]
     pub fn is_needed(&self) -> bool {
         self.from != self.to

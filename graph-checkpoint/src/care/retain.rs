@@ -7,22 +7,22 @@ use super::writing::refuse_malformed;
 use crate::connection::Connection;
 use crate::file::File;
 
-/// What a saver has done by itself: see [`SqliteOptions::retention`](crate::SqliteOptions::retention).
+/// The work that a saver has done by itself: see [`SqliteOptions::retention`](crate::SqliteOptions::retention).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retained {
-    /// How often it has looked.
+    /// The number of passes over the file.
     pub passes: u64,
-    /// How many checkpoints it has taken out, or left only the state of.
+    /// The number of checkpoints that it has deleted or reduced to their state.
     pub checkpoints: u64,
-    /// What the latest pass failed of, if it did. The next one tries again.
+    /// The error of the latest pass, if it failed. The next pass tries again.
     pub failed: Option<String>,
 }
 
-/// What one pass has come to.
+/// The result of one pass.
 pub(crate) struct Passed {
     pub(crate) pruned: Pruned,
     pub(crate) collected: Collected,
-    /// How many rows of checkpoints are left.
+    /// The number of checkpoint rows left.
     pub(crate) left: u64,
 }
 

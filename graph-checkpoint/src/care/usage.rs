@@ -1,4 +1,4 @@
-//! What fills a file.
+//! Measures the space that each part of a file takes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,14 +20,14 @@ use crate::history::texts::REFERRING;
 use crate::sqlite_reader::SqliteReader;
 use crate::write::delete::{references, segments};
 
-/// What the bytes of a file are there for. All but `log` sum up to `size`.
+/// The bytes of a file by their use. All but `log` sum up to `size`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Usage {
     /// The size of the file with everything that was committed to it.
     pub size: u64,
     /// Pages without content, which new content takes and a vacuum gives back.
     pub free: u64,
-    /// What each thread has of its own, by name. What a deleted thread left for others is under its old name.
+    /// The space that each thread takes by itself, by name. What a deleted thread left for others is under its old name.
     pub threads: Vec<ThreadUsage>,
     /// Long texts and segments that several threads refer to, and versions that are left of pruned checkpoints.
     pub shared: u64,
@@ -43,30 +43,30 @@ pub struct Usage {
     pub log: u64,
 }
 
-/// What a thread has of its own.
+/// The space that a thread takes by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ThreadUsage {
     /// The thread.
     pub thread: ThreadId,
-    /// How many checkpoints were written on it.
+    /// The number of checkpoints that were written on it.
     pub checkpoints: u64,
     /// All the bytes below.
     pub bytes: u64,
-    /// What its fields take, by name.
+    /// The space that its fields take, by name.
     pub fields: Vec<FieldUsage>,
-    /// What its checkpoints say beside values: tasks, what is next, where versions are.
+    /// The bytes of what its checkpoints hold beside values: tasks, next tasks, and where versions are.
     pub manifests: u64,
     /// Questions and effects.
     pub journal: u64,
     /// Results and failures of an unfinished superstep.
     pub pending: u64,
-    /// What tasks emitted.
+    /// The bytes of what its tasks emitted.
     pub emitted: u64,
     /// Long texts that no field has for itself.
     pub bodies: u64,
 }
 
-/// What the values of a field take.
+/// The space that the values of a field take.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FieldUsage {
     /// The field.
@@ -118,7 +118,7 @@ fn number(connection: &Connection, sql: &str) -> Result<u64, StoreError> {
     connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs).map_err(sqlite)
 }
 
-/// What the store's entries take, with the index of their words.
+/// Returns the bytes that the store's entries take, with the index of their words.
 fn items(connection: &Connection) -> Result<u64, StoreError> {
     let there = "SELECT count(*) FROM sqlite_schema WHERE name = 'item'";
     if number(connection, there)? == 0 {
@@ -147,7 +147,7 @@ impl ThreadUsage {
     }
 }
 
-/// Who refers to a long text.
+/// The part of the file that refers to a long text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum User {
     Field(i64, String),
@@ -265,7 +265,7 @@ impl Counting {
         self.threads.entry(row).or_insert_with(|| ThreadUsage::of("".into()))
     }
 
-    /// What is on top of checkpoints, and what was emitted.
+    /// Adds the work on top of checkpoints, and what was emitted.
     fn work(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let mut each = |sql: &str, add: fn(&mut ThreadUsage) -> &mut u64| {
             let mut all = connection.prepare(sql).map_err(sqlite)?;

@@ -11,15 +11,15 @@ use crate::connection::Connection;
 use crate::fault::sqlite;
 use crate::file::checkpoint_file::CheckpointFile;
 
-/// What a vacuum has come to.
+/// The result of a vacuum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Vacuumed {
     /// The size of the file before, in bytes.
     pub before: u64,
     /// Its size after.
     pub after: u64,
-    /// Whether the file has that size already. While somebody reads an older state of it, it does not; the next program
-    /// that moves the log into the file shortens it.
+    /// `true` if the file already has that size. While another program reads an older state of it, it does not; the next
+    /// program that moves the log into the file shortens it.
     pub shortened: bool,
 }
 

@@ -15,7 +15,7 @@ use crate::file::line::Line;
 use crate::options::SqliteOptions;
 use crate::sqlite_reader::SqliteReader;
 
-/// Whether an encrypted file is written to by who has not its keys.
+/// The rule for writing to an encrypted file without its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keyless {
     /// Texts are left as they are.

@@ -57,7 +57,7 @@ impl CheckpointFile {
         self
     }
 
-    /// Whether there are keys for it. Whether it is encrypted, only the file itself says.
+    /// Returns `true` if it was given keys. Only the file itself says if it is encrypted.
     #[must_use]
     pub fn has_keys(&self) -> bool {
         self.keys.is_some()

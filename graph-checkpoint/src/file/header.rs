@@ -1,4 +1,4 @@
-//! What the first bytes of a file say it is, also where SQLite cannot read the rest.
+//! Tells from the first bytes of a file what it is, even where SQLite cannot read the rest.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 /// Marks a checkpoint file in SQLite's header: "SSTP".
 pub(crate) const APPLICATION_ID: u32 = 0x5353_5450;
 
-/// How every file of SQLite begins.
+/// The first bytes of every SQLite file.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// Where the header has the application's id, in big-endian order.
@@ -32,10 +32,10 @@ pub(crate) fn format(path: &Path) -> io::Result<Option<u32>> {
     }
 }
 
-/// Whether the file at `path` begins as a checkpoint file does, sound or not.
+/// Returns `true` if the file at `path` begins as a checkpoint file does, sound or not.
 ///
-/// It opens and closes the file, which gives up the locks that this process has on it: only for files that no connection
-/// of it works with.
+/// Opens and closes the file, which releases the locks that this process holds on it. Call it only for files that no
+/// connection of this process works with.
 pub(crate) fn is_ours(path: &Path) -> io::Result<bool> {
     Ok(format(path)?.is_some())
 }

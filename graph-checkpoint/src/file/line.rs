@@ -21,13 +21,14 @@ use superstep_core::checkpoint::StoreError;
 
 use crate::fault::sqlite;
 
-/// How long a program writes before it looks whether others wait.
+/// The time for which a program writes before it checks for others that wait.
 const QUANTUM: Duration = Duration::from_millis(1);
 
-/// How often somebody who is not at the front asks for the lock all the same: who stands before may have been stopped.
+/// The interval at which a program that is not at the front asks for the lock all the same: the one before it may have
+/// been stopped.
 const OUT_OF_TURN: Duration = Duration::from_millis(50);
 
-/// How many places there are. Who finds the last one taken waits for that, in no order.
+/// The number of places. A program that finds the last place taken waits for it, in no order.
 const PLACES: usize = 16;
 
 /// A program's view of the line at a file.
@@ -37,7 +38,7 @@ pub(crate) struct Line {
     folder: Option<PathBuf>,
     looked: Option<Instant>,
     others_wait: bool,
-    /// Whether this program may have made the folder.
+    /// `true` if this program may have made the folder.
     stood: bool,
 }
 
@@ -52,7 +53,7 @@ impl Line {
         Self { folder, looked: None, others_wait: false, stood: false }
     }
 
-    /// Whether it is somebody else's turn. Looks once in a [`QUANTUM`].
+    /// Returns `true` if it is another program's turn. Checks once per [`QUANTUM`].
     pub(crate) fn others_wait(&mut self) -> bool {
         if !self.others_wait && self.looked.is_none_or(|looked| looked.elapsed() >= QUANTUM) {
             self.others_wait = self.is_anybody_there();

@@ -29,8 +29,8 @@ use crate::seal::{Phase, Seal};
 /// never changed.
 const MIGRATIONS: &[&str; FORMATS] = &[FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4, FORMAT_5];
 
-/// What each step brought, for reading an older file that may not be written: views that stand, for one connection,
-/// in the place of what the file lacks.
+/// For each step, the views that stand in for what an older file lacks, for reading one that may not be written. They
+/// last for one connection.
 const LACKED: &[&str; FORMATS] =
     &["", WITHOUT_FORMAT_2, WITHOUT_FORMAT_3, WITHOUT_FORMAT_4, WITHOUT_FORMAT_5];
 
@@ -88,7 +88,7 @@ ALTER TABLE effect ADD COLUMN starts INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE effect ADD COLUMN token BLOB NOT NULL DEFAULT x'00000000000000000000000000000000';
 ";
 
-/// What tasks emitted, for runs that keep it.
+/// The table of what tasks emitted, for runs that keep it.
 const FORMAT_3: &str = "
 CREATE TABLE emitted(
     id INTEGER PRIMARY KEY, checkpoint INTEGER NOT NULL, task INTEGER NOT NULL, text TEXT NOT NULL,
@@ -96,10 +96,10 @@ CREATE TABLE emitted(
 ) STRICT;
 ";
 
-/// Who holds a thread: no fence is given twice, also when its row has gone. The operations of many versions of a field in
-/// one row: the text comes last, as it is long, and no number is given twice, so that new segments are told from old ones.
-/// The keys that the file is encrypted with. Names of checkpoints. The ends of branches, which are found when the step is
-/// taken.
+/// Leases of threads: no fence is given twice, not even after its row is gone. Segments, the operations of many versions
+/// of a field in one row: the text comes last because it is long, and no number is given twice, so that new segments are
+/// told from old ones. The keys that the file is encrypted with. Names of checkpoints. The ends of branches, which are
+/// found when the step is taken.
 const FORMAT_4: &str = "
 CREATE TABLE lease(
     fence INTEGER PRIMARY KEY AUTOINCREMENT, thread TEXT NOT NULL UNIQUE, holder TEXT NOT NULL,
@@ -161,7 +161,7 @@ pub(crate) struct File {
     opened: Opened,
 }
 
-/// Who else may use a file while it is read.
+/// The other users that a file may have while it is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sharing {
     /// Programs that write to it.
@@ -183,7 +183,7 @@ fn immutable(path: &Path) -> String {
     address + "?immutable=1"
 }
 
-/// What a file turned out to be.
+/// The kind of file that was found.
 enum Found {
     Nothing,
     Format(usize),
@@ -340,7 +340,7 @@ impl File {
         }
     }
 
-    /// What is said of a file whose header or tables SQLite cannot read.
+    /// Returns the error for a file whose header or tables SQLite cannot read.
     fn unreadable(&self, reason: String) -> StoreError {
         // There is nothing left that a lock on it would guard.
         let ours = self.path.as_ref().is_some_and(|path| header::is_ours(path).unwrap_or_default());

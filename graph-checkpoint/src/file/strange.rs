@@ -1,4 +1,4 @@
-//! What a checkpoint file never has, and what SQLite would run on the way.
+//! Refuses what a checkpoint file never has and SQLite would run along the way.
 
 use rusqlite::{Connection, OptionalExtension};
 use superstep_core::checkpoint::StoreError;

@@ -96,7 +96,7 @@ pub(crate) struct CheckpointBodies<'c> {
     table: BodyTable<'c>,
     held: &'c HeldBodies,
     seq: i64,
-    /// How many bytes there may be beside those that were found.
+    /// The bytes that further long texts may take.
     left: Counter<usize>,
     counted: RefCell<HashSet<i64>>,
 }

@@ -91,7 +91,7 @@ pub(crate) enum StoredOp {
 }
 
 impl StoredOp {
-    /// How long the operand is that stands in it.
+    /// Returns the length of the operand if it is stored inline, and zero otherwise.
     fn bytes(&self) -> usize {
         match self {
             Self::Set(json)
@@ -338,7 +338,7 @@ impl StoredWrite {
     }
 }
 
-/// What a line of history shows of a manifest.
+/// The part of a manifest that a line of history shows.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Outline {
     #[serde(default)]
@@ -363,7 +363,7 @@ impl Outline {
         self.next.iter().any(|next| next.node == *node)
     }
 
-    /// Whether anything is next.
+    /// Returns `true` if any node is next.
     pub(crate) fn leads_on(&self) -> bool {
         self.next.iter().any(|next| !next.node.is_end())
     }

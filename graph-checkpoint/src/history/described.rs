@@ -186,7 +186,7 @@ pub(crate) struct Descriptions {
     topologies: HashMap<i64, Fingerprint>,
 }
 
-/// What describes a checkpoint.
+/// The schema and the topology of a checkpoint.
 pub(crate) struct Description {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) schema: Arc<Schema>,

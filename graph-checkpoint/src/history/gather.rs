@@ -34,7 +34,7 @@ const TEXT: usize = 1 << 20;
 /// Of so many versions operations are moved at once. Only what was written before there were segments has more.
 const AT_ONCE: usize = 1024;
 
-/// How many versions of each field have their operations in their own rows, since the last segment or whole value.
+/// The number of versions of each field whose operations are in their own rows, since the last segment or whole value.
 #[derive(Debug, Default)]
 pub(crate) struct Tails(Vec<u16>);
 
@@ -59,7 +59,7 @@ impl Tails {
         }
     }
 
-    /// Whether so many versions may have their operations in their own rows that they are to be moved.
+    /// Returns `true` if the operations of so many versions may be in their own rows that they are to be moved.
     fn may_be_long(&self, index: usize) -> bool {
         self.0.get(index).is_none_or(|tail| *tail >= MANY)
     }
@@ -340,14 +340,14 @@ impl Run {
 }
 
 impl Held {
-    /// Whether its operations are not to be moved: they are in a segment already, or give the whole value.
+    /// Returns `true` if its operations are not to be moved: they are in a segment already, or give the whole value.
     fn is_beginning(&self) -> bool {
         let first = self.ops.first().and_then(|op| operand(op));
         self.part.is_some() || first.is_none_or(|(name, _)| matches!(name, "set" | "set_body"))
     }
 }
 
-/// What there is before a segment.
+/// The version before a segment, with the weight that the segment continues from.
 struct Before {
     version: Option<Version>,
     weight: i64,

@@ -138,7 +138,7 @@ pub(crate) struct Manifested {
     pub(crate) manifest: String,
 }
 
-/// What a row says about versions.
+/// The columns of a row that hold versions.
 pub(crate) struct Changed<'r> {
     pub(crate) parent: Option<i64>,
     pub(crate) changes: &'r str,
@@ -379,7 +379,7 @@ impl Changed<'_> {
     }
 }
 
-/// How many rows of other branches are stepped over before the next row is looked up instead.
+/// The number of rows of other branches that are stepped over before the next row is looked up instead.
 const STEPPED_OVER: usize = 8;
 
 /// Visits rows of `checkpoint` from newer to older with one statement, whose first column is `seq`: the next

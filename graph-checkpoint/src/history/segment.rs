@@ -32,7 +32,7 @@ use crate::history::manifest::{Bodies, Version};
 use crate::limited::{too_large, undecoded};
 use crate::seal::Cell;
 
-/// What is stored in the place of a field, where there is no version.
+/// The placeholder whose field is stored where there is no version.
 const NO_VERSION: Version = Version { seq: 0, field: FieldId(0) };
 
 /// Where a version's operations are.
@@ -51,13 +51,13 @@ pub(crate) struct Segment {
     pub(crate) thread: i64,
     /// The version before the first one.
     pub(crate) prev: Option<Version>,
-    /// How many versions have their operations in it.
+    /// The number of versions whose operations are in it.
     pub(crate) versions: i64,
     /// Where each operation ends in the text, as a list; less than zero where the version has another one.
     pub(crate) ends: String,
-    /// Whether all operations add items to a list.
+    /// `true` if all operations add items to a list.
     pub(crate) is_list: bool,
-    /// How many bytes of operations there are since the last whole value, those of this segment among them.
+    /// The bytes of operations since the last whole value, those of this segment included.
     pub(crate) weight: i64,
     /// From which weight on it is worth finding out whether the whole value is smaller.
     pub(crate) due: i64,
@@ -207,7 +207,7 @@ impl Segment {
         Ok(last.unwrap_or(0) + 1)
     }
 
-    /// Whether `part` is the last version in it.
+    /// Returns `true` if `part` is its last version.
     pub(crate) fn ends_with(&self, part: Part) -> bool {
         i64::try_from(part.version).is_ok_and(|version| version + 1 == self.versions)
     }
@@ -244,7 +244,7 @@ impl Segment {
         if ops.is_empty() { Err(self.lacks(part)) } else { Ok(ops) }
     }
 
-    /// What the versions up to the one at `part` come to, as operations.
+    /// Returns operations that amount to the versions up to the one at `part`.
     pub(crate) fn up_to(&self, part: Part) -> Result<Vec<StoredOp>, StoreError> {
         let whole = self.whole_at(part)?;
         if whole.is_some() {
@@ -254,7 +254,7 @@ impl Segment {
         places.map(|place| self.op(&place)).collect()
     }
 
-    /// Whether there are as many versions as it says, whose operations can be read, and fill the text.
+    /// Checks that it has as many versions as it says, that their operations can be read, and that they fill the text.
     pub(crate) fn check(&self, bodies: &impl Bodies) -> Result<(), StoreError> {
         let mut last = None;
         for place in self.places()? {
@@ -312,7 +312,7 @@ impl Segment {
 #[derive(Default)]
 pub(crate) struct Segments(VecDeque<Segment>);
 
-/// How many segments are held: as many as the fields of a state that grow at the same time.
+/// The number of segments held in memory: as many as the fields of a state that grow at the same time.
 const HELD: usize = 16;
 
 impl Segments {

@@ -17,7 +17,7 @@ use crate::fault::{corrupt, mismatch};
 use crate::history::rows::{Changed, CheckpointRow};
 use crate::seal::Cell;
 
-/// What is read of a row to see what it refers to.
+/// The columns of a row that are read to find what it refers to.
 pub(crate) const REFERRING: &str =
     "seq, id, parent, thread, run, step, source, schema, topology, changes, manifest";
 

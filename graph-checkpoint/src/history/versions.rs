@@ -18,11 +18,11 @@ use crate::limited::{too_large, undecoded};
 #[derive(Default)]
 pub(crate) struct Rows(HashMap<i64, Vec<StoredChange>>);
 
-/// What the value at a version is made of, newest first.
+/// The parts that make up the value at a version, newest first.
 struct Chain {
     links: Vec<Link>,
     limits: SizeLimits,
-    /// How many bytes of items there are that all are in the value.
+    /// The bytes of the items that are known to be in the value.
     items: usize,
 }
 
@@ -31,7 +31,7 @@ enum Link {
     Change(i64, usize),
     /// Those in a segment, up to a version.
     Segment(Segment, Part),
-    /// What a segment has at its end.
+    /// The whole value that a segment has at its end.
     Whole(StoredOp),
 }
 

@@ -12,7 +12,7 @@ use superstep_core::state::{Excess, Json, SizeLimits};
 
 use super::NoExport;
 
-/// What says that a document is an export.
+/// The mark of a document that is an export.
 const KIND: &str = "superstep thread";
 
 pub(super) const FORMAT: u32 = 2;
@@ -71,7 +71,7 @@ pub(super) struct CheckpointPart {
     pub(super) work: Vec<WorkPart>,
 }
 
-/// What a thread has on top of a checkpoint.
+/// The work of a thread on top of a checkpoint.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WorkPart {
@@ -117,7 +117,7 @@ impl Document {
         &self.threads[0]
     }
 
-    /// Whether a thread is this document's own: the thread itself, or one of its subgraphs'.
+    /// Returns `true` if a thread is this document's own: the thread itself, or one of its subgraphs'.
     pub(super) fn is_own(&self, thread: &ThreadPart) -> bool {
         thread.head.is_some() && thread.name.is_on_or_below(&self.root().name)
     }
@@ -174,7 +174,7 @@ impl Document {
     }
 }
 
-/// What is left of a text that nobody needs.
+/// A writer that keeps only the digest of a text.
 struct Digest(blake3::Hasher);
 
 impl Write for Digest {
@@ -188,11 +188,11 @@ impl Write for Digest {
     }
 }
 
-/// How long a text is, up to what it may be.
+/// A writer that measures the length of a text, up to a limit.
 struct Length {
     bytes: usize,
     most: usize,
-    /// What may begin one, in texts as well.
+    /// The number of characters that may begin a value, those inside texts included.
     values: usize,
 }
 

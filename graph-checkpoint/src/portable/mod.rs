@@ -109,13 +109,13 @@ impl Export {
         &self.document.root().name
     }
 
-    /// How many checkpoints there are, those of subgraphs among them.
+    /// Returns the number of checkpoints, those of subgraphs included.
     #[must_use]
     pub fn checkpoints(&self) -> usize {
         self.document.checkpoints.len()
     }
 
-    /// Whether secrets are left out.
+    /// Returns `true` if secrets are left out.
     #[must_use]
     pub fn is_redacted(&self) -> bool {
         self.document.redacted

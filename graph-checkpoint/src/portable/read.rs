@@ -27,7 +27,7 @@ pub(super) fn read(connection: &Connection, thread: &ThreadId) -> Result<Option<
     Selection::of(connection, thread)?.document(connection).map(Some)
 }
 
-/// What belongs to a thread.
+/// The parts of a file that belong to a thread.
 struct Selection {
     /// The threads that have to do with it, by their rows.
     rows: HashMap<i64, ThreadRow>,
@@ -128,8 +128,8 @@ impl Selection {
         Ok(document)
     }
 
-    /// What the document's threads have on top of a checkpoint: those that continue it, that it is the head of, and the
-    /// one that it was written on.
+    /// Returns the work of the document's threads on top of a checkpoint: of those that continue it, of those whose head
+    /// it is, and of the one that it was written on.
     fn work(&self, connection: &Connection, seq: i64, owner: i64) -> Result<Vec<WorkPart>, StoreError> {
         let mut workers = self.continued.get(&seq).cloned().unwrap_or_default();
         workers.extend(self.headed.contains(&owner).then_some(owner));

@@ -1,4 +1,4 @@
-//! Whether the parts of a document fit together. A document may come from anywhere: nothing in it is believed.
+//! Checks that the parts of a document fit together. A document may come from anywhere, so nothing in it is trusted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use superstep_core::state::{Excess, FieldValue, LoggedWrite, Op, Schema, SizeLim
 use super::NoExport;
 use super::document::{Document, ThreadPart};
 
-/// What does not fit, or is too large, if anything is.
+/// Checks that everything in a document fits together, and that nothing is too large.
 pub(super) fn verify(document: &Document, limits: SizeLimits) -> Result<(), NoExport> {
     fits(document).map_err(NoExport::Inconsistent)?;
     let too_large = |error| match error {
@@ -30,7 +30,7 @@ pub(super) fn verify(document: &Document, limits: SizeLimits) -> Result<(), NoEx
     ends.try_for_each(|end| folds(end, &all, &schemas, limits))
 }
 
-/// What does not fit together, if anything does not.
+/// Checks that everything in a document fits together, and says what does not.
 fn fits(document: &Document) -> Result<(), String> {
     threads(&document.threads)?;
     let schemas = schemas(document)?;
@@ -125,7 +125,7 @@ fn fields<'w>(
     sound.then_some(())
 }
 
-/// Whether all values at the end of a branch can be put together, and are no larger than a state may be.
+/// Checks that all values at the end of a branch can be put together, and are no larger than a state may be.
 fn folds(
     end: &Checkpoint,
     all: &HashMap<CheckpointId, &Checkpoint>,

@@ -98,7 +98,8 @@ impl Live {
         Ok(plan)
     }
 
-    /// Whether a thread is a subgraph's, and is only there for those that go on from it: the thread above it is not.
+    /// Returns `true` if a thread is a subgraph's whose root is gone: it is kept only for the threads that continue from
+    /// it.
     fn is_orphan(&self, thread: &ThreadId) -> Result<bool, StoreError> {
         let mut root = thread.clone();
         while let Some(above) = root.above() {
@@ -107,7 +108,7 @@ impl Live {
         Ok(root != *thread && ThreadRow::find(&self.connection, &root)?.is_none())
     }
 
-    /// What is kept of a thread's work on a checkpoint.
+    /// Returns the stored work of a thread on a checkpoint.
     fn work_at(&self, thread: i64, seq: i64) -> Result<Carried, StoreError> {
         let head = ThreadRow::get(&self.connection, thread)?.head == seq;
         work::on(&self.connection, Seen { seq, worker: thread, head })
@@ -227,10 +228,10 @@ impl Live {
     }
 }
 
-/// What is to be written.
+/// The plan of an import.
 struct Plan<'d> {
     document: &'d Document,
-    /// What the thread is to be called.
+    /// The name that the thread gets.
     name: &'d ThreadId,
     /// The rows of the document's threads.
     rows: Vec<Row>,
@@ -314,7 +315,7 @@ impl Plan<'_> {
     }
 }
 
-/// What a thread of a document is called once the document's thread is called `name`.
+/// Returns the name of a document's thread once the document's root thread is called `name`.
 fn renamed(thread: &ThreadId, document: &Document, name: &ThreadId) -> ThreadId {
     let ThreadPart { name: root, .. } = document.root();
     match thread.as_str().strip_prefix(root.as_str()) {

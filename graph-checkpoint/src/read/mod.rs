@@ -1,4 +1,4 @@
-//! What readers are told: a checkpoint with its values, what happened before it, and what it is called.
+//! Reads checkpoints with their values, what happened before them, and their names.
 
 pub(crate) mod lineage;
 pub(crate) mod named;

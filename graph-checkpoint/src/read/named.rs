@@ -124,7 +124,7 @@ pub(crate) fn names(connection: &Connection, thread: &ThreadId) -> Result<Vec<Na
     named.collect()
 }
 
-/// Whether a thread has a name for a checkpoint.
+/// Returns `true` if a thread has a name for a checkpoint.
 pub(crate) fn is_named_by(connection: &Connection, thread: i64, seq: i64) -> Result<bool, StoreError> {
     Ok(of(connection, thread)?.iter().any(|(_, named)| *named == seq))
 }

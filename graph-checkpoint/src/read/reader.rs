@@ -32,7 +32,7 @@ pub(crate) struct Readers {
     idle: Mutex<Vec<Connection>>,
 }
 
-/// How many connections stay open for the next read.
+/// The number of connections that stay open for the next read.
 const IDLE: usize = 4;
 
 impl Readers {
@@ -204,7 +204,7 @@ pub(crate) fn load_at(connection: &Connection, graph: &str, place: Seen) -> Resu
     })
 }
 
-/// What was read for one checkpoint and serves others, too.
+/// Data that was read for one checkpoint and is reused for others.
 #[derive(Default)]
 pub(crate) struct Material {
     descriptions: Descriptions,
@@ -379,8 +379,8 @@ pub(crate) fn threads(connection: &Connection, scan: &ThreadScan) -> Result<Vec<
 pub struct ThreadList {
     /// Those whose latest checkpoints can be read, by name.
     pub threads: Vec<ThreadSummary>,
-    /// What is damaged of the others, and what they are called; `None` where that cannot be trusted either. The row of a
-    /// subgraph's thread that is damaged itself is among them.
+    /// The names of the damaged threads and their errors; `None` where the name cannot be trusted either. The thread of a
+    /// subgraph is among them if its own row is damaged.
     pub damaged: Vec<(Option<ThreadId>, StoreError)>,
 }
 
@@ -410,7 +410,7 @@ pub(crate) fn list(connection: &Connection) -> Result<ThreadList, StoreError> {
     Ok(ThreadList { threads, damaged })
 }
 
-/// What is listed of a thread, if it is `wanted`.
+/// Returns the list entry of a thread, if it is `wanted`.
 fn summary(
     connection: &Connection,
     names: &mut Names,

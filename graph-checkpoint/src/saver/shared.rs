@@ -1,4 +1,4 @@
-//! What the clones of a saver share: the file, its writer, its readers, and what is known of supersteps.
+//! State that the clones of a saver share: the file, its writer, its readers, and what is known of supersteps.
 
 use superstep_core::checkpoint::StoreError;
 use superstep_core::id::{CheckpointId, ThreadId};

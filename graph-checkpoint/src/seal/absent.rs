@@ -1,4 +1,4 @@
-//! What stands in the place of encryption in a program that was built without it.
+//! Replaces encryption in a program that was built without it.
 
 #[path = "cell.rs"]
 mod cell;

@@ -1,9 +1,9 @@
 //! Where a sealed text belongs.
 
-/// How every sealed text begins, and no JSON text does.
+/// The character that begins every encrypted text, and no JSON text.
 pub(super) const MARK: char = '~';
 
-/// Whether a stored text is a sealed one.
+/// Returns `true` if a stored text is encrypted.
 pub(crate) fn is_sealed(stored: &str) -> bool {
     stored.starts_with(MARK)
 }
@@ -55,7 +55,7 @@ impl Cell {
         &self.identity
     }
 
-    /// What errors say of it.
+    /// Returns the description of the cell for errors.
     pub(crate) fn place(&self) -> impl core::fmt::Display + use<> {
         let (table, column) = (self.table, self.column);
         match self.row {

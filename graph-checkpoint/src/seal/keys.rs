@@ -43,7 +43,7 @@ impl fmt::Debug for KeyId {
 pub struct Key(Zeroizing<[u8; Key::BYTES]>);
 
 impl Key {
-    /// How long a key is.
+    /// The length of a key in bytes.
     pub const BYTES: usize = 32;
 
     /// The key of these bytes. They are random ones, from a source that is made for keys; a password is none.
@@ -109,9 +109,9 @@ pub enum KeyError {
     Empty,
 }
 
-/// Who keeps the keys of files: a map, a file, a key management service.
+/// A source of the keys of files: a map, a file, a key management service.
 ///
-/// Both are asked while a file is read or written, so answers are kept in memory.
+/// Both methods are called while a file is read or written, so answers are kept in memory.
 ///
 /// ```
 /// use superstep_checkpoint::{Key, KeyId, Keys};

@@ -30,13 +30,13 @@ use crate::fault::{corrupt, keys as wrong};
 /// The keys of a file, for all connections to it.
 pub(crate) type SharedKeys = Arc<dyn Keys>;
 
-/// What the cipher's keys are derived for.
+/// The context for deriving the cipher's keys.
 const CIPHER_KEY: &str = "superstep checkpoint file 2026-11 key of sealed texts";
 
-/// What a file is sealed with.
+/// The keys and the secret that a file is encrypted with.
 pub(crate) struct Seal {
     keys: SharedKeys,
-    /// What the file is called in errors.
+    /// The name of the file in errors.
     name: Box<str>,
     file: [u8; 16],
     secret: Zeroizing<[u8; 32]>,
@@ -50,7 +50,7 @@ struct Held {
     number: i64,
     id: KeyId,
     cipher: Option<XChaCha20Poly1305>,
-    /// Whether the transaction that named it may have been rolled back.
+    /// `true` if the transaction that named it may have been rolled back.
     in_doubt: bool,
 }
 
@@ -69,8 +69,9 @@ fn cipher(key: &Key, file: &[u8; 16]) -> XChaCha20Poly1305 {
 }
 
 impl Seal {
-    /// What the file that is open is sealed with: `None` where it is not encrypted, and nobody takes it to be.
-    /// Who is alone with the file may also have one that is to be encrypted, or of which some texts are not sealed.
+    /// Returns the [`Seal`] of an open file; `None` if the file is not encrypted and is not expected to be. A caller that
+    /// is `alone` with the file may also have one that is still to be encrypted, or whose texts are only partly
+    /// encrypted.
     pub(crate) fn attach(
         connection: &Connection,
         keys: Option<&SharedKeys>,
@@ -225,7 +226,7 @@ impl Seal {
         blake3::keyed_hash(&self.secret, text.as_bytes())
     }
 
-    /// How texts begin that are sealed with the key that is used for what is written. In a transaction that writes.
+    /// Returns the beginning of texts that are encrypted with the current key. Called in a transaction that writes.
     pub(crate) fn current_prefix(&self, connection: &Connection) -> Result<String, StoreError> {
         let mut ring = self.ring.borrow_mut();
         Ok(text::prefix(self.current(connection, &mut ring)?.number))

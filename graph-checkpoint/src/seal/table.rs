@@ -14,7 +14,7 @@ use crate::checksum::Checksum;
 use crate::column::text as text_of;
 use crate::fault::{corrupt, keys as wrong, mismatch, sqlite};
 
-/// How many of a file's texts are sealed.
+/// The share of a file's texts that are encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// All of them.

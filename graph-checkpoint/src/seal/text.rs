@@ -12,7 +12,7 @@ use crate::fault::corrupt;
 const NONCE: usize = 24;
 const TAG: usize = 16;
 
-/// How a text begins that is sealed with the key of this number.
+/// Returns the beginning of texts that are encrypted with the key of this number.
 pub(super) fn prefix(number: i64) -> String {
     format!("{MARK}{number}.")
 }

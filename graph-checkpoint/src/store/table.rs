@@ -156,8 +156,8 @@ pub(super) fn delete(connection: &Connection, path: &str, key: &str, now: u64) -
     Ok(expires.is_none_or(|expires| millis(now) < expires))
 }
 
-/// What is behind the last path that begins with `path`; `None` at the root. A path ends with a slash, and the
-/// letter after that is 0.
+/// Returns the end of the range of paths that begin with `path`; `None` at the root. A path ends with a slash, and the
+/// next character after a slash is 0.
 fn end_of(path: &str) -> Option<String> {
     path.strip_suffix('/').map(|path| format!("{path}0"))
 }

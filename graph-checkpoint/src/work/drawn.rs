@@ -11,7 +11,7 @@ use foldhash::{HashMap, HashMapExt};
 use superstep_core::checkpoint::{EffectId, EffectRecord};
 use superstep_core::id::{CheckpointId, ThreadId};
 
-/// How many supersteps are remembered. Runs that were dropped take nothing out.
+/// The number of supersteps that are remembered. A dropped run does not remove its superstep.
 const LIMIT: usize = 1024;
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl Drawn {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a value counts: no other one was drawn in its place before.
+    /// Returns `true` if a value counts: no other value was drawn for its effect before.
     pub(crate) fn counts(
         &self,
         thread: &ThreadId,

@@ -138,7 +138,7 @@ fn sum_of(place: Place, id: &EffectId, key: &str, start: Start, outcome: Option<
     sum.int(i64::from(starts)).bytes(token.as_bytes()).finish()
 }
 
-/// What is stored of an effect: its texts as they are in their columns, and the checksum of the row.
+/// The stored form of an effect: its texts as their columns hold them, and the checksum of the row.
 struct Columns<'e> {
     key: Cow<'e, str>,
     outcome: Option<String>,

@@ -1,4 +1,4 @@
-//! What the tasks of a superstep emitted: the table `emitted`, one row a task, beside the row of the checkpoint.
+//! The table `emitted`: what the tasks of a superstep emitted, one row a task, beside the row of the checkpoint.
 //!
 //! Runs that do not ask for it write none.
 
@@ -34,7 +34,7 @@ pub(crate) fn keep(connection: &Connection, seq: i64, emitted: &[(u32, Emitted)]
     })
 }
 
-/// What the tasks of the checkpoint at `seq` emitted, by their positions.
+/// Returns what the tasks of the checkpoint at `seq` emitted, by their positions.
 pub(crate) fn of(connection: &Connection, seq: i64) -> Result<Vec<(u32, Emitted)>, StoreError> {
     let mut find = connection
         .prepare_cached("SELECT task, text, sum FROM emitted WHERE checkpoint = ? ORDER BY task")

@@ -25,7 +25,7 @@ pub(crate) fn on(connection: &Connection, seen: Seen) -> Result<Carried, StoreEr
     Ok(Carried { results, failures, asks, effects })
 }
 
-/// What counts of it in a commit.
+/// Returns the part of it that counts in a commit.
 pub(crate) fn recorded(connection: &Connection, seen: Seen) -> Result<Recorded, StoreError> {
     let (results, _) = pending(connection, seen)?;
     Ok(Recorded::of(&results, &effect::on(connection, seen)?))
@@ -48,7 +48,8 @@ pub(crate) fn settle(connection: &Connection, place: Place) -> Result<(), StoreE
     discard(connection, place)
 }
 
-/// What goes when the superstep on `place` is given up. What it has come to stays, to be looked at.
+/// Deletes open questions and unfinished effects when the superstep on `place` is given up. Its other work stays, to be
+/// looked at.
 pub(crate) fn discard(connection: &Connection, place: Place) -> Result<(), StoreError> {
     execute(connection, "DELETE FROM ask WHERE thread = ? AND base = ? AND answer IS NULL", place)?;
     execute(connection, "DELETE FROM effect WHERE thread = ? AND base = ? AND outcome IS NULL", place)

@@ -11,7 +11,7 @@ use crate::fault::{corrupt, mismatch, sqlite};
 use crate::seal::Cell;
 use crate::work::place::{Place, Seen, Visit, check_rows, encode};
 
-/// What a row says of its task.
+/// The outcome of a task, as its row has it.
 enum Pending {
     Finished(TaskResult),
     Failed(FailureRecord),
@@ -85,7 +85,7 @@ pub(crate) fn sum_of(place: Place, task: TaskId, stored: &str) -> i64 {
     place.sum("pending").bytes(task.as_bytes()).text(stored).finish()
 }
 
-/// What became of a result.
+/// The result of recording a task's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
     /// It is stored, and its task had none.

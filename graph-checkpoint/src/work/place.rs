@@ -27,7 +27,7 @@ pub(crate) struct Seen {
     pub(crate) seq: i64,
     /// The row of the thread whose work on it counts.
     pub(crate) worker: i64,
-    /// Whether it is that thread's head.
+    /// `true` if it is that thread's head.
     pub(crate) head: bool,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::Io(Box::new(error)))
 }
 
-/// Who is told of each row of work: its id, where it belongs, and whether it is sound.
+/// A callback for each row of work: its id, where it belongs, and an error if it is not sound.
 pub(crate) type Visit<'v> = dyn FnMut(i64, Place, Result<(), StoreError>) + 'v;
 
 /// Reads every row that `sql` finds, whose first columns are its id and its place.

@@ -1,4 +1,4 @@
-//! Who waits for an answer, and may stop waiting.
+//! A caller's wait for an answer, which it may give up.
 
 use crate::write::queue::{Job, Kind, Queue};
 
@@ -9,8 +9,8 @@ pub(crate) struct Asking<'q> {
 }
 
 impl Drop for Asking<'_> {
-    /// Who gives up waiting leaves a request behind that is still carried out. Whoever reads next sees what came
-    /// of it: a run that was dropped could otherwise overtake the run that continues it.
+    /// A cancelled caller's request still runs, and the next read sees its result: a run that was dropped could otherwise
+    /// overtake the run that continues it.
     fn drop(&mut self) {
         if !self.answered {
             self.queue.push(Job::handed_over(Kind::Short, None, |_| Ok(())));

@@ -225,7 +225,7 @@ impl Live {
     }
 }
 
-/// Whether it is the thread of a subgraph, and the thread above it was deleted.
+/// Returns `true` if this is the thread of a subgraph, and the thread above it was deleted.
 fn is_orphan(connection: &Connection, thread: &ThreadId) -> Result<bool, StoreError> {
     let Some(above) = thread.above() else { return Ok(false) };
     Ok(ThreadRow::find(connection, &above)?.is_none())
@@ -239,7 +239,7 @@ fn refuse_pruned(row: &CheckpointRow, thread: &ThreadId) -> Result<(), StoreErro
     }
 }
 
-/// What a checkpoint builds on.
+/// The state that a checkpoint builds on.
 struct Base {
     parent: Option<i64>,
     schema: Option<Fingerprint>,

@@ -50,7 +50,7 @@ impl Live {
     }
 }
 
-/// What goes, and what stays of it for others.
+/// The rows that a deletion takes out, and what stays of them for others.
 struct Plan {
     /// The threads that go, by their rows.
     threads: HashMap<i64, ThreadRow>,
@@ -143,7 +143,7 @@ impl Plan {
         referred.drop_unused(connection)
     }
 
-    /// Whether the thread goes as a whole.
+    /// Returns `true` if the thread goes as a whole.
     fn goes(&self, thread: i64) -> bool {
         self.threads.contains_key(&thread) && !self.heads.contains_key(&thread)
     }
@@ -290,7 +290,7 @@ fn versions_of(
     Ok((decode::parse_changes(&texts.changes)?, fields))
 }
 
-/// What rows that went referred to.
+/// The long texts and segments that deleted rows referred to.
 #[derive(Default)]
 struct Referred {
     bodies: BTreeSet<i64>,

@@ -1,11 +1,11 @@
-//! What went wrong with something that nobody waited for: the next caller of its thread is told.
+//! Faults of requests that no caller waited for. The next caller of the thread gets the error.
 
 use std::collections::HashMap;
 
 use superstep_core::checkpoint::{Commit, Source, StoreError};
 use superstep_core::id::{CheckpointId, ThreadId};
 
-/// How many threads' faults are held. A run that was dropped takes nobody's fault away.
+/// The number of threads whose faults are held. A dropped run does not take its fault away.
 const LIMIT: usize = 1024;
 
 /// Per thread, what went wrong in its unfinished superstep.

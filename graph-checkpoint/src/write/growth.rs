@@ -1,8 +1,9 @@
-//! How large a thread's state becomes, so that no commit stores what cannot be read.
+//! Tracks how large a thread's state becomes, so that no commit stores what cannot be read.
 //!
-//! The writer follows it from commit to commit, by what each adds. What it does not know it finds out when it matters: with a
-//! whole map, which is stored every 64th checkpoint of a branch, and before that with a commit that adds much. What comes in
-//! between is less than the margin that is kept between who writes and who reads, whoever writes and however often.
+//! The writer follows the size from commit to commit, by what each adds. A size that it does not know is computed when it
+//! matters: with a whole map, which is stored every 64th checkpoint of a branch, and before that with a commit that adds
+//! much. What is added in between is less than the margin between the limits for writing and for reading, however many
+//! programs write and however often.
 
 use superstep_core::checkpoint::{Commit, Fold, StateSize, StoreError};
 use superstep_core::state::{Change, CodecError, FieldId, FieldValue, Op};
@@ -13,7 +14,7 @@ use crate::limited::{too_large, undecoded};
 use crate::write::live::Live;
 use crate::write::put::Versions;
 
-/// How large the state is after a commit on `base`, which has its schema; `None` where that is not worth knowing yet.
+/// Returns the size of the state after a commit on `base`, which has its schema; `None` where it does not matter yet.
 pub(crate) fn size_after(
     live: &Live,
     commit: &Commit,

@@ -1,4 +1,4 @@
-//! What the writer remembers of the file.
+//! The writer's cache of the file.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ use crate::work::pending::{self, Kept};
 use crate::work::place::Place;
 use crate::write::put::Versions;
 
-/// The writing connection with what it remembers of the file.
+/// The writing connection with a cache of the file.
 ///
-/// What it remembers is a cache: it is dropped with every transaction that fails, and when another connection turns out
-/// to have deleted something. When another one has written anything else, each thread is looked at again before it is
-/// used: those go on that the other one left alone.
+/// The cache is dropped with every transaction that fails, and when another connection turns out to have deleted
+/// something. When another connection has written anything else, each thread is checked before it is used: what is cached
+/// of threads that the other connection did not change stays valid.
 pub(crate) struct Live {
     pub(crate) connection: Connection,
     pub(crate) threads: HashMap<ThreadId, Known>,
@@ -36,7 +36,7 @@ pub(crate) struct Live {
     pub(crate) newest: Option<CheckpointId>,
     /// SQLite's number of what other connections have committed; negative when it is not known.
     version: i64,
-    /// How often others turned out to have committed.
+    /// The number of times that other connections turned out to have committed.
     seen: u64,
     schemas: HashMap<Fingerprint, (i64, Arc<Schema>)>,
     topologies: HashMap<Fingerprint, i64>,
@@ -45,13 +45,13 @@ pub(crate) struct Live {
     pub(crate) manifest: String,
 }
 
-/// How many threads are remembered.
+/// The largest number of threads in the cache.
 pub(crate) const THREADS: usize = 8192;
 
-/// Who has missed more checkpoints of others begins anew.
+/// The largest number of checkpoints by other connections that the cache catches up with. After more, it starts over.
 const FOLLOWED: i64 = 4096;
 
-/// What is remembered of a thread.
+/// The cached state of a thread.
 pub(crate) struct Known {
     pub(crate) row: i64,
     pub(crate) graph: NodeName,
@@ -62,14 +62,14 @@ pub(crate) struct Known {
     /// Checkpoints since the last whole map.
     pub(crate) since_map: u32,
     pub(crate) tails: Tails,
-    /// How large its state is, where that is known.
+    /// The size of its state, where that is known.
     pub(crate) size: Option<StateSize>,
     pub(crate) work: OnTop,
     /// As of which foreign transaction the head and the work on it were looked at.
     seen: u64,
 }
 
-/// What is remembered of the work on top of a head.
+/// The work on top of a head, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnTop {
     /// There is none.
@@ -98,7 +98,8 @@ impl OnTop {
 }
 
 impl Known {
-    /// Whether the thread is still where it was, whatever others have written. The work on it may be another.
+    /// Returns `true` if the thread still has its head, whatever other connections have written. The work on it may have
+    /// changed.
     fn is_as_before(&mut self, connection: &Connection) -> Result<bool, StoreError> {
         let mut look = connection
             .prepare_cached(

@@ -8,7 +8,7 @@ use crate::work::place::Seen;
 use crate::write::live::Live;
 
 impl Live {
-    /// What a commit that does not fit the head comes to.
+    /// Returns the result of a commit that does not fit the head.
     pub(crate) fn lost(&self, commit: &Commit) -> Result<Committed, StoreError> {
         let connection = &self.connection;
         let thread = ThreadRow::find(connection, &commit.thread)?;
@@ -47,7 +47,7 @@ impl Live {
         }
     }
 
-    /// Whether the checkpoint at `seq` has the content of `checkpoint`.
+    /// Returns `true` if the checkpoint at `seq` has the content of `checkpoint`.
     pub(crate) fn is_same(&self, seq: i64, checkpoint: &Checkpoint) -> Result<bool, StoreError> {
         let stored = reader::checkpoint(&self.connection, seq, &mut Material::default())?.checkpoint;
         let digest = |checkpoint| digest(checkpoint).map_err(|error| StoreError::Io(Box::new(error)));

@@ -1,9 +1,9 @@
-//! How a file is written to: by one thread, in groups, each commit by compare-and-swap.
+//! Writes to a file: one thread does so, in groups, and each commit is a compare-and-swap.
 //!
-//! `queue`, `waiting` and `pace` lead to the `writer`, in whose transactions each request has its `turn`; `session` knows the
-//! results of open supersteps, and `faults` are told to the next caller.
-//! `live` is what it remembers of threads, `growth` how large they are. A `commit` moves a head and `put`s a row, `delete`
-//! takes out what nobody needs, `lease` says who holds a thread.
+//! `queue`, `waiting` and `pace` lead to the `writer`, in whose transactions each request has its `turn`; `session` has
+//! the results of open supersteps, and `faults` are reported to the next caller. `live` is the writer's cache of threads,
+//! and `growth` tracks how large they are. A `commit` moves a head and `put`s a row, `delete` takes out a thread with
+//! everything that no other one needs, `lease` says which program holds a thread.
 
 pub(crate) mod answers;
 pub(crate) mod asking;

@@ -1,4 +1,4 @@
-//! Whether a commit that syncs is better written by who asks for it.
+//! Decides if a commit that syncs is better written by its caller.
 //!
 //! Handing a commit to the writer thread and hearing of it takes two wake-ups of a thread, some 30 µs. A run
 //! that is alone and whose disk syncs in less than [`QUICK`] spends less time in its own sync than it would
@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use superstep_core::id::ThreadId;
 
-/// What the writes of late must take on average for a caller to do one itself.
+/// The average duration of recent writes below which a caller writes itself.
 const QUICK: Duration = Duration::from_micros(200);
 
 /// One write's weight in the average, as a divisor: after a slow one some ten go to the writer.
 const WEIGHT: u32 = 8;
 
-/// Who committed last, and how long writes take.
+/// The thread that committed last, and the average duration of writes.
 #[derive(Default)]
 pub(crate) struct Pace {
     recent: Mutex<Recent>,

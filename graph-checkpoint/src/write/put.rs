@@ -22,13 +22,13 @@ pub(crate) struct Spot {
 
 /// The versions of the fields at a checkpoint.
 pub(crate) struct Versions {
-    /// What describes the fields; `None` where there are none yet.
+    /// The schema of the fields; `None` where there are none yet.
     pub(crate) schema: Option<Fingerprint>,
     pub(crate) fields: Fields,
-    /// How many checkpoints back the last whole map is.
+    /// The number of checkpoints since the last whole map.
     pub(crate) since_map: u32,
     pub(crate) tails: Tails,
-    /// How large the state there is, where that is known.
+    /// The size of the state there, where that is known.
     pub(crate) size: Option<StateSize>,
 }
 

@@ -11,7 +11,7 @@ use crate::write::pace::Pace;
 use crate::write::turn::Turn;
 use crate::write::waiting::Waiting;
 
-/// What the writer must know of a request beside its work.
+/// The kind of a request, which the writer must know beside its work.
 #[derive(Debug)]
 pub(crate) enum Kind {
     /// A commit. After a failed transaction the file says whether it is stored.

@@ -10,8 +10,8 @@ use foldhash::{HashMap, HashMapExt};
 use superstep_core::checkpoint::TaskResult;
 use superstep_core::id::{CheckpointId, TaskId, ThreadId};
 
-/// How many supersteps may be open. Whoever opens one more ends those on the oldest checkpoints: their runs were
-/// dropped, or else read again what is in the file.
+/// The largest number of open supersteps. Opening one more ends those on the oldest checkpoints: their runs were dropped,
+/// or else read the file again.
 const LIMIT: usize = 4096;
 
 /// Per thread, the results of its unfinished superstep. It ends with the commit, and when the run stops.
@@ -27,7 +27,7 @@ struct Session {
     results: HashMap<TaskId, TaskResult>,
 }
 
-/// What a result turned out to be.
+/// The decision about a result.
 pub(crate) enum Counted {
     /// New, or the completion of an earlier one: this is to be stored.
     Store(TaskResult),

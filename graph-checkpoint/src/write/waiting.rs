@@ -8,7 +8,7 @@ use std::sync::PoisonError;
 
 use super::sync::{Condvar, LINGER, Mutex, MutexGuard, yield_now};
 
-/// What waits to be done.
+/// The jobs that wait to be done.
 pub(crate) struct Waiting<J> {
     inner: Mutex<Inner<J>>,
     wake: Condvar,
@@ -58,7 +58,7 @@ impl<J> Waiting<J> {
         }
     }
 
-    /// Whether something nobody waits for is not yet settled.
+    /// Returns `true` if a job that no caller waits for is not yet settled.
     pub(crate) fn is_unsettled(&self) -> bool {
         self.inner().unsettled > 0
     }

@@ -1,4 +1,4 @@
-//! Who writes: one connection, and whoever holds it commits for all who wait.
+//! The writer: one connection, whose holder commits for all callers that wait.
 //!
 //! ```text
 //! callers ──push──► queue ──drain──► BEGIN IMMEDIATE, every request, COMMIT ──► answers
@@ -7,10 +7,9 @@
 //!                                           alone and the sync takes less time than the hand-off
 //! ```
 //!
-//! A request is answered after the commit. A request that is refused (a lost race, a wrong graph, a damaged
-//! row) has written nothing, so its neighbours in the transaction are unharmed; a failure of the file fails
-//! them all, and the connection is opened anew before it is used again. Whether a failed commit did land is
-//! settled by reading.
+//! A request is answered after the commit. A request that is refused (a lost race, a wrong graph, a damaged row) has
+//! written nothing, so its neighbours in the transaction are unharmed. A failure of the file fails them all, and the
+//! connection is opened again before its next use. Whether a failed commit did land is settled by reading.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -37,7 +36,7 @@ pub(crate) struct Ledger {
     faults: Faults,
 }
 
-/// How long to wait for another program's write lock.
+/// The time to wait for another program's write lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
     /// Not at all: the caller must not be held up.

@@ -15,7 +15,7 @@ use superstep_core::checkpoint::{
 };
 use superstep_core::state::{Json, Op};
 
-/// How many floats one value holds.
+/// The number of floats in one value.
 const AT_ONCE: usize = 20_000;
 
 fn number<T: std::str::FromStr<Err: Debug>>(variable: &str, otherwise: T) -> T {
@@ -56,7 +56,7 @@ fn floats(seed: u64, count: usize) -> Vec<f64> {
     special.into_iter().chain(std::iter::from_fn(|| Some(dice.float()))).take(count).collect()
 }
 
-/// What JSON readers do that trade the last bit for speed: the digits as one number, times a power of ten.
+/// Reads a float like JSON readers that trade the last bit for speed: the digits as one number, times a power of ten.
 fn read_fast(text: &str) -> f64 {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));

@@ -1,4 +1,4 @@
-//! Checkpoints that somebody adds to a thread by hand: copies to branch from, and edits.
+//! Checkpoints added to a thread by hand: copies to branch from, and edits.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -31,8 +31,8 @@ impl Checkpoint {
         key.map(|(name, key)| (name.clone(), key.clone())).into_iter().collect()
     }
 
-    /// A checkpoint on top of this one, for an edit that writes `writes` and so changes the state by `changes`.
-    /// What was next stays next. Fields and nodes are those of this checkpoint's schema and topology.
+    /// A checkpoint on top of this one, for an edit that writes `writes` and so changes the state by `changes`. The
+    /// next tasks stay the same. Fields and nodes are those of this checkpoint's schema and topology.
     #[must_use]
     pub fn edited(
         &self,
@@ -58,13 +58,13 @@ impl Checkpoint {
     }
 }
 
-/// What a [`Carrier`] has to know that a checkpoint does not say.
+/// The facts about the target of a [`Carrier`] that a checkpoint does not contain.
 pub trait Onto: Sync {
     /// Stored writes as they are on the other checkpoint. `None` where they mean nothing there: their task then runs
     /// again, with its journal.
     fn writes(&self, stored: &[LoggedWrite]) -> Option<Vec<LoggedWrite>>;
 
-    /// Whether the node runs a subgraph.
+    /// Returns `true` if the node runs a subgraph.
     fn runs_subgraph(&self, node: &NodeName) -> bool;
 }
 
@@ -74,7 +74,7 @@ pub struct Carrier<'l> {
     thread: &'l ThreadId,
     loaded: &'l Loaded,
     onto: &'l dyn Onto,
-    /// What was taken along so far.
+    /// The work taken along so far.
     pub carried: Carried,
 }
 
@@ -85,7 +85,7 @@ impl<'l> Carrier<'l> {
         Self { thread, loaded, onto, carried: Carried::default() }
     }
 
-    /// What all tasks have done, on top of the checkpoint `id` that an edit puts on theirs.
+    /// Takes along the work of all tasks, onto the checkpoint `id` that an edit puts on top of theirs.
     #[must_use]
     pub fn all(mut self, id: CheckpointId) -> Carried {
         let loaded = self.loaded;
@@ -127,8 +127,9 @@ impl core::fmt::Debug for Carrier<'_> {
     }
 }
 
-/// The question as another task asks it; `None` where its id says nothing, and it will be asked anew. Which of
-/// several with the same key and text it was is in its id only. A question of a subgraph stays what it is.
+/// Returns the question as another task asks it. Returns `None` if its id does not match its key and text, so that the
+/// task has to ask it again: only the id says which of several questions with the same key and text it is. A question
+/// of a subgraph keeps its id.
 fn move_ask(ask: &AskRecord, task: TaskId) -> Option<AskRecord> {
     if !ask.path.is_empty() {
         return Some(AskRecord { task, ..ask.clone() });

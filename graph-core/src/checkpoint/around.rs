@@ -16,11 +16,11 @@ use crate::id::{CheckpointId, NodeName, ThreadId};
 /// Writes each call down once: as a method that passes it on, and as the one of [`Checkpointer`].
 macro_rules! calls {
     ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
-        /// A saver around another one: whatever it does not do itself, the inner one does.
+        /// A saver around another one: calls that it does not handle itself go to the inner saver.
         ///
-        /// For what lies between a program and its store: measuring, logging, a store that fails in a test. All of its
-        /// methods but [`inner`](Self::inner) have the names and the meaning of those of [`Checkpointer`], and pass the
-        /// call on. Whoever implements it is a [`Checkpointer`].
+        /// It is meant for layers between a program and its store: metrics, logging, a store that fails in a test. All
+        /// of its methods but [`inner`](Self::inner) have the names and the meaning of those of [`Checkpointer`], and
+        /// by default pass the call on. Every type that implements it is a [`Checkpointer`].
         ///
         /// ```
         /// use std::sync::Arc;
@@ -54,7 +54,7 @@ macro_rules! calls {
         /// ```
         #[async_trait]
         pub trait Around: Send + Sync + 'static {
-            /// Whom calls are passed on to.
+            /// The saver that calls are passed on to.
             fn inner(&self) -> &dyn Checkpointer;
 
             $(
@@ -64,8 +64,8 @@ macro_rules! calls {
                 }
             )*
 
-            /// [`Checkpointer::fenced`]. What the holder of a lease writes then goes to the inner saver, past this one: whoever
-            /// must see that, too, puts itself around it here.
+            /// [`Checkpointer::fenced`]. By default, writes of a lease holder then go directly to the inner saver, past
+            /// this one. A saver that must also see those writes wraps the fenced saver in itself here.
             fn fenced(&self, lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
                 self.inner().fenced(lease)
             }

@@ -51,11 +51,11 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// given up instead, by an input or by a commit on another parent, keeps its results and failures, too. The work that
     /// the commit carries is stored on top of the new checkpoint, with it or not at all.
     ///
-    /// A commit that says what it takes to be [recorded](Commit::recorded) on the head happens only if just that is
-    /// recorded there, in the same transaction: whoever was faster with a result or an effect is neither overlooked nor
-    /// overruled. What the commit does not know it [is given](Committed::Outrun).
+    /// A commit that states what it expects to be [recorded](Commit::recorded) on the head happens only if exactly that
+    /// is recorded there, checked in the same transaction. So a result or an effect that another run recorded first is
+    /// neither overlooked nor overwritten. The records that the commit does not know are [returned](Committed::Outrun).
     ///
-    /// A subgraph's thread begins only while the thread [above](ThreadId::above) it is there: otherwise that was
+    /// A subgraph's thread begins only while the thread [above](ThreadId::above) it exists: otherwise that one was
     /// deleted, and the commit is a [conflict](Committed::Conflict).
     ///
     /// # Errors
@@ -124,9 +124,10 @@ pub trait Checkpointer: Send + Sync + 'static {
     /// Deletes a thread of `graph` with the threads of its subgraphs: checkpoints, unfinished work, answers and
     /// journals. Deleting a thread that does not exist does nothing, and the name is free again.
     ///
-    /// What other threads share with it stays for them: the past of their checkpoints with its journal, and
-    /// subgraphs that go on from a kept state there. It goes when the last of them is deleted. A run that is going
-    /// on the thread stores nothing more: its next commit finds another head, and its subgraphs cannot begin.
+    /// Data that other threads share with it is kept for them: the past of their checkpoints with its journal, and
+    /// subgraphs that continue from a kept state there. That data is deleted with the last of those threads. A run that
+    /// is in progress on the thread stores nothing more: its next commit finds another head, and its subgraphs cannot
+    /// begin.
     ///
     /// # Errors
     /// [`StoreError::WrongGraph`].
@@ -142,9 +143,9 @@ pub trait Checkpointer: Send + Sync + 'static {
         Err(StoreError::NoLeases)
     }
 
-    /// The same store for the holder of a lease: it refuses to write, with [`StoreError::LeaseLost`], once the lease is
-    /// lost, in the transaction of each write. What is handed over without waiting is refused without a word, and what
-    /// comes after it is told. `None` for a store without leases.
+    /// Returns the same store for the holder of a lease: once the lease is lost, it rejects writes with
+    /// [`StoreError::LeaseLost`], checked in the transaction of each write. Work that is handed over without waiting is
+    /// rejected silently, and later calls return the error. `None` for a store without leases.
     fn fenced(&self, _lease: &LeaseRecord) -> Option<Arc<dyn Checkpointer>> {
         None
     }
@@ -155,9 +156,9 @@ pub trait Checkpointer: Send + Sync + 'static {
         None
     }
 
-    /// The saver as what it is, for who knows its type and what it can do beside this trait: the debugger of a program opens
-    /// the file of its saver once more, as the saver did. A saver around another one gives that one. `None` for a saver of
-    /// which nobody is to know more than this trait says.
+    /// The saver as [`Any`], for callers that know its type and use methods beyond this trait: the debugger of a
+    /// program opens the file of its saver a second time, with the same settings. A saver around another one returns
+    /// the inner one. `None` for a saver that offers nothing beyond this trait.
     fn as_any(&self) -> Option<&dyn Any> {
         None
     }

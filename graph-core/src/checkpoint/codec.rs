@@ -27,7 +27,7 @@ pub struct Fold {
     limits: SizeLimits,
     /// At most so many bytes are held of a value that is not one text.
     held: usize,
-    /// How many bytes a list is expected to have.
+    /// The expected size of a list, in bytes.
     room: usize,
 }
 
@@ -95,7 +95,7 @@ impl Indexed {
 }
 
 impl Value {
-    /// How many items or entries are held one by one; `None` of what is one text.
+    /// The number of items or entries that are held one by one; `None` if the value is held as one text.
     fn pieces(&self) -> Option<usize> {
         match self {
             Self::Unwritten | Self::Whole(_) | Self::Open(_) => None,
@@ -225,8 +225,8 @@ impl Fold {
     }
 
     /// Adds items to the end of a list, given as the text between the brackets of one array or of several, with commas
-    /// between those. The text is taken as it is: whoever gives it knows that it is such a text, from a checksum say.
-    /// Of one that is not, the value does not decode.
+    /// between those. The text is not checked: the caller knows that it is valid, for example from a checksum. With an
+    /// invalid text, the value does not decode.
     ///
     /// # Errors
     /// When the value so far is no list, and when it is beyond the limits.
@@ -355,7 +355,7 @@ fn opened(items: &str, room: usize) -> String {
     list
 }
 
-/// Puts the entries of an object into a map, of which none is held twice meanwhile.
+/// Puts the entries of an object into a map, without holding any entry twice.
 fn put_all(entries: &Json, map: &mut BTreeMap<String, Box<RawValue>>, most: usize) -> Result<(), CodecError> {
     struct Entries<'m>(&'m mut BTreeMap<String, Box<RawValue>>, usize);
 
@@ -390,7 +390,7 @@ fn between_brackets(array: &Json) -> Result<&str, CodecError> {
     inner.map(str::trim).ok_or_else(|| CodecError::new("a list operation meets a value that is no list"))
 }
 
-/// Whether two checkpoints have the same logical content: what [`digest`] covers.
+/// Returns `true` if two checkpoints have the same logical content, as covered by [`digest`].
 #[cfg(feature = "std")]
 pub(super) fn same_content(a: &Checkpoint, b: &Checkpoint) -> bool {
     a.parent == b.parent && a.step == b.step && a.changes == b.changes && a.frontier == b.frontier

@@ -1,4 +1,4 @@
-//! What a driver asks a store to commit, and what it is told.
+//! A driver's request to commit to a store, and the store's reply.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -18,16 +18,16 @@ pub struct Commit {
     pub graph: NodeName,
     /// The head that the writer knows; `None` for a new thread. The commit happens only if it still is.
     pub expected: Option<CheckpointId>,
-    /// What the writer knows to be recorded on that head: the commit happens only if nothing else is. `None` for a commit
-    /// that does not go by it: an input, which gives the superstep up, and a branch.
+    /// The records that the writer knows to be on that head: the commit happens only if there are no others. `None` for
+    /// a commit that does not depend on them: an input, which gives the superstep up, and a branch.
     pub recorded: Option<Recorded>,
     /// The checkpoint. Shared, so that a store that keeps it as it is copies nothing.
     pub checkpoint: Arc<Checkpoint>,
-    /// What is finished already of the superstep that follows, stored in the same transaction as the
-    /// checkpoint that it is on top of: an edit takes it along. A run has none.
+    /// Finished work of the superstep that follows, which an edit takes along. It is stored in the same transaction as
+    /// the checkpoint below it. Runs carry none.
     pub carried: Option<Box<Carried>>,
-    /// What the tasks of the superstep emitted, by their positions, where its run keeps that. Stored with the
-    /// checkpoint or not at all.
+    /// The events that the tasks of the superstep emitted, by the tasks' positions, if the run keeps them. Stored with
+    /// the checkpoint or not at all.
     pub emitted: Vec<(u32, Emitted)>,
 }
 
@@ -45,14 +45,14 @@ pub struct Carried {
 }
 
 impl Carried {
-    /// Whether there is none.
+    /// Returns `true` if there is no work.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.results.is_empty() && self.failures.is_empty() && self.asks.is_empty() && self.effects.is_empty()
     }
 }
 
-/// What became of a commit.
+/// The result of a commit.
 #[derive(Clone, Debug)]
 pub enum Committed {
     /// It was stored.

@@ -1,14 +1,15 @@
-//! What stays of a thread that is deleted.
+//! The checkpoints of a deleted thread that are kept.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use super::Seq;
 
-/// Which checkpoints of deleted threads stay, for a store that deletes some.
+/// Returns the checkpoints of deleted threads that must be kept. For stores that delete threads.
 ///
 /// `doomed` holds the checkpoints of those threads, each with its parent, and `needed` those that the others build on.
-/// With a checkpoint its past stays, and what `also` names: where the subgraphs that it keeps go on from.
+/// A kept checkpoint keeps its past and the checkpoints that `also` returns: those from which its kept subgraphs
+/// continue.
 ///
 /// # Errors
 /// Those of `also`.

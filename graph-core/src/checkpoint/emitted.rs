@@ -1,4 +1,4 @@
-//! What nodes emitted in a superstep, as it is kept beside its checkpoint.
+//! The events that nodes emitted in a superstep, as kept beside its checkpoint.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::state::Json;
 
-/// What the attempt that finished a task emitted, oldest first.
+/// The events that the attempt that finished a task emitted, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Emitted {
-    /// How many older ones were dropped, because all of them take more room than they may.
+    /// The number of older events that were dropped because all of them together exceed the space allowed.
     #[serde(default, skip_serializing_if = "is_none")]
     pub dropped: u64,
     /// The newest ones.
@@ -40,7 +40,7 @@ pub enum EmittedEvent {
     },
 }
 
-/// What an event takes beside its text.
+/// The size of an event without its text, in bytes.
 const OVERHEAD: usize = 32;
 
 fn is_none(dropped: &u64) -> bool {
@@ -48,7 +48,7 @@ fn is_none(dropped: &u64) -> bool {
 }
 
 impl EmittedEvent {
-    /// How much room it takes, in bytes.
+    /// Returns its size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         OVERHEAD
@@ -60,13 +60,13 @@ impl EmittedEvent {
 }
 
 impl Emitted {
-    /// Whether nothing was emitted.
+    /// Returns `true` if nothing was emitted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.dropped == 0 && self.events.is_empty()
     }
 
-    /// How much room it takes, in bytes.
+    /// Returns its size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.events.iter().map(EmittedEvent::size).sum()

@@ -1,4 +1,4 @@
-//! What comes next, and what is carried from superstep to superstep.
+//! The next tasks, and the state that is carried from superstep to superstep.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -16,13 +16,13 @@ pub struct Frontier {
     /// The next superstep's tasks, in merge order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<NextTask>,
-    /// Joins of which some sources have arrived.
+    /// Joins with some sources that have arrived, and some that have not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub joins: Vec<JoinProgress>,
     /// Deferred nodes that something has led to: they run when nothing else is left to run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deferred: Vec<DeferredNode>,
-    /// Where subgraphs that keep their state go on, by key.
+    /// The checkpoints from which subgraphs that keep their state continue, by key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Kept>,
 }
@@ -34,7 +34,7 @@ impl Frontier {
     }
 }
 
-/// Where a subgraph that keeps its state goes on when its node runs again.
+/// The checkpoint from which a subgraph that keeps its state continues when its node runs again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Kept {
     /// The key under which the state is kept.
@@ -95,7 +95,8 @@ impl NextTask {
 }
 
 impl Cause {
-    /// What tells apart several tasks of one node in a superstep.
+    /// Returns the position of the sending task and the index of the item, for an item of `each`. They distinguish
+    /// several tasks of one node in a superstep.
     #[must_use]
     pub fn each(&self) -> Option<(u32, u32)> {
         match self {

@@ -26,7 +26,7 @@ pub enum KeyProblem {
     Lacking {
         /// The id of the key.
         key: String,
-        /// What whoever keeps the keys says of it.
+        /// The reason that the key's keeper gave.
         reason: String,
     },
     /// The file was being encrypted or decrypted as a whole, and that was interrupted.

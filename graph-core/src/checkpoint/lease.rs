@@ -16,14 +16,14 @@ use core::time::Duration;
 
 use crate::id::ThreadId;
 
-/// What a run asks for.
+/// A run's claim to a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The thread that it is about to run.
     pub thread: ThreadId,
-    /// Who it is, for people.
+    /// The name of the holder, for people.
     pub holder: String,
-    /// How long it may be silent before another one may take the thread over.
+    /// The time without a renewal after which another run may take the thread over.
     pub ttl: Duration,
 }
 
@@ -34,20 +34,20 @@ pub struct LeaseRecord {
     pub thread: ThreadId,
     /// Tells it from all leases of the store that came before and that will come after: the number only grows.
     pub fence: u64,
-    /// Who holds it, for people.
+    /// The name of the holder, for people.
     pub holder: String,
-    /// How long after it was renewed it is over, in milliseconds.
+    /// The time after its last renewal at which it is over, in milliseconds.
     pub ttl_ms: u64,
     /// When it was acquired or renewed, in milliseconds since 1970 by the store's clock.
     pub renewed_ms: u64,
 }
 
-/// How a lease stands at a moment.
+/// The state of a lease at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Its holder has the thread.
     Held,
-    /// Whoever asks for the thread gets it.
+    /// Any claimant gets the thread.
     Over,
     /// It was renewed later than now: the clock was set back. It counts from now, so that a holder that is gone keeps the
     /// thread for one more [`ttl_ms`](LeaseRecord::ttl_ms), and not until the clock has caught up.
@@ -68,7 +68,7 @@ impl LeaseRecord {
         self.renewed_ms.saturating_add(self.ttl_ms)
     }
 
-    /// How it stands at this time of the store's clock.
+    /// Returns its state at this time of the store's clock.
     #[must_use]
     pub fn standing(&self, now_ms: u64) -> Standing {
         match now_ms {
@@ -82,18 +82,18 @@ impl LeaseRecord {
 /// A request for, or about, the lease of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseRequest {
-    /// Gives the thread to the claimant, unless somebody else holds it and the lease of that one is not over by the
-    /// store's clock. The thread need not exist. The answer is [`Held`](LeaseReply::Held) or
+    /// Gives the thread to the claimant, unless another holder has a lease on it that is not over by the store's clock.
+    /// The thread need not exist. The answer is [`Held`](LeaseReply::Held) or
     /// [`HeldByAnother`](LeaseReply::HeldByAnother).
     Acquire(Claim),
-    /// Lets a lease count from now. One that is over and that nobody has taken over is renewed like any other. The answer
-    /// is [`Held`](LeaseReply::Held); [`StoreError::LeaseLost`](super::StoreError::LeaseLost) when the thread was taken
-    /// over, or the lease was broken.
+    /// Renews a lease from now on. A lease that is over and that no other run has taken over is renewed like any other.
+    /// The answer is [`Held`](LeaseReply::Held); [`StoreError::LeaseLost`](super::StoreError::LeaseLost) when the
+    /// thread was taken over, or the lease was broken.
     Renew(LeaseRecord),
     /// Gives a lease back. The answer is [`Free`](LeaseReply::Free);
     /// [`StoreError::LeaseLost`](super::StoreError::LeaseLost) when it was lost before.
     Release(LeaseRecord),
-    /// Takes the lease of a thread away from whoever holds it, and keeps that one out from then on. The answer is
+    /// Takes the lease of a thread away from its holder, whose later writes are rejected. The answer is
     /// [`Free`](LeaseReply::Free) with the lease that was broken.
     Break(ThreadId),
 }
@@ -103,18 +103,18 @@ pub enum LeaseRequest {
 pub enum LeaseReply {
     /// The caller holds the thread, by this lease.
     Held(LeaseRecord),
-    /// Somebody else holds the thread.
+    /// Another holder has the thread.
     HeldByAnother(LeaseRecord),
-    /// Nobody holds the thread; this lease was broken.
+    /// The thread has no holder; this lease was broken.
     Free(Option<LeaseRecord>),
 }
 
-/// What became of a claim.
+/// The result of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acquired {
     /// The thread is the claimant's.
     Now(LeaseRecord),
-    /// Somebody else has it.
+    /// Another holder has the thread.
     Held(LeaseRecord),
 }
 

@@ -43,7 +43,7 @@ pub struct MemorySaver {
     store: Arc<Mutex<Store>>,
     /// Set for the holder of a lease.
     lease: Option<LeaseRecord>,
-    /// What the leases are told of the time: milliseconds since 1970.
+    /// The clock of the leases: milliseconds since 1970.
     clock: Arc<dyn Fn() -> u64 + Send + Sync>,
     limits: SizeLimits,
 }
@@ -66,7 +66,7 @@ impl MemorySaver {
         Self::default()
     }
 
-    /// How large what is stored may be. What is larger is refused.
+    /// Sets the size limits of stored data. Data beyond them is rejected.
     #[must_use]
     pub fn size_limits(mut self, limits: SizeLimits) -> Self {
         self.limits = limits;

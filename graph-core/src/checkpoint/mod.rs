@@ -1,4 +1,4 @@
-//! What is stored, and the trait of those who store it.
+//! The stored data model, and the trait that stores implement.
 //!
 //! ```text
 //! input −1 ──► start 0 ──► step 1 ──► step 2          a thread: each checkpoint names its parent

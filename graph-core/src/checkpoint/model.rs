@@ -1,4 +1,4 @@
-//! What is stored of a superstep, and what is read of a thread.
+//! The stored form of a superstep, and the loaded form of a thread.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub struct Checkpoint {
     pub run: RunId,
     /// −1 for a thread's first input, 0 for the start, 1 for the first user superstep, and so on.
     pub step: i64,
-    /// How it came about.
+    /// Its origin.
     pub source: Source,
     /// The schema that its field ids refer to.
     pub schema: Fingerprint,
@@ -42,14 +42,14 @@ pub struct Checkpoint {
     pub changes: Vec<Change>,
     /// The tasks that ran, in merge order.
     pub tasks: Vec<TaskRecord>,
-    /// What is next.
+    /// The next tasks.
     pub frontier: Frontier,
     /// The user's own entries. `idempotency_key` is that of the request that the checkpoint is of.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Json>,
 }
 
-/// How a checkpoint came about.
+/// The origin of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -57,16 +57,16 @@ pub enum Source {
     Input,
     /// A superstep finished.
     Loop,
-    /// Somebody edited the state.
+    /// An edit of the state.
     Update,
     /// A copy was made to branch from.
     Fork,
-    /// Only its state is left: it was pruned, with what led to it and what came next, and newer ones stand on it.
-    /// Nothing goes on from it.
+    /// Only its state is left: the checkpoint was pruned, with what led to it and its next tasks, and newer ones build
+    /// on it. No run continues from it.
     Pruned,
 }
 
-/// What a finished task did.
+/// The writes, the decision and the targets of a finished task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskRecord {
     /// The node that ran.
@@ -88,11 +88,11 @@ pub struct TaskRecord {
 /// A failure of a node that its error handler dealt with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Handled {
-    /// What the node failed with.
+    /// The error of the node.
     pub error: ErrorReport,
-    /// How many attempts the node made.
+    /// The number of attempts that the node made.
     pub attempts: u32,
-    /// Whether the handler's own route stands in the place of the node's edges, joins and decisions.
+    /// `true` if the handler's own route replaces the node's edges, joins and decisions.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub instead: bool,
 }
@@ -144,7 +144,7 @@ pub struct Summary {
     pub run: RunId,
     /// Its step.
     pub step: i64,
-    /// How it came about.
+    /// Its origin.
     pub source: Source,
     /// When its id was drawn, in milliseconds since the Unix epoch. For people; it orders nothing.
     pub created_ms: u64,
@@ -189,7 +189,7 @@ pub struct ThreadSummary {
     pub open_asks: Vec<AskRecord>,
 }
 
-/// What a graph is, for readers without the program: stored once per fingerprint.
+/// The description of a graph for readers without the program: stored once per fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphDescription {
     /// The graph's name.

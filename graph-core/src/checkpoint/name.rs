@@ -13,7 +13,7 @@ use crate::id::{CheckpointId, ThreadId};
 /// The most bytes that a name has.
 const LONGEST: usize = 100;
 
-/// What somebody calls a checkpoint of a thread: `before-release`.
+/// A name that a user gives to a checkpoint of a thread: `before-release`.
 ///
 /// On the command line it stands behind the thread, `essay@before-release`. So it has no `@` and no `~`, and is no
 /// number: that would be a step.
@@ -94,11 +94,11 @@ pub enum Naming {
         /// The checkpoint: one of the thread, or of the past that it shares.
         checkpoint: CheckpointId,
     },
-    /// Gives a checkpoint another name in the place of this one.
+    /// Renames a checkpoint.
     Rename {
-        /// What it is called.
+        /// The old name.
         from: CheckpointName,
-        /// What it is to be called.
+        /// The new name.
         to: CheckpointName,
     },
     /// Takes the name away. The checkpoint stays.

@@ -1,4 +1,4 @@
-//! How large records are: what a saver stores beside the state.
+//! The size of records: the data that a saver stores beside the state.
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -22,7 +22,7 @@ pub trait Record {
     #[doc(hidden)]
     fn visit<'r>(&'r self, visit: &mut dyn FnMut(Piece<'r>));
 
-    /// What errors call it.
+    /// The name of the record in error messages.
     #[doc(hidden)]
     fn place(&self) -> String;
 
@@ -51,11 +51,11 @@ pub enum Piece<'r> {
     Json(&'r Json),
     /// A text.
     Text(&'r str),
-    /// What holds others together, of so many values.
+    /// A container of this many values.
     Frame(usize),
 }
 
-/// How many bytes a value of a frame takes at most, with its name.
+/// The maximum size of a value of a frame with its name, in bytes.
 const FRAMED: usize = 24;
 
 /// Texts from this size on may be stored once, however often they are named.

@@ -1,4 +1,4 @@
-//! What is recorded on a checkpoint, in one number.
+//! The results and effects recorded on a checkpoint, as one number.
 
 use core::hash::{BuildHasher, Hash};
 
@@ -6,9 +6,9 @@ use foldhash::quality::FixedState;
 
 use super::work::{EffectOutcome, EffectRecord, TaskResult};
 
-/// Which results of tasks, and which effects that succeeded, are recorded on a checkpoint: the same number for the same
-/// contents, in whatever order they were recorded, and nearly certainly another one for others. Failures of tasks and
-/// effects that did not succeed change nothing: no superstep is made of them.
+/// A hash of the task results and the successful effects that are recorded on a checkpoint: the same number for the
+/// same contents, in whatever order they were recorded, and almost certainly another number for other contents.
+/// Failures of tasks and effects that did not succeed do not count: no superstep is made of them.
 ///
 /// It is compared with one that the same program makes, and is never stored.
 ///

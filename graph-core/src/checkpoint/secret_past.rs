@@ -1,4 +1,4 @@
-//! What was ever secret on a thread and in its subgraphs, whoever wants to show something of them.
+//! All fields and texts that were ever secret on a thread and in its subgraphs, for code that shows data of them.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -8,11 +8,11 @@ use super::{At, StepRecord, below};
 use crate::id::{CheckpointId, Fingerprint, InterruptId, NodeName, ThreadId};
 use crate::state::{Logged, LoggedWrite, Schema, SecretFields, SecretTexts};
 
-/// How many checkpoints are read at once where most of them are known, and where none is.
+/// The numbers of checkpoints to read at once: where most of them are known, and where none is.
 const PAGES: [usize; 2] = [16, 512];
 
-/// Learns which fields of a thread and its subgraphs are secret, by all schemas that they have had, and which texts those
-/// ever held. It is given what happened, wherever that is read from:
+/// Learns which fields of a thread and its subgraphs are secret, by all schemas that they have had, and which texts
+/// those ever held. It is given the steps of the threads, from whatever source:
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -30,8 +30,8 @@ const PAGES: [usize; 2] = [16, 512];
 /// # }
 /// ```
 ///
-/// What a task tells of a value before its result is stored, nobody can know to be secret; and of what was pruned, nobody knows
-/// which values a secret field had.
+/// A value that a task emits before its result is stored is not known to be secret, and the values that secret fields
+/// had in pruned checkpoints are not known either.
 #[derive(Clone, Debug, Default)]
 pub struct SecretPast {
     /// Where looking begins.
@@ -136,15 +136,15 @@ impl SecretPast {
         &self.texts
     }
 
-    /// Whether the thread is there whose node asked a question; `path` leads to it, as the question says. A question of a
-    /// subgraph stays on the threads above when that of the subgraph is gone: what in it was secret nobody knows then, and
-    /// nothing of it is to be shown.
+    /// Returns `true` if the thread is known whose node asked the question; `path` leads to that node, as the question
+    /// says. A question of a subgraph stays on the threads above when the subgraph's own thread is gone. Its secrets
+    /// are then unknown, and nothing of it may be shown.
     #[must_use]
     pub fn knows_who_asked(&self, question: InterruptId, path: &[NodeName]) -> bool {
         path.is_empty() || self.asked.contains(&question)
     }
 
-    /// Whether more fields are secret by the schemas of these steps.
+    /// Adds the schemas of these steps, and returns `true` if the set of secret fields has changed by them.
     fn meet_schemas(&mut self, steps: &[StepRecord]) -> bool {
         let known = self.schemas.len();
         for step in steps {

@@ -1,14 +1,14 @@
-//! How large a state is, followed from superstep to superstep without looking at it.
+//! The size of a state, tracked from superstep to superstep without reading its values.
 
 use alloc::vec::Vec;
 
 use crate::state::limits::Size;
 use crate::state::{Change, Excess, FieldId, FieldValue, SizeLimits};
 
-/// How large the state of a thread is at most, field by field.
+/// The maximum size of a thread's state, field by field.
 ///
-/// What an operation adds is known, and what it takes away is not: so this is more than the state has, until it is
-/// [measured](Self::of). A saver follows it from commit to commit, and looks at the values only when it comes to the limit.
+/// The size that an operation adds is known, and the size that it removes is not. So this is an upper bound until it is
+/// [measured](Self::of). A saver updates it from commit to commit, and reads the values only when it reaches the limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateSize {
     fields: Vec<Size>,
@@ -36,10 +36,10 @@ impl StateSize {
         }
     }
 
-    /// Looks whether so large a state may be stored.
+    /// Checks that a state of this size may be stored.
     ///
     /// # Errors
-    /// What it has too much of.
+    /// The limit that it exceeds.
     pub fn check(&self, limits: &SizeLimits) -> Result<(), Excess> {
         limits.check_size(self.all)
     }

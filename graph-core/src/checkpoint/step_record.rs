@@ -23,10 +23,10 @@ pub struct StepRecord {
     pub checkpoint: Checkpoint,
     /// The schema that its field ids refer to.
     pub schema: Arc<Schema>,
-    /// What the thread that continued it has left on top of it: answered questions and ended effects, and on the
-    /// head everything that is unfinished.
+    /// The work that the thread that continued it left on top of it: answered questions and ended effects, and on the
+    /// head all unfinished work.
     pub work: Carried,
-    /// What the tasks of its superstep emitted, by their positions: those that emitted something in a run that
-    /// keeps it.
+    /// The events that the tasks of its superstep emitted, by the tasks' positions: only of tasks that emitted
+    /// something in a run that keeps events.
     pub emitted: Vec<(u32, Emitted)>,
 }

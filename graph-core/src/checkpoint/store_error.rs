@@ -78,7 +78,7 @@ pub enum StoreError {
     Corrupt {
         /// Which row.
         place: String,
-        /// What is wrong with it.
+        /// The problem with it.
         reason: String,
     },
     /// Something is larger than it may be. What was to be written was not, and nothing is lost: take something out of it, or
@@ -88,7 +88,7 @@ pub enum StoreError {
     TooLarge {
         /// Which row, or what was to be written.
         place: String,
-        /// What it has too much of.
+        /// The limit that it exceeds.
         excess: Excess,
     },
     /// The file was written by a newer version of the program. Upgrade.
@@ -102,13 +102,13 @@ pub enum StoreError {
     /// The file is not a checkpoint file.
     #[error("{0} is not a checkpoint file")]
     NotACheckpointFile(String),
-    /// A run that held the thread's lease has lost it: another one took it over after it had been silent for too long, or
-    /// somebody broke it. Nothing that the loser writes is stored any more.
+    /// A run that held the thread's lease has lost it: another run took it over after too long a time without a
+    /// renewal, or the lease was broken. Writes of the run that lost it are no longer stored.
     #[error("the lease of thread {thread} was lost{}", .to.as_ref().map(|to| alloc::format!(" to {to}")).unwrap_or_default())]
     LeaseLost {
         /// The thread.
         thread: ThreadId,
-        /// Who holds it now.
+        /// The current holder.
         to: Option<String>,
     },
     /// The store keeps no leases. Run without one, or use a saver that does.
@@ -123,7 +123,7 @@ pub enum StoreError {
     Keys {
         /// The file.
         place: String,
-        /// What is to be done about it.
+        /// The problem with the keys, and what to do about it.
         problem: KeyProblem,
     },
     /// Reading or writing failed. The saver reopens its file before it is used again.
@@ -132,7 +132,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Nothing goes on from a [pruned](super::Source::Pruned) checkpoint.
+    /// The error for continuing from a [pruned](super::Source::Pruned) checkpoint.
     #[must_use]
     pub fn pruned(thread: &ThreadId, id: CheckpointId) -> Self {
         let checkpoint = alloc::format!("{id}: it was pruned, and only its state is left");

@@ -29,20 +29,20 @@ pub enum Work {
     ///
     /// It need not be durable on return, but it is before the next commit, question or flush of this thread returns.
     Finished(TaskResult),
-    /// Why a task failed, in the place of an earlier failure of it. A task that has a result
-    /// keeps that, and a result that comes later takes the failure's place. As durable as
-    /// a result, and like it without effect when the base is no longer the head.
+    /// The failure of a task; it replaces an earlier failure. A task that has a result keeps the result, and a later
+    /// result replaces the failure. It is as durable as a result, and likewise has no effect when the base is no longer
+    /// the head.
     Failure(FailureRecord),
-    /// The questions of paused tasks, durably. A question that is already there is left
-    /// alone, with its answer. Unanswered questions of these tasks that are not among them go, in the same
-    /// transaction: nobody waits for their answers any more.
+    /// The questions of paused tasks, durably. A question that is already stored is left unchanged, with its answer.
+    /// Unanswered questions of these tasks that are not among them are deleted in the same transaction, because no task
+    /// waits for their answers any more.
     Asks(Vec<AskRecord>),
 }
 
 /// Answers to questions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answers {
-    /// Answers that somebody gave, all or none.
+    /// Answers given by a caller, all or none.
     Given {
         /// The thread.
         thread: ThreadId,
@@ -64,10 +64,10 @@ pub enum Answers {
 /// A write to the effect journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EffectWrite {
-    /// Records, durably, that an effect is about to start, in the place of a record that it
-    /// [follows](EffectRecord::follows). Where there is one that it does not follow, another run was faster: nothing is
-    /// recorded, and that record is returned. [`StoreError::Superseded`](super::StoreError::Superseded) when the base is
-    /// not the thread's head: the effect must not start.
+    /// Records, durably, that an effect is about to start; it replaces a record that it
+    /// [follows](EffectRecord::follows). If there is a record that it does not follow, another run was faster: nothing
+    /// is recorded, and that record is returned. [`StoreError::Superseded`](super::StoreError::Superseded) when the
+    /// base is not the thread's head: the effect must not start.
     Begin(EffectRecord),
     /// Records, durably, how an effect ended: the effect's caller continues only when this returns, so a crash after
     /// that never repeats the effect. The first success counts. When the base is no longer the head, nothing is stored.
@@ -78,15 +78,15 @@ pub enum EffectWrite {
     End {
         /// Which effect.
         effect: EffectId,
-        /// How it ended.
+        /// Its outcome.
         outcome: EffectOutcome,
     },
-    /// Records an effect with its outcome at once, in the place of an earlier record of it: a value that was drawn,
-    /// and that is lost with everything that follows from it, or not at all. As durable as
-    /// a result, before what is handed over later, and like it without effect when the base is no
-    /// longer the head. The first value counts: [`StoreError::Superseded`](super::StoreError::Superseded) when another run
-    /// has drawn another value, so that nothing that follows from this one may be stored. A store that does not wait says
-    /// so at the next commit.
+    /// Records an effect together with its outcome; it replaces an earlier record of the effect. This is for a drawn
+    /// value, which is either stored or lost with everything that follows from it. It is as durable as a result, is
+    /// stored before work that is handed over later, and likewise has no effect when the base is no longer the head.
+    /// The first value counts: [`StoreError::Superseded`](super::StoreError::Superseded) when another run has drawn
+    /// another value, so that nothing that follows from this one may be stored. A store that does not wait reports this
+    /// at the next commit.
     Note(EffectRecord),
 }
 
@@ -103,20 +103,20 @@ pub struct TaskResult {
     pub route: Option<RouteRecord>,
     /// Where routes and branches send it; `None` while the routing is still to be done.
     pub targets: Option<Vec<TargetRecord>>,
-    /// Where its subgraph goes on, if that keeps its state.
+    /// The checkpoint from which its subgraph continues, if the subgraph keeps its state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Kept>,
     /// The node's failure, where the result is its error handler's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handled: Option<Box<Handled>>,
-    /// What the task emitted, where its run keeps that.
+    /// The events that the task emitted, if its run keeps them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emitted: Option<Box<Emitted>>,
 }
 
 impl TaskResult {
-    /// Whether the task is finished. A result without targets is one whose routing is still to be done: what is
-    /// stored of it is kept, and counts for nothing else.
+    /// Returns `true` if the task is finished. A result without targets still has its routing to be done: it is kept in
+    /// the store, and has no other effect.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.targets.is_some()
@@ -130,7 +130,7 @@ pub struct FailureRecord {
     pub task: TaskId,
     /// Its node.
     pub node: NodeName,
-    /// How many attempts it made in the run that failed.
+    /// The number of attempts in the run that failed.
     pub attempts: u32,
     /// The error of the last one.
     pub error: ErrorReport,
@@ -166,18 +166,18 @@ pub struct AskRecord {
     pub argument: Option<u32>,
     /// The question.
     pub question: Json,
-    /// When it answers itself, if nobody does.
+    /// The time at which its default becomes its answer, if it has no answer until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Deadline>,
     /// The answer.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub answer: Option<Json>,
-    /// Who gave the answer.
+    /// The source of the answer.
     #[serde(default, skip_serializing_if = "AnsweredBy::is_caller")]
     pub answered_by: AnsweredBy,
 }
 
-/// When a question that nobody has answered answers itself.
+/// The time at which an unanswered question gets its default as the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deadline {
     /// When, in milliseconds since the Unix epoch.
@@ -186,19 +186,19 @@ pub struct Deadline {
     pub default: Json,
 }
 
-/// Who gave an answer.
+/// The source of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnsweredBy {
-    /// Somebody who called `answer`.
+    /// A caller of `answer`.
     #[default]
     Caller,
-    /// Nobody: the deadline passed, and the default counts.
+    /// The default of the question, after its deadline passed.
     Deadline,
 }
 
 impl AnsweredBy {
-    /// Whether somebody answered.
+    /// Returns `true` if a caller gave the answer.
     #[must_use]
     pub fn is_caller(&self) -> bool {
         *self == Self::Caller
@@ -206,13 +206,13 @@ impl AnsweredBy {
 }
 
 impl AskRecord {
-    /// Whether it waits for an answer.
+    /// Returns `true` if it waits for an answer.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.answer.is_none()
     }
 
-    /// Whether it waits for an answer though its deadline has passed.
+    /// Returns `true` if it waits for an answer although its deadline has passed.
     #[must_use]
     pub fn is_overdue(&self, now_ms: u64) -> bool {
         self.is_open() && self.deadline.as_ref().is_some_and(|deadline| deadline.at_ms <= now_ms)
@@ -228,18 +228,18 @@ pub struct EffectId {
     pub name: String,
     /// The effect's key; empty when it was run without one.
     pub key: String,
-    /// How many effects with this name and key the task started before it.
+    /// The number of effects with this name and key that the task started before it.
     pub occurrence: u32,
 }
 
 impl EffectId {
-    /// Whether it is an effect of a program, and no row of the framework's own.
+    /// Returns `true` if it is an effect of a program, and not a row of the framework's own.
     pub(crate) fn is_users(&self) -> bool {
         !self.name.starts_with(RESERVED)
     }
 }
 
-/// What the names of rows begin with that are no effects of a program.
+/// The first character of the names of the framework's own rows.
 const RESERVED: char = '\u{1f}';
 
 /// One row of the effect journal.
@@ -249,24 +249,24 @@ pub struct EffectRecord {
     pub id: EffectId,
     /// The attempt of the task in which it last started, from 1.
     pub attempt: u32,
-    /// How often it started, in all attempts and all runs. One that runs again although it had succeeded, because its
-    /// value does not decode any more, leaves out a number.
+    /// The number of its starts, in all attempts and all runs. An effect that runs again after a success, because its
+    /// value no longer decodes, skips a number.
     pub starts: u32,
     /// Its idempotency key. Kept because an edit moves the effect to another task.
     pub token: IdempotencyKey,
-    /// How it ended; `None` when only its start was recorded.
+    /// Its outcome; `None` if only its start was recorded.
     pub outcome: Option<EffectOutcome>,
 }
 
 impl EffectRecord {
-    /// Whether it succeeded, and not with this outcome: whoever comes with another one was too late.
+    /// Returns `true` if it has already succeeded with another outcome, so that this one came too late.
     #[must_use]
     pub fn is_settled_otherwise(&self, outcome: &EffectOutcome) -> bool {
         matches!(&self.outcome, Some(held @ EffectOutcome::Ok(_)) if held != outcome)
     }
 
-    /// Whether it may take the place of `held`: it is of a later start. Whoever replaces a success has seen it, and
-    /// says so by leaving out one start.
+    /// Returns `true` if it may replace `held`: it has a later start. A writer that replaces a success has seen it, and
+    /// shows this by skipping one start.
     #[must_use]
     pub fn follows(&self, held: Option<&Self>) -> bool {
         held.is_none_or(|held| held.next_start() <= self.starts)
@@ -280,7 +280,7 @@ impl EffectRecord {
     }
 }
 
-/// How an effect ended.
+/// The outcome of an effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectOutcome {

@@ -17,7 +17,7 @@ pub struct Conflict {
     pub first: u32,
     /// The second.
     pub second: u32,
-    /// Whether both overwrote the field, where several could have reduced into it.
+    /// `true` if both overwrote a field that several tasks may reduce into.
     pub overwrites: bool,
 }
 
@@ -77,7 +77,7 @@ impl Overwrites {
         Ok(Self(overwrites))
     }
 
-    /// Whether a write of `task` to `field` counts.
+    /// Returns `true` if a write of `task` to `field` counts.
     fn counts(&self, task: u32, field: FieldId) -> bool {
         self.0.iter().all(|&(overwritten, by)| overwritten != field || by == task)
     }

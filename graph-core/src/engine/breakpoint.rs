@@ -74,13 +74,13 @@ impl NodeSet {
 }
 
 impl Breakpoints {
-    /// Whether there are none.
+    /// Returns `true` if there are no breakpoints.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.before.is_empty() && self.after.is_empty()
     }
 
-    /// What stops a run between the tasks that ran and those that are next.
+    /// Returns the breakpoints between the tasks that ran and those that are next; `None` if there are none.
     pub(super) fn between(
         &self,
         ran: impl Iterator<Item = NodeId>,

@@ -1,4 +1,4 @@
-//! What the machine wants done.
+//! The commands that the machine gives to its driver.
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -21,7 +21,7 @@ pub enum Command {
         task: TaskNumber,
         /// The attempt, from 2.
         attempt: u32,
-        /// How long to wait first.
+        /// The wait before the attempt.
         after: Duration,
     },
     /// Run the error handler of a task's node, as the task's next attempt.
@@ -65,7 +65,7 @@ pub enum Command {
     Stop(Ending),
 }
 
-/// How a run ended.
+/// The way a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Nothing is next.

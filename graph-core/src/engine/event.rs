@@ -1,4 +1,4 @@
-//! What happens to the machine.
+//! The events that the machine handles.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -32,7 +32,7 @@ pub enum Event {
     AttemptFailed {
         /// Which.
         task: TaskNumber,
-        /// What its node's policies allow now.
+        /// The next step that the node's policies allow.
         failure: Failure,
     },
     /// A task produced its outcome, and its routing failed: nothing says where it leads.
@@ -87,7 +87,7 @@ pub struct Restored {
     pub failed: Vec<TaskNumber>,
 }
 
-/// What a node's policies allow after a failed attempt.
+/// The next step that a node's policies allow after a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Another attempt, after a wait.

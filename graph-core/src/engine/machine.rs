@@ -59,7 +59,7 @@ struct Pauses {
     hit: Break,
 }
 
-/// What bounds a run.
+/// The limits of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// User supersteps in one run.
@@ -99,7 +99,7 @@ impl Machine {
         self
     }
 
-    /// What to do next; `None` until the next event.
+    /// Returns the next command; `None` until the next event.
     pub fn next_command(&mut self) -> Option<Command> {
         if let Some(command) = self.commands.pop_front() {
             return Some(command);
@@ -174,7 +174,7 @@ impl Machine {
         self.phase.tasks().get(task.index()).map(|entry| &entry.planned)
     }
 
-    /// Whether a task's error handler is under way.
+    /// Returns `true` if a task's error handler is under way.
     #[must_use]
     pub fn is_handling(&self, task: TaskNumber) -> bool {
         let entry = self.phase.tasks().get(task.index());
@@ -187,7 +187,7 @@ impl Machine {
         self.phase.tasks().len()
     }
 
-    /// What bounds the run.
+    /// Returns the limits of the run.
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.limits

@@ -13,7 +13,7 @@ use crate::graph::NodeId;
 pub struct Barrier {
     /// The checkpoint's step.
     pub step: i64,
-    /// How the checkpoint comes about.
+    /// The source of the checkpoint.
     pub source: Source,
     pub(super) ran: Vec<Entry>,
     pub(super) next: Vec<Entry>,
@@ -30,13 +30,13 @@ impl Barrier {
         self.ran.iter().map(|entry| entry.planned.node)
     }
 
-    /// What is next, in merge order.
+    /// Returns the tasks that are next, in merge order.
     pub fn next(&self) -> impl ExactSizeIterator<Item = &PlannedTask> {
         self.next.iter().map(|entry| &entry.planned)
     }
 }
 
-/// How far a run is.
+/// The phase that a run is in.
 #[derive(Debug)]
 pub(super) enum Phase {
     /// It has not begun.
@@ -46,7 +46,7 @@ pub(super) enum Phase {
     /// All tasks have finished, and some of their results are on their way to the store.
     Settling {
         barrier: Box<Barrier>,
-        /// Whether a result of another driver came first.
+        /// `true` if a result of another driver came first.
         outrun: bool,
     },
     /// The head is being read, because another driver was faster with a result.
@@ -96,9 +96,9 @@ pub(super) struct Running {
     /// The next task that may still be waiting for its turn.
     pub(super) turn: usize,
     pub(super) paused: bool,
-    /// Whether a result or a failure was given to the store.
+    /// `true` if a result or a failure was given to the store.
     pub(super) recorded: bool,
-    /// Whether a result of another driver came first.
+    /// `true` if a result of another driver came first.
     pub(super) outrun: bool,
 }
 

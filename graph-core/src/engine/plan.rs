@@ -10,7 +10,7 @@ use super::task::{Entry, PlannedTask};
 use crate::checkpoint::{Cause, Positions};
 use crate::graph::{Join, NodeId, Topology};
 
-/// What earlier supersteps have led to and what has not run yet: joins of which some sources have arrived, and
+/// The work that earlier supersteps have led to and that has not run yet: joins that wait for more sources, and
 /// deferred nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrivals {
@@ -45,7 +45,7 @@ impl Arrivals {
         }
     }
 
-    /// Whether all sources of `join` have arrived; it then waits for all of them anew.
+    /// Returns `true` if all sources of `join` have arrived, and resets the join: it then waits for all of them again.
     fn complete(&mut self, join: usize, sources: usize) -> bool {
         let complete = self.joins[join].len() == sources;
         if complete {
@@ -70,7 +70,7 @@ impl Arrivals {
 pub(super) struct Planner {
     /// For each node, its position in the plan under construction, plus one.
     planned: Vec<u32>,
-    /// Whether the graph has deferred nodes.
+    /// `true` if the graph has deferred nodes.
     defers: bool,
 }
 

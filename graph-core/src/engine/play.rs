@@ -17,38 +17,38 @@ use crate::id::NodeName;
 use crate::node::Item;
 use crate::state::{Change, Json, Lifetime, Logged, LoggedWrite, Op, WriteKind};
 
-/// A node that is said to have run.
+/// A node to record as run, without running it.
 #[derive(Clone, Debug)]
 pub struct Play {
     /// Its name.
     pub node: NodeName,
     /// The case of its decision, where it makes one.
     pub case: Option<String>,
-    /// What it wrote. Only overwrites are sure to need no reducer.
+    /// Its writes. Only overwrites are sure to need no reducer.
     pub writes: Vec<LoggedWrite>,
 }
 
-/// What a play comes to.
+/// The result of a play.
 #[derive(Clone, Debug)]
 pub enum Played {
     /// The node's task is done, and other tasks of its superstep are not: all of them stay next.
     Task {
         /// The task, by its position among those that are next.
         position: usize,
-        /// What it did.
+        /// The record of the task.
         record: TaskRecord,
         /// Where its decision sends it.
         targets: Vec<TargetRecord>,
     },
     /// Its superstep is over.
     Superstep {
-        /// What its tasks did.
+        /// The records of its tasks.
         tasks: Vec<TaskRecord>,
-        /// What changed.
+        /// The changes of the state.
         changes: Vec<Change>,
-        /// What is next.
+        /// The tasks that are next.
         frontier: Frontier,
-        /// Whether the node was not next, so that tasks which are next again keep what they have done.
+        /// `true` if the node was not next, so that tasks which are next again keep their stored work.
         anew: bool,
     },
 }
@@ -60,7 +60,7 @@ pub enum CannotPlay {
     /// There is no such node.
     #[error("the graph has no node {node}; its nodes are {}", list(.nodes))]
     NoSuchNode {
-        /// What was named.
+        /// The name that was given.
         node: NodeName,
         /// The nodes there are.
         nodes: Vec<NodeName>,
@@ -78,7 +78,7 @@ pub enum CannotPlay {
     NoSuchCase {
         /// The node.
         node: NodeName,
-        /// What was named.
+        /// The case that was given.
         case: String,
         /// Its cases.
         cases: Vec<String>,
@@ -91,7 +91,7 @@ pub enum CannotPlay {
     WouldDrop {
         /// The node.
         node: NodeName,
-        /// What would be dropped.
+        /// The nodes that would be dropped.
         next: Vec<NodeName>,
     },
     /// Two tasks wrote what only one may write.
@@ -104,7 +104,7 @@ pub enum CannotPlay {
         /// The second.
         second: NodeName,
     },
-    /// What is stored does not fit the graph.
+    /// The stored checkpoint does not fit the graph.
     #[error(transparent)]
     Restore(#[from] RestoreError),
 }
@@ -200,7 +200,7 @@ pub fn play(
     Ok(Played::Superstep { tasks, changes, frontier, anew: true })
 }
 
-/// What the node decides, and where that leads.
+/// Returns the decision of the node, and the targets that it leads to.
 fn decision(
     topology: &Topology,
     node: NodeId,
@@ -251,7 +251,7 @@ fn stored_targets(topology: &Topology, targets: &[TargetRecord]) -> Result<Targe
     Ok(all)
 }
 
-/// What is next, and did not follow from these nodes.
+/// Returns the nodes that are next and did not follow from `nodes`.
 pub(crate) fn not_led_by(nodes: &[NodeName], loaded: &Loaded, ran: &[TaskRecord]) -> Vec<NodeName> {
     let led = |by: &u32| ran.get(*by as usize).is_some_and(|task| nodes.contains(&task.node));
     let is_led = |task: &&NextTask| match &task.cause {
@@ -264,7 +264,7 @@ pub(crate) fn not_led_by(nodes: &[NodeName], loaded: &Loaded, ran: &[TaskRecord]
     tasks.filter(|task| !is_led(task)).map(|task| task.node.clone()).collect()
 }
 
-/// What is next behind the barrier of a superstep in which nothing is left to run.
+/// Returns the frontier behind the barrier of a superstep in which nothing is left to run.
 fn barrier_of(topology: &Arc<Topology>, restored: Restored) -> Result<Frontier, CannotPlay> {
     let mut machine = Machine::new(Arc::clone(topology), Limits::default());
     machine.handle(Event::Begin(Begin::Resume(restored)));
@@ -277,7 +277,7 @@ fn barrier_of(topology: &Arc<Topology>, restored: Restored) -> Result<Frontier, 
     Err(CannotPlay::NeedsCode("the checkpoint ends a run in the middle of a graph".to_string()))
 }
 
-/// What the superstep changes.
+/// Returns the changes of the superstep.
 fn changes(loaded: &Loaded, ran: &[TaskRecord], tasks: &[TaskRecord]) -> Result<Vec<Change>, CannotPlay> {
     let schema = &loaded.schema;
     let all = || (0u32..).zip(tasks.iter().map(|task| &*task.writes));

@@ -62,7 +62,7 @@ pub(super) struct Entry {
     pub(super) status: Status,
 }
 
-/// How far a task is.
+/// The progress of a task.
 #[derive(Debug)]
 pub(super) enum Status {
     /// It waits for its turn under the concurrency limit.

@@ -405,7 +405,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         &mut self.draft(node).decisions
     }
 
-    /// Whether a node returns a route.
+    /// Returns `true` if a node returns a route.
     pub(super) fn decides(&self, node: u32) -> bool {
         self.nodes[node as usize].decides
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with a graph, found all at once.
+//! The problems that a graph can have, found all at once.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ use crate::state::{FieldId, Found, Schema, Writers};
 pub struct BuildError {
     /// The graph's name.
     pub graph: NodeName,
-    /// What is wrong.
+    /// The problems, all of them.
     pub problems: Vec<Problem>,
 }
 
@@ -167,9 +167,9 @@ pub enum Problem {
     OtherExit {
         /// The subgraph's node.
         node: NodeName,
-        /// What it leaves with.
+        /// The type that the graph's exit leaves with.
         exit: Option<String>,
-        /// What the lens expects.
+        /// The type that the lens expects.
         lens: Option<String>,
     },
     /// A lens shares two fields whose reducers differ.

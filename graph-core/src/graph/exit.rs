@@ -47,7 +47,7 @@ impl<R> fmt::Debug for Exit<R> {
     }
 }
 
-/// How a subgraph that has an [`Exit`] came to its end: the decision of its node in the graph around it.
+/// The end of a subgraph that has an [`Exit`]: the decision of its node in the graph around it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exited<R> {

@@ -139,7 +139,7 @@ impl Targets {
         Self(List::Instead(self.into_vec()))
     }
 
-    /// Whether the node's own edges and joins do not count.
+    /// Returns `true` if the node's own edges and joins do not count.
     pub(crate) fn is_instead(&self) -> bool {
         matches!(self.0, List::Instead(_))
     }
@@ -175,7 +175,7 @@ impl fmt::Debug for Targets {
     }
 }
 
-/// What a route's map may return: [`Targets`], or a `Result` of them.
+/// The return type of a route's map: [`Targets`], or a `Result` of them.
 #[diagnostic::on_unimplemented(
     message = "a route leads to `Targets`, not to `{Self}`",
     note = "return `to(node)`, `each(node, items)`, `END`, or a `Result` of those"
@@ -200,7 +200,7 @@ impl<E: Into<BoxError>> IntoTargets for Result<Targets, E> {
     }
 }
 
-/// What a plain edge may lead to: a node that takes no input, or [`END`].
+/// The target of a plain edge: a node that takes no input, or [`END`].
 #[diagnostic::on_unimplemented(
     message = "a plain edge cannot lead to `{Self}`",
     label = "not a node without input, nor `END`",
@@ -224,7 +224,7 @@ impl EdgeTarget for Targets {
     }
 }
 
-/// What a join waits for: an array or a tuple of at least two nodes that make no decision.
+/// The sources of a join: an array or a tuple of at least two nodes that make no decision.
 #[diagnostic::on_unimplemented(
     message = "a join waits for an array or a tuple of nodes, not for `{Self}`",
     note = "write `graph.join([a, b], c)`, or `graph.join((a, b), c)` when their handles differ in type"

@@ -6,7 +6,7 @@
 //!    or an edge into a node that needs an input, do not compile)                code      behind each node
 //! ```
 //!
-//! What the types cannot see is checked when the graph is built, and every problem is reported at once.
+//! Problems that the types cannot rule out are found when the graph is built, and all of them are reported at once.
 
 mod builder;
 mod check;

@@ -1,4 +1,4 @@
-//! Error handlers: what goes on with a task whose node has failed for good.
+//! Error handlers, which continue a task when its node has failed for good.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ use crate::node::{CalledAs, IntoNode, NoInput, NodeDescription, Takes};
 use crate::route::Route;
 use crate::state::State;
 
-/// What an error handler may take from `each`: nothing, or what its node takes.
+/// The input that an error handler may take from `each`: none, or that of its node.
 #[diagnostic::on_unimplemented(
     message = "the error handler takes another input than its node",
     note = "a handler takes the `Input` of its node, or none"

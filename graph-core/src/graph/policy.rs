@@ -80,12 +80,12 @@ impl<'g, S: State, C: Send + Sync + 'static, In, Out> PolicyOf<'g, S, C, In, Out
         self.set(|policy| policy.interrupt_after = true)
     }
 
-    /// What becomes of the node's effects whose outcome is unknown after a crash.
+    /// Sets the policy for the node's effects whose outcome is unknown after a crash.
     pub fn on_unknown(self, on_unknown: OnUnknown) -> Self {
         self.set(|policy| policy.on_unknown = on_unknown)
     }
 
-    /// What becomes of recorded effects that the node's code does not fit any more.
+    /// Sets the policy for recorded effects that no longer fit the node's code.
     pub fn on_mismatch(self, on_mismatch: OnMismatch) -> Self {
         self.set(|policy| policy.on_mismatch = on_mismatch)
     }

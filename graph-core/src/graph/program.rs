@@ -30,12 +30,12 @@ pub struct Program {
     pub(crate) schema_fingerprint: Fingerprint,
     pub(crate) initial: Arc<dyn ErasedState>,
     pub(crate) description: GraphDescription,
-    /// What it leaves with, where it runs as a subgraph.
+    /// The type that its exit leaves with, if it runs as a subgraph.
     pub(crate) exit: Option<ExitType>,
 }
 
 impl Program {
-    /// Whether a handle with this graph number is one of this graph's.
+    /// Returns `true` if a handle with this graph number belongs to this graph.
     pub(crate) fn is_own(&self, graph: u32) -> bool {
         graph == self.graph || graph == ANY_GRAPH
     }
@@ -52,19 +52,19 @@ pub(crate) struct NodeProgram {
     /// The graph that the node runs, where it is a subgraph.
     pub(crate) subgraph: Option<Arc<Program>>,
     pub(crate) handler: Option<Handler>,
-    /// How an outcome is taken that is given in the place of a run, where the node is described by data.
+    /// The check for an outcome that is given instead of a run, if the node is described by data.
     pub(crate) played: Option<Played>,
 }
 
 /// Makes of a given outcome what the code of the node would have made of it.
 #[derive(Clone)]
 pub(crate) struct Played {
-    /// Whether the decision is of a type that the code could return.
+    /// Returns `true` if the decision is of a type that the code could return.
     pub(crate) fits: fn(&(dyn Any + Send)) -> bool,
     pub(crate) check: Arc<Check>,
 }
 
-/// What goes on with a task whose node has failed for good.
+/// The error handler of a node, which continues the task when the node has failed for good.
 #[derive(Clone)]
 pub(crate) struct Handler {
     pub(crate) code: Code,
@@ -75,7 +75,7 @@ pub(crate) struct Handler {
 }
 
 impl NodeProgram {
-    /// Whether the node, or a branch of it, decides where to go.
+    /// Returns `true` if the node, or a branch of it, decides where to go.
     pub(crate) fn decides(&self) -> bool {
         self.router.is_some() || !self.branches.is_empty()
     }
@@ -86,7 +86,7 @@ impl NodeProgram {
         own.or(self.router.as_ref())
     }
 
-    /// Whether the node's error handler leads elsewhere than the node.
+    /// Returns `true` if the node's error handler leads elsewhere than the node.
     pub(crate) fn handler_leads_elsewhere(&self) -> bool {
         self.handler.as_ref().is_some_and(|handler| handler.router.is_some())
     }

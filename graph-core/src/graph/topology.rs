@@ -54,7 +54,7 @@ pub(crate) struct TopologyNode {
     pub(crate) rank: u32,
     /// Targets of plain edges. END is not among them: it needs no planning.
     pub(crate) edges: Vec<NodeId>,
-    /// Whether a plain edge leads to END.
+    /// `true` if a plain edge leads to END.
     pub(crate) ends: bool,
     /// Joins that wait for this node.
     pub(crate) joins: Vec<usize>,
@@ -83,7 +83,7 @@ pub(crate) struct Decision {
     pub(crate) cases: Vec<CaseTargets>,
     /// Nodes that payload-dependent targets may reach.
     pub(crate) may_reach: Vec<NodeId>,
-    /// Whether it is the decision of the node's error handler.
+    /// `true` if it is the decision of the node's error handler.
     pub(crate) on_error: bool,
 }
 
@@ -103,7 +103,7 @@ pub(crate) struct Join {
 }
 
 impl Join {
-    /// Whether it joins the same sources, in any order, into the same target.
+    /// Returns `true` if it joins the same sources, in any order, into the same target.
     pub(crate) fn same_nodes(&self, other: &Self) -> bool {
         self.target == other.target
             && self.sources.len() == other.sources.len()
@@ -145,7 +145,7 @@ impl Topology {
         self.deferred.iter().any(|deferred| deferred.node == node)
     }
 
-    /// Whether a run of the deferred node `from` may lead to the deferred node `to`.
+    /// Returns `true` if a run of the deferred node `from` may lead to the deferred node `to`.
     pub(crate) fn deferred_leads(&self, from: NodeId, to: NodeId) -> bool {
         self.deferred.iter().any(|deferred| deferred.node == from && deferred.leads_to.contains(&to))
     }

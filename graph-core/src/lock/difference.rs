@@ -1,4 +1,4 @@
-//! What changed between a lock file and a program, in words.
+//! The changes between a lock file and a program, in words.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::format;
@@ -78,7 +78,7 @@ impl Told {
         }
     }
 
-    /// Whether older states go through a migration.
+    /// Reports a change of the state's version, and returns `true` if older states go through a migration.
     fn version(&mut self, old: &LockedGraph, new: &LockedGraph) -> bool {
         let (from, to) = (old.schema.version, new.schema.version);
         let migrated = new.migrates_from.contains(&from);

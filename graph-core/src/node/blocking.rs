@@ -20,8 +20,8 @@ use crate::state::State;
 #[derive(Clone, Copy, Debug)]
 pub struct Blocking<F>(F);
 
-/// Makes a node of a plain function of extractors, for work that computes for long or calls what blocks. It runs on a
-/// thread of its own, so that the tasks beside it go on.
+/// Makes a node of a plain function of extractors, for long computations and blocking calls. It runs on a thread of its
+/// own, so that the tasks beside it continue.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -43,11 +43,12 @@ pub struct Blocking<F>(F);
 /// graph, with `Handle::current().block_on(..)`, cannot run out of threads. `max_concurrency` bounds them.
 ///
 /// A function cannot be stopped from outside. When its attempt is given up, by a timeout, a cancellation or a sibling
-/// that fails, the run does not wait for it: it goes on to its end, and its result is discarded. A retry may so begin
-/// while the attempt before is still at work; `TaskInfo::is_cancelled` tells the function that it is.
+/// that fails, the run does not wait for it: the function runs to its end, and its result is discarded. So a retry may
+/// begin while the previous attempt still runs; `TaskInfo::is_cancelled` tells the function that its attempt was given
+/// up.
 ///
-/// It may take neither [`Ask`](super::Ask) nor [`Effects`](super::Effects), which wait for what may never come; an
-/// `async` node runs blocking work in an effect with tokio's `spawn_blocking`.
+/// It may take neither [`Ask`](super::Ask) nor [`Effects`](super::Effects), because those could block its thread for
+/// ever. For blocking work in an `async` node, use tokio's `spawn_blocking` in an effect.
 pub fn blocking<F>(function: F) -> Blocking<F> {
     Blocking(function)
 }

@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use crate::state::{CodecError, ErasedState, FieldId, Json, Lifetime, Schema, State};
 
-/// When what a node returned is used again in the place of running it: for the same key, within a time to live.
+/// Reuses a node's result instead of running the node again: for the same key, within a time to live.
 ///
-/// The key is the whole state that the node sees, unless [`key`](Self::key) says what of it counts; the item of
-/// `each` always counts. Fields that are not stored neither count nor come back.
+/// The key is the whole state that the node sees, unless [`key`](Self::key) selects the part that counts; the item of
+/// `each` always counts. Fields that are not stored neither count nor are restored.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;

@@ -1,4 +1,4 @@
-//! What a task's extractors share with the driver that polls the task.
+//! The data that a task's extractors share with the driver that polls the task.
 
 mod replayed;
 
@@ -25,18 +25,18 @@ use crate::error::{EffectError, NodeError};
 use crate::id::{CheckpointId, InterruptId, NodeName, TaskId};
 use crate::state::Json;
 
-/// What the extractors of one task share, through all its attempts.
+/// The data that the extractors of one task share, through all its attempts.
 pub(crate) struct TaskCell {
     pub(crate) run: Arc<RunCell>,
     pub(crate) facts: TaskFacts,
     attempt: AtomicU32,
-    /// Signs of life, counted where the node has an idle timeout.
+    /// Heartbeats, counted only if the node has an idle timeout.
     beats: AtomicU32,
     /// Made when something is first kept in it: most tasks neither ask nor run effects.
     live: Mutex<Option<Box<Live>>>,
 }
 
-/// What does not change while a task runs.
+/// The data of a task that does not change while the task runs.
 pub(crate) struct TaskFacts {
     /// The checkpoint the task was planned on; `None` without a saver.
     pub(crate) base: Option<CheckpointId>,
@@ -48,13 +48,13 @@ pub(crate) struct TaskFacts {
     /// For an item of `each`: the task that sent it, by position, and the item's index.
     pub(crate) each: Option<(u32, u32)>,
     pub(crate) remaining_steps: u64,
-    /// How many attempts the policy allows.
+    /// The number of attempts that the policy allows.
     pub(crate) attempts: u32,
     pub(crate) on_unknown: OnUnknown,
     pub(crate) on_mismatch: OnMismatch,
-    /// Whether storage knows something of its questions or effects.
+    /// `true` if some of its questions or effects are stored.
     pub(crate) is_resumed: bool,
-    /// Whether signs of life count.
+    /// `true` if heartbeats are counted.
     pub(crate) has_pulse: bool,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct TaskFacts {
 #[cfg(feature = "tokio")]
 const NO_ATTEMPT: u32 = 0;
 
-/// What storage knows of a task's questions and effects.
+/// The stored questions and effects of a task.
 pub(crate) type Known = Option<(Vec<AskRecord>, Vec<EffectRecord>)>;
 
 #[derive(Default)]
@@ -75,7 +75,7 @@ struct Live {
     asked: Vec<String>,
     /// The journal: what storage knows and what this process adds.
     effects: Vec<EffectRecord>,
-    /// What of the journal has come since it was read.
+    /// Journal entries added since the last read.
     recorded: Recorded,
     /// Names of effects that earlier runs did, while nothing suggests that the code went another way then.
     promised: Vec<String>,
@@ -87,13 +87,13 @@ struct Live {
     flying: Vec<EffectId>,
     /// Intents and outcomes of attempts that were given up.
     left_behind: Vec<LeftBehind>,
-    /// Why the task cannot go on, whatever its code makes of it.
+    /// The error that fails the task, whatever its code returns.
     fault: Option<NodeError>,
     /// The failure of the node, while its error handler has the task.
     failure: Option<Arc<FailureRecord>>,
-    /// Whom a sign of life wakes, while the task is not being polled.
+    /// The waker for the next heartbeat, while the task is not being polled.
     listener: Option<Waker>,
-    /// Whether its subgraph has stopped where it can be resumed.
+    /// `true` if its subgraph has stopped at a point from which it can be resumed.
     halted: bool,
 }
 
@@ -116,11 +116,11 @@ pub(crate) struct Asking<'a> {
     /// The position of the `Ask` among the node's arguments.
     pub(crate) argument: Option<u32>,
     pub(crate) question: Json,
-    /// How long to wait for an answer, and what it is then.
+    /// The time to wait for an answer, and the default answer after that.
     pub(crate) deadline: Option<(Duration, &'a Json)>,
 }
 
-/// What stands between the name of an effect and that of one that its closure starts.
+/// The separator between the name of an effect and that of another one that its closure starts.
 pub(crate) const INSIDE: &str = " \u{25b8} ";
 
 impl Live {
@@ -144,7 +144,7 @@ impl Live {
     }
 }
 
-/// What becomes of a question.
+/// The state of a question that a task asks.
 pub(crate) enum Asked {
     /// It was answered before.
     Answered(Json),
@@ -196,7 +196,7 @@ impl TaskCell {
         base.map(|base| TaskId::derive(base, "", step, self.node(), each))
     }
 
-    /// The task's id; without a saver, one that is told apart from those of other runs.
+    /// The task's id; without a saver, an id that differs from those of other runs.
     pub(crate) fn any_task_id(&self) -> TaskId {
         let TaskFacts { step, each, .. } = self.facts;
         self.task_id().unwrap_or_else(|| {
@@ -209,7 +209,7 @@ impl TaskCell {
         self.attempt.load(Ordering::Acquire)
     }
 
-    /// Ends the attempt before it has come to its end: no effect of it starts any more.
+    /// Ends the attempt early: no effect of it starts any more.
     #[cfg(feature = "tokio")]
     pub(crate) fn retire(&self) {
         self.attempt.store(NO_ATTEMPT, Ordering::Release);
@@ -237,12 +237,12 @@ impl TaskCell {
         self.live.lock().get_or_insert_default().failure = Some(failure);
     }
 
-    /// What the error handler deals with, while it has the task.
+    /// The failure that the error handler handles, while it has the task.
     pub(crate) fn failure(&self) -> Option<Arc<FailureRecord>> {
         self.live.lock().as_ref()?.failure.clone()
     }
 
-    /// Shows a sign of life of `attempt`.
+    /// Records a heartbeat of `attempt`.
     pub(crate) fn beat(&self, attempt: u32) {
         if !self.facts.has_pulse || attempt != self.attempt() {
             return;
@@ -254,17 +254,17 @@ impl TaskCell {
         }
     }
 
-    /// How many signs of life there were.
+    /// Returns the number of heartbeats.
     pub(crate) fn beats(&self) -> u32 {
         self.beats.load(Ordering::Acquire)
     }
 
-    /// Has the next sign of life wake `listener`; `None` while the task is polled and sees for itself.
+    /// Sets the waker for the next heartbeat; `None` while the task is polled and checks the count itself.
     pub(crate) fn listen(&self, listener: Option<Waker>) {
         self.live.lock().get_or_insert_default().listener = listener;
     }
 
-    /// Whether `attempt` may still act.
+    /// Returns `true` if `attempt` may still act.
     pub(crate) fn is_current(&self, attempt: u32) -> bool {
         attempt == self.attempt() && !self.run.is_revoked()
     }
@@ -274,7 +274,7 @@ impl TaskCell {
         self.live.lock().get_or_insert_default().fault.get_or_insert(error);
     }
 
-    /// Why the task fails, whatever its code makes of it.
+    /// Takes the error that fails the task, whatever its code returns.
     pub(crate) fn take_fault(&self) -> Option<NodeError> {
         self.live.lock().as_mut()?.fault.take()
     }
@@ -289,7 +289,7 @@ impl TaskCell {
         Some(core::mem::take(&mut live.open))
     }
 
-    /// What is known of the task's effects, for a task that runs a subgraph and has none of its own.
+    /// The known effects of the task, for a task that runs a subgraph and has none of its own.
     #[cfg(feature = "tokio")]
     pub(crate) fn journal(&self) -> Vec<EffectRecord> {
         let mut live = self.live.lock();
@@ -352,7 +352,7 @@ impl TaskCell {
         Asked::Open(id)
     }
 
-    /// Takes back a question of `attempt` for whose answer nobody waits any more.
+    /// Withdraws a question of `attempt`, because no caller waits for the answer any more.
     pub(crate) fn withdraw(&self, attempt: u32, id: InterruptId) {
         if attempt == self.attempt() {
             self.live.lock().get_or_insert_default().open.retain(|ask| ask.id != id);
@@ -392,8 +392,8 @@ impl TaskCell {
         }
     }
 
-    /// Leaves an intent or an outcome to later attempts, of which this one does not know whether it is stored, or which it
-    /// does not follow.
+    /// Leaves an intent or an outcome to later attempts, because this attempt does not know whether it is stored, or
+    /// because this one does not follow it.
     pub(crate) fn leave_behind(&self, left: LeftBehind) {
         self.live.lock().get_or_insert_default().left_behind.push(left);
     }
@@ -454,7 +454,7 @@ impl TaskCell {
         self.live.lock().as_ref()?.inside.as_deref().map(ToString::to_string)
     }
 
-    /// What effects are told apart by that start inside this one.
+    /// Returns the prefix that distinguishes effects started inside this one.
     pub(crate) fn inside_of(id: &EffectId) -> Arc<str> {
         let EffectId { name, key, occurrence, .. } = id;
         match (key.as_str(), occurrence) {

@@ -22,15 +22,15 @@ pub struct Done {
     pub(crate) record: Option<Box<Record>>,
 }
 
-/// What else is stored of some results, or reported to observers.
+/// Further data of some results that is stored, or reported to observers.
 #[derive(Default)]
 pub(crate) struct Record {
     pub(crate) route: Option<RouteRecord>,
-    /// Where a subgraph that keeps its state goes on.
+    /// The checkpoint from which a subgraph that keeps its state continues.
     pub(crate) kept: Option<Kept>,
     /// The node's failure, where this is its error handler's result.
     pub(crate) handled: Option<Box<Handled>>,
-    /// Whether an earlier run of the node gave it.
+    /// `true` if the result comes from an earlier run of the node.
     pub(crate) cached: bool,
     /// Those of its fields that live for one superstep, where its update was merged before the barrier.
     pub(crate) one_step: Vec<FieldId>,
@@ -53,7 +53,7 @@ impl Done {
         self.record.get_or_insert_default()
     }
 
-    /// What is stored of it.
+    /// Returns the parts of it that are stored.
     pub(crate) fn into_stored(self) -> (Vec<LoggedWrite>, Record) {
         (self.writes, self.record.map(|record| *record).unwrap_or_default())
     }

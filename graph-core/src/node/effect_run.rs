@@ -56,7 +56,7 @@ impl<'f> Effect<'f> {
         self.on_unknown(OnUnknown::Retry)
     }
 
-    /// What becomes of it when it is not known whether it happened.
+    /// Sets the policy for the case that the effect's outcome is unknown.
     pub fn on_unknown(self, on_unknown: OnUnknown) -> Self {
         Self { on_unknown, ..self }
     }
@@ -158,7 +158,7 @@ impl<'f> Effect<'f> {
         }
     }
 
-    /// What a run says of the effect that was faster: its value, or nothing of one that failed.
+    /// Decodes the effect's value as recorded by the faster run; `None` if the effect failed there.
     fn told<T: DeserializeOwned>(&self, held: &EffectRecord) -> Result<Option<T>, NodeError> {
         let cell = &self.fx.cell;
         match &held.outcome {
@@ -192,7 +192,7 @@ impl<'f> Effect<'f> {
         }
     }
 
-    /// What the journal says of the effect, and what is to become of it.
+    /// Looks the effect up in the journal, and decides how to continue.
     async fn look_up<T: DeserializeOwned>(&self, reconciles: bool) -> Result<Found<T>, NodeError> {
         let Self { fx, name, key, on_unknown } = self;
         if !fx.cell.is_current(fx.attempt) {
@@ -298,7 +298,7 @@ impl<R> Reconciled<'_, R> {
     }
 }
 
-/// What the journal says of an effect.
+/// The journal's entry for an effect, and how to continue.
 enum Found<T> {
     /// Its value.
     Recorded(T),
@@ -322,7 +322,7 @@ pub(super) struct Flight {
     taken: Option<Taken>,
 }
 
-/// What becomes of an effect that is to begin.
+/// The result of beginning an effect.
 enum Begun {
     /// It begins.
     Now(IdempotencyKey),

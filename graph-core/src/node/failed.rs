@@ -1,4 +1,4 @@
-//! What an error handler is told.
+//! The failure that an error handler receives.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -14,8 +14,8 @@ use crate::state::{Json, State};
 
 /// Extracts the failure that an error handler is to deal with.
 ///
-/// It is plain data, so that a handler that goes on in another process, after an answer or a crash, sees what it
-/// saw at first. Only error handlers may take it: see [`PolicyOf::on_error`](crate::graph::PolicyOf::on_error).
+/// It is plain data, so that a handler that continues in another process, after an answer or a crash, gets the same
+/// failure as before. Only error handlers may take it: see [`PolicyOf::on_error`](crate::graph::PolicyOf::on_error).
 #[derive(Clone)]
 pub struct Failed {
     failure: Arc<FailureRecord>,
@@ -35,7 +35,7 @@ impl Failed {
         &self.failure.error
     }
 
-    /// How many attempts the node made.
+    /// Returns the number of attempts that the node made.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.failure.attempts

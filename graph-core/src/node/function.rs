@@ -47,7 +47,7 @@ pub trait FromTask<S: State, C>: Sized + Send {
 )]
 pub trait CalledAs<S: State, C, Signature> {}
 
-/// What can be a node: an `async fn` of extractors, or a type that implements [`Node`].
+/// A type that can be a node: an `async fn` of extractors, or a type that implements [`Node`].
 ///
 /// `Signature` is inferred; it lets functions of any number of arguments and types implement one trait.
 #[diagnostic::on_unimplemented(
@@ -57,9 +57,9 @@ pub trait CalledAs<S: State, C, Signature> {}
     note = "a closure is written `move |..| async move {{ .. }}`"
 )]
 pub trait IntoNode<S: State, C, Signature>: CalledAs<S, C, Signature> + Send + Sync + 'static {
-    /// What it takes from `each`.
+    /// The type of the item that it takes from `each`.
     type Input;
-    /// What it decides.
+    /// The type of its decision.
     type Route: Send + 'static;
 
     /// Takes its description and its code.
@@ -69,7 +69,7 @@ pub trait IntoNode<S: State, C, Signature>: CalledAs<S, C, Signature> + Send + S
 
 /// A node as a type, for nodes with configuration: `Ranker::new(model).candidates(Essay::DRAFTS)`.
 pub trait Node<S: State, C>: Send + Sync + 'static {
-    /// What it returns.
+    /// The type of its result.
     type Output: IntoOutcome<S>;
 
     /// Runs it. Extractors are taken with [`Task::extract`].

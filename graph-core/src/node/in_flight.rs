@@ -1,7 +1,7 @@
 //! Effects that are in flight in this process, whichever run they belong to.
 //!
-//! Two runs may go on with one thread at once. What one of them is doing to the outside world the other does not do as
-//! well: it waits, and takes what came of it.
+//! Two runs may continue one thread at the same time. While one of them runs an effect, the other does not start the
+//! same effect: it waits, and uses the outcome.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -45,7 +45,7 @@ pub(super) fn take(id: &EffectId, run: RunId) -> Option<Taken> {
     Some(Taken { id: id.clone(), ticket })
 }
 
-/// Waits until nobody has the effect.
+/// Waits until no run has the effect.
 pub(super) async fn free(id: &EffectId) {
     poll_fn(|context| match IN_FLIGHT.lock().held.get_mut(id) {
         None => Poll::Ready(()),

@@ -1,4 +1,4 @@
-//! What a task knows of itself, and what it says while it runs.
+//! Information about the running task, and the events that it emits.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -41,8 +41,8 @@ impl TaskInfo {
         self.attempt
     }
 
-    /// Whether the node's retry policies allow no attempt after this one, whatever the error: for a node that can do without what
-    /// has failed, and would rather try again while it may.
+    /// Returns `true` if the node's retry policies allow no attempt after this one, whatever the error: for a node that
+    /// has a fallback for a failed step, and prefers a retry as long as one is allowed.
     #[must_use]
     pub fn is_last_attempt(&self) -> bool {
         self.attempt >= self.cell.facts.attempts
@@ -56,7 +56,7 @@ impl TaskInfo {
         self.cell.task_place()
     }
 
-    /// How many supersteps may still follow this one before the recursion limit.
+    /// Returns the number of supersteps that may still follow this one before the recursion limit.
     #[must_use]
     pub fn remaining_steps(&self) -> u64 {
         self.cell.facts.remaining_steps
@@ -69,7 +69,7 @@ impl TaskInfo {
         self.cell.run.ambient.now()
     }
 
-    /// Whether the recursion limit lets no superstep follow this one.
+    /// Returns `true` if the recursion limit allows no further superstep after this one.
     #[must_use]
     pub fn is_last_step(&self) -> bool {
         self.remaining_steps() == 0
@@ -112,7 +112,7 @@ impl TaskInfo {
         self.cell.beat(self.attempt);
     }
 
-    /// Whether the run has ended without this task, or the attempt was given up.
+    /// Returns `true` if the run has ended without this task, or the attempt was given up.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         !self.cell.is_current(self.attempt)
@@ -150,7 +150,7 @@ pub struct Emit {
 }
 
 impl Emit {
-    /// Whether anybody observes the run, or keeps its events; without, nothing is encoded.
+    /// Returns `true` if the run has observers, or keeps its events; otherwise nothing is encoded.
     #[must_use]
     pub fn is_observed(&self) -> bool {
         self.cell.run.sink.is_some()
@@ -174,7 +174,7 @@ impl Emit {
         }
     }
 
-    /// Where events go, while the attempt counts and somebody wants them.
+    /// The sink for events, while the attempt counts and the run has observers or keeps events.
     fn sink(&self) -> Option<&Arc<dyn CustomSink>> {
         self.cell.beat(self.attempt);
         let sink = self.cell.run.sink.as_ref()?;

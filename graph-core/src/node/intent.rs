@@ -1,8 +1,8 @@
 //! The intent or the outcome of an effect, while it is being stored.
 //!
-//! An attempt may be given up before it knows whether its intent is stored. The next attempt of the same task finds that out
-//! first: an intent that it did not know of would be another run's to it, which nobody takes over. It also finishes storing
-//! an outcome, which would otherwise be unknown.
+//! An attempt may be given up before it knows whether its intent is stored. The next attempt of the same task finds
+//! that out first: it would take an unknown intent for another run's, which is never taken over. It also finishes
+//! storing an outcome, which would otherwise be unknown.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -14,7 +14,7 @@ use super::cell::TaskCell;
 use crate::checkpoint::{Checkpointer, CheckpointerExt, EffectId, EffectRecord, StoreError};
 use crate::id::CheckpointId;
 
-/// What the store says of an intent: the record that was there first, if there was one.
+/// The store's reply to an intent: the record that was there first, if there was one.
 type Said = Result<Option<EffectRecord>, StoreError>;
 
 /// A record that is being stored. Dropped before it is stored, it is left behind for the next attempt.

@@ -1,4 +1,4 @@
-//! What the nodes of a graph over a JSON state return.
+//! The results of nodes of a graph over a JSON state.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,8 +11,8 @@ use crate::state::{JsonState, JsonUpdate};
 
 /// The result of a node over a [`JsonState`]: an update, and the name of a case where the node decides.
 ///
-/// What it names is checked against the description when the node returns: an unknown field, a value that does not
-/// fit and an unknown case fail the node. A plain [`Value`] is an outcome that only writes.
+/// It is checked against the description when the node returns: an unknown field, a value that does not fit and an
+/// unknown case fail the node. A plain [`Value`] is an outcome that only writes.
 ///
 /// ```
 /// use serde_json::json;

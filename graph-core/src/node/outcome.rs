@@ -1,4 +1,4 @@
-//! What a node may return.
+//! The types that a node may return.
 
 use core::convert::Infallible;
 
@@ -46,7 +46,7 @@ pub trait IntoOutcome<S: State>: Send + 'static {
     fn into_outcome(self) -> Result<Output<S, Self::Route>, NodeError>;
 }
 
-/// What a prebuilt node returns: it does not know the state's own update type.
+/// The result of a prebuilt node, which does not know the state's own update type.
 impl<S: State, R: Send + 'static> IntoOutcome<S> for Output<S, R> {
     type Route = R;
 

@@ -3,10 +3,10 @@
 use alloc::borrow::Cow;
 use alloc::format;
 
-/// What asks and effects of an error handler begin with.
+/// The prefix of the asks and effects of an error handler.
 pub(crate) const HANDLER: &str = "on_error/";
 
-/// What stands before a name of the node itself that begins like a handler's, or like one that this stands before.
+/// The prefix that escapes a name of the node itself, if the name begins like a handler's or like an escaped one.
 const OWN: char = '~';
 
 /// The name under which an ask or an effect of a node is stored; `is_stored` says of a name whether the task has it.

@@ -9,10 +9,10 @@ use core::time::Duration;
 use super::cache::CachePolicy;
 use crate::error::{NodeError, NodeErrorKind};
 
-/// How a node is run.
+/// The policy for running a node.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    /// When what the node returned is used again.
+    /// The policy for reusing the node's result.
     pub(crate) cache: Option<CachePolicy>,
     /// The first one that covers an error decides about it.
     pub(crate) retries: Vec<Retry>,
@@ -20,20 +20,20 @@ pub struct Policy {
     pub(crate) idle_timeout: Option<Duration>,
     pub(crate) on_unknown: OnUnknown,
     pub(crate) on_mismatch: OnMismatch,
-    /// Whether it runs when nothing else is left to run.
+    /// `true` if it runs only when no other node is left to run.
     pub(crate) deferred: bool,
     pub(crate) interrupt_before: bool,
     pub(crate) interrupt_after: bool,
 }
 
 impl Policy {
-    /// How many attempts there may be, the first one included.
+    /// Returns the maximum number of attempts, the first one included.
     pub(crate) fn attempts(&self) -> u32 {
         self.retries.iter().map(|retry| retry.attempts).max().unwrap_or(1).max(1)
     }
 }
 
-/// What becomes of an effect that was started and has no recorded end.
+/// The policy for an effect that was started and has no recorded end.
 ///
 /// After a crash it is not known whether it happened. It is never repeated silently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,8 +49,8 @@ pub enum OnUnknown {
     Ask,
 }
 
-/// What becomes of a record of the journal that the node's code does not fit any more: its value does not decode,
-/// or its place in the code is gone.
+/// The policy for a record of the journal that no longer fits the node's code: its value does not decode, or its place
+/// in the code is gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnMismatch {
@@ -75,7 +75,7 @@ pub struct Retry {
     max: Duration,
     jitter: bool,
     on: Vec<Covers>,
-    /// Whether only errors of the named types are covered.
+    /// `true` if only errors of the named types are covered.
     only: bool,
 }
 
@@ -179,7 +179,7 @@ impl Retry {
         Self { only: true, ..self.on::<E>() }
     }
 
-    /// Retries errors of this type of which this holds, and of the others that are named, and nothing else.
+    /// Retries errors of this type for which `holds` returns `true`, and of the others that are named, and nothing else.
     ///
     /// ```
     /// # extern crate superstep_core as superstep;
@@ -212,7 +212,7 @@ impl Retry {
         Next::Attempt(wait.max(asked_for))
     }
 
-    /// Whether this policy decides about an error.
+    /// Returns `true` if this policy decides about an error.
     pub(crate) fn covers(&self, error: &NodeError) -> bool {
         let named = || self.on.iter().any(|matches| matches(error));
         match error.kind() {

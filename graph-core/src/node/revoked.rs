@@ -12,7 +12,7 @@ use super::sync::{AtomicBool, Mutex, Ordering};
 #[derive(Default)]
 pub(crate) struct Revoked {
     set: AtomicBool,
-    /// Who waits to be told that something may have ended.
+    /// The wakers to call when something may have ended.
     waiting: Mutex<Vec<Waker>>,
 }
 

@@ -1,4 +1,4 @@
-//! What the tasks of one run share with its driver.
+//! The data that the tasks of one run share with its driver.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -18,33 +18,33 @@ use crate::id::{NodeName, RunId, ThreadId};
 use crate::state::Json;
 use crate::store::Store;
 
-/// What the tasks of one run share.
+/// The data that the tasks of one run share.
 pub(crate) struct RunCell {
     pub(crate) thread: ThreadId,
     pub(crate) run: RunId,
     pub(crate) saver: Option<Arc<dyn Checkpointer>>,
-    /// Receives custom events; `None` when nobody observes the run or keeps them.
+    /// Receives custom events; `None` if the run neither has observers nor keeps events.
     pub(crate) sink: Option<Arc<dyn CustomSink>>,
     pub(crate) ambient: Arc<dyn Ambient>,
     /// The names of the graph's nodes, by position.
     pub(crate) nodes: Arc<[NodeName]>,
     /// The graph's context.
     pub(crate) context: Arc<dyn Any + Send + Sync>,
-    /// Where subgraphs that keep their state go on, as of the last barrier.
+    /// The checkpoints from which subgraphs that keep their state continue, as of the last barrier.
     pub(crate) kept: Mutex<Vec<Kept>>,
-    /// What the driver hands on to the subgraphs of this run. Of the driver's own type.
+    /// The data that the driver passes on to the subgraphs of this run. Of the driver's own type.
     pub(crate) surroundings: Arc<dyn Any + Send + Sync>,
-    /// The graph's store, told the time by the run.
+    /// The graph's store, which gets the time from the run.
     pub(crate) store: Option<Store>,
-    /// Where nodes' results are kept that are used again.
+    /// The store for node results that are reused.
     pub(crate) cache: Option<Store>,
     /// The caller's entries for the checkpoints of the run.
     pub(crate) metadata: BTreeMap<String, Json>,
     /// The attempt that runs this, a subgraph.
     pub(crate) around: Option<Around>,
-    /// Where it is noted what does not agree with the recording, in a replay.
+    /// Receives the differences from the recording, in a replay.
     pub(crate) tape: Option<Arc<Tape>>,
-    /// What answers for the outside world, in a test.
+    /// The recordings that stand for the outside world, in a test.
     pub(crate) deck: Option<Arc<Deck>>,
     pub(crate) revoked: Revoked,
 }
@@ -66,7 +66,7 @@ impl Around {
         &self.cell
     }
 
-    /// What answers for the outside world in the run of the graph around.
+    /// The recordings that stand for the outside world in the run of the surrounding graph.
     #[cfg(feature = "tokio")]
     pub(crate) fn deck(&self) -> Option<&Arc<Deck>> {
         self.cell.run.deck.as_ref()
@@ -76,7 +76,7 @@ impl Around {
         !self.cell.is_current(self.attempt)
     }
 
-    /// Waits until the attempt is over, though it goes on: what it runs is to stop.
+    /// Waits until the attempt is over, even though its code still runs: a subgraph that it runs must stop then.
     #[cfg(feature = "tokio")]
     pub(crate) async fn over(&self) {
         self.cell.run.revoked.until(|| self.is_over()).await;
@@ -89,7 +89,7 @@ pub(crate) trait CustomSink: Send + Sync {
 
     fn message(&self, task: &TaskCell, attempt: u32, chunk: Json);
 
-    /// Waits until whoever drives the run has kept up with what was emitted.
+    /// Waits until the driver of the run has kept up with the emitted events.
     fn poll_room(&self, context: &Context<'_>) -> Poll<()>;
 }
 
@@ -98,7 +98,7 @@ impl RunCell {
         self.revoked.set();
     }
 
-    /// Whether the run has ended, or what it is a part of.
+    /// Returns `true` if the run has ended, or the attempt that it is a part of.
     pub(crate) fn is_revoked(&self) -> bool {
         self.revoked.is_set() || self.around.as_ref().is_some_and(Around::is_over)
     }

@@ -1,4 +1,4 @@
-//! What the end of a run is told with. Tests of interleavings put other primitives in its place.
+//! The primitives that signal the end of a run. Tests of interleavings replace them.
 
 pub(super) use core::sync::atomic::{AtomicBool, Ordering};
 

@@ -14,7 +14,7 @@ pub struct Task<S, C> {
     state: Arc<S>,
     input: Option<Item>,
     cell: Arc<TaskCell>,
-    /// How many extractors were taken with `extract`.
+    /// The number of extractors taken with `extract`.
     extracted: AtomicUsize,
     context: PhantomData<fn() -> C>,
 }

@@ -10,7 +10,7 @@ use std::vec::Vec;
 
 pub(super) type Work = Box<dyn FnOnce() + Send>;
 
-/// How long a thread waits for more work.
+/// The time that a thread waits for more work.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// Threads of one node.
@@ -54,7 +54,7 @@ impl Threads {
     }
 }
 
-/// The body of a thread: works until there has been nothing to do for a while, or nobody is left to give work.
+/// The body of a thread: works until it has been idle for a while, or until all senders of work are gone.
 fn serve(threads: &Weak<Threads>, first: Work) {
     first();
     let me = current().id();

@@ -67,13 +67,13 @@ use crate::state::{CodecError, Lifetime, Op, Writers};
     note = "`Append` is for `Vec`, `KeyedLog` for `Vec` of `Keyed` items, `Merge` for maps, `Union` for sets, `Sum`, `Max` and `Min` for numbers"
 )]
 pub trait Reducer<T>: 'static {
-    /// What a node writes. For a stored field it must be `Serialize + DeserializeOwned`.
+    /// The type of a node's write. For a stored field it must be `Serialize + DeserializeOwned`.
     type Write: Send + 'static;
 
-    /// How many tasks may write the field in one superstep.
+    /// The number of tasks that may write the field in one superstep.
     const WRITERS: Writers = Writers::Many;
 
-    /// How long the value lives.
+    /// The lifetime of the value.
     const LIFETIME: Lifetime = Lifetime::Stored;
 
     /// Does what [`reduce`](Self::reduce) does with an index that is kept beside the field, for a reducer that looks

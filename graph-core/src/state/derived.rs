@@ -1,4 +1,4 @@
-//! What the expansion of `#[derive(State)]` calls. Not public API.
+//! Plumbing for the expansion of `#[derive(State)]`. Not public API.
 //!
 //! Logic lives here rather than in the expansion, so that a wide state compiles fast.
 
@@ -118,7 +118,7 @@ impl<S: 'static> FieldWrite for NoWrite<S> {
     }
 }
 
-/// What a stored field and a stored write have to be.
+/// The bounds on a stored field and on a stored write.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be stored in a checkpoint",
     label = "it, or a type in it, is not `Serialize` and `Deserialize`",
@@ -130,10 +130,10 @@ pub trait Stored: Serialize + DeserializeOwned {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> Stored for T {}
 
-/// What the expansion does with a field of type `T` whose reducer takes a `W`.
+/// The operations that the expansion needs for a field of type `T` whose reducer takes a `W`.
 ///
-/// One constant for each field: what the field's type and reducer have to be is checked there, and only
-/// there, so that a mistake is one error.
+/// One constant for each field: the bounds on the field's type and its reducer are checked there, and only there, so
+/// that a mistake is one error.
 pub struct Codec<T, W> {
     reduce: fn(&mut T, W),
     indexed: Option<Indexed<T, W>>,

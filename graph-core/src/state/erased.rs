@@ -73,7 +73,7 @@ pub trait ErasedUpdate: Any + Send {
     /// The number of writes.
     fn len(&self) -> usize;
 
-    /// Whether nothing is written.
+    /// Returns `true` if it writes no field.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

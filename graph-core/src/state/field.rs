@@ -19,7 +19,7 @@ pub struct Field<S: State, T, W = T> {
 }
 
 enum Access<S: State, T, W> {
-    /// What the derive emits: plain functions, so that handles are constants.
+    /// The functions that the derive emits: plain ones, so that handles are constants.
     Direct { get: fn(&S) -> &T, wrap: fn(Write<T, W>) -> S::Write },
     /// A field of an embedded state.
     Composed(Arc<dyn Compose<S, T, W>>),

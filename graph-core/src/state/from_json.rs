@@ -55,7 +55,7 @@ fn write<S: State>(field: FieldId, described: &FieldSchema, value: &Value) -> Re
     written.or_else(|error| read(Logged::Reduce(given)).map_err(|_| error))
 }
 
-/// Items as the rows of a keyed log, each of which has a text member `id`.
+/// Wraps items as the rows of a keyed log. Each item has a text member `id`.
 fn rows(items: &Value) -> Result<Vec<Value>, CodecError> {
     let Value::Array(items) = items else {
         return Err(CodecError::new(format!("expected a list of items, found {}", brief(items))));

@@ -110,7 +110,7 @@ impl Json {
         &self.0
     }
 
-    /// Whether both share one text in memory, which makes them equal without a comparison.
+    /// Returns `true` if both share one text in memory, which makes them equal without a comparison.
     #[must_use]
     pub fn same_text(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -195,26 +195,26 @@ impl CodecError {
         Self::new(alloc::format!("its code panicked: {panic}"))
     }
 
-    /// What does not fit, and where, of a value that was read from JSON.
+    /// The part of a value read from JSON that does not fit its type, with its place.
     #[must_use]
     pub fn mismatch(&self) -> Option<&Mismatch> {
         self.mismatch.as_deref()
     }
 
-    /// What there is too much of, where that is why.
+    /// The limit that the value exceeds, if that is the reason for the error.
     #[must_use]
     pub fn excess(&self) -> Option<Excess> {
         self.excess
     }
 
-    /// The same error of a value that nobody may see.
+    /// Returns the same error without the value, for a value that is secret.
     #[must_use]
     pub fn redacted(&self) -> Self {
         let mismatch = self.mismatch.as_ref().map(|mismatch| Box::new(mismatch.redacted()));
         Self { message: "the value does not fit".into(), mismatch, excess: self.excess }
     }
 
-    /// What reads after "field x does not decode": the mismatch where it is known, else the message.
+    /// The text that follows "field x does not decode": the mismatch if it is known, otherwise the message.
     pub(crate) fn told(&self) -> String {
         match &self.mismatch {
             Some(mismatch) => mismatch.to_string(),

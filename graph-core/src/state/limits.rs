@@ -1,27 +1,27 @@
-//! How much a stored text may be: so that a small file cannot fill the memory of whoever reads it.
+//! Limits on the size of a stored text, so that a small file cannot fill the memory of its reader.
 
 use alloc::string::String;
 
 use memchr::memchr2;
 
-/// How large what is stored may be, when it is written and when it is read.
+/// The maximum size of stored data, checked when it is written and when it is read.
 ///
-/// The same limits hold for the state of a thread, all its fields together, and for each record beside it: what a checkpoint
-/// says of its superstep, a result, a question, an answer, an effect. Whatever would be larger is refused when it is
-/// written, with [`StoreError::TooLarge`](crate::checkpoint::StoreError::TooLarge), and nothing is lost: the thread stays as it
-/// was. So whoever reads with the limits that were written with reads everything, and a file that claims more than that was
-/// made by somebody else.
+/// The same limits hold for the state of a thread, all its fields together, and for each record beside it: a
+/// checkpoint's record of its superstep, a result, a question, an answer, an effect. Larger data is rejected when it is
+/// written, with [`StoreError::TooLarge`](crate::checkpoint::StoreError::TooLarge), and nothing is lost: the thread
+/// stays as it was. So a reader with the writer's limits reads everything, and a file with more data than that was made
+/// by another program.
 ///
 /// | limit | default | why |
 /// |---|---|---|
 /// | bytes | [`BYTES`](Self::BYTES), 64 MiB | a text is held twice while it is folded or parsed, and beside it what it decodes to |
 /// | values | [`VALUES`](Self::VALUES), 1,048,576 | a value of two bytes takes up to 32 of them as a `serde_json::Value`, and an object with one member 600 |
-/// | levels | [`DEPTH`](Self::DEPTH), 128 | who descends into a value does so by calling itself; cannot be changed |
+/// | levels | [`DEPTH`](Self::DEPTH), 128 | code that descends into a value is recursive; cannot be changed |
 ///
-/// A value is a number, a text, a list, an object, `true`, `false` or `null`; the names of members are none. At 64 bytes for
-/// each value both limits are met at the same time, so a log of messages has as many bytes as it may have long before it has
-/// too many values. What is larger belongs into a file or a store of its own, of which the state has the name; or else the
-/// limits are raised, for all who use the file.
+/// A value is a number, a text, a list, an object, `true`, `false` or `null`; the names of members do not count. At 64
+/// bytes for each value both limits are reached at the same time, so a log of messages reaches its limit of bytes long
+/// before it has too many values. Keep larger data in a file or a store of its own, and its name in the state; or raise
+/// the limits, for all users of the file.
 ///
 /// ```
 /// use superstep_core::state::SizeLimits;
@@ -38,7 +38,7 @@ pub struct SizeLimits {
     frame: usize,
 }
 
-/// What a text has too much of, and how much it may have.
+/// The limit that a text exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Excess {
@@ -57,7 +57,7 @@ pub enum Excess {
 }
 
 impl Excess {
-    /// What there is too much of, and what allows more.
+    /// The limit that is exceeded, and the way to raise it.
     pub(crate) fn allowed_by(self, raises: impl core::fmt::Display) -> String {
         match self {
             // No limit that anybody could raise.
@@ -73,41 +73,41 @@ impl Default for SizeLimits {
     }
 }
 
-/// What is kept between the limits of who writes and of who reads, as a part of them: a saver that does not know yet how
-/// large a state is lets 64 supersteps pass that add less than a 64th of that each.
+/// The part of the limits that is kept between those for writing and those for reading: a saver that does not know yet
+/// how large a state is accepts up to 64 supersteps that each add less than a 64th of that part.
 const MARGIN: usize = 32;
 
 impl SizeLimits {
-    /// How many bytes, unless said otherwise.
+    /// The default limit of bytes.
     pub const BYTES: usize = 64 << 20;
-    /// How many values, unless said otherwise.
+    /// The default limit of values.
     pub const VALUES: usize = 1 << 20;
-    /// How deeply a value may be nested. Types that describe themselves are decoded to no greater depth by `serde_json`.
+    /// The maximum nesting of a value. `serde_json` decodes types that describe themselves to no greater depth.
     pub const DEPTH: usize = 128;
-    /// How deeply a value may be nested that a program writes: sixteen levels are kept for what it is stored in.
+    /// The maximum nesting of a value that a program writes: sixteen levels are reserved for its container.
     pub const WRITTEN_DEPTH: usize = Self::DEPTH - Self::FRAME;
-    /// How many levels there may be around a value that is stored.
+    /// The maximum number of levels around a stored value.
     const FRAME: usize = 16;
 
-    /// How many bytes.
+    /// Sets the maximum number of bytes.
     #[must_use]
     pub const fn bytes(self, bytes: usize) -> Self {
         Self { bytes, ..self }
     }
 
-    /// How many values.
+    /// Sets the maximum number of values.
     #[must_use]
     pub const fn values(self, values: usize) -> Self {
         Self { values, ..self }
     }
 
-    /// How many bytes there may be at most.
+    /// Returns the maximum number of bytes.
     #[must_use]
     pub const fn most_bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How many values there may be at most.
+    /// Returns the maximum number of values.
     #[must_use]
     pub const fn most_values(&self) -> usize {
         self.values
@@ -133,19 +133,19 @@ impl SizeLimits {
         Self { bytes, values, ..self }
     }
 
-    /// What one superstep may add to a state of unknown size: 64 of these are the part that [`to_write`](Self::to_write)
-    /// leaves.
+    /// The limits on the data that one superstep may add to a state of unknown size: 64 of these make up the part that
+    /// [`to_write`](Self::to_write) leaves.
     #[must_use]
     pub const fn unseen(self) -> Self {
         let (bytes, values) = (self.bytes / MARGIN / 64, self.values / MARGIN / 64);
         Self { bytes, values, ..self }
     }
 
-    /// Looks whether a text keeps to the limits, before anything is made of it. Of a text that is no JSON it is not said
-    /// what there is too much of.
+    /// Checks a text against the limits, before it is parsed. For a text that is not JSON, it is unspecified which limit
+    /// the error names.
     ///
     /// # Errors
-    /// What it has too much of.
+    /// The limit that it exceeds.
     pub fn check(&self, text: &str) -> Result<(), Excess> {
         if text.len() > self.bytes {
             return Err(Excess::Bytes(self.bytes));
@@ -153,7 +153,7 @@ impl SizeLimits {
         shape(text, self.values, Self::DEPTH + self.frame)
     }
 
-    /// Whether so much keeps to the limits.
+    /// Checks a size against the limits.
     pub(crate) fn check_size(&self, size: Size) -> Result<(), Excess> {
         match size {
             Size { bytes, .. } if bytes > self.bytes => Err(Excess::Bytes(self.bytes)),
@@ -163,7 +163,7 @@ impl SizeLimits {
     }
 }
 
-/// How much a text is.
+/// The size of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) bytes: usize,
@@ -197,7 +197,7 @@ impl Size {
     }
 }
 
-/// Whether a text may be nested so deeply.
+/// Checks that a text is not nested too deeply.
 pub(super) fn depth(text: &str, most: usize) -> Result<(), Excess> {
     shape(text, usize::MAX, most)
 }
@@ -218,7 +218,7 @@ fn shape(text: &str, values: usize, depth: usize) -> Result<(), Excess> {
     if found.values > values { Err(Excess::Values(values)) } else { Ok(()) }
 }
 
-/// What may stand for values and levels, in texts as well.
+/// The characters that may stand for values and levels, also counted inside texts.
 struct Marks {
     commas: usize,
     levels: usize,
@@ -234,7 +234,8 @@ impl Marks {
     }
 }
 
-/// How many bytes are meant: so few at a time that a byte can hold their number, which many are compared at once for.
+/// Counts the bytes that are meant, in blocks so small that the count of each fits into a byte, so that many bytes are
+/// compared at once.
 fn count(text: &str, is_meant: impl Fn(u8) -> bool) -> usize {
     const AT_ONCE: usize = 240;
     let blocks = text.as_bytes().chunks(AT_ONCE);
@@ -277,7 +278,7 @@ fn scan(text: &str) -> Scanned {
     Scanned { values, depth: deepest }
 }
 
-/// What is left behind the quotation mark that ends a string.
+/// Returns the rest after the quotation mark that ends a string.
 fn after_string(mut left: &[u8]) -> &[u8] {
     while let Some(at) = memchr2(b'"', b'\\', left) {
         if left[at] == b'"' {

@@ -82,7 +82,7 @@ pub enum LoadError {
     },
 }
 
-/// What a migration may return: the state, or a result of it.
+/// A type that a migration may return: the state, or a result of it.
 #[diagnostic::on_unimplemented(
     message = "a migration to `{S}` returns `{S}` or a `Result` of it, not `{Self}`",
     note = "`#[state(migrate = from_v1)]` names a `fn(OldState) -> {S}`"

@@ -7,25 +7,25 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-/// What of a value does not fit its type.
+/// The part of a value that does not fit its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// The path to it inside the value, as in `[3].name`; empty for the value itself.
     pub path: String,
-    /// What its type asks for.
+    /// The value that its type expects.
     pub expected: String,
-    /// What is there: JSON text, shortened when it is long; `<secret>` in a secret field.
+    /// The value found: JSON text, truncated when it is long; `<secret>` in a secret field.
     pub found: String,
 }
 
-/// What is expected where a type refuses a value for reasons of its own.
+/// The expectation of a type that rejects a value for its own reasons.
 const ANOTHER: &str = "another value";
 
 /// The most characters of a text that `found` shows.
 const SHOWN: usize = 60;
 
 impl Mismatch {
-    /// What `error` says of `text`.
+    /// Reads the mismatch from the `error` of decoding `text`.
     pub(super) fn of(text: &str, error: &serde_json::Error) -> Self {
         let message = error.to_string();
         let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
@@ -39,7 +39,7 @@ impl Mismatch {
         Self { path, expected: expected(message), found: shortened(found) }
     }
 
-    /// The same without what was there: neither the value, nor keys of maps, nor what a type says of it.
+    /// Returns the mismatch without the value, without keys of maps, and without the type's own message about the value.
     pub(super) fn redacted(&self) -> Self {
         let expected = if self.expected.starts_with(ANOTHER) { ANOTHER } else { &self.expected };
         Self { path: String::new(), expected: expected.to_owned(), found: "<secret>".to_owned() }
@@ -56,7 +56,7 @@ impl core::fmt::Display for Mismatch {
     }
 }
 
-/// What serde's message says that it expected.
+/// Extracts the expectation from serde's message.
 fn expected(message: &str) -> String {
     if let Some((_, expected)) = message.rsplit_once(", expected ") {
         return expected.to_owned();
@@ -74,7 +74,7 @@ fn shortened(found: &str) -> String {
     }
 }
 
-/// How many bytes were read up to a position. Lines count from 1.
+/// Returns the number of bytes up to a position. Lines count from 1.
 fn read(text: &str, line: usize, column: usize) -> usize {
     let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     (before + column).min(text.len())

@@ -183,7 +183,7 @@ pub trait FieldWrite: Sized + Send + 'static {
     /// The field it writes.
     fn field(&self) -> FieldId;
 
-    /// Whether it goes through the reducer or replaces the value.
+    /// The kind of the write: it goes through the reducer, or it replaces the value.
     fn kind(&self) -> WriteKind;
 
     /// Applies it.
@@ -213,7 +213,7 @@ pub trait FieldWrite: Sized + Send + 'static {
     fn decode(logged: &LoggedWrite) -> Result<Self, CodecError>;
 }
 
-/// What `thread.run` accepts: the derive implements it for the update type and for the state.
+/// A type that `thread.run` accepts: the derive implements it for the update type and for the state.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an input of a graph over `{S}`",
     note = "pass an update (`{S}::update().field(value)`) or, for a new thread, a whole `{S}`"
@@ -225,7 +225,7 @@ pub trait IntoInput<S: State> {
 
 /// An input, ready to be applied.
 pub enum Input<S: State> {
-    /// Goes through the reducers, on a new thread or on top of what is there.
+    /// Goes through the reducers, on a new thread or on top of an existing state.
     Update(S::Update),
     /// A whole state: only a new thread takes it.
     State(S::Update),

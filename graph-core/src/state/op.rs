@@ -61,7 +61,7 @@ impl Op {
         }
     }
 
-    /// Whether the operation gives the whole value, so that nothing before it matters.
+    /// Returns `true` if the operation gives the whole value, so that earlier operations no longer matter.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         matches!(self, Self::Set(_))
@@ -73,7 +73,7 @@ impl Op {
 pub struct LoggedWrite {
     /// The field written.
     pub field: FieldId,
-    /// What was written.
+    /// The write.
     pub write: Logged,
 }
 
@@ -88,7 +88,7 @@ pub enum Logged {
     Reduce(Json),
 }
 
-/// What happened to one field in one superstep: its operations, in order.
+/// The change of one field in one superstep: its operations, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// The field.

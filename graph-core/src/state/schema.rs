@@ -21,7 +21,7 @@ impl FieldId {
     }
 }
 
-/// How many tasks may write a field in one superstep.
+/// The number of tasks that may write a field in one superstep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Writers {
@@ -31,7 +31,7 @@ pub enum Writers {
     Many,
 }
 
-/// How long a field's value lives.
+/// The lifetime of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifetime {
@@ -55,11 +55,11 @@ pub struct FieldSchema {
     pub rust_type: String,
     /// The reducer, as written in the source.
     pub reducer: String,
-    /// How many tasks may write it in one superstep.
+    /// The number of tasks that may write it in one superstep.
     pub writers: Writers,
-    /// How long its value lives.
+    /// The lifetime of its value.
     pub lifetime: Lifetime,
-    /// Whether its values are secret: redacted in logs, traces and exports.
+    /// `true` if its values are secret: redacted in logs, traces and exports.
     #[serde(default)]
     pub secret: bool,
 }

@@ -40,19 +40,19 @@ impl SecretFields {
         }
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no secret fields.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a field is one of them.
+    /// Returns `true` if a field is one of them.
     #[must_use]
     pub fn has(&self, field: &FieldSchema) -> bool {
         field.secret || self.has_name(&field.name) || field.aliases.iter().any(|alias| self.has_name(alias))
     }
 
-    /// Whether one of them has, or had, this name.
+    /// Returns `true` if one of them has, or had, this name.
     #[must_use]
     pub fn has_name(&self, name: &str) -> bool {
         self.0.contains(name)

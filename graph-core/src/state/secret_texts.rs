@@ -25,7 +25,7 @@ use super::{CodecError, Json};
 pub struct SecretTexts(BTreeSet<String>);
 
 impl SecretTexts {
-    /// What stands in the place of a secret.
+    /// The text that replaces a secret.
     pub const HIDDEN: &str = "<secret>";
 
     /// The fewest letters of a text that is hidden wherever it is.
@@ -58,7 +58,7 @@ impl SecretTexts {
         self.0.extend(other.0.iter().cloned());
     }
 
-    /// Whether it knows no secret.
+    /// Returns `true` if it knows no secret.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -13,7 +13,7 @@ use super::op::{Logged, LoggedWrite, Op};
 use super::schema::{FieldId, Lifetime};
 use crate::reducer::Reducer;
 
-/// Whether a write goes through the field's reducer.
+/// The kind of a write: it goes through the field's reducer, or it replaces the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteKind {
     /// Through the reducer.
@@ -32,7 +32,7 @@ pub enum Write<T, W> {
 }
 
 impl<T, W> Write<T, W> {
-    /// Whether it goes through the reducer.
+    /// Returns the kind of the write.
     pub fn kind(&self) -> WriteKind {
         match self {
             Self::Reduce(_) => WriteKind::Reduce,
@@ -104,7 +104,7 @@ impl<T, W> Write<T, W> {
     }
 }
 
-/// What a setter accepts for a write of type `W`: the write itself, and forms that read well at the call
+/// A type that a setter accepts for a write of type `W`: the write itself, and forms that read well at the call
 /// (`"text"` for a `String`, an array for a `Vec`, a value for an `Option` of it).
 #[diagnostic::on_unimplemented(
     message = "this field is not written with a `{Self}`",

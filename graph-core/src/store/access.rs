@@ -31,7 +31,7 @@ pub enum AccessError {
     Damaged {
         /// Which one.
         place: String,
-        /// What is wrong with it.
+        /// The problem with it.
         reason: String,
     },
     /// Reading or writing failed.

@@ -22,7 +22,7 @@ pub trait StoreBackend: Send + Sync + 'static {
     /// Reads an entry.
     async fn get(&self, namespace: &Namespace, key: &str, now: u64) -> Result<Option<Entry>, AccessError>;
 
-    /// Writes an entry, in place of the one that is there. It is seen by whoever reads after this returns.
+    /// Writes an entry; it replaces an existing one. Every read after this returns sees it.
     async fn put(&self, put: Put, now: u64) -> Result<(), AccessError>;
 
     /// Removes an entry; whether there was one.
@@ -81,7 +81,7 @@ impl Entry {
         })
     }
 
-    /// Whether it is still there at this time.
+    /// Returns `true` if it has not expired at this time.
     #[must_use]
     pub fn is_alive(&self, now: u64) -> bool {
         self.expires_ms.is_none_or(|expires| now < expires)

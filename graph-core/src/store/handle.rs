@@ -83,7 +83,7 @@ impl Store {
         Self { open: Some(Open { backend: Arc::new(backend), clock: Arc::new(clock) }) }
     }
 
-    /// What a node of a graph without a store is given.
+    /// The store that a node gets in a graph without one.
     pub(crate) fn missing() -> Self {
         Self { open: None }
     }
@@ -94,7 +94,7 @@ impl Store {
         Self { open: open.map(|open| Open { backend: Arc::clone(&open.backend), clock: Arc::new(clock) }) }
     }
 
-    /// The same entries, of which no write is kept.
+    /// The same entries, without keeping any writes.
     #[cfg(feature = "tokio")]
     pub(crate) fn unwritten(&self) -> Self {
         let unwritten = |open: &Open| Open {
@@ -146,7 +146,7 @@ impl Store {
     /// Reads a value; `None` when there is none.
     ///
     /// # Errors
-    /// [`AccessError::Value`] when what is there is no `T`; else when the store fails.
+    /// [`AccessError::Value`] when the stored value is not a `T`; otherwise when the store fails.
     pub async fn get<T: DeserializeOwned>(
         &self,
         namespace: &[&str],
@@ -202,8 +202,8 @@ impl Store {
         backend.namespaces(&under, now).await
     }
 
-    /// Removes the entries whose time has come, and says how many there were. Nobody sees them any more; this
-    /// only gives back their room.
+    /// Removes the expired entries, and returns their number. Expired entries are invisible already; this only frees
+    /// their space.
     ///
     /// # Errors
     /// When the store fails.

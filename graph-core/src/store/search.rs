@@ -14,7 +14,7 @@ use super::backend::Entry;
 use super::namespace::Namespace;
 use crate::state::Json;
 
-/// What to look for in the store. All of its conditions must hold.
+/// A query of the store. All of its conditions must hold.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -142,7 +142,7 @@ impl Search {
         self.words.as_ref()
     }
 
-    /// Whether an entry at this place is found. Stores call it, so that all of them find the same.
+    /// Returns `true` if the search finds an entry at this place. Stores call it, so that all of them find the same.
     #[must_use]
     pub fn finds(&self, entry: &Entry) -> bool {
         if self.words.is_none() && self.conditions.is_empty() {

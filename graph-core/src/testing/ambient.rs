@@ -11,11 +11,11 @@ use crate::run::Ambient;
 /// Where the clock of a test begins, since the Unix epoch: 2025-01-01.
 const BEGIN: Duration = Duration::from_secs(1_735_689_600);
 
-/// Time, ids and chance for a test: two runs of the same program come to the same checkpoints, byte for byte.
+/// Time, ids and randomness for a test: two runs of the same program produce the same checkpoints, byte for byte.
 ///
-/// Its clock stands still at 2025-01-01, 00:00 UTC, and moves when it is told to. With
-/// [`on_paused_time`](Self::on_paused_time) it also moves by the time that is slept on tokio's paused clock: retries,
-/// timeouts and waits take no real time then, and the deadlines of questions pass with them.
+/// Its clock stands still at 2025-01-01, 00:00 UTC, until the test advances it. With
+/// [`on_paused_time`](Self::on_paused_time) it also advances by the time slept on tokio's paused clock: retries,
+/// timeouts and waits then take no real time, and the deadlines of questions pass with them.
 ///
 /// Clones are one clock and one source: give a clone to the graph and keep one.
 ///
@@ -40,7 +40,7 @@ pub struct TestAmbient {
 #[derive(Debug)]
 struct Inner {
     random: u64,
-    /// How many ids it has given.
+    /// The number of ids that it has given.
     ids: u64,
     told: Duration,
     /// When it began, on tokio's clock, if it follows that.

@@ -20,41 +20,42 @@ use crate::node::{Deck, Recording};
 use crate::run::{Flow, Graph, Thread, ThreadError};
 use crate::state::{SizeLimits, State};
 
-/// Has missing cassettes recorded, and the others anew.
+/// Records missing cassettes, and records the existing ones again.
 const UPDATE: &str = "UPDATE_CASSETTES";
-/// What is set where nothing is to be recorded.
+/// The variable that is set where nothing may be recorded.
 const CI: &str = "CI";
 
-/// What a run has recorded of the outside world: how its effects ended, what it was answered, and the times, ids and
-/// random numbers that it has drawn. It is a text that can be reviewed.
+/// A run's recording of the outside world: the outcomes of its effects, the answers to its questions, and the times,
+/// ids and random numbers that it has drawn. It is a text that can be reviewed.
 ///
-/// A graph that is [given one](Graph::with_cassette) runs anew, with nodes and prompts that may have changed. What it
-/// comes to is answered by the cassette, and no closure of an effect runs:
+/// A graph that is [given one](Graph::with_cassette) runs again, with nodes and prompts that may have changed. The
+/// cassette supplies the outcomes and the answers, and no closure of an effect runs:
 ///
 /// - Effects and drawn values are found by their node, name and key. Those that have all three in common are told apart
 ///   by their order: the superstep, the item of `each`, and the count in the task. Supersteps may be more or fewer
 ///   than in the recording.
-/// - Questions are found by their node and key, whatever their text is now. One whose answer is not recorded pauses the
-///   thread, as it would without a cassette.
-/// - What is not there fails the run, whatever the node or an error handler makes of errors. The error names the
+/// - Questions are found by their node and key, whatever their text is now. A question whose answer is not recorded
+///   pauses the thread, as it would without a cassette.
+/// - A missing recording fails the run, whatever the node or an error handler makes of errors. The error names the
 ///   recording that is nearest, and the difference.
 ///
 /// A failed effect fails again with its text: see [`error_as`](Self::error_as).
 ///
-/// Values of secret fields are not on a cassette: where an effect returned one, or its key has one, `<secret>` is
-/// there instead. That is so for texts of four characters and more.
+/// Values of secret fields are not on a cassette: if an effect returned one, or its key has one, `<secret>` is there
+/// instead. This holds for texts of four characters and more.
 ///
-/// Clones share what was used. It is for one run of the recorded story: for another one, load it again.
+/// Clones share the record of used entries. A cassette serves one run of the recorded story: for another run, load it
+/// again.
 #[derive(Clone)]
 pub struct Cassette {
     pub(super) deck: Arc<Deck>,
     /// Where a recording is to be written.
     to: Option<PathBuf>,
-    /// How large the text may be that is written.
+    /// The size limits of the written text.
     limits: SizeLimits,
 }
 
-/// What becomes of a cassette that a test names.
+/// The use of a cassette that a test names.
 #[derive(Debug, PartialEq, Eq)]
 enum Use {
     Replay,
@@ -63,7 +64,7 @@ enum Use {
 }
 
 impl Use {
-    /// What is done where a file is there or not, and is asked for anew or not.
+    /// Chooses the use, depending on whether the file exists, whether an update is requested, and whether this is CI.
     fn of(is_there: bool, is_update: bool, is_ci: bool) -> Self {
         match (is_there && !is_update, is_ci) {
             (true, _) => Self::Replay,
@@ -131,11 +132,10 @@ impl Cassette {
         Ok(Self::new(recordings).size_limits(limits))
     }
 
-    /// Reads a cassette from a file, and where there is none, has the run recorded: it is live then, and
-    /// [`finish`](Self::finish) writes the file. So the first run of a new test needs the outside world, and no other
-    /// one does.
+    /// Reads a cassette from a file. If there is no file, the run is recorded: it is then live, and
+    /// [`finish`](Self::finish) writes the file. So only the first run of a new test needs the outside world.
     ///
-    /// With `UPDATE_CASSETTES` set to anything but `0` the run is recorded anew. Where `CI` is set nothing is recorded:
+    /// With `UPDATE_CASSETTES` set to anything but `0` the run is recorded again. If `CI` is set, nothing is recorded:
     /// a missing file is an error.
     ///
     /// # Errors
@@ -168,8 +168,8 @@ impl Cassette {
         Self { deck: Arc::new(Deck::empty_tape()), to: Some(path.into()), limits: SizeLimits::default() }
     }
 
-    /// How large the file may be that [`save`](Self::save) and [`finish`](Self::finish) write, as one
-    /// [document](SizeLimits::of_document). Who reads it needs the same limits.
+    /// Sets the size limits of the file that [`save`](Self::save) and [`finish`](Self::finish) write, as one
+    /// [document](SizeLimits::of_document). A reader of the file needs the same limits.
     #[must_use]
     pub fn size_limits(self, limits: SizeLimits) -> Self {
         Self { limits, ..self }
@@ -221,7 +221,7 @@ impl Cassette {
         write().map_err(|source| CassetteError::File { path: path.into(), source })
     }
 
-    /// What nobody has come to, each with its place.
+    /// The unused recordings, each with its place.
     #[must_use]
     pub fn unused(&self) -> Vec<String> {
         self.deck.unused().iter().map(Recording::to_string).collect()

@@ -1,4 +1,4 @@
-//! What may be wrong with a cassette, and with a turn.
+//! The errors of a cassette, and of a turn.
 
 use std::fmt;
 use std::io;
@@ -26,7 +26,7 @@ pub enum CassetteError {
         /// The path.
         path: PathBuf,
     },
-    /// There is no such file, or it is to be recorded anew, and recordings are not made where `CI` is set. Run the
+    /// There is no such file, or it is to be recorded again, and recordings are not made where `CI` is set. Run the
     /// test on your machine and commit the file.
     #[error(
         "cassette {path} would have to be recorded, which never happens where CI is set; run the test locally and commit the file"
@@ -58,9 +58,9 @@ pub enum CassetteError {
     TooLarge {
         /// The path, or what else it was.
         what: String,
-        /// What it has too much of.
+        /// The limit that it exceeds.
         excess: Excess,
-        /// What takes larger limits.
+        /// The method that raises the limits.
         raised_by: &'static str,
     },
     /// A newer version of the library wrote it.
@@ -73,13 +73,13 @@ pub enum CassetteError {
         /// The version that is read.
         known: u32,
     },
-    /// The run came to something that is not on the cassette. Record it anew where that is what should happen.
+    /// The cassette lacks a recording that the run needs. If the run is right, record the cassette again.
     #[error("{}", .reports.join("\n"))]
     Missed {
         /// Each with the recording that is nearest.
         reports: Vec<String>,
     },
-    /// Nobody came to some of the recordings. Record it anew where that is what should happen.
+    /// Some of the recordings were not used. If the run is right, record the cassette again.
     #[error("{}", Unused(.recordings))]
     Unused {
         /// Each with its place.
@@ -111,23 +111,23 @@ impl fmt::Display for Unused<'_> {
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum TurnError {
-    /// A node failed, or the run could not go on.
+    /// A node failed, or the run could not continue.
     #[error("{error}")]
     Run {
         /// Why.
         error: Box<RunError>,
     },
-    /// It ended before it has taken all supersteps.
+    /// It ended before the expected number of supersteps.
     #[error("it has taken {taken} of {supersteps} supersteps: {}", EndedBy(.status))]
     Short {
-        /// How many it was to take.
+        /// The expected number of supersteps.
         supersteps: u64,
-        /// How many it took.
+        /// The number of supersteps that it took.
         taken: u64,
-        /// How it ended.
+        /// The status at its end.
         status: Box<Status>,
     },
-    /// It has come to another state.
+    /// Its state differs from the expected one.
     #[error("the state is another one:\n  {}", .differences.join("\n  "))]
     Differs {
         /// The differences, each with its path.
@@ -144,7 +144,7 @@ pub enum TurnError {
     /// The cassette missed something, or was not used up.
     #[error(transparent)]
     Cassette(#[from] CassetteError),
-    /// The state has no such field any more. Write the test anew, or rename the field in it.
+    /// The state has no such field any more. Write the test again, or rename the field in it.
     #[error("{state} has no field {field:?}; it has {fields}")]
     NoField {
         /// The field.
@@ -162,10 +162,10 @@ pub enum TurnError {
         /// The operation.
         op: String,
     },
-    /// What the test says cannot be read.
+    /// A part of the test cannot be read.
     #[error("{what} cannot be read: {reason}")]
     Unreadable {
-        /// What it is.
+        /// The name of the part.
         what: String,
         /// Why.
         reason: String,

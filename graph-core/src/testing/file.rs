@@ -23,7 +23,7 @@ struct File {
     recordings: Vec<Entry>,
 }
 
-/// What is read first, so that a newer form is told from a broken one.
+/// The part that is read first, so that a newer format is told from a broken file.
 #[derive(Deserialize)]
 struct Version {
     version: u32,
@@ -96,7 +96,7 @@ pub(super) fn read(text: &str, what: &str, limits: SizeLimits) -> Result<Vec<Rec
         .collect()
 }
 
-/// Whether a text is no larger than a cassette may be.
+/// Checks that a text is no larger than a cassette may be.
 pub(super) fn keeps_to(
     limits: SizeLimits,
     text: &str,

@@ -72,14 +72,14 @@ impl Journal {
         self.held.insert(thread, steps);
     }
 
-    /// What is recorded, in the order in which the run went.
+    /// The recordings, in the order of the run.
     #[must_use]
     pub fn cassette(&self) -> Cassette {
         self.of_steps(self.held.get(&self.root).map_or(&[], Vec::as_slice), i64::MAX)
     }
 
-    /// What is recorded of the supersteps from the checkpoint `base` to the one that the journal leads to, without what
-    /// is unfinished on top of that.
+    /// The recordings of the supersteps from the checkpoint `base` to the one that the journal leads to, without the
+    /// unfinished work on top of that.
     #[must_use]
     pub fn cassette_from(&self, base: CheckpointId) -> Cassette {
         let steps = self.held.get(&self.root).map_or(&[][..], Vec::as_slice);
@@ -87,7 +87,7 @@ impl Journal {
         self.of_steps(&steps[from..], steps.last().map_or(i64::MAX, |last| last.checkpoint.step))
     }
 
-    /// What is recorded of these, up to a superstep.
+    /// The recordings of these steps, up to a superstep.
     fn of_steps(&self, steps: &[StepRecord], last: i64) -> Cassette {
         let mut recordings = Vec::new();
         self.collect(&self.root, steps, &[], &mut recordings);

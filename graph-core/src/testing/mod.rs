@@ -1,12 +1,12 @@
-//! What tests of graphs are written with.
+//! Tools for tests of graphs.
 //!
 //! | to | take |
 //! |---|---|
-//! | run a graph without the outside world | a [`Cassette`]: what a run has recorded answers for it |
+//! | run a graph without the outside world | a [`Cassette`]: its recordings supply outcomes and answers |
 //! | see what one node does with a state | [`node()`]: it runs alone |
-//! | keep what a recorded turn came to | [`turn()`]: `superstep test` writes the test |
-//! | say what is to have run | a [`Trace`] |
-//! | have every run come to the same bytes | [`TestAmbient`]: a clock that is moved by hand, and seeded ids |
+//! | keep the result of a recorded turn | [`turn()`]: `superstep test` writes the test |
+//! | assert on the tasks that ran | a [`Trace`] |
+//! | get the same bytes from every run | [`TestAmbient`]: a clock that is moved by hand, and seeded ids |
 //!
 //! ```
 //! # extern crate superstep_core as superstep;

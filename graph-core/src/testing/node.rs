@@ -122,7 +122,7 @@ impl<S: State> NodeTest<S> {
         self
     }
 
-    /// Its context, in the place of the graph's.
+    /// Sets its context, instead of the graph's.
     ///
     /// # Panics
     /// When it is not of the type that the graph takes.
@@ -193,7 +193,7 @@ impl<S: State> NodeTest<S> {
         }
     }
 
-    /// What answers for the outside world; `None` where the test says nothing of it.
+    /// The recordings and answers for the node; `None` if the test gives none.
     fn deck(&mut self, name: &NodeName, each: Option<(u32, u32)>) -> Option<Deck> {
         let says_something =
             !self.recordings.is_empty() || !self.answers.is_empty() || self.cassette.is_some();
@@ -297,7 +297,7 @@ impl<S: State> IntoFuture for NodeTest<S> {
     }
 }
 
-/// What the node tells while it runs.
+/// The events that the node emits while it runs.
 #[derive(Default)]
 struct Told(Mutex<Emitted>);
 

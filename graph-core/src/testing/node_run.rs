@@ -1,4 +1,4 @@
-//! What a node did that was run alone.
+//! The result of a node that was run alone.
 
 use std::string::String;
 use std::vec::Vec;
@@ -13,7 +13,7 @@ use crate::id::NodeName;
 use crate::run::{Interrupt, NamedWrite, NodeFailure};
 use crate::state::Json;
 
-/// What a node did that was [run alone](super::node).
+/// The result of a node that was [run alone](super::node).
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct NodeRun<S> {
@@ -27,14 +27,13 @@ pub struct NodeRun<S> {
     pub case: Option<String>,
     /// Its decision as JSON, payload included.
     pub route: Option<Json>,
-    /// What is next after it: the nodes that its decision and its edges lead to, in merge order, each with the item that
-    /// it is given.
+    /// The next nodes: those that its decision and its edges lead to, in merge order, each with its item, if any.
     pub next: Vec<(NodeName, Option<Json>)>,
     /// Why it failed, after its retries, where no error handler dealt with that.
     pub failure: Option<NodeFailure>,
     /// Its failure, where its error handler did all this.
     pub handled: Option<ErrorReport>,
-    /// What it asks and nobody has answered.
+    /// Its unanswered questions.
     pub asked: Vec<Interrupt>,
     /// The custom events that it emitted, by name.
     pub custom: Vec<(String, Json)>,
@@ -45,8 +44,7 @@ pub struct NodeRun<S> {
 }
 
 impl<S> NodeRun<S> {
-    /// What it wrote by the names of the fields, as JSON; where it wrote several times to one field, a list of what it
-    /// wrote.
+    /// Its writes by the names of the fields, as JSON; for several writes to one field, a list of them.
     #[must_use]
     pub fn writes_json(&self) -> Value {
         let mut fields = Map::new();
@@ -67,7 +65,7 @@ impl<S> NodeRun<S> {
         self.next.iter().map(|(node, _)| node.as_str()).collect()
     }
 
-    /// The run, where the node has come to its end.
+    /// Returns the run, if the node has finished.
     ///
     /// # Panics
     /// When the node failed, or asks.

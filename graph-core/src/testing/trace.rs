@@ -19,10 +19,10 @@ use crate::id::RunId;
 use crate::run::{Graph, Thread, ThreadError, TraceLog, TraceRecord};
 use crate::state::{LoggedWrite, State};
 
-/// What ran, for a test to make claims about.
+/// The tasks that ran, for assertions in a test.
 ///
-/// A node is named as it is in the graph, and one of a subgraph with the nodes that lead to it: `"solve/draft"`. A
-/// claim that does not hold panics with the whole trace, in which what the claim is about is marked.
+/// A node is named as it is in the graph, and a node of a subgraph with the nodes that lead to it: `"solve/draft"`. An
+/// assertion that fails panics with the whole trace, with the tasks that the assertion is about marked.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -71,8 +71,8 @@ pub(super) struct Ran {
 }
 
 impl Trace {
-    /// What the history of a thread says: the tasks that finished, those of its subgraphs included, superstep by
-    /// superstep.
+    /// Reads the trace from the history of a thread: the tasks that finished, those of its subgraphs included,
+    /// superstep by superstep.
     ///
     /// # Errors
     /// When the graph has no checkpointer, or it fails.
@@ -85,7 +85,8 @@ impl Trace {
         Ok(Self { ran: journal.ran(), nodes: nodes(&thread.runtime().program) })
     }
 
-    /// What a log has seen of a run of `graph`: every attempt of a task is a call of its own here, also one that failed.
+    /// Reads the trace of a run of `graph` from a log: every attempt of a task is a call of its own here, also a failed
+    /// one.
     #[must_use]
     pub fn of_run<S: State, C>(graph: &Graph<S, C>, log: &TraceLog, run: RunId) -> Self {
         let nodes = nodes(&graph.runtime().program);

@@ -60,7 +60,7 @@ pub struct TurnTest<S> {
     types: PhantomData<fn() -> S>,
 }
 
-/// What comes first.
+/// The beginning of a turn.
 enum Begin {
     Input(String),
     Next(String),
@@ -80,7 +80,7 @@ impl<S: State> TurnTest<S> {
         self
     }
 
-    /// What is next at its begin, in the place of an input: a [`Frontier`] as JSON.
+    /// The next tasks at its beginning, instead of an input: a [`Frontier`] as JSON.
     pub fn next(mut self, frontier: impl Into<String>) -> Self {
         self.begin = Begin::Next(frontier.into());
         self
@@ -93,7 +93,7 @@ impl<S: State> TurnTest<S> {
         self
     }
 
-    /// What answers for the outside world. It has to be used up.
+    /// The cassette for the outside world. It has to be used up.
     pub fn cassette(mut self, cassette: &Cassette) -> Self {
         self.cassette = Some(cassette.clone());
         self
@@ -105,7 +105,7 @@ impl<S: State> TurnTest<S> {
         self
     }
 
-    /// How many supersteps it takes: that of START is one.
+    /// The number of supersteps that it takes: that of START is one.
     pub fn supersteps(mut self, supersteps: u64) -> Self {
         self.supersteps = supersteps;
         self
@@ -286,7 +286,7 @@ fn logged(op: &str, value: Json) -> Option<Logged> {
     }))
 }
 
-/// Whether a value of a test stands for a secret.
+/// Returns `true` if a value of a test stands for a secret.
 fn is_hidden(value: &Json) -> bool {
     value.decode().is_ok_and(|value: Value| value == SecretTexts::HIDDEN)
 }
@@ -325,7 +325,7 @@ impl TurnError {
     }
 }
 
-/// How a run ended too early, for people.
+/// Displays the status of a run that ended too early.
 pub(super) struct EndedBy<'s>(pub(super) &'s Status);
 
 impl fmt::Display for EndedBy<'_> {

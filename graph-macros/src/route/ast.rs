@@ -12,7 +12,7 @@ pub(crate) struct Route {
     pub(crate) ident: Ident,
     pub(crate) generics: Generics,
     pub(crate) variants: Vec<Variant>,
-    /// Whether the item is an enum at all.
+    /// `true` if the item is an enum.
     pub(crate) is_enum: bool,
     /// The `__private` module of the crate that the expansion calls.
     pub(crate) private: TokenStream,

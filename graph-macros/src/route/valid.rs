@@ -1,4 +1,4 @@
-//! What a route may not be.
+//! Checks of an item that derives `Route`.
 
 use syn::GenericParam;
 

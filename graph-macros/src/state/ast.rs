@@ -43,7 +43,7 @@ pub(crate) struct Field {
     pub(crate) fitted: Option<Ident>,
 }
 
-/// What a field is to the engine.
+/// The kind of a field.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     /// Written through a reducer: the one in `#[reducer(..)]`, or `LastValue`.

@@ -1,4 +1,4 @@
-//! What a state may not be.
+//! Checks of a struct that derives `State`.
 
 use std::collections::BTreeMap;
 

@@ -15,7 +15,7 @@ pub(crate) struct ToolFunction {
     pub(crate) signature: Signature,
     pub(crate) block: Block,
     pub(crate) arguments: Vec<Argument>,
-    /// What the model is told of the tool.
+    /// The description of the tool for the model.
     pub(crate) description: String,
     pub(crate) options: ToolOptions,
     /// The `__private` module of the crate that the expansion calls.
@@ -30,7 +30,7 @@ pub(crate) struct Argument {
     pub(crate) attrs: ArgumentAttrs,
 }
 
-/// What an argument is.
+/// The role of an argument.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Role {
     /// A property of the input.
@@ -114,7 +114,7 @@ impl Argument {
     }
 }
 
-/// Whether the type is `&ToolContext`.
+/// Returns `true` if the type is `&ToolContext`.
 fn is_context(ty: &Type) -> bool {
     let Type::Reference(reference) = ty else { return false };
     let Type::Path(path) = &*reference.elem else { return false };

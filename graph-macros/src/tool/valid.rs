@@ -1,4 +1,4 @@
-//! What no tool can be.
+//! Checks of a function that becomes a tool.
 
 use syn::Type;
 

@@ -12,13 +12,13 @@ use tokio::task::JoinHandle;
 
 use super::McpCommand;
 
-/// How long a server has to end when its input has ended, and then once more when it is asked to.
+/// The time that a server has to end after its input is closed, and again after it is signalled.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether it has ended.
+/// The interval between checks whether the server has ended.
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// How many bytes are kept of what a server writes to its standard error.
+/// The number of bytes kept of a server's standard error.
 const KEPT: usize = 2_000;
 
 /// The process of a server, which leads a process group. Dropped, the group is killed.
@@ -29,7 +29,7 @@ pub(super) struct ServerProcess {
     listens: Option<JoinHandle<()>>,
 }
 
-/// What a server wrote to its standard error last.
+/// The end of a server's output to its standard error.
 #[derive(Clone, Default)]
 pub(super) struct LastWords(Arc<Mutex<VecDeque<u8>>>);
 
@@ -59,7 +59,7 @@ impl ServerProcess {
         Ok((Self { child, wrote, listens }, output, input))
     }
 
-    /// What it wrote to its standard error last.
+    /// Returns the end of the server's output to its standard error.
     pub(super) fn last_words(&self) -> LastWords {
         self.wrote.clone()
     }

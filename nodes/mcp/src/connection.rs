@@ -28,7 +28,7 @@ pub(super) struct Connection {
     closed: CancellationToken,
 }
 
-/// How long it is waited for a connection to end in good order.
+/// The time that a connection has to close cleanly.
 const ENDING: Duration = Duration::from_secs(2);
 
 enum State {

@@ -36,7 +36,7 @@ enum Kind {
 /// second time.
 pub struct McpStream(Mutex<Option<Ends>>);
 
-/// What is read from a stream, and what is written to it.
+/// The reader and the writer of a stream.
 type Ends = (Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>);
 
 impl McpStream {
@@ -139,7 +139,7 @@ impl McpEndpoint {
         }
     }
 
-    /// Whether each request goes a way of its own.
+    /// Returns `true` if each request is sent separately, rather than over one stream.
     pub(super) const fn is_of_requests(&self) -> bool {
         match &self.0 {
             Kind::Command(_) | Kind::Stream(_) => false,
@@ -176,7 +176,8 @@ where
     AsyncRwTransport::new(read, write).with_max_line_length(usize::MAX)
 }
 
-/// What a server is told of the program. The version is the newest that begins with a handshake, which every server knows.
+/// Returns the client information for the handshake. The version is the newest that begins with a handshake, which every server
+/// knows.
 pub(super) fn introduction() -> ClientConfig {
     let program = Implementation::new("superstep", env!("CARGO_PKG_VERSION"));
     ClientConfig::new(ClientCapabilities::default(), program)
@@ -193,7 +194,7 @@ fn reason(error: &ClientInitializeError, fault: &Fault) -> String {
     }
 }
 
-/// What is wrong with a transport: the error with what caused it, each of which says something that those before it do not.
+/// Describes the error of a transport with its causes. Texts that the ones before them already contain are left out.
 pub(super) fn of_transport(error: &DynamicTransportError) -> String {
     let error: &(dyn Error + 'static) = &*error.error;
     if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {

@@ -40,9 +40,9 @@ pub enum McpError {
     TimedOut {
         /// The server.
         server: String,
-        /// How long it was waited for.
+        /// The time limit that expired.
         after: Duration,
-        /// What a command has written to its standard error last, after a semicolon.
+        /// The end of a command's output to its standard error, after a semicolon.
         wrote: String,
     },
     /// The server does not say which tools it has, or says it in a way that makes no sense.

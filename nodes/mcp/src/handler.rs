@@ -1,4 +1,4 @@
-//! What a server says without being asked.
+//! The handler for unsolicited messages of a server.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use super::endpoint::introduction;
 #[derive(Clone, Default)]
 pub(super) struct Handler {
     calls: Arc<Mutex<HashMap<ProgressToken, ToolContext>>>,
-    /// How often the server has said that its tools are others, and how often it had when they were listed.
+    /// The number of times that the server has reported changed tools, and that number when the tools were listed.
     changes: Arc<AtomicU64>,
     listed: Arc<AtomicU64>,
 }
@@ -32,12 +32,12 @@ impl Handler {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(token);
     }
 
-    /// Whether the server has said that its tools are others since they were listed.
+    /// Returns `true` if the server has reported changed tools since they were listed.
     pub(super) fn tools_changed(&self) -> bool {
         self.changes() != self.listed.load(Ordering::Acquire)
     }
 
-    /// How often it has said so.
+    /// Returns the number of times that the server has reported changed tools.
     pub(super) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }

@@ -9,11 +9,11 @@
 //! ```
 //!
 //! A server of the [Model Context Protocol](https://modelcontextprotocol.io) is another program that offers tools.
-//! [`McpServer::connect`] starts it or reaches it; its tools are then called as the agent's own. They are listed once: what a
-//! model is told of tools does not change under a conversation, whatever the server says.
+//! [`McpServer::connect`] starts it or connects to it; its tools are then called as the agent's own. They are listed once: the
+//! tools that a model sees do not change during a conversation, whatever the server reports.
 //!
-//! What a server says is not believed, unless [`McpOptions::trust_hints`] says so; its texts are the model's to read, with all
-//! that this means. What it asks for itself, such as an answer of the model, is refused.
+//! A server's hints about its tools are ignored, unless [`McpOptions::trust_hints`] is set. Its texts are passed to the model,
+//! with all risks of untrusted input. Requests of the server itself, for example for an answer of the model, are refused.
 //!
 //! The other way round, an [`McpService`] offers graphs to clients: a call of a [`GraphTool`] is a run.
 

@@ -14,7 +14,7 @@ pub(super) type Fault = Arc<OnceLock<String>>;
 pub(super) struct Lines<R> {
     inner: R,
     most: usize,
-    /// How many bytes of the line are read.
+    /// The number of bytes read of the line.
     line: usize,
     fault: Fault,
 }

@@ -16,23 +16,23 @@ use super::connection::{Connection, RequestError};
 use super::name::tool_name;
 use super::tool::McpTool;
 
-/// How many tools a server may have.
+/// The maximum number of tools of a server.
 const MOST_TOOLS: usize = 1_000;
 
-/// How many pages it may list them on.
+/// The maximum number of pages of a tool list.
 const MOST_PAGES: usize = 200;
 
-/// How many bytes the schema of a tool may have as JSON, and how many characters its description.
+/// The maximum size of a tool's schema in bytes of JSON, and the maximum number of characters of its description.
 const MOST_OF_SCHEMA: usize = 100_000;
 const MOST_OF_DESCRIPTION: usize = 20_000;
 
-/// How many characters the name of a tool may have.
+/// The maximum number of characters of a tool's name.
 const MOST_OF_NAME: usize = 200;
 
-/// How many bytes the names, descriptions and schemas of all tools may have together.
+/// The maximum size in bytes of the names, descriptions and schemas of all tools together.
 const MOST_OF_ALL: usize = 1 << 20;
 
-/// How many characters of a name or a reason are kept of a tool that is left out.
+/// The number of characters kept of the name of a tool that is left out, and of the reason.
 const MOST_SHOWN: usize = 500;
 
 /// The tools of a server, as they were when they were listed.
@@ -205,7 +205,7 @@ fn usable(
     Ok(McpTool::new(own_name, tool, described, schema, Arc::clone(connection)))
 }
 
-/// What a model reads of a tool: its description, or else its title. Words that people would not see are escaped.
+/// Returns the description of a tool for the model, or else its title. Characters that people would not see are escaped.
 fn described(tool: &Listed) -> String {
     let said = tool.description.as_deref().filter(|text| !text.trim().is_empty());
     let said = said.or(tool.title.as_deref()).map(str::to_owned);

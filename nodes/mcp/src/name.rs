@@ -1,15 +1,15 @@
-//! What a server's tools are called here.
+//! The local names of a server's tools.
 
-/// How many letters the name of a server may have.
+/// The maximum number of letters of a server's name.
 const MOST_OF_SERVER: usize = 32;
 
-/// How many letters the name of a tool may have.
+/// The maximum number of letters of a tool's name.
 const MOST_OF_TOOL: usize = 64;
 
-/// How many digits of its digest stand for a name that is not kept as it is.
+/// The number of digits of the digest in a name that had to be changed.
 const DIGITS: usize = 8;
 
-/// Whether a server may be called so.
+/// Returns `true` if a name is permitted for a server.
 pub(super) fn is_server_name(name: &str) -> bool {
     (1..=MOST_OF_SERVER).contains(&name.len()) && name.bytes().all(is_letter)
 }

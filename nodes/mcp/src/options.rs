@@ -1,13 +1,12 @@
-//! What a program lets a server do.
+//! Options for a server: permissions and time limits.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What a program lets a server do, and how long it waits for it.
+/// Options for a server: what it is permitted to do, and how long to wait for it.
 ///
-/// A server is another program, of which nothing is known: what it says of its tools counts for nothing unless
-/// [`trust_hints`](Self::trust_hints) says so, and somebody is asked before each call, unless the tool is
-/// [allowed](Self::allow_tool).
+/// A server is another program, and it is not trusted: its hints about its tools are ignored unless
+/// [`trust_hints`](Self::trust_hints) is set, and every call requires approval, unless the tool is [allowed](Self::allow_tool).
 #[derive(Clone, Debug)]
 pub struct McpOptions {
     pub(super) hints: Hints,
@@ -17,7 +16,7 @@ pub struct McpOptions {
     pub(super) most_bytes: usize,
 }
 
-/// Whether it counts what a server says of its tools.
+/// The treatment of a server's hints about its tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hints {
     Ignored,
@@ -32,13 +31,13 @@ pub(super) enum Allowed {
 }
 
 impl McpOptions {
-    /// How long a call may take, unless the program says otherwise.
+    /// The default time limit of a call.
     pub const DEFAULT_CALL_TIME: Duration = Duration::from_secs(60);
 
-    /// How long it may take to connect and to list the tools, unless the program says otherwise.
+    /// The default time limit for connecting and for listing the tools.
     pub const DEFAULT_CONNECT_TIME: Duration = Duration::from_secs(30);
 
-    /// How many bytes a message of the server may have, unless the program says otherwise.
+    /// The default for the maximum size in bytes of a message of the server.
     pub const MAX_BYTES: usize = 8 << 20;
 
     /// Makes options for a server that is not trusted.
@@ -100,7 +99,7 @@ impl McpOptions {
         self
     }
 
-    /// Whether a tool is called without asking somebody.
+    /// Returns `true` if a tool is called without approval.
     pub(super) fn allows(&self, tool: &str) -> bool {
         match &self.allowed {
             Allowed::All => true,

@@ -1,4 +1,4 @@
-//! What a server's tool gives back, as a model reads it.
+//! The result of a server's tool, converted for a model.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,13 +11,13 @@ use superstep_nodes::tool::{ToolFailure, ToolOutput};
 /// The images that model providers take.
 const SHOWN: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// How many characters of base64 an image may have: 3.75 MB.
+/// The maximum number of base64 characters of an image: 3.75 MB.
 const MOST_OF_IMAGE: usize = 5_000_000;
 
-/// How many images a result may have.
+/// The maximum number of images in a result.
 const MOST_IMAGES: usize = 20;
 
-/// How many bytes the structured content may have that is kept for programs, as JSON.
+/// The maximum size of structured content that is kept for programs, in bytes of JSON.
 const MOST_OF_DATA: usize = 1 << 20;
 
 /// Makes output of a server's answer to a call.

@@ -1,4 +1,4 @@
-//! What lets a program in at a server.
+//! The bearer token that authorizes a program at a server.
 
 use std::fmt;
 

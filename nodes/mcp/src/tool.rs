@@ -15,17 +15,17 @@ use super::connection::{Connection, RequestError};
 use super::options::Hints;
 use super::result::read;
 
-/// How much of an input is shown to who decides on a call.
+/// The maximum length of an input that is shown when a call is to be approved.
 const MOST_SHOWN: usize = 2_000;
 
 /// A tool of a server.
 pub(super) struct McpTool {
     name: String,
-    /// What it is called there.
+    /// The name of the tool on the server.
     remote: String,
     description: String,
     schema: Value,
-    /// What the server says of it, as far as that counts.
+    /// The server's hints about the tool, as far as they are used.
     hints: ToolAnnotations,
     connection: Arc<Connection>,
 }

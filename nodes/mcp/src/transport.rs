@@ -1,4 +1,4 @@
-//! What holds of a connection whatever is at its other end.
+//! The parts of a connection that do not depend on its transport.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use tokio::time::Instant;
 
 use super::lines::Fault;
 
-/// How many requests of the other end may wait for their answers.
+/// The maximum number of requests from the other end that may be unanswered.
 const MOST_OPEN: usize = 64;
 
-/// How long nothing more is read when so many wait, before the connection is ended.
+/// The time without reading, because too many requests are unanswered, after which the connection is closed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long it is waited for what is being written when a connection is closed.
+/// The time to wait for pending writes when a connection is closed.
 const CLOSING: Duration = Duration::from_secs(1);
 
 /// A transport that is closed in time, whether or not the other end reads what is written to it.

@@ -50,7 +50,7 @@ pub enum EmbedderName {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` names no embedder; say {}", self.allowed())]
 pub struct UnknownEmbedder {
-    /// What was given.
+    /// The name as given.
     pub given: String,
 }
 

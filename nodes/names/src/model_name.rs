@@ -65,7 +65,7 @@ pub enum ModelName {
     "`{given}` names no model; say extractive, script:FILE, anthropic:MODEL, openai:MODEL, openai-compatible:MODEL@URL or ollama:MODEL"
 )]
 pub struct UnknownModel {
-    /// What was given.
+    /// The name as given.
     pub given: String,
 }
 
@@ -78,7 +78,7 @@ pub enum OpenModelError {
     Script {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect of the name.
         reason: String,
     },
     /// The client cannot be made.

@@ -16,9 +16,9 @@ pub enum ProviderError {
     /// The address is none.
     #[error("`{url}` is no address of a server: {reason}")]
     BaseUrl {
-        /// What was given, without a name and a password.
+        /// The URL as given, without a name and a password.
         url: String,
-        /// What is wrong with it.
+        /// The defect of the URL.
         reason: String,
     },
     /// The proxy's address is none.
@@ -33,13 +33,13 @@ pub enum ProviderError {
     /// The certificates cannot be read.
     #[error("the certificates cannot be read: {reason}; a PEM file is expected")]
     Certificates {
-        /// What is wrong with them.
+        /// The defect of the options.
         reason: String,
     },
     /// Connections cannot be encrypted.
     #[error("connections cannot be encrypted: {reason}")]
     Tls {
-        /// What is wrong.
+        /// The defect.
         reason: String,
     },
 }

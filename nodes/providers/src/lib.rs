@@ -6,16 +6,16 @@
 //! | [`OpenAiChat`] | Chat Completions | OpenAI, Ollama, vLLM, llama.cpp, LM Studio, and most other servers |
 //! | [`OpenAiResponses`] | Responses | OpenAI |
 //!
-//! Each is a [`ChatModel`](superstep_nodes::model::ChatModel). A reply is streamed, and one whose stream breaks off is an error,
-//! never a short answer. Events, fields and words that a provider adds are kept or passed over, and fail nothing.
+//! Each is a [`ChatModel`](superstep_nodes::model::ChatModel). Replies are streamed. A reply whose stream breaks off is an error,
+//! never a short answer. Unknown events, fields and values that a provider adds are kept or ignored; they cause no error.
 //!
-//! [`OpenAiEmbedder`] asks a model for embeddings, for a knowledge base.
+//! [`OpenAiEmbedder`] requests embeddings from a model, for a knowledge base.
 //!
-//! A client does not try again by itself: its errors say whether that may help and how long to wait, and the retry
-//! policy of a node does it, where it can be seen, bounded and resumed.
+//! Clients do not retry: their errors say whether a retry may help and how long to wait. The retry policy of a node retries, so
+//! retries are visible, bounded and resumed.
 //!
-//! What is sent is the same text for the same request, so a conversation that goes on begins with what was sent
-//! before, and the provider's cache finds it. An [`ApiKey`] is in no error, no log and no checkpoint.
+//! The same request is always sent as the same text. A longer conversation therefore begins with the text sent before, and the
+//! provider's cache finds it. An [`ApiKey`] never appears in an error, a log or a checkpoint.
 //!
 //! ```text
 //! ModelRequest ──▶ request ──▶ transport ──▶ bytes ──▶ sse ──▶ reader ──▶ ModelEvent, ModelEvent, …

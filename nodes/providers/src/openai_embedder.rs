@@ -35,7 +35,7 @@ pub struct OpenAiEmbedder {
     batch: usize,
 }
 
-/// What is read of an answer.
+/// The fields of a response that are read.
 #[derive(Deserialize)]
 struct Answer {
     data: Vec<Item>,

@@ -1,4 +1,4 @@
-//! What a provider says when it refuses a call, and what is to be made of it.
+//! The error responses of providers, and their conversion into model errors.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,9 +10,9 @@ use superstep_nodes::model::ModelError;
 use super::ApiKey;
 use super::overflow::Overflow;
 
-/// What a provider says when it refuses a call, or gives one up in the middle of its stream.
+/// The error response of a provider that refuses a call, or that fails in the middle of its stream.
 ///
-/// Providers and the servers that are compatible with them use one another's words, so one table serves all.
+/// Providers and the servers compatible with them share error codes, so one table serves all.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Refusal {
     status: Option<u16>,
@@ -22,7 +22,7 @@ pub(super) struct Refusal {
     code: String,
     message: String,
     retry_after: Option<Duration>,
-    /// What the provider itself says of another try.
+    /// The provider's own advice on a retry.
     should_retry: Option<bool>,
     request_id: Option<String>,
     /// The sizes that it names beside the message.
@@ -149,7 +149,7 @@ impl Refusal {
             || (may_be && self.message.to_lowercase().contains("overloaded"))
     }
 
-    /// Whether waiting does not help, because money or a quota is used up.
+    /// Returns `true` if waiting does not help, because money or a quota is used up.
     fn is_out_of_credit(&self) -> bool {
         let words = [self.kind.as_str(), self.code.as_str()];
         let said = |word: &&str| {
@@ -186,7 +186,7 @@ pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
     id.to_str().ok().map(str::to_owned)
 }
 
-/// How long a provider asks to wait: in milliseconds, or in seconds or as a date.
+/// Returns the time that a provider asks to wait: in milliseconds, or in seconds or as a date.
 fn wait(millis: Option<&str>, seconds: Option<&str>) -> Option<Duration> {
     let positive = |seconds: f64| Duration::try_from_secs_f64(seconds).ok().filter(|wait| !wait.is_zero());
     if let Some(wait) =

@@ -19,10 +19,10 @@ pub(super) trait ReplyReader: Send + 'static {
     /// When the provider gives the call up, and when the event cannot come here.
     fn read(&mut self, event: &SseEvent, said: &mut Vec<ModelEvent>) -> Result<(), Unreadable>;
 
-    /// Whether nothing more is to come. A stream that is over and whose reply is not complete has broken off.
+    /// Returns `true` if no more events follow. A stream that is over and whose reply is not complete has broken off.
     fn is_over(&self) -> bool;
 
-    /// Whether the reply is complete, so that a stream that ends here has not broken off.
+    /// Returns `true` if the reply is complete, so that a stream that ends here has not broken off.
     fn is_complete(&self) -> bool {
         self.is_over()
     }
@@ -84,7 +84,7 @@ struct Reading<R> {
     decoder: SseDecoder,
     reader: R,
     key: Option<ApiKey>,
-    /// What is to be said after all that came before it.
+    /// The error to return after all events that came before it.
     failure: Option<ModelError>,
 }
 

@@ -56,7 +56,7 @@ fn fill_in(schema: &mut Value) {
     }
 }
 
-/// Whether a value may be of this type.
+/// Returns `true` if a value may be of this type.
 fn is(schema: &Map<String, Value>, kind: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(held)) => held == kind,

@@ -4,7 +4,7 @@ use superstep_nodes::model::{ModelError, ModelReply};
 
 use super::reply_stream::{ReplyReader, read_all};
 
-/// What a transcript comes to; the same for every way of cutting it in two, and byte by byte.
+/// Returns the outcome of a transcript. It is the same for every way of cutting the transcript in two, and byte by byte.
 pub(super) fn outcome<R: ReplyReader>(
     transcript: &str,
     reader: impl Fn() -> R,

@@ -26,7 +26,7 @@ pub(super) struct Call {
     pub(super) url: String,
     pub(super) headers: HeaderMap,
     pub(super) body: Value,
-    /// What no error may show.
+    /// The key, which no error may show.
     pub(super) key: Option<ApiKey>,
 }
 

@@ -1,12 +1,12 @@
-//! How providers are reached.
+//! The options for connections to providers.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How providers are reached: times, proxy and certificates.
+/// The options for connections to providers: times, proxy and certificates.
 ///
-/// Without a [`proxy`](Self::proxy) the usual environment variables say where one is: `HTTPS_PROXY`, `HTTP_PROXY`
-/// and `ALL_PROXY`, but for what is in `NO_PROXY`. Certificates are checked against those that the system trusts.
+/// Without a [`proxy`](Self::proxy), the usual environment variables name one: `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`,
+/// except for the hosts in `NO_PROXY`. Certificates are checked against those that the system trusts.
 #[derive(Clone)]
 pub struct TransportOptions {
     pub(super) connect_timeout: Duration,

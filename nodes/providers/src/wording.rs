@@ -1,14 +1,14 @@
-//! What a model is told beside the conversation, whatever the protocol.
+//! The texts sent to a model beside the conversation, whatever the protocol.
 
 use serde_json::json;
 use superstep_nodes::message::{Content, Conversation, Message};
 use superstep_nodes::model::ModelRequest;
 use superstep_nodes::tool::ToolSpec;
 
-/// What is said where the conversation has nothing that the model could answer: providers want a word of the user.
+/// The user message that is sent if the conversation has nothing for the model to answer: providers require one.
 pub(super) const OPENING: &str = "Begin.";
 
-/// What is said where the model has had the last word.
+/// The user message that is sent if the conversation ends with a message of the model.
 pub(super) const GO_ON: &str = "Go on.";
 
 /// The instructions with which a request begins, and the conversation after them.

@@ -1,4 +1,4 @@
-//! What is to be compacted, and what becomes of it.
+//! The plan of a compaction, and its result.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use crate::model::{ModelReply, ModelRequest, StopReason, TokenCounter};
 use crate::prompt::{Said, SummaryPrompt};
 use crate::text::abridged;
 
-/// Which part of a conversation a summary is to stand for: see [`ContextManager::plan`](super::ContextManager::plan).
+/// The part of a conversation that a summary is to stand for: see [`ContextManager::plan`](super::ContextManager::plan).
 #[derive(Clone)]
 pub struct CompactionPlan<'m> {
     pub(super) counter: &'m dyn TokenCounter,
-    /// How many tokens the message may have that shows the summary and the notes.
+    /// The maximum number of tokens of the message that shows the summary and the notes.
     pub(super) budget: u64,
-    /// How many those messages have that stay as they are.
+    /// The number of tokens of the messages that stay unchanged.
     pub(super) kept: u64,
     pub(super) tokens_before: u64,
     /// The last compaction that a model wrote.
@@ -40,17 +40,18 @@ pub enum Unaccepted {
     /// The conversation would be no shorter.
     #[error("the conversation has {before} tokens, and would have {after} with the summary")]
     NotShorter {
-        /// How many tokens it has.
+        /// The number of tokens of the conversation.
         before: u64,
-        /// How many it would have.
+        /// The number of tokens that it would have with the summary.
         after: u64,
     },
 }
 
-/// How many of the tokens of a summary are for what is noted beside it: one of so many.
+/// The share of a summary's tokens that is for the notes beside it: one of so many.
 const FOR_NOTES: u64 = 4;
 
-/// A summary that is too long is made shorter by one of so many of its characters at least.
+/// The divisor of the smallest step by which a summary that is too long is shortened: at least one of so many of its
+/// characters.
 const LEAST_STEP: usize = 64;
 
 impl CompactionPlan<'_> {
@@ -64,7 +65,7 @@ impl CompactionPlan<'_> {
         self.material.len()
     }
 
-    /// Makes the request for a summary; without the oldest messages, so many of them, if it would be too long otherwise.
+    /// Makes the request for a summary, without the `left_out` oldest messages.
     pub fn request(&self, id: impl Into<MessageId>, left_out: usize) -> ModelRequest {
         let messages = self.material.get(left_out..).unwrap_or_default();
         let prompt = SummaryPrompt {
@@ -80,8 +81,8 @@ impl CompactionPlan<'_> {
         prompt.to_request(id)
     }
 
-    /// Takes a summary, of which the oldest messages were left out, so many of them. Of one that is longer than there is room
-    /// for, the beginning and the end are taken, with a mark between them.
+    /// Takes a summary; `left_out` is the number of the oldest messages that it does not cover. A summary that is too long is
+    /// cut to its beginning and its end, with a mark between them.
     ///
     /// # Errors
     /// When it is not whole, or does not make the conversation shorter.

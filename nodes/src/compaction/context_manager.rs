@@ -11,9 +11,9 @@ use crate::model::{RoughTokens, TokenCounter};
 
 /// Decides when a conversation is to be compacted, and which part of it.
 ///
-/// A conversation of more tokens than the threshold is. Its system messages, what is pinned and its last messages stay as they
-/// are; a summary stands for all others. The summary has as much room as is left to the target, and what is longer is brought to it.
-/// See the [module](super).
+/// A conversation is compacted if it has more tokens than the threshold. Its system messages, its pinned messages and its last
+/// messages stay unchanged; a summary stands for all others. The summary may use the tokens that are left up to the target, and
+/// is shortened if it is longer. See the [module](super).
 #[derive(Clone)]
 pub struct ContextManager {
     threshold: u64,
@@ -25,11 +25,11 @@ pub struct ContextManager {
 
 type Pins = dyn Fn(&Message) -> bool + Send + Sync;
 
-/// How many tokens a summary and its notes may have in any case, however large the rest is.
+/// The number of tokens that a summary and its notes may have in any case, however large the rest is.
 const LEAST_BUDGET: u64 = 400;
 
-/// Which part of a conversation has to be left to summarise, so that a summary is worth its call: one in so many tokens. Where the
-/// last messages alone are too long, a few before them change nothing.
+/// The part of a conversation that has to be left to summarise, so that a summary is worth its call: one in so many tokens.
+/// Where the last messages alone are too long, a few before them change nothing.
 const WORTHWHILE: u64 = 20;
 
 impl Default for ContextManager {
@@ -39,16 +39,16 @@ impl Default for ContextManager {
 }
 
 impl ContextManager {
-    /// The number of tokens above which a conversation is compacted, if nobody says otherwise.
+    /// The default for the number of tokens above which a conversation is compacted.
     pub const THRESHOLD: u64 = 8_000;
 
-    /// The number of tokens that it is to have then, if nobody says otherwise.
+    /// The default for the number of tokens that a compacted conversation is to have.
     pub const TARGET: u64 = 4_000;
 
-    /// How many of the last messages stay as they are, if nobody says otherwise.
+    /// The default for the number of last messages that stay unchanged.
     pub const RECENT: usize = 5;
 
-    /// Takes the defaults: above 8,000 tokens, to 4,000, with the last 5 messages as they are and nothing pinned; tokens are
+    /// Takes the defaults: above 8,000 tokens, to 4,000, with the last 5 messages unchanged and nothing pinned; tokens are
     /// [estimated](RoughTokens).
     pub fn new() -> Self {
         Self {
@@ -67,31 +67,31 @@ impl ContextManager {
         self
     }
 
-    /// Has no more tokens left then, if the messages that stay as they are allow it: the summary has what these leave of it, or
-    /// 400 tokens if they leave less.
+    /// Sets the number of tokens that a compacted conversation is to have, if the messages that stay unchanged allow it: the
+    /// summary gets the tokens that they leave, or 400 tokens if they leave less.
     #[must_use]
     pub fn target(mut self, tokens: u64) -> Self {
         self.target = tokens;
         self
     }
 
-    /// Leaves so many of the last messages as they are; more, where these would begin with the answer to a call that is not
-    /// among them. System messages do not count.
+    /// Leaves so many of the last messages unchanged; more, where these would begin with the answer to a call that is not among
+    /// them. System messages do not count.
     #[must_use]
     pub fn recent(mut self, messages: usize) -> Self {
         self.recent = messages;
         self
     }
 
-    /// Counts tokens so.
+    /// Sets the counter of tokens.
     #[must_use]
     pub fn counter(mut self, counter: impl TokenCounter + 'static) -> Self {
         self.counter = Arc::new(counter);
         self
     }
 
-    /// Leaves these messages as they are, wherever they are: such as the task, or what was decided. A message that asks for
-    /// tools stays together with what answers it.
+    /// Leaves these messages unchanged, wherever they are: such as the task, or a decision. A message that asks for tools stays
+    /// together with its answers.
     #[must_use]
     pub fn pin(mut self, pins: impl Fn(&Message) -> bool + Send + Sync + 'static) -> Self {
         self.pins = Arc::new(pins);
@@ -176,7 +176,7 @@ impl ContextManager {
         })
     }
 
-    /// Where the messages begin that stay as they are.
+    /// Returns the position of the first message that stays unchanged.
     fn begin_of_recent(&self, messages: &[Message]) -> usize {
         let others =
             messages.iter().enumerate().filter(|(_, message)| !matches!(message, Message::System(_)));

@@ -1,4 +1,4 @@
-//! What is noted of a conversation without a model.
+//! Notes on a conversation that are taken without a model.
 
 use std::collections::HashSet;
 
@@ -6,9 +6,9 @@ use crate::message::{Message, ToolStatus};
 use crate::model::TokenCounter;
 use crate::text::statements;
 
-/// What a conversation says of decisions, requirements and errors: the sentences that say so, found by their words. It takes no
-/// model, so it stands beside every summary, and alone where no model gives one. A compaction has room for some of them only: of
-/// those that fit, for the ones that were said last.
+/// The decisions, requirements and errors of a conversation: the sentences that state them, found by their words. No model is
+/// needed, so the notes stand beside every summary, and alone where no model gives one. A compaction has room for some of them
+/// only: of those that fit, the latest are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyInformation {
     lines: Vec<String>,
@@ -39,13 +39,13 @@ const MARKS: [&str; 21] = [
     "goal",
 ];
 
-/// How many characters a note has at most, without the marks that say that more was said.
+/// The maximum number of characters of a note, without the marks where text was left out.
 const MOST_OF_NOTE: usize = 240;
 
 impl KeyInformation {
-    /// Finds the sentences, list items and headings of these messages, oldest first. A sentence goes on over line breaks. Of one
-    /// that is too long the parts are taken that say so, and `…` stands where it goes on. Of results of tools only errors are
-    /// looked at.
+    /// Finds the sentences, list items and headings of these messages, oldest first. A sentence may span several lines. Of one
+    /// that is too long the marked parts are taken, and `…` stands where text was left out. Of results of tools only errors are
+    /// searched.
     pub fn of(messages: &[Message]) -> Self {
         let mut known = HashSet::new();
         let mut lines = Vec::new();
@@ -62,19 +62,19 @@ impl KeyInformation {
         Self { lines }
     }
 
-    /// What was found, each as one line.
+    /// Returns the notes, each as one line.
     pub fn lines(&self) -> &[String] {
         &self.lines
     }
 
-    /// Notes what was noted before in front of this.
+    /// Puts the earlier notes in front of these.
     pub(super) fn after(self, earlier: &[String]) -> Self {
         let new = self.lines.into_iter().filter(|line| !earlier.contains(line));
         Self { lines: earlier.iter().cloned().chain(new).collect() }
     }
 
-    /// What has at most so many tokens together, oldest first. What is said last is more likely to hold, so it is taken first; a
-    /// line that does not fit makes room for those before it.
+    /// Returns the notes that fit into so many tokens together, oldest first. Later statements are more likely to hold, so they
+    /// are taken first; a line that does not fit makes room for those before it.
     pub(super) fn within(self, budget: u64, counter: &dyn TokenCounter) -> Vec<String> {
         let mut left = budget;
         let fits = |line: &String| {
@@ -91,7 +91,7 @@ impl KeyInformation {
     }
 }
 
-/// What is noted of a statement: all of it, or the parts of a long one that are marked.
+/// Returns the notes on a statement: all of it, or the marked parts of a long one.
 fn notes(statement: &str) -> Vec<String> {
     let parts = parts(statement);
     let last = parts.len() - 1;

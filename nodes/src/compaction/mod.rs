@@ -1,4 +1,4 @@
-//! Long conversations, shown to models in short.
+//! Shortened views of long conversations for models.
 //!
 //! ```text
 //! messages ─────────────────────────────────────────────▶ stay in the state, all of them
@@ -10,9 +10,9 @@
 //!     = system messages, what is pinned, the summary, the recent messages
 //! ```
 //!
-//! A compaction changes no message. It is a record of which messages a model is no longer shown, and what it is shown
-//! in their place; without the record the model sees them again. [`ContextManager`] decides when and what, the node
-//! [`Compact`](crate::node::Compact) does it, and [`Agent::compacted`](crate::node::Agent::compacted) shows its model the
+//! A compaction changes no message. It is a record of the messages that a model is no longer shown, and of the text that it is
+//! shown instead; without the record the model sees them again. [`ContextManager`] decides when to compact and which part, the
+//! node [`Compact`](crate::node::Compact) does it, and [`Agent::compacted`](crate::node::Agent::compacted) shows its model the
 //! [`view`].
 //!
 //! ```

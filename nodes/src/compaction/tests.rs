@@ -222,7 +222,7 @@ fn a_summary_that_is_no_use_is_not_taken() {
     }
 }
 
-/// How many tokens of a view are not the summary.
+/// Returns the number of tokens of a view without the summary.
 fn kept(counter: &dyn TokenCounter, shown: &[Message]) -> u64 {
     let kept = shown.iter().filter(|message| !message.id().as_str().ends_with(".summary"));
     kept.map(|message| counter.message(message)).sum()

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use super::{Compaction, Summariser};
 use crate::message::Message;
 
-/// Returns the messages that models are shown: system messages first, then what is pinned, then the summary, and then what
-/// came after. The last message of a person is shown as it is until it is answered, right after the summary if that covers it.
-/// Without a compaction all messages, as they are.
+/// Returns the messages that models are shown: system messages first, then the pinned ones, then the summary, and then the
+/// messages after it. The last message of a person is shown unchanged until it is answered, right after the summary if that
+/// covers it. Without a compaction, all messages are returned unchanged.
 ///
-/// The last compaction counts. One whose messages are gone says nothing, and the one before counts.
+/// The last compaction counts. One whose messages no longer exist is ignored, and the one before counts.
 pub fn view(messages: &[Message], compactions: &[Compaction]) -> Vec<Message> {
     let Some((compaction, end)) = in_force(messages, compactions) else { return messages.to_vec() };
     let pinned: HashSet<_> = compaction.pinned.iter().collect();

@@ -8,26 +8,26 @@ use super::Origin;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigurationError {
-    /// A value is none that the setting may have; that of a default, because of what else is set.
+    /// A value is not one that the setting may have; for a default, because of the other settings.
     #[error("{key} is `{value}` {}; say {allowed}", standing(origin))]
     Value {
         /// The setting.
         key: String,
-        /// What it is.
+        /// The refused value.
         value: String,
-        /// Where that is said.
+        /// The source of the value.
         origin: Origin,
-        /// What it may be.
+        /// A description of the allowed values.
         allowed: String,
     },
     /// A file sets something that cannot be set.
     #[error("`{key}` in {origin} is no setting; there are {known}")]
     Unknown {
-        /// What it sets.
+        /// The name in the file.
         key: String,
         /// The file.
         origin: Origin,
-        /// What can be set.
+        /// The names of the settings.
         known: String,
     },
     /// A file cannot be read.
@@ -40,7 +40,8 @@ pub enum ConfigurationError {
     },
 }
 
-/// Where a refused value stands. Nobody has said a default: whoever reads of it has to be told that something else was said.
+/// Describes where a refused value is set. A default is set nowhere: the text says that the setting has to be set, too, as
+/// another setting made the default invalid.
 fn standing(origin: &Origin) -> String {
     match origin {
         Origin::Default => "by default, and has to be set, too".to_owned(),

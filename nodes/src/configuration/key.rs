@@ -1,17 +1,17 @@
-//! What can be set.
+//! The settings of a type, by their keys.
 
 use std::fmt;
 use std::str::FromStr;
 
 /// A type of settings, whose defaults are those of the type.
 pub trait Configurable: Default + 'static {
-    /// What can be set, in the order in which it is shown.
+    /// The settings, in the order in which they are shown.
     const KEYS: &'static [Key<Self>];
 
-    /// Checks what no key says by itself.
+    /// Checks the settings against each other.
     ///
     /// # Errors
-    /// When two values do not fit together: the name of the key that is to be changed, and what it may be.
+    /// When two values do not fit together: the name of the key that is to be changed, and a description of its allowed values.
     fn check(&self) -> Result<(), (&'static str, String)> {
         Ok(())
     }
@@ -19,9 +19,9 @@ pub trait Configurable: Default + 'static {
 
 /// One thing that can be set.
 pub struct Key<S> {
-    /// Its name: that of a variable, and in small letters that in a file.
+    /// The name: that of a variable, and in small letters that in a file.
     pub name: &'static str,
-    /// What it may be.
+    /// A description of the allowed values.
     pub allowed: &'static str,
     /// Reads it; nothing if it may not be that.
     pub read: fn(&mut S, &str) -> Option<()>,

@@ -1,13 +1,13 @@
-//! Settings from code, files and the environment, each with where it came from.
+//! Settings from code, files and the environment, each with its source.
 //!
 //! ```text
 //! defaults ──▶ agentic.toml ──▶ .env ──▶ environment ──▶ Configuration ──▶ settings
 //!                  each value replaces the one before      └──Display──▶ what is set, and where
 //! ```
 //!
-//! A type of settings lists its [`Key`]s once: the name, what it may be, how it is read and shown. Everything else follows
-//! from the list: a [`Configuration`] reads the keys from each source, and refuses a value by naming the key, the value, where
-//! it stands and what it may be.
+//! A type of settings lists its [`Key`]s once: the name, the allowed values, and functions that read and show it. Everything
+//! else follows from the list: a [`Configuration`] reads the keys from each source, and an error names the key, the value, its
+//! source and the allowed values.
 //!
 //! ```
 //! use superstep_nodes::configuration::Configuration;

@@ -1,12 +1,12 @@
-//! Where the value of a setting came from.
+//! The source of a setting's value.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where the value of a setting came from.
+/// The source of a setting's value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody has said anything.
+    /// The setting has its default value.
     #[default]
     Default,
     /// A file.
@@ -15,7 +15,7 @@ pub enum Origin {
     Environment,
     /// The program.
     Code,
-    /// What a program calls so, such as `the profile canary`.
+    /// A name that a program gives, such as `the profile canary`.
     Named(String),
 }
 

@@ -129,7 +129,7 @@ fn s0_085_dotenv_comes_over_a_file_and_the_environment_over_both() {
     assert_eq!(of_environment.origin("BRIGHTNESS"), &Origin::Environment);
 }
 
-/// A key with a space in it, and a file of twenty lines of which nobody was told which one it was.
+/// A key with a space in it was reported for a file of twenty lines without the number of its line.
 #[cfg(feature = "configuration-files")]
 #[test]
 fn a_line_of_dotenv_that_is_no_setting_is_told_by_its_number_and_not_quoted() {

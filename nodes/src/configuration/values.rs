@@ -12,11 +12,11 @@ use std::path::Path;
 use super::dotenv;
 use super::{Configurable, ConfigurationError, Key, Origin};
 
-/// Settings that are read source by source: what a later one says replaces what an earlier one has said. The usual order is a
-/// file, `.env`, the environment, so that the environment has the last word; see the [module](super).
+/// Settings that are read source by source: later sources override earlier ones. The usual order is a file, `.env`, the
+/// environment, so that the environment has the last word; see the [module](super).
 ///
-/// Its `Display` is a line for each setting: the name, the value, and where it came from. There are no secrets among settings:
-/// keys of models are variables of their own.
+/// Its `Display` is a line for each setting: the name, the value, and its source. There are no secrets among settings: keys of
+/// models are variables of their own.
 #[derive(Clone, Debug)]
 pub struct Configuration<S> {
     settings: S,
@@ -35,12 +35,12 @@ impl<S: Configurable> Configuration<S> {
         Self { settings: S::default(), origins: BTreeMap::new() }
     }
 
-    /// Takes these settings in the place of the defaults: those of a program. What is as it is by default counts as a default.
+    /// Takes these settings instead of the defaults, as set in a program. A value that equals its default counts as a default.
     pub fn of(settings: S) -> Self {
         Self::of_origin(settings, &Origin::Code)
     }
 
-    /// Takes these settings in the place of the defaults, as [`of`](Self::of) does, and says that they came from there:
+    /// Takes these settings instead of the defaults, as [`of`](Self::of) does, and records this origin for them:
     /// `Origin::Named("the profile canary".to_owned())`.
     pub fn of_origin(settings: S, origin: &Origin) -> Self {
         let default = S::default();
@@ -49,7 +49,7 @@ impl<S: Configurable> Configuration<S> {
         Self { settings, origins }
     }
 
-    /// Takes what the environment says. A blank variable says nothing.
+    /// Reads the environment. A blank variable is ignored.
     ///
     /// # Errors
     /// When a variable has a value that its setting may not have.
@@ -73,20 +73,20 @@ impl<S: Configurable> Configuration<S> {
         Ok(self)
     }
 
-    /// Takes what the program says: the setting of this name, as text.
+    /// Sets the setting of this name in the program, from a text.
     ///
     /// # Errors
-    /// When there is no such setting, or it may not have that value.
+    /// When there is no such setting, or the value is not allowed.
     pub fn set(mut self, name: &str, value: &str) -> Result<Self, ConfigurationError> {
         let key = known::<S>(name, &Origin::Code)?;
         self.take(key, value, &Origin::Code)?;
         Ok(self)
     }
 
-    /// Takes what a file in TOML says, with the names of the settings in small letters: `compaction_threshold = 6000`.
+    /// Reads a file in TOML, with the names of the settings in small letters: `compaction_threshold = 6000`.
     ///
     /// # Errors
-    /// When it cannot be read, or sets what cannot be set like that.
+    /// When it cannot be read, or contains a setting that does not exist or a value that is not allowed.
     #[cfg(feature = "configuration-files")]
     pub fn file(mut self, path: impl AsRef<Path>) -> Result<Self, ConfigurationError> {
         let path = path.as_ref();
@@ -116,12 +116,12 @@ impl<S: Configurable> Configuration<S> {
         Ok(self)
     }
 
-    /// Takes what a file of variables says, such as `.env`: lines like `COMPACTION_THRESHOLD=6000`. Other variables in it are
-    /// left alone. A file that is not there says nothing.
+    /// Reads a file of variables, such as `.env`: lines like `COMPACTION_THRESHOLD=6000`. Other variables in it are ignored. A
+    /// file that does not exist sets nothing.
     ///
     /// # Errors
-    /// When it is there and cannot be read, or sets a setting to what it may not be. A line that is no setting is told by its
-    /// number and not quoted, as such files hold keys.
+    /// When it exists and cannot be read, or sets a setting to a value that is not allowed. A line that is not a setting is
+    /// reported by its number and not quoted, as such files hold keys.
     #[cfg(feature = "configuration-files")]
     pub fn dotenv(mut self, path: impl AsRef<Path>) -> Result<Self, ConfigurationError> {
         let path = path.as_ref();
@@ -142,7 +142,7 @@ impl<S: Configurable> Configuration<S> {
     /// Returns the settings.
     ///
     /// # Errors
-    /// When one is not what it may be, or two of them do not fit together.
+    /// When a value is not allowed, or two of them do not fit together.
     pub fn settings(&self) -> Result<&S, ConfigurationError> {
         let mut read = S::default();
         for key in S::KEYS {
@@ -167,7 +167,7 @@ impl<S: Configurable> Configuration<S> {
         self.origins.get(name).unwrap_or(&Origin::Default)
     }
 
-    /// Returns what is set: the name of each setting, its value, and where it came from.
+    /// Returns the settings: the name of each, its value, and its source.
     pub fn values(&self) -> impl Iterator<Item = (&'static str, String, &Origin)> {
         S::KEYS.iter().map(|key| (key.name, (key.show)(&self.settings), self.origin(key.name)))
     }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`evaluator`](evaluator()) | an agent with tools whose responses are evaluated, ranked and decided on |
 //! | [`agentic`](agentic()) | a loop that gathers context, acts, verifies its work, and repeats |
-//! | [`callback`](callback()) | an agent that calls tools one after the other, and tells what it does |
+//! | [`callback`](callback()) | an agent that calls tools one after the other, and reports its steps |
 
 mod agentic;
 mod callback;

@@ -10,16 +10,16 @@ pub enum ImageError {
     /// It is none of a kind that can be read. Convert it.
     #[error("it is no JPEG, PNG, GIF or WebP")]
     NotAnImage,
-    /// It begins as an image does and goes on as none.
+    /// The data begins like an image, but cannot be decoded.
     #[error("it cannot be decoded: {reason}")]
     Broken {
-        /// What is wrong with it.
+        /// A description of the error.
         reason: String,
     },
     /// It is larger than the [limits](super::ImageLimits) allow; nothing of it was decoded. Make it smaller, or allow more.
     #[error("it is too large: {what}")]
     TooLarge {
-        /// What of it is too large, and what is allowed.
+        /// The size that is too large, and the limit.
         what: String,
     },
 }
@@ -42,7 +42,7 @@ pub enum ImageFileError {
         /// Why not.
         source: io::Error,
     },
-    /// What is in the file cannot be used.
+    /// The content of the file cannot be used.
     #[error("the image `{}` cannot be used: {source}", path.display())]
     Image {
         /// The file.

@@ -1,17 +1,17 @@
-//! How large a picture may be.
+//! The limits on the size of pictures.
 
 use super::ImageError;
 
-/// How large a picture may be that is decoded: a file of some bytes may say that it has more pixels than there is memory.
+/// The limits on the size of a decoded picture: a small file may declare more pixels than fit into memory.
 ///
-/// They are looked at before a pixel is decoded. Whatever they are, a decoder gets 512 MiB at most.
+/// They are checked before a pixel is decoded. Whatever they are, a decoder gets 512 MiB at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageLimits {
-    /// How many bytes a file may have.
+    /// The maximum size of a file, in bytes.
     pub max_bytes: u64,
-    /// How many pixels it may be wide, and high.
+    /// The maximum width and height, in pixels.
     pub max_side: u32,
-    /// How many pixels it may have.
+    /// The maximum number of pixels.
     pub max_pixels: u64,
 }
 

@@ -1,4 +1,4 @@
-//! How a picture is made ready.
+//! The preparation of pictures for models.
 
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
@@ -10,7 +10,7 @@ use image::{DynamicImage, ImageDecoder, ImageReader, Limits, RgbImage};
 
 use super::{ImageError, ImageFileError, ImageLimits, PreparedImage};
 
-/// How a picture is made ready for a model: turned as its camera was held, in RGB, not larger than is of use, and as a JPEG.
+/// The preparation of a picture for a model: turned as its camera was held, in RGB, not larger than is of use, and as a JPEG.
 ///
 /// ```
 /// use superstep_nodes::images::ImagePreparation;
@@ -28,7 +28,7 @@ use super::{ImageError, ImageFileError, ImageLimits, PreparedImage};
 /// # Ok::<(), superstep_nodes::images::ImageFileError>(())
 /// ```
 ///
-/// What is transparent is laid on white. Of an animation the first picture is taken.
+/// Transparent parts are laid on white. Of an animation the first picture is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImagePreparation {
     max_size: u32,
@@ -36,7 +36,7 @@ pub struct ImagePreparation {
     limits: ImageLimits,
 }
 
-/// How many bytes a decoder may allocate.
+/// The maximum number of bytes that a decoder may allocate.
 const MAX_ALLOC: u64 = 512 << 20;
 
 impl Default for ImagePreparation {
@@ -46,10 +46,10 @@ impl Default for ImagePreparation {
 }
 
 impl ImagePreparation {
-    /// How many pixels a side has at most, if nobody says otherwise.
+    /// The default for the maximum number of pixels of a side.
     pub const DEFAULT_MAX_SIZE: u32 = 2_048;
 
-    /// The quality of the JPEG, if nobody says otherwise.
+    /// The default for the quality of the JPEG.
     pub const DEFAULT_QUALITY: u8 = 85;
 
     /// Takes the defaults: 2,048 pixels a side, a JPEG of quality 85, and the usual [`ImageLimits`].
@@ -128,7 +128,7 @@ impl ImagePreparation {
         Ok(bytes)
     }
 
-    /// The picture as it is to be looked at.
+    /// Decodes the picture, turned as it is to be looked at.
     fn decode(&self, bytes: &[u8]) -> Result<DynamicImage, ImageError> {
         let format = image::guess_format(bytes).map_err(|_| ImageError::NotAnImage)?;
         let mut decoder =
@@ -145,7 +145,7 @@ impl ImagePreparation {
     }
 }
 
-/// The picture in eight bits of red, green and blue; what is transparent lets white through.
+/// Converts the picture to eight bits of red, green and blue; transparent parts let white through.
 fn rgb(picture: DynamicImage) -> RgbImage {
     if !picture.color().has_alpha() {
         return picture.into_rgb8();

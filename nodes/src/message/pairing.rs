@@ -1,4 +1,4 @@
-//! Which tool calls have no answer.
+//! The tool calls that have no answer.
 
 use super::{Message, ToolCall};
 

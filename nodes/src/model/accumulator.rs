@@ -7,8 +7,8 @@ use crate::message::{Part, ToolCall};
 
 /// Folds the events of one stream into a reply.
 ///
-/// How the text and the tool inputs were cut into pieces makes no difference. The result is a reply only
-/// if a stop event came.
+/// The pieces into which the text and the tool inputs were cut make no difference. The result is a reply only if a stop event
+/// came.
 ///
 /// ```
 /// use superstep_nodes::model::{Accumulator, ModelEvent, StopReason, StreamFault};

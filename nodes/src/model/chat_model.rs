@@ -16,7 +16,7 @@ pub trait ChatModel: Send + Sync + 'static {
     /// Returns the name of the model.
     fn name(&self) -> &str;
 
-    /// Starts a call and returns what the model says, piece by piece.
+    /// Starts a call and returns the output of the model, piece by piece.
     ///
     /// An error is the last item of the stream. A stream without an error ends after a stop event.
     fn stream(&self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>>;

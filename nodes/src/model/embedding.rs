@@ -10,7 +10,7 @@ use super::ModelError;
 /// Finds out what texts mean, as [`Embedding`]s. It can be used as `Arc<dyn Embedder>`.
 #[async_trait]
 pub trait Embedder: Send + Sync + 'static {
-    /// Returns what tells its embeddings apart from those of others: only embeddings of one name are compared.
+    /// Returns the name of the embedder: only embeddings of one name are compared.
     fn name(&self) -> &str;
 
     /// Embeds texts: gives one embedding for each, in their order.
@@ -25,8 +25,8 @@ pub trait Embedder: Send + Sync + 'static {
     }
 }
 
-/// What a text means, as a direction in the space of an [`Embedder`]: texts that mean similar things
-/// point in similar directions.
+/// The meaning of a text, as a direction in the space of an [`Embedder`]: texts that mean similar things point in similar
+/// directions.
 #[derive(Clone, PartialEq)]
 pub struct Embedding(Vec<f32>);
 
@@ -48,7 +48,7 @@ impl Embedding {
         Some(Self(numbers))
     }
 
-    /// How many numbers there are.
+    /// Returns the number of dimensions.
     pub fn dimensions(&self) -> usize {
         self.0.len()
     }
@@ -58,7 +58,7 @@ impl Embedding {
         &self.0
     }
 
-    /// How similar two embeddings of one embedder are: the cosine of the angle between them, from -1 to 1.
+    /// Returns the similarity of two embeddings of one embedder: the cosine of the angle between them, from -1 to 1.
     pub fn similarity(&self, other: &Self) -> f32 {
         self.0.iter().zip(&other.0).map(|(a, b)| a * b).sum()
     }
@@ -80,18 +80,18 @@ pub enum EmbedError {
     /// The embedder gave another number of embeddings than there were texts: it is broken.
     #[error("the embedder gave {given} embeddings for {asked} texts")]
     Count {
-        /// How many texts there were.
+        /// The number of texts.
         asked: usize,
-        /// How many embeddings came.
+        /// The number of embeddings returned.
         given: usize,
     },
     /// Embeddings of one embedder have different numbers of dimensions: it is broken, or has changed since documents were
     /// ingested.
     #[error("the embedder gave {given} dimensions where there were {expected} before")]
     Dimensions {
-        /// How many dimensions others have.
+        /// The number of dimensions of the others.
         expected: usize,
-        /// How many this one has.
+        /// The number of dimensions of this one.
         given: usize,
     },
     /// An embedding has no numbers, or some that are not finite.

@@ -16,7 +16,7 @@ pub enum ModelError {
     /// The model could not be reached, the connection broke, or no answer came in time. Try again.
     #[error("the model could not be reached: {reason}")]
     Unreachable {
-        /// What went wrong.
+        /// A description of the error.
         reason: String,
     },
     /// The provider failed. Try again.
@@ -34,9 +34,9 @@ pub enum ModelError {
     /// Too many calls. Try again after the given time, or with a growing delay if there is none.
     #[error("the model takes no more calls for now{}", because(reason))]
     RateLimited {
-        /// How long to wait, if the provider said.
+        /// The time to wait, if the provider gave one.
         retry_after: Option<Duration>,
-        /// What the provider said; may be empty.
+        /// The provider's message; may be empty.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
     },
@@ -45,7 +45,7 @@ pub enum ModelError {
     Overloaded {
         /// The provider's message.
         reason: String,
-        /// How long to wait, if the provider said.
+        /// The time to wait, if the provider gave one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after: Option<Duration>,
     },
@@ -66,32 +66,32 @@ pub enum ModelError {
     RequestTooLong {
         /// The provider's message.
         reason: String,
-        /// How many tokens the request has, if the provider said: with those of the output that it asks for, where the
-        /// provider adds them.
+        /// The number of tokens of the request, if the provider gave it: including those of the output that it asks for, where
+        /// the provider adds them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens: Option<u64>,
-        /// How many tokens the model takes, if the provider said.
+        /// The maximum number of tokens that the model takes, if the provider gave it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<u64>,
     },
     /// The request was refused as wrong. Correct it; another try does not help.
     #[error("the model refused the request: {reason}")]
     InvalidRequest {
-        /// What is wrong with it.
+        /// A description of the error.
         reason: String,
     },
     /// The stream was no complete reply. Try again; what had arrived is no answer.
     #[error("the model's reply is not usable: {fault}")]
     Stream {
-        /// What is wrong with the stream.
+        /// The fault in the stream.
         fault: StreamFault,
     },
     /// A [`Scripted`](super::Scripted) model has no reply left. Add turns to its script.
     #[error("the script has no reply left for purpose `{purpose}`, it has given {given}")]
     ScriptExhausted {
-        /// What the call was for.
+        /// The purpose of the call.
         purpose: Purpose,
-        /// How many replies the script has given to calls of that purpose.
+        /// The number of replies that the script has given to calls of that purpose.
         given: usize,
     },
 }
@@ -114,7 +114,7 @@ impl ModelError {
 }
 
 impl ModelError {
-    /// Returns the name of its kind, as it is in JSON: `unreachable`, `rate_limited` and so on.
+    /// Returns the name of the error's kind, the same as in JSON: `unreachable`, `rate_limited` and so on.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Unreachable { .. } => "unreachable",
@@ -150,7 +150,7 @@ impl From<StreamFault> for ModelError {
     }
 }
 
-/// What is wrong with a stream of events.
+/// A fault in a stream of events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -1,4 +1,4 @@
-//! What a model says while it answers.
+//! The events of a streamed reply.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub enum ModelEvent {
     Start {
         /// The name of the model that answers, which may differ from the one that was asked.
         model: String,
-        /// By what the provider knows the call, if it said.
+        /// The provider's id of the call, if it gave one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request_id: Option<String>,
     },
@@ -33,8 +33,7 @@ pub enum ModelEvent {
         /// The text, to be put directly after what came before.
         text: String,
     },
-    /// More of what the model thinks, for people who watch. The thought itself comes as a part, when it is
-    /// complete.
+    /// More of the model's thinking, for people who watch. The thought itself comes as a part, when it is complete.
     ThinkingDelta {
         /// The text, to be put directly after what came before.
         text: String,
@@ -65,7 +64,7 @@ pub enum ModelEvent {
         /// Which tool call of the stream this is.
         index: u32,
     },
-    /// What was used so far. Numbers are totals: of several events the largest counts, for each field.
+    /// The usage so far. Numbers are totals: of several events the largest counts, for each field.
     Usage(Usage),
     /// The reply is complete. Only a usage event may follow.
     Stop {

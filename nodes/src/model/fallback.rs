@@ -11,10 +11,10 @@ use super::{ChatModel, ModelError, ModelEvent, ModelRequest};
 /// A model, and others that are asked in order if it fails: an overload, refused credentials, an account that is used up, a
 /// request that it does not take.
 ///
-/// With [`when`](Self::when) some errors are not answered like this, such as those that the node's retry policy is for. A model
-/// that has begun to speak is not replaced: who watches has read it. A reply says which model gave it, and so does a
-/// [`Ledger`](super::Ledger). If all fail, the error is that of the last one. Of the others a stream tells with
-/// [`ModelEvent::Fallback`], so that metrics and traces have them, too.
+/// With [`when`](Self::when) some errors do not lead to the next model, such as those that the node's retry policy is for. A
+/// model that has begun its reply is not replaced, as observers have received a part of it. A reply names the model that gave
+/// it, and so does a [`Ledger`](super::Ledger). If all models fail, the error is that of the last one. A stream reports the
+/// others with [`ModelEvent::Fallback`], so that metrics and traces have them, too.
 ///
 /// ```
 /// use superstep_nodes::model::{ChatModel, Fallback, ModelError, ModelRequest, Purpose, Scripted};
@@ -54,7 +54,7 @@ impl Fallback {
         self
     }
 
-    /// Asks the models in order, and returns what the first says that does not fail before it speaks.
+    /// Asks the models in order, and returns the stream of the first that does not fail before it speaks.
     async fn begin(self, request: ModelRequest) -> BoxStream<'static, Result<ModelEvent, ModelError>> {
         let mut at = 0;
         let mut fallbacks = Vec::new();
@@ -89,7 +89,7 @@ impl Fallback {
 }
 
 impl ChatModel for Fallback {
-    /// That of the model that is asked first.
+    /// Returns the name of the model that is asked first.
     fn name(&self) -> &str {
         self.models[0].name()
     }

@@ -1,4 +1,4 @@
-//! What tokens cost.
+//! The prices of tokens.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Usage;
 
-/// What tokens cost, by the names of models. Prices change, so they are data: a program brings its own, from code or
-/// from a file.
+/// The prices of tokens, by the names of models. Prices change, so they are data: a program brings its own, from code or from a
+/// file.
 ///
 /// A price is that of one model: of the name that it has, and of that name with a date or `latest` behind it, as providers
 /// name the versions of a model. A name that ends with `*` is a prefix, and its price is that of every model whose name begins
@@ -39,18 +39,18 @@ use super::Usage;
 #[serde(transparent)]
 pub struct Prices(BTreeMap<String, Price>);
 
-/// What a million tokens cost, in US dollars.
+/// The prices of a million tokens, in US dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Of what is read.
+    /// The price of tokens read.
     pub input: f64,
-    /// Of what is written.
+    /// The price of tokens written.
     pub output: f64,
-    /// Of what is found in the provider's cache; as any input without it.
+    /// The price of tokens found in the provider's cache; that of any input if it is `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<f64>,
-    /// Of what is written to the provider's cache; as any input without it.
+    /// The price of tokens written to the provider's cache; that of any input if it is `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
 }
@@ -103,7 +103,7 @@ impl Price {
         Self { input, output, cache_read: None, cache_write: None }
     }
 
-    /// Returns what a usage costs, in millionths of a US dollar, rounded up.
+    /// Returns the cost of a usage, in millionths of a US dollar, rounded up.
     pub fn micro_usd(&self, usage: &Usage) -> u64 {
         let cached = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
         let parts = [

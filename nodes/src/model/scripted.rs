@@ -14,9 +14,9 @@ use crate::message::{Content, ToolCall};
 
 /// A model that gives replies written down beforehand, for tests and demonstrations.
 ///
-/// Each call takes the next [`Turn`] of the queue for its purpose or, if there is none for that purpose,
-/// of the queue for all others. A queue that is used up is an error that says so. The requests are kept,
-/// to be looked at with [`requests`](Self::requests).
+/// Each call takes the next [`Turn`] of the queue for its purpose or, if there is none for that purpose, of the queue for all
+/// others. A call for which no turn is left fails with [`ModelError::ScriptExhausted`]. The requests are kept, to be looked at
+/// with [`requests`](Self::requests).
 ///
 /// ```
 /// use superstep_nodes::message::Message;
@@ -41,7 +41,7 @@ struct State {
     requests: Vec<ModelRequest>,
 }
 
-/// What a [`Scripted`] model is to say. It can be kept in a JSON file:
+/// The script of a [`Scripted`] model. It can be kept in a JSON file:
 ///
 /// ```
 /// use superstep_nodes::model::Script;
@@ -66,7 +66,7 @@ pub struct Script {
     pub purposes: BTreeMap<Purpose, VecDeque<Turn>>,
 }
 
-/// What a [`Scripted`] model does in one call.
+/// The behaviour of a [`Scripted`] model in one call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

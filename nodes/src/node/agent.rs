@@ -25,7 +25,8 @@ use crate::model::{ChatModel, Ledger, ModelRequest, Purpose, Settings, StopReaso
 use crate::tool::{ToolRegistry, ToolSpec};
 use crate::verification::Verification;
 
-/// The node that works on the task: it shows the conversation to a model and appends what the model says.
+/// The node that asks a model for the next step of a task: it shows the conversation to the model and appends the model's
+/// reply.
 ///
 /// Each visit appends exactly one AI message and adds 1 to the iteration, also on visits that only ask for
 /// tools. See [`AgentNext`] for where it leads.
@@ -53,7 +54,7 @@ pub struct Agent<S: State> {
 }
 
 impl<S: State> Agent<S> {
-    /// The name of the events that tell what the model has said.
+    /// The name of the events that contain the text of the model.
     pub const REASONING: &'static str = "agent_reasoning";
 
     /// Makes an agent that continues `messages` and counts its visits in `iteration`.
@@ -104,8 +105,9 @@ impl<S: State> Agent<S> {
         self
     }
 
-    /// Says which of its tools the model may ask for. With [`ToolChoice::None`] it is told of them, as the conversation may
-    /// mention them, and what it asks for all the same is not run: an error answers it, and the agent has responded.
+    /// Says which of its tools the model may ask for. With [`ToolChoice::None`] the request still lists them, as the
+    /// conversation may mention them. A call that the model makes all the same is not run: an error answers it, and the agent
+    /// has responded.
     #[must_use]
     pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
         self.tool_choice = choice;
@@ -126,9 +128,9 @@ impl<S: State> Agent<S> {
         self
     }
 
-    /// Emits what the model has said, as a whole, in a custom event of the name [`REASONING`](Self::REASONING) with the data
-    /// [`Reasoning`]: on each visit on which it has said something, before the [`Tools`] node calls any tool. The name is
-    /// the agent's, for those who watch several.
+    /// Emits the text of the model, as a whole, in a custom event of the name [`REASONING`](Self::REASONING) with the data
+    /// [`Reasoning`]: on each visit whose reply has a text, before the [`Tools`] node calls any tool. The name is the agent's,
+    /// for observers of several agents.
     #[must_use]
     pub fn tell_reasoning(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -143,8 +145,8 @@ impl<S: State> Agent<S> {
         self
     }
 
-    /// Limits the visits: tools that the model asks for on the last one are not run. Each such call is
-    /// answered by an error that says so, as an open call would make the next model request invalid.
+    /// Limits the visits: tools that the model asks for on the last one are not run. Each such call is answered by an error
+    /// with that reason, as an open call would make the next model request invalid.
     #[must_use]
     pub fn limit(mut self, max_iterations: Field<S, u32>) -> Self {
         self.max_iterations = Some(max_iterations);
@@ -159,8 +161,8 @@ impl<S: State> Agent<S> {
         self
     }
 
-    /// Shows the model what the evaluator said of those of its responses that were followed by another
-    /// iteration. This is part of the request only; the conversation that is kept does not have it.
+    /// Shows the model the evaluator's feedback on those of its responses that were followed by another iteration. This is part
+    /// of the request only; the conversation that is kept does not have it.
     #[must_use]
     pub fn feedback(mut self, evaluations: Field<S, Vec<TurnEvaluation>>) -> Self {
         self.evaluations = Some(evaluations);
@@ -175,7 +177,7 @@ impl<S: State> Agent<S> {
     }
 
     /// Has the model respond again after a response of this turn was [refused](super::Verify): its request ends with a system
-    /// message that says what was said of all refused responses of the turn, and is for the purpose
+    /// message that has the feedback on all refused responses of the turn, and is for the purpose
     /// [`Refiner`](Purpose::Refiner). The conversation that is kept does not have that message.
     #[must_use]
     pub fn corrections(mut self, verifications: Field<S, Vec<Verification>>) -> Self {
@@ -206,15 +208,15 @@ impl<S: State> Agent<S> {
         self
     }
 
-    /// Writes what the last call used; what all of them did is [counted](Self::count).
+    /// Writes the usage of the last call; [`count`](Self::count) adds up all calls.
     #[must_use]
     pub fn last_usage(mut self, field: Field<S, Usage>) -> Self {
         self.last_usage = Some(field);
         self
     }
 
-    /// Appends what each call took to a field with the reducer `Append`: its model calls, and the tools that
-    /// [`stream_tools`](Self::stream_tools) has begin.
+    /// Appends the cost of each call to a field with the reducer `Append`: its model calls, and the tools that
+    /// [`stream_tools`](Self::stream_tools) begins.
     #[must_use]
     pub fn log_calls(mut self, log: Field<S, Vec<CallCost>>) -> Self {
         self.log = Some(log);
@@ -313,7 +315,7 @@ fn tell_length(messages: usize, calls: &ModelCalls) {
     calls.emit(ConversationLength::EVENT, &ConversationLength { messages: messages as u64 });
 }
 
-/// What the calls of a visit took: of the model, and of the tools that have answered.
+/// Returns the costs of the calls of a visit: those of the model, and those of the tools that have answered.
 fn costs(made: &Ledger, answers: &[Answer]) -> Vec<CallCost> {
     let asked = made.accounts().map(|(purpose, _, account)| CallCost::Model {
         purpose,

@@ -19,14 +19,14 @@ use crate::compaction::{Compaction, CompactionPlan, ContextManager};
 use crate::message::{Message, MessageId};
 use crate::model::{ChatModel, ModelError};
 
-/// The node that compacts a conversation that has become too long: it asks a model for a summary of the earlier part and records
-/// what the [`Agent`](super::Agent) is to be shown. A conversation that is short enough it leaves alone, without any call.
+/// The node that compacts a conversation that has become too long: it asks a model for a summary of the earlier part and
+/// records which messages the [`Agent`](super::Agent) is to be shown. A conversation that is short enough is left unchanged,
+/// without any call.
 ///
-/// It fails for no model's sake; but an error that may pass is left to the node's retry policy while that has an attempt left.
-/// Messages that are too many for the model are shown to it without the oldest ones. A summary that is of no use, as it is empty,
-/// cut off or would make nothing shorter, and an error of the model leave what could be
-/// [noted](crate::compaction::KeyInformation), if that is shorter; if it is not, everything stays as it was. What was only noted,
-/// the model is shown the next time, too.
+/// An error of the model does not fail the node, unless it may pass and the node's retry policy has an attempt left. If the
+/// messages are too many for the model, it is asked without the oldest ones. If the model fails, or its summary is empty, cut
+/// off or would not shorten the conversation, only [notes](crate::compaction::KeyInformation) are recorded, if they make it
+/// shorter; otherwise nothing changes. Messages for which there are only notes are part of the next summary's material.
 ///
 /// While the run is observed, each compaction is emitted as a custom event of the name [`Compact::EVENT`], with the
 /// [`Compaction`] as its data, and beside its members the `threshold`, the tokens above which a conversation is compacted, and
@@ -44,21 +44,21 @@ pub struct Compact<S: State> {
 /// The fields that tell whether a visit has compacted, and how many messages there were.
 type AppliedFields<S> = (Field<S, Option<bool>>, Field<S, Option<u32>>);
 
-/// What is told of a compaction.
+/// The data of a compaction's custom event.
 #[derive(Serialize)]
 struct Told<'c> {
     #[serde(flatten)]
     compaction: &'c Compaction,
     /// The number of tokens above which a conversation is compacted.
     threshold: u64,
-    /// How long it took.
+    /// The duration of the compaction, in milliseconds.
     elapsed_ms: u64,
-    /// How much of it was spent waiting for the model; nothing if the summary was taken from the record.
+    /// The part of it that was spent waiting for the model; 0 if the summary was taken from the record.
     model_ms: u64,
 }
 
 impl<S: State> Compact<S> {
-    /// The name of the events that tell of compactions.
+    /// The name of the events of compactions.
     pub const EVENT: &'static str = "compaction";
 
     /// Makes a node that has `model` summarise `messages` when `manager` says so, and records it in `compactions`.

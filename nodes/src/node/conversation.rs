@@ -1,4 +1,4 @@
-//! A conversation as it is kept, and as a model is shown it.
+//! A conversation as it is kept, and its form for a model.
 
 use super::model_calls::ModelCalls;
 use super::turn_evaluation::TurnEvaluation;
@@ -13,18 +13,18 @@ pub(super) fn last_response(messages: &[Message]) -> Option<&AiMessage> {
     })
 }
 
-/// Returns what the user said last.
+/// Returns the last message of the user.
 pub(super) fn last_request(messages: &[Message]) -> String {
     let said = messages.iter().rev().find(|message| matches!(message, Message::Human(_)));
     said.map(|message| message.text().into_owned()).unwrap_or_default()
 }
 
-/// Whether a conversation ends with this request.
+/// Tells whether a conversation ends with this request.
 pub(super) fn ends_with(messages: &[Message], request: &str) -> bool {
     matches!(messages.last(), Some(message @ Message::Human(_)) if message.text() == request)
 }
 
-/// Whether a conversation ends with an AI message that asks for no tools.
+/// Tells whether a conversation ends with an AI message that asks for no tools.
 pub(super) fn ends_with_response(messages: &[Message]) -> bool {
     matches!(messages.last(), Some(Message::Ai(said)) if said.tool_calls.is_empty())
 }
@@ -43,8 +43,8 @@ pub(super) fn response<'m>(messages: &'m [Message], id: &MessageId) -> Option<&'
     })
 }
 
-/// Returns the conversation as a model is shown it: an AI message that was followed by another iteration, or is
-/// about to be, is followed by what the evaluator said of it, as a system message.
+/// Returns the conversation in the form that a model is shown: an AI message that was followed by another iteration, or is
+/// about to be, is followed by the evaluator's feedback on it, as a system message.
 pub(super) fn shown(messages: &[Message], evaluations: &[TurnEvaluation]) -> Conversation {
     let mut shown = Vec::with_capacity(messages.len() + evaluations.len());
     for (position, message) in messages.iter().enumerate() {
@@ -70,7 +70,8 @@ fn feedback(judged: &TurnEvaluation) -> Message {
     )
 }
 
-/// What a model is told that is to respond again, after responses of this turn were refused; nothing if none was.
+/// Returns the message for a model that is to respond again after responses of this turn were refused; `None` if none was
+/// refused.
 pub(super) fn correction(verifications: &[Verification], turn: u32) -> Option<Message> {
     let refused = Verification::of_turn(verifications, turn).filter(|it| it.result.requires_refinement());
     let refused: Vec<_> = refused.collect();

@@ -1,12 +1,12 @@
-//! How long a conversation is when an agent responds.
+//! The length of a conversation when an agent responds.
 
 use serde::{Deserialize, Serialize};
 
-/// How long a conversation is, as a custom event of the name [`ConversationLength::EVENT`]: an
-/// [`Agent`](super::Agent) emits it whenever it gives a response, while the run is observed.
+/// The length of a conversation, as a custom event of the name [`ConversationLength::EVENT`]: an [`Agent`](super::Agent) emits
+/// it whenever it gives a response, while the run is observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationLength {
-    /// How many messages there are, with the response.
+    /// The number of messages, including the response.
     pub messages: u64,
 }
 

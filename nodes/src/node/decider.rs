@@ -55,7 +55,7 @@ struct LastWord<S: State> {
 }
 
 impl<S: State> Decider<S> {
-    /// Makes a decider over `messages` that puts what is final into `response`.
+    /// Makes a decider over `messages` that writes the final response to `response`.
     pub fn new(messages: MessagesField<S>, response: Field<S, Option<String>>) -> Self {
         Self {
             messages,

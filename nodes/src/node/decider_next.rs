@@ -1,9 +1,9 @@
-//! Where a decider leads.
+//! The next step after a decider.
 
 use serde::{Deserialize, Serialize};
 use superstep_core::route::Route;
 
-/// Where a [`Decider`](super::Decider) leads.
+/// The next step after a [`Decider`](super::Decider).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Route, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeciderNext {

@@ -19,8 +19,9 @@ use crate::prompt::{EvaluatorPrompt, Evidence};
 
 /// The node that has a model judge the latest response, and appends the evaluation.
 ///
-/// A reply that is no evaluation is shown to the model with what is wrong with it, once. If the second is none either, or the
-/// model fails for good, the node fails, or [accepts](Self::accept_errors) the response without an evaluation.
+/// If a reply is not an evaluation, the model is asked once more, with that reply and what is wrong with it. If the second is
+/// none either, or the model fails for good, the node fails, or [accepts](Self::accept_errors) the response without an
+/// evaluation.
 pub struct Evaluator<S: State> {
     model: Arc<dyn ChatModel>,
     task: Field<S, String>,
@@ -54,7 +55,7 @@ impl<S: State> Evaluator<S> {
         }
     }
 
-    /// Names responses by this count. Without it they are numbered as they are evaluated, from 1 in each turn.
+    /// Numbers responses by this count. Without it they are numbered in the order of their evaluation, from 1 in each turn.
     #[must_use]
     pub fn iteration(mut self, iteration: Field<S, u32>) -> Self {
         self.iteration = Some(iteration);
@@ -68,8 +69,8 @@ impl<S: State> Evaluator<S> {
         self
     }
 
-    /// Shows the model so many tokens of what the tools of the turn returned, about, as they are [estimated](RoughTokens): of the
-    /// longest outputs the beginning and the end. Without this they are [16,000](Evidence::MOST_TOKENS).
+    /// Shows the model about so many tokens of the outputs of the turn's tools, as they are [estimated](RoughTokens): of the
+    /// longest outputs the beginning and the end. The default is [16,000](Evidence::MOST_TOKENS).
     #[must_use]
     pub fn evidence_tokens(mut self, most: u64) -> Self {
         self.evidence_tokens = most;

@@ -1,4 +1,4 @@
-//! What the nodes have in common about the fields of a state.
+//! Helpers for the fields of a state, shared by the nodes.
 
 use superstep_core::reducer::LogWrite;
 use superstep_core::state::{Field, IntoWrite, State, StateUpdate};

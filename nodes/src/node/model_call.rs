@@ -1,11 +1,11 @@
-//! What is told of a call of a model.
+//! A custom event for each call of a model.
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Purpose, Usage};
 
 /// A call of a model that has ended, as a custom event of the name [`ModelCall::EVENT`]: every node that asks a model emits one
-/// for each call, while the run is observed. It holds nothing of what was asked and answered.
+/// for each call, while the run is observed. It holds neither the request nor the reply.
 ///
 /// ```
 /// use superstep_nodes::model::{Purpose, Usage};
@@ -20,17 +20,17 @@ use crate::model::{Purpose, Usage};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelCall {
-    /// What it was for.
+    /// The purpose of the call.
     pub purpose: Purpose,
     /// The model that was asked.
     pub asked: String,
     /// The model that answered, as it says itself; the one that was asked if none did.
     pub model: String,
-    /// What it used; nothing if it failed.
+    /// The usage of the call; zero if it failed.
     pub usage: Usage,
-    /// How long it took, in milliseconds; of a recorded reply as long as it took then.
+    /// The duration of the call, in milliseconds; that of the original call if the reply was recorded.
     pub elapsed_ms: u64,
-    /// Whether the reply was taken from the record, so that no model was asked now.
+    /// `true` if the reply was taken from the record, so that no model was asked now.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recorded: bool,
     /// Why there is no reply: the [kind](crate::model::ModelError::kind) of the error.
@@ -39,7 +39,7 @@ pub struct ModelCall {
 }
 
 impl ModelCall {
-    /// The name of the events that tell of calls of models.
+    /// The name of the events of model calls.
     pub const EVENT: &'static str = "model_call";
 }
 

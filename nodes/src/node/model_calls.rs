@@ -20,7 +20,7 @@ use crate::model::{
     Accumulator, ChatModel, Ledger, ModelError, ModelEvent, ModelReply, ModelRequest, Purpose, Usage,
 };
 
-/// What a task needs to call a model and to name what it writes.
+/// The means of a task to call a model and to name the messages that it writes.
 pub(super) struct ModelCalls {
     effects: Effects,
     emit: Emit,
@@ -29,12 +29,12 @@ pub(super) struct ModelCalls {
     waited_ms: AtomicU64,
 }
 
-/// What is recorded of a call.
+/// The record of a call.
 #[derive(Serialize, Deserialize)]
 struct Recorded {
     #[serde(flatten)]
     reply: ModelReply,
-    /// How long it took; 0 where that was not recorded.
+    /// The duration of the call, in milliseconds; 0 where it was not recorded.
     #[serde(default)]
     elapsed_ms: u64,
 }
@@ -42,7 +42,7 @@ struct Recorded {
 /// The most times that a reply in which the model pauses is continued.
 const CONTINUATIONS: u32 = 8;
 
-/// Who is told of the tool calls of a reply that is on its way.
+/// A function that is called with the tool calls of a reply as it arrives.
 pub(super) type Tell<'t> = &'t mut (dyn FnMut(ToolCall) + Send);
 
 impl ModelCalls {
@@ -73,7 +73,7 @@ impl ModelCalls {
         self.waited_ms.load(Ordering::Relaxed)
     }
 
-    /// Emits a custom event, if somebody observes the run.
+    /// Emits a custom event if the run is observed.
     pub(super) fn emit(&self, name: &str, data: &impl Serialize) {
         if self.emit.is_observed() {
             self.emit.emit(name, data);
@@ -90,7 +90,7 @@ impl ModelCalls {
         MessageId::new(format!("{}.{part}", self.message_id()))
     }
 
-    /// Whether an error is one for the node's retry policy: it may pass, and there is an attempt left in which it may have.
+    /// Tells whether an error should be left to the node's retry policy: it may pass, and there is an attempt left.
     pub(super) fn is_worth_another_attempt(&self, error: &ModelError) -> bool {
         error.is_retryable() && !self.info.is_last_attempt()
     }
@@ -105,8 +105,8 @@ impl ModelCalls {
         self.effects.run(name, effect).await
     }
 
-    /// Calls the model, or returns its recorded reply. Calls of one task are told apart by their purpose and
-    /// their order.
+    /// Calls the model, or returns its recorded reply. The calls of one task are distinguished by their purpose and their
+    /// order.
     pub(super) async fn ask(
         &self,
         model: &Arc<dyn ChatModel>,
@@ -115,7 +115,8 @@ impl ModelCalls {
         self.ask_and_tell(model, request, None).await
     }
 
-    /// As [`ask`](Self::ask), for a node that goes on whatever the model says: its error is the inner one.
+    /// Calls the model as [`ask`](Self::ask) does, for a node that continues after a failed call: the model's error is the
+    /// inner one.
     pub(super) async fn try_ask(
         &self,
         model: &Arc<dyn ChatModel>,
@@ -124,8 +125,8 @@ impl ModelCalls {
         Ok(self.try_call(model, request, String::new()).await?.map(|(reply, _)| reply))
     }
 
-    /// As [`try_ask`](Self::try_ask), for calls of which an attempt may make others than the one before, as those are not recorded
-    /// that fail: they are told apart by the whole request, too.
+    /// Calls the model as [`try_ask`](Self::try_ask) does, for calls that may differ from one attempt to the next, as failed
+    /// calls are not recorded: the whole request distinguishes them, too.
     pub(super) async fn try_ask_about(
         &self,
         model: &Arc<dyn ChatModel>,
@@ -136,7 +137,7 @@ impl ModelCalls {
         Ok(self.try_call(model, request, key).await?.map(|(reply, _)| reply))
     }
 
-    /// As [`try_ask`](Self::try_ask), and tells whether the reply was taken from the record.
+    /// Calls the model as [`try_ask`](Self::try_ask) does, and tells whether the reply was taken from the record.
     pub(super) async fn try_ask_anew(
         &self,
         model: &Arc<dyn ChatModel>,
@@ -145,8 +146,8 @@ impl ModelCalls {
         self.try_call(model, request, String::new()).await
     }
 
-    /// As [`ask`](Self::ask), and tells of each tool call as soon as its input is complete, in the order of the calls:
-    /// not of one behind a call whose input does not end, and of none of a recorded reply.
+    /// Calls the model as [`ask`](Self::ask) does, and passes each tool call to `tell` as soon as its input is complete, in the
+    /// order of the calls: not one behind a call whose input does not end, and none of a recorded reply.
     pub(super) async fn ask_and_tell(
         &self,
         model: &Arc<dyn ChatModel>,
@@ -157,7 +158,7 @@ impl ModelCalls {
         Ok(reply)
     }
 
-    /// Makes a call that a node goes on without, and counts it if it was answered.
+    /// Makes a call that the node can do without, and counts it if it was answered.
     async fn try_call(
         &self,
         model: &Arc<dyn ChatModel>,
@@ -204,8 +205,8 @@ impl ModelCalls {
         }
     }
 
-    /// Makes a call as an effect, or takes what is recorded of it, and tells which. Calls of one task and purpose are told apart by
-    /// the key, and of one key by their order.
+    /// Makes a call as an effect, or takes its record, and tells which. The key distinguishes the calls of one task and
+    /// purpose, and their order those of one key.
     async fn call(
         &self,
         model: &Arc<dyn ChatModel>,
@@ -273,7 +274,7 @@ impl ModelCalls {
         Ok(reply)
     }
 
-    /// Emits what a recorded reply says, for those who watch now.
+    /// Emits the events of a recorded reply, for the observers of this run.
     fn say_again(&self, purpose: Purpose, reply: &ModelReply) {
         if self.emit.is_observed() {
             for event in reply.to_events() {
@@ -282,8 +283,8 @@ impl ModelCalls {
         }
     }
 
-    /// Asks the model now. Of a [`Fallback`](crate::model::Fallback) each model that fails is told of by itself, if somebody observes
-    /// the run; the time from which on the last one was asked is kept in `asked_ms`.
+    /// Asks the model now. Each failed model of a [`Fallback`](crate::model::Fallback) is reported by itself if the run is
+    /// observed; `asked_ms` holds the time at which the last one was asked.
     async fn converse(
         &self,
         model: &Arc<dyn ChatModel>,
@@ -320,7 +321,7 @@ impl ModelCalls {
     }
 }
 
-/// What is told of a model that failed.
+/// Makes the event of a model that failed.
 fn failed_call(purpose: Purpose, asked: &str, error: &str, elapsed_ms: u64) -> ModelCall {
     ModelCall {
         purpose,

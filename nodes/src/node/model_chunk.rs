@@ -1,23 +1,23 @@
-//! What a model says, as an event of the run.
+//! The output of a model, as an event of the run.
 
 use serde::{Deserialize, Serialize};
 use superstep_core::run::{EventKind, RunEvent};
 
 use crate::model::{ModelEvent, Purpose};
 
-/// One piece of what a model says, emitted as a message chunk while a run is observed.
+/// One piece of a model's output, emitted as a message chunk while a run is observed.
 ///
-/// A call whose outcome is taken from the record is said again, in pieces of a word.
+/// The output of a call whose outcome is taken from the record is emitted again, in pieces of a word.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelChunk {
-    /// What the call is for.
+    /// The purpose of the call.
     pub purpose: Purpose,
-    /// What the model says.
+    /// The event of the model's stream.
     pub event: ModelEvent,
 }
 
 impl ModelChunk {
-    /// Reads the event of a run; `None` if the event is no piece of what a model says.
+    /// Reads the event of a run; `None` if the event is not a piece of a model's output.
     ///
     /// ```
     /// use superstep_core::run::RunEvent;

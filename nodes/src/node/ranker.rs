@@ -20,8 +20,8 @@ use crate::prompt::RankerPrompt;
 
 /// The node that has a model compare all responses of the turn that were evaluated, and appends the ranking.
 ///
-/// A reply that is no ranking is shown to the model with what is wrong with it, once. If the second is none either, or the model
-/// fails for good, the node fails, or [continues](Self::accept_errors) without a ranking.
+/// If a reply is not a ranking, the model is asked once more, with that reply and what is wrong with it. If the second is none
+/// either, or the model fails for good, the node fails, or [continues](Self::accept_errors) without a ranking.
 pub struct Ranker<S: State> {
     model: Arc<dyn ChatModel>,
     task: Field<S, String>,

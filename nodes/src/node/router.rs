@@ -47,14 +47,14 @@ type DecisionFields<S> = (Field<S, Option<NextAction>>, Field<S, Option<f64>>, F
 /// A decision, and who has made it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Routing {
-    /// What was decided.
+    /// The decision.
     #[serde(flatten)]
     pub decision: RoutingDecision,
-    /// Who has decided.
+    /// The source of the decision.
     pub by: RoutedBy,
 }
 
-/// Who has decided how a request is worked on.
+/// The source of a decision about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoutedBy {
@@ -62,14 +62,14 @@ pub enum RoutedBy {
     Model,
     /// The words of the request, as the model gave no decision.
     Keywords,
-    /// Nobody: there are no tools.
+    /// There are no tools, so there was nothing to decide.
     Nobody,
 }
 
-/// How sure a decision by words is.
+/// The confidence of a decision by keywords.
 const CONFIDENCE_OF_WORDS: f64 = 0.5;
 
-/// Words that ask for something to be found out or done, beside those of the names of tools.
+/// Words that ask for information or an action, beside those of the names of tools.
 const KEYWORDS: &[&str] = &[
     "calculate",
     "check",
@@ -93,7 +93,7 @@ const KEYWORDS: &[&str] = &[
 ];
 
 impl<S: State> Router<S> {
-    /// The name of the events that tell of decisions.
+    /// The name of the events of decisions.
     pub const EVENT: &'static str = "routing";
 
     /// Makes a node that has `model` decide how `request` is worked on, which it appends to `messages`.
@@ -127,7 +127,7 @@ impl<S: State> Router<S> {
         self
     }
 
-    /// Writes what was decided, how sure that is, and why.
+    /// Writes the decision, its confidence, and the reasoning.
     #[must_use]
     pub fn decision(
         mut self,
@@ -166,7 +166,7 @@ impl<S: State> Router<S> {
         })
     }
 
-    /// What is asked for; where that is blank, what the user said last.
+    /// Returns the request; where that is blank, the last message of the user.
     fn request_of(&self, state: &S) -> String {
         match (self.request)(state) {
             request if request.trim().is_empty() => last_request(self.messages.get(state)),

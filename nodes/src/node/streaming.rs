@@ -15,9 +15,8 @@ use crate::tool::ToolEffect;
 /// Asks a model, and runs the first calls of its reply as soon as their inputs are complete. Returns the reply, and the
 /// answers to those calls.
 ///
-/// Only calls that change nothing are run, up to the first that does. Nobody knows of a reply that is still on its way whether
-/// it will be kept: it may break off and be asked for again, and then say something else. Which those are follows from the
-/// reply alone, so that a recorded one has the same.
+/// Only calls that change nothing are run, up to the first that does. A reply that is still arriving may break off and be asked
+/// for again, and then differ. Which calls those are follows from the reply alone, so a recorded reply has the same.
 pub(super) async fn ask(
     calls: &ModelCalls,
     model: &Arc<dyn ChatModel>,
@@ -56,7 +55,7 @@ struct EarlyCalls<'t> {
     tools: &'t ToolRunner,
     task: &'t ToolTask,
     running: RunningTools<'t>,
-    /// How many calls there have been.
+    /// The number of calls so far.
     seen: usize,
     /// A call has come that has to wait, and so have all after it.
     is_over: bool,
@@ -77,7 +76,7 @@ impl EarlyCalls<'_> {
     }
 }
 
-/// What tells calls of one tool apart by what they ask for.
+/// Returns a key that distinguishes calls of one tool by their input.
 fn digest(call: &ToolCall) -> String {
     blake3::hash(call.input.to_string().as_bytes()).to_hex()[..16].to_owned()
 }

@@ -1,4 +1,4 @@
-//! What nodes add to a state of the model calls that they made.
+//! The counts of their model calls that nodes add to a state.
 
 use superstep_core::node::NodeDescription;
 use superstep_core::reducer::Addend;

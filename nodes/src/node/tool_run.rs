@@ -1,12 +1,12 @@
-//! What is told of a tool call that was answered.
+//! A custom event for each tool call that was answered.
 
 use serde::{Deserialize, Serialize};
 
 use crate::tool::ToolOutcome;
 
 /// A tool call that was answered, as a custom event of the name [`ToolRun::EVENT`]: every node that runs tools emits one for
-/// each call, while the run is observed. It holds nothing of what the tool was given and gave; that is told by
-/// [`ToolEvent`](crate::tool::ToolEvent)s.
+/// each call, while the run is observed. It holds neither the input nor the output of the tool;
+/// [`ToolEvent`](crate::tool::ToolEvent)s do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolRun {
     /// The id of the call.
@@ -16,14 +16,14 @@ pub struct ToolRun {
     pub tool: Option<String>,
     /// The way in which it ended.
     pub outcome: ToolOutcome,
-    /// How long it took, in milliseconds; of a recorded answer as long as it took then.
+    /// The duration of the call, in milliseconds; that of the original call if the answer was recorded.
     pub elapsed_ms: u64,
-    /// Whether the answer was taken from the record, so that no tool was called now.
+    /// `true` if the answer was taken from the record, so that no tool was called now.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recorded: bool,
 }
 
 impl ToolRun {
-    /// The name of the events that tell of tool calls that were answered.
+    /// The name of the events of tool calls that were answered.
     pub const EVENT: &'static str = "tool_run";
 }

@@ -22,7 +22,7 @@ use crate::tool::{
 /// The name of the custom events that calls emit.
 pub(super) const EVENT: &str = "tool";
 
-/// Tools, and how their calls are run. Clones share what the tools of a thread share.
+/// Tools, and the settings for running their calls. Clones share the sessions of the threads.
 #[derive(Clone)]
 pub(super) struct ToolRunner {
     tools: ToolRegistry,
@@ -46,15 +46,15 @@ pub(super) struct RunningTools<'t> {
     execution: Execution<'t, Answer>,
 }
 
-/// What is recorded of a call.
+/// The record of a call.
 #[derive(Serialize, Deserialize)]
 struct Recorded {
     #[serde(flatten)]
     message: ToolMessage,
-    /// How it ended; nothing where that was not recorded.
+    /// The outcome of the call; `None` where it was not recorded.
     #[serde(default)]
     outcome: Option<ToolOutcome>,
-    /// How long it took; 0 where that was not recorded.
+    /// The duration of the call, in milliseconds; 0 where it was not recorded.
     #[serde(default)]
     elapsed_ms: u64,
 }
@@ -66,7 +66,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// What the call took.
+    /// Returns the cost of the call.
     pub(super) fn cost(&self) -> CallCost {
         CallCost::Tool { name: self.message.name.clone(), elapsed_ms: self.elapsed_ms }
     }
@@ -82,12 +82,12 @@ impl ToolRunner {
         self.policy = policy;
     }
 
-    /// Has the tools of all threads work in this folder, from now on in other sessions than before.
+    /// Sets the folder that the tools of all threads work in; from now on in other sessions than before.
     pub(super) fn set_workspace(&mut self, folder: PathBuf) {
         self.sessions = Arc::new(ToolSessions::in_workspace(folder));
     }
 
-    /// What a model is told of the tools.
+    /// Returns the descriptions of the tools for a model.
     pub(super) fn specs(&self) -> Vec<ToolSpec> {
         self.tools.specs()
     }
@@ -165,7 +165,7 @@ impl ToolTask {
         Answer { message, elapsed_ms }
     }
 
-    /// Has the events of a call emitted, if somebody observes the run.
+    /// Has the events of a call emitted if the run is observed.
     fn observed(&self, context: ToolContext) -> ToolContext {
         if !self.emit.is_observed() {
             return context;
@@ -176,8 +176,8 @@ impl ToolTask {
 }
 
 impl RunningTools<'_> {
-    /// Runs a call as soon as the policy allows; the id is that of its answer, and the key tells its effect apart from
-    /// those of other calls.
+    /// Runs a call as soon as the policy allows; the id is that of its answer, and the key distinguishes its effect from those
+    /// of other calls.
     pub(super) fn hand_in(&mut self, id: MessageId, call: ToolCall, prepared: PreparedCall, key: String) {
         let context = ToolContext::new(&call, self.session.clone()).cancel_on(&self.turn);
         let context = self.task.observed(context);
@@ -185,7 +185,7 @@ impl RunningTools<'_> {
         self.execution.hand_in(concurrency, self.task.answer(call, prepared, key, id, context));
     }
 
-    /// Whether the answer of every call that was handed in has been given.
+    /// Tells whether the answer of every call that was handed in has been given.
     pub(super) fn is_done(&self) -> bool {
         self.execution.is_done()
     }

@@ -8,12 +8,12 @@ use superstep_core::id::ThreadId;
 
 use crate::tool::ToolSession;
 
-/// How many threads have their session kept.
+/// The maximum number of threads whose session is kept.
 const MOST_KEPT: usize = 1_000;
 
-/// The sessions of threads: what tools share in one thread is not seen in another.
+/// The sessions of threads: values that tools share in one thread are not seen in another.
 ///
-/// Those of the threads that were here last are kept. A thread that comes back later begins a new session, as it does
+/// The sessions of the most recently used threads are kept. A thread that is used again later begins a new session, as it does
 /// in another process.
 #[derive(Default)]
 pub(super) struct ToolSessions {
@@ -65,7 +65,7 @@ mod tests {
         name.to_string().into()
     }
 
-    /// How often this thread was here, as its session knows.
+    /// Counts a visit of this thread in its session, and returns the number of visits before it.
     fn visit(sessions: &ToolSessions, name: impl ToString) -> u32 {
         sessions.of(&thread(name)).shared::<AtomicU32>().fetch_add(1, Ordering::Relaxed)
     }

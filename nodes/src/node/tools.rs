@@ -48,21 +48,21 @@ impl<S: State> Tools<S> {
         self
     }
 
-    /// Has the tools of all threads work in this folder.
+    /// Sets the folder that the tools of all threads work in.
     #[must_use]
     pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
         self.runner.set_workspace(folder.into());
         self
     }
 
-    /// Appends what each call took to a field with the reducer `Append`.
+    /// Appends the cost of each call to a field with the reducer `Append`.
     #[must_use]
     pub fn log_calls(mut self, log: Field<S, Vec<CallCost>>) -> Self {
         self.log = Some(log);
         self
     }
 
-    /// The tools, and what they share.
+    /// Returns the tools and their sessions.
     pub(super) fn runner(&self) -> &ToolRunner {
         &self.runner
     }

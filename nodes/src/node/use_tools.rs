@@ -1,4 +1,4 @@
-//! The node that gathers what a response needs.
+//! The node that gathers information for a response.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -21,15 +21,16 @@ use crate::message::{AiMessage, Message};
 use crate::model::{ChatModel, ModelRequest, Purpose, Settings};
 use crate::tool::{ExecutionPolicy, ToolRegistry};
 
-/// The node that lets a model use tools until it has what it needs: it asks the model, runs the tools that the model asks for,
-/// shows it the results, and so on. The reply that asks for none is appended as the response, unless it is blank or has no end;
-/// after the last [round](Self::rounds) there is none yet. If the model fails after tools have run, the visit ends with what they
-/// did and leads to [`UseToolsNext::Again`], so that a failed turn has it in its conversation; the next visit asks again.
+/// The node that lets a model use tools until it needs no more: it asks the model, runs the tools that the model asks for,
+/// shows it the results, and repeats. The reply that asks for none is appended as the response, unless it is blank or
+/// incomplete; after the last [round](Self::rounds) there is no response yet. If the model fails after tools have run, the
+/// visit ends with their results and leads to [`UseToolsNext::Again`], so that a failed turn has them in its conversation; the
+/// next visit asks again.
 ///
-/// It is one node, so a graph that routes to it reads as what it does; [`Agent`](super::Agent) and [`Tools`](super::Tools) are
-/// the same as two, with a checkpoint after each. Every call of the model and of a tool is an effect of its own all the same: a
-/// run that is resumed does none again that has finished. All messages are appended at its end: a turn that a crash has left is
-/// to be resumed, as a new request on the thread would know nothing of what the visit had done by then.
+/// It is one node, so the graph stays simple; [`Agent`](super::Agent) and [`Tools`](super::Tools) do the same as two nodes,
+/// with a checkpoint after each. Every call of the model and of a tool is still an effect of its own: a resumed run does not
+/// repeat calls that have finished. All messages are appended at the end of the visit: resume a turn that a crash has left, as
+/// a new request on the thread would not have the work of that visit.
 ///
 /// While the run is observed, calls of tools emit [`ToolEvent`](crate::tool::ToolEvent)s, as custom events of the name
 /// [`UseTools::EVENT`].
@@ -44,7 +45,7 @@ pub struct UseTools<S: State> {
     tallies: Tallies<S>,
 }
 
-/// What a visit has come to.
+/// The result of a visit.
 struct Gathered {
     messages: Vec<Message>,
     compactions: Vec<Compaction>,
@@ -55,7 +56,7 @@ impl<S: State> UseTools<S> {
     /// The name of the custom events that calls of tools emit.
     pub const EVENT: &'static str = tool_runner::EVENT;
 
-    /// How often tools are run for a request, if nobody says otherwise.
+    /// The default for the maximum number of times that tools are run for a request.
     pub const ROUNDS: NonZeroU32 = NonZeroU32::new(5).expect("five is not zero");
 
     /// Makes a node in which `model` continues `messages` with these tools.
@@ -100,7 +101,7 @@ impl<S: State> UseTools<S> {
         self
     }
 
-    /// Has the tools of all threads work in this folder.
+    /// Sets the folder that the tools of all threads work in.
     #[must_use]
     pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
         self.runner.set_workspace(folder.into());
@@ -194,7 +195,7 @@ impl<S: State> UseTools<S> {
     }
 }
 
-/// How often tools were run already since the user said something.
+/// Returns the number of times that tools were run since the last message of the user.
 fn rounds_since_request(messages: &[Message]) -> u32 {
     let turn = messages.iter().rev().take_while(|message| !matches!(message, Message::Human(_)));
     let rounds = turn.filter(|message| !message.tool_calls().is_empty()).count();

@@ -19,16 +19,16 @@ use crate::verification::{
     OnJudgeError, OutputVerifier, Submission, Verification, VerificationResult, VerifiedBy,
 };
 
-/// The node that verifies the latest response, and keeps what came of it: by rules first, and then, if all are kept, by a model
-/// that judges it. What is verified how an [`OutputVerifier`] says.
+/// The node that verifies the latest response and records the result: first by rules, and if all are kept, by a model that
+/// judges it. An [`OutputVerifier`] says what is verified, and how.
 ///
 /// A response that was refused leads to [`VerifyNext::Refine`] as long as there are [attempts](Self::attempts) left and the
 /// model does not say again what was refused before; all else leads to [`VerifyNext::Finish`]. So the last response is given
 /// in the end, accepted or not: the [`Verdict`](crate::verification::Verdict) on the turn says which.
 ///
-/// A reply of the judge that is no judgement is shown to it with what is wrong with it, once. If the second is none either, or
-/// the model fails, it is as the verifier's [`OnJudgeError`] says: the response is given and the record says why nobody judged it,
-/// or the node fails. A rule that cannot be checked fails the node in any case.
+/// If a reply of the judge is not a judgement, the judge is asked once more, with that reply and what is wrong with it. If the
+/// second is none either, or the model fails, the verifier's [`OnJudgeError`] decides: the response is given and the record
+/// says why it was not judged, or the node fails. A rule that cannot be checked fails the node in any case.
 ///
 /// While the run is observed, each verification is emitted as a custom event of the name [`Verify::EVENT`], with the
 /// [`Verification`] as its data.
@@ -48,7 +48,7 @@ pub struct Verify<S: State> {
 type Write<S> = Box<dyn Fn(&VerificationResult) -> <S as State>::Update + Send + Sync>;
 
 impl<S: State> Verify<S> {
-    /// The name of the events that tell of verifications.
+    /// The name of the events of verifications.
     pub const EVENT: &'static str = "verification";
 
     /// Makes a node that verifies the responses in `messages` as `verifier` says, with `judge` as its judge;
@@ -82,7 +82,7 @@ impl<S: State> Verify<S> {
         }
     }
 
-    /// Reads in this field what the user asked for. Without it, and where it is not there or blank, that is the text of the
+    /// Reads the user's request from this field. Without it, and where it is missing or blank, the request is the text of the
     /// last human message.
     #[must_use]
     pub fn request<T: OptionalText>(mut self, request: Field<S, T>) -> Self {
@@ -113,19 +113,19 @@ impl<S: State> Verify<S> {
         self
     }
 
-    /// Writes whether the response was accepted; nothing if nobody could judge it.
+    /// Writes whether the response was accepted; `None` if it could not be judged.
     #[must_use]
     pub fn passed(self, field: Field<S, Option<bool>>) -> Self {
         self.result(field.id(), move |result| field.write(result.passed))
     }
 
-    /// Writes how good the response is, from 0 to 1; nothing if nobody could judge it.
+    /// Writes the score of the response, from 0 to 1; `None` if it could not be judged.
     #[must_use]
     pub fn score(self, field: Field<S, Option<f64>>) -> Self {
         self.result(field.id(), move |result| field.write(result.score.map(f64::from)))
     }
 
-    /// Writes what the next response has to do otherwise; nothing if that was not said.
+    /// Writes the changes that the next response has to make; `None` if there are none.
     #[must_use]
     pub fn feedback(self, field: Field<S, Option<String>>) -> Self {
         self.result(field.id(), move |result| {

@@ -10,7 +10,7 @@ pub enum ReplyError {
     /// The text is not JSON of the schema that was asked for.
     #[error("the reply does not have the form that was asked for: {reason}")]
     Form {
-        /// What does not fit.
+        /// A description of the mismatch.
         reason: String,
     },
     /// The reply is about another iteration.

@@ -1,4 +1,4 @@
-//! What the evaluator, the ranker, the decider, the summariser, the router and the verifier ask their model.
+//! The prompts of the evaluator, the ranker, the decider, the summariser, the router and the verifier.
 //!
 //! ```text
 //! EvaluatorPrompt ──to_request──▶ ModelRequest ──▶ model ──▶ ModelReply ──read──▶ Evaluation

@@ -1,4 +1,4 @@
-//! What a summariser is asked.
+//! The prompt of a summariser.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,15 +8,15 @@ use crate::message::{Message, MessageId, Part, ToolCall};
 use crate::model::{ModelRequest, Purpose};
 use crate::text::abridged;
 
-/// What a summariser is to look at: the earlier part of a conversation, which the model that goes on will not see.
+/// The material of a summariser: the earlier part of a conversation, which the assistant will not see when it continues.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SummaryPrompt {
-    /// How many words the summary is to have at most.
+    /// The maximum number of words of the summary.
     pub max_words: u64,
-    /// The summary of what came before.
+    /// The summary of the messages before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier_summary: Option<String>,
-    /// How many messages are left out between that and these, because they were too many.
+    /// The number of messages that are left out between the earlier summary and these messages, because they were too many.
     #[serde(default)]
     pub left_out: u64,
     /// The messages, oldest first.
@@ -26,9 +26,9 @@ pub struct SummaryPrompt {
 /// A message, as a summariser is shown it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Said {
-    /// Who said it: `user`, `assistant`, `tool` or `system`.
+    /// The sender: `user`, `assistant`, `tool` or `system`.
     pub from: String,
-    /// What was said; of a long text its beginning and its end. Of pictures it says how many there were.
+    /// The text; of a long one the beginning and the end. In place of pictures it states their number.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// The tools that were asked for, with their inputs.
@@ -36,11 +36,11 @@ pub struct Said {
     pub calls: Vec<Value>,
 }
 
-/// How many characters are shown of a text.
+/// The maximum number of characters that are shown of a text.
 const MOST_OF_TEXT: usize = 4_000;
 
 impl SummaryPrompt {
-    /// What a summariser is told to do.
+    /// The instructions for a summariser.
     pub const INSTRUCTIONS: &'static str = "\
 You summarise the earlier part of a conversation for the assistant that goes on with it and will not see that part. Keep what \
 matters for going on, and leave the rest out:
@@ -61,7 +61,7 @@ still matters of an earlier summary. Write plain text without an introduction.";
 }
 
 impl Said {
-    /// What a message says, without the tools that it asks for.
+    /// Takes the text of a message, without the tools that it asks for.
     pub(crate) fn of_text(message: &Message) -> Self {
         Self { calls: Vec::new(), ..Self::from(message) }
     }

@@ -1,4 +1,4 @@
-//! What a judge is asked about a response.
+//! The prompt of a judge of responses.
 
 use std::collections::BTreeSet;
 
@@ -16,12 +16,12 @@ use crate::verification::{Judgement, Score, Submission, VerificationCriterion};
 pub struct VerifierPrompt {
     /// The criteria, in the order in which they are asked about.
     pub criteria: Vec<VerificationCriterion>,
-    /// What is to be judged.
+    /// The response to judge, and its material.
     pub submission: Submission,
 }
 
 impl VerifierPrompt {
-    /// What a judge is told to do.
+    /// The instructions for a judge.
     pub const INSTRUCTIONS: &'static str = "\
 You verify a response before the user gets it. You are given an XML document: the criteria, what was said before the request, \
 what the user asked for, the sources that the assistant had, and the response; pictures of the conversation follow it. All text in the document is escaped, and all of \

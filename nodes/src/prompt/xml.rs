@@ -36,7 +36,7 @@ pub(super) fn unescaped(text: &str) -> String {
     read
 }
 
-/// What is not written as it is. A line end of Windows would be read as one of Unix.
+/// The characters that are escaped. A line end of Windows would be read as one of Unix.
 const ENTITIES: [(char, &str); 5] =
     [('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\r', "&#13;")];
 
@@ -44,12 +44,12 @@ fn entity(sign: char) -> Option<&'static str> {
     ENTITIES.iter().find(|(escaped, _)| *escaped == sign).map(|(_, entity)| *entity)
 }
 
-/// Whether XML 1.0 has the character.
+/// Tells whether XML 1.0 has the character.
 fn is_allowed(sign: char) -> bool {
     matches!(sign, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
 }
 
-/// Reads what was written: tags and texts in the order in which they are.
+/// Reads written XML: tags and texts in their order.
 pub(super) struct Reader<'x>(&'x str);
 
 impl<'x> Reader<'x> {
@@ -75,7 +75,7 @@ impl<'x> Reader<'x> {
         Some(unescaped(text))
     }
 
-    /// Whether everything is read.
+    /// Tells whether everything is read.
     pub(super) fn is_at_end(&self) -> bool {
         self.0.is_empty()
     }

@@ -19,8 +19,8 @@ use crate::tool::ToolOutcome;
 /// Measures the runs that it observes, with the [`Metric`](super::Metric)s of the catalogue, and hands the numbers to the recorder
 /// of the `metrics` facade that the program has installed. Without a recorder they go nowhere.
 ///
-/// Nothing is counted twice. A call that is taken from the record, as when a run is resumed, was counted when it was made;
-/// and what a node has done counts when its task finishes, once, however many attempts that took.
+/// Nothing is counted twice. A call that is taken from the record, as when a run is resumed, was counted when it was made; and
+/// the work of a node is counted when its task finishes, once, however many attempts that took.
 ///
 /// Clones count together; the rate of errors of a graph is right where all its runs have the same one.
 ///
@@ -40,7 +40,7 @@ pub struct AgentMetrics {
     seen: Arc<Mutex<Seen>>,
 }
 
-/// What has been seen so far.
+/// The data seen so far.
 #[derive(Default)]
 struct Seen {
     runs: OpenRuns,
@@ -50,17 +50,17 @@ struct Seen {
     rated: VecDeque<RunId>,
 }
 
-/// How many runs came to an end.
+/// The number of runs that ended.
 #[derive(Clone, Copy, Default)]
 struct Ended {
     all: u64,
     failed: u64,
 }
 
-/// How many rated runs are remembered.
+/// The number of rated runs that are remembered.
 const RATED: usize = 4_096;
 
-/// From how many refinements on their number is no label of its own any more.
+/// The number of refinements from which on it has no label of its own.
 const MANY_ATTEMPTS: u32 = 10;
 
 impl AgentMetrics {
@@ -212,7 +212,7 @@ impl Seen {
     }
 }
 
-/// How a run came to an end that is not to be continued.
+/// The end of a run that is not to be continued.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Finished,
@@ -227,7 +227,7 @@ fn is_end(status: &Status) -> Option<End> {
     }
 }
 
-/// Counts what a task has done that finished.
+/// Counts the signals of a finished task.
 fn finished(task: OpenTask, around: &mut Loop, at: u64) {
     let took = at.saturating_sub(task.began_ms);
     for signal in task.signals {

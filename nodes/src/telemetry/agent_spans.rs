@@ -16,8 +16,8 @@ use crate::model::Usage;
 use crate::node::{ModelCall, ToolRun};
 use crate::tool::ToolOutcome;
 
-/// Makes spans of the runs that it observes, with a tracer of OpenTelemetry. Where they go is for the tracer's provider: this
-/// crate has no exporter, and no network.
+/// Makes spans of the runs that it observes, with a tracer of OpenTelemetry. The tracer's provider decides where they are sent:
+/// this crate has no exporter, and no network.
 ///
 /// | span | for | kind |
 /// |---|---|---|
@@ -26,11 +26,11 @@ use crate::tool::ToolOutcome;
 /// | `chat {model}` | a call of a model | client |
 /// | `execute_tool {tool}` | a tool call | internal |
 ///
-/// A call is inside its task's span, that inside its run's, and that inside the span that is active where the run is
-/// started. The attributes are those of version 1.41.0 of the semantic conventions for generative AI, and `superstep.*`. What
-/// is said in the conversation, what tools are given and give, what nodes write and the texts of errors are in none of them.
+/// A call is inside its task's span, that inside its run's, and that inside the span that is active where the run is started.
+/// The attributes are those of version 1.41.0 of the semantic conventions for generative AI, and `superstep.*`. They contain no
+/// text of the conversation, no input or output of tools, no writes of nodes and no texts of errors.
 ///
-/// What is taken from the record was in the trace of the run that recorded it, and is not in this one.
+/// Outcomes taken from the record were in the trace of the run that recorded them, and are not in this one.
 ///
 /// ```
 /// use opentelemetry::global;
@@ -45,7 +45,7 @@ use crate::tool::ToolOutcome;
 /// ```
 pub struct AgentSpans<T> {
     tracer: T,
-    /// By how the names of models begin.
+    /// Providers, by the beginning of the names of their models.
     providers: BTreeMap<String, String>,
     open: Mutex<BTreeMap<RunId, OpenTrace>>,
 }
@@ -54,12 +54,12 @@ pub struct AgentSpans<T> {
 struct OpenTrace {
     thread: ThreadId,
     usage: Usage,
-    /// Those of graphs, by their place.
+    /// The spans of graphs, by their place.
     agents: HashMap<Vec<PathSegment>, Context>,
     tasks: HashMap<(Vec<PathSegment>, i64, u32), Context>,
 }
 
-/// How many runs are remembered at most: a run that is dropped has no end that anybody hears of.
+/// The maximum number of runs that are remembered: a run that is dropped has no end that could be observed.
 const MOST: usize = 4_096;
 
 impl AgentSpans<()> {
@@ -273,7 +273,7 @@ impl OpenTrace {
         self.usage.output_tokens = self.usage.output_tokens.saturating_add(usage.output_tokens);
     }
 
-    /// Ends the span of a graph, and what is still under way inside of it: a run that is cancelled does not tell of its tasks.
+    /// Ends the span of a graph, and the spans inside of it that have not ended: a cancelled run emits no ends for its tasks.
     fn end_agent(
         &mut self,
         path: &[PathSegment],
@@ -297,7 +297,7 @@ impl OpenTrace {
     }
 }
 
-/// What is told of a call.
+/// The span data of a call.
 struct Call {
     attributes: Vec<KeyValue>,
     error: Option<String>,

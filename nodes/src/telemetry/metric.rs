@@ -1,4 +1,4 @@
-//! What is measured.
+//! The metrics and their description.
 
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 
@@ -9,26 +9,26 @@ use super::catalogue;
 pub struct Metric {
     /// Its name.
     pub name: &'static str,
-    /// What kind of metric it is.
+    /// The kind of the metric.
     pub kind: MetricKind,
-    /// What it counts, or is measured in.
+    /// The things that it counts, or the unit in which it measures.
     pub unit: &'static str,
     /// The labels that it always has.
     pub labels: &'static [&'static str],
-    /// What it says.
+    /// The description of the metric.
     pub about: &'static str,
     /// The upper bounds of a histogram's buckets, for exporters that want them; none for other kinds.
     pub buckets: &'static [f64],
 }
 
-/// What kind of metric it is.
+/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MetricKind {
     /// A number that only grows.
     Counter,
-    /// A number as it is now.
+    /// The current value of a number.
     Gauge,
-    /// Numbers, of which it is kept how they are distributed.
+    /// The distribution of numbers.
     Histogram,
 }
 
@@ -41,11 +41,11 @@ impl Metric {
         self.name.replace('.', "_")
     }
 
-    /// Describes all metrics to the recorder of the `metrics` facade that is installed: what they say, and their units. To be
-    /// called once, after a recorder is installed.
+    /// Describes all metrics to the recorder of the `metrics` facade that is installed: their descriptions, and their units. To
+    /// be called once, after a recorder is installed.
     ///
-    /// Counters without labels are there from then on, at 0: what never happened is a number, as those are who ask for it to
-    /// compute with. Which labels there will be is not known beforehand, so all else is there once it is recorded.
+    /// Counters without labels are created at 0, so that queries can compute with events that never happened. The labels of
+    /// other metrics are not known beforehand, so these metrics appear once they are recorded.
     pub fn describe_all() {
         for metric in Self::ALL {
             let Self { name, unit, about, .. } = *metric;
@@ -96,12 +96,12 @@ impl Metric {
         Self { name, kind: MetricKind::Histogram, unit, labels, about, buckets }
     }
 
-    /// Counts so many more.
+    /// Adds to the counter.
     pub(super) fn add(&self, more: u64, labels: &[(&'static str, &str)]) {
         metrics::counter!(self.name, &owned(labels)).increment(more);
     }
 
-    /// Says what it is now.
+    /// Sets the current value.
     pub(super) fn set(&self, value: f64, labels: &[(&'static str, &str)]) {
         metrics::gauge!(self.name, &owned(labels)).set(value);
     }

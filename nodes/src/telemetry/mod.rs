@@ -1,14 +1,14 @@
-//! What agents do, as metrics and as traces.
+//! The work of agents, as metrics and as traces.
 //!
 //! ```text
 //! nodes ──emit──▶ events of the run ──┬─▶ AgentMetrics ──▶ the `metrics` facade ──▶ whatever recorder is installed
 //!                                     └─▶ AgentSpans ────▶ a tracer of OpenTelemetry
 //! ```
 //!
-//! Both are [observers](superstep_core::run::Observer): a graph that is not observed does no work for them, and no node knows
-//! of them. They read the events that the nodes of [`node`](crate::node) emit, by their names, so they work for every graph that
-//! has some of these nodes. Neither sends anything anywhere: that is for the recorder or the exporter that a program
-//! installs. Nothing of what is said in a conversation is in a metric or a span.
+//! Both are [observers](superstep_core::run::Observer): a graph that is not observed does no work for them, and no node depends
+//! on them. They read the events that the nodes of [`node`](crate::node) emit, by their names, so they work for every graph
+//! that has some of these nodes. Neither sends anything anywhere: that is for the recorder or the exporter that a program
+//! installs. No metric and no span contains any text of a conversation.
 //!
 //! | type | feature | makes |
 //! |---|---|---|

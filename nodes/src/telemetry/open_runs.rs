@@ -7,7 +7,7 @@ use superstep_core::run::PathSegment;
 
 use super::signal::Signal;
 
-/// How many runs are remembered at most: a run that is dropped has no end that anybody hears of.
+/// The maximum number of runs that are remembered: a run that is dropped has no end that could be observed.
 const MOST: usize = 4_096;
 
 /// The runs that have begun and not ended; of too many, the latest.
@@ -31,19 +31,20 @@ pub(super) type TaskKey = (Vec<PathSegment>, i64, u32);
 pub(super) struct OpenTask {
     pub(super) node: NodeName,
     pub(super) began_ms: u64,
-    /// How long it has waited for models.
+    /// The time spent waiting for models.
     pub(super) model_ms: u64,
-    /// What it has told, which counts when it finishes: an attempt that fails or pauses is made again, and tells it again.
+    /// The signals of the attempt. They count when it finishes: an attempt that fails or pauses is made again, and emits them
+    /// again.
     pub(super) signals: Vec<Signal>,
 }
 
-/// Where a loop of responses, verifications and refinements is.
+/// The state of a loop of responses, verifications and refinements.
 #[derive(Debug, Default)]
 pub(super) struct Loop {
     pub(super) is_verified: bool,
     pub(super) refinements: u32,
     pub(super) refining: Option<Refining>,
-    /// How many messages there were with the last response.
+    /// The number of messages at the last response.
     pub(super) length: Option<u64>,
 }
 

@@ -1,6 +1,6 @@
-//! What a user thinks of a run.
+//! A user's rating of a run.
 
-/// How a user rates a run: from 0, of no use, to 1, just right.
+/// A user's rating of a run: from 0, of no use, to 1, just right.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rating(f64);
 

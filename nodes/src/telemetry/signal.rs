@@ -1,4 +1,4 @@
-//! What the events of nodes say.
+//! The content of the nodes' events.
 
 use serde::{Deserialize, Serialize};
 use superstep_core::state::Json;
@@ -7,7 +7,7 @@ use crate::compaction::Summariser;
 use crate::graphs::CallbackState;
 use crate::node::{Compact, ConversationLength, ModelCall, Refine, Router, Routing, ToolRun, Verify};
 
-/// What a custom event says that one of the nodes here has emitted; of what it holds, only what is measured.
+/// The content of a custom event that one of the nodes here has emitted, reduced to the fields that are measured.
 pub(super) enum Signal {
     ModelCall(ModelCall),
     ToolRun(ToolRun),
@@ -30,7 +30,7 @@ pub(super) struct Compacted {
 }
 
 impl Compacted {
-    /// Who wrote the summary: `model` or `nobody`.
+    /// Returns the author of the summary: `model` or `nobody`.
     pub(super) fn by(&self) -> &'static str {
         match self.by {
             Summariser::Model { .. } => "model",
@@ -39,12 +39,12 @@ impl Compacted {
     }
 }
 
-/// A response was verified: of a [`Verification`](crate::verification::Verification), all but what is said in it.
+/// A response was verified: a [`Verification`](crate::verification::Verification) without its texts.
 #[derive(Deserialize)]
 pub(super) struct Verified {
-    /// Which candidate of the turn it is, from 1.
+    /// The number of the response in the turn, from 1.
     pub(super) attempt: u32,
-    /// Whether it is accepted; nothing if nobody could judge it.
+    /// `true` if it is accepted; `None` if it could not be judged.
     pub(super) passed: Option<bool>,
     pub(super) score: Option<f64>,
 }
@@ -52,14 +52,14 @@ pub(super) struct Verified {
 /// A response is to be given again: of a [`Refinement`](crate::node::Refinement).
 #[derive(Deserialize)]
 pub(super) struct Refined {
-    /// How many times it has been by then.
+    /// The number of refinements so far, including this one.
     pub(super) attempt: u32,
-    /// How good it was.
+    /// The score of the refused response.
     pub(super) score: Option<f64>,
 }
 
 impl Verified {
-    /// How many refinements there were before.
+    /// Returns the number of earlier refinements.
     pub(super) fn refinements(&self) -> u32 {
         self.attempt.saturating_sub(1)
     }
@@ -71,8 +71,8 @@ const VERIFICATION: &str = Verify::<CallbackState>::EVENT;
 const REFINEMENT: &str = Refine::<CallbackState>::EVENT;
 
 impl Signal {
-    /// Reads a custom event. One that says something else, or something else by the same name, is nobody's mistake: programs
-    /// emit their own.
+    /// Reads a custom event; `None` for an event of another name or another content. Such events are no error: programs emit
+    /// their own.
     pub(super) fn of(name: &str, data: &Json) -> Option<Self> {
         match name {
             ModelCall::EVENT => data.decode().ok().map(Self::ModelCall),
@@ -87,7 +87,7 @@ impl Signal {
     }
 }
 
-/// The name of a case, as it is in JSON.
+/// Returns the name of a case in JSON.
 pub(super) fn name_of(case: &impl Serialize) -> String {
     let name = serde_json::to_value(case).ok();
     name.as_ref().and_then(serde_json::Value::as_str).unwrap_or("_OTHER").to_owned()

@@ -21,11 +21,11 @@ pub struct ToolContext {
     observer: Option<Observer>,
 }
 
-/// Who is told of calls.
+/// A function that is called with the events of calls.
 type Observer = Arc<dyn Fn(ToolEvent) + Send + Sync>;
 
 impl ToolContext {
-    /// Makes the context of a call that nobody observes and that only its tool's timeout stops.
+    /// Makes the context of a call without observers, which only its tool's timeout stops.
     pub fn new(call: &ToolCall, session: ToolSession) -> Self {
         Self {
             call: call.id.as_str().into(),
@@ -55,8 +55,8 @@ impl ToolContext {
         &self.call
     }
 
-    /// Returns what is cancelled when nobody waits for the call any more: for work that the tool has started beside
-    /// itself, such as a spawned task or a thread. The tool's own future is dropped then.
+    /// Returns the token that is cancelled when the call's result is no longer awaited: for work that the tool has started
+    /// beside itself, such as a spawned task or a thread. The tool's own future is dropped then.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancellation
     }
@@ -71,8 +71,8 @@ impl ToolContext {
         self.session.shared()
     }
 
-    /// Tells observers how far the call is. Without observers it does nothing. A value that has no form in JSON is
-    /// told of as its error's text.
+    /// Tells observers how far the call is. Without observers it does nothing. For a value that has no form in JSON, observers
+    /// get the text of the error.
     pub fn progress(&self, data: &(impl Serialize + ?Sized)) {
         self.tell(|| ToolEventKind::Progress {
             data: serde_json::to_value(data).unwrap_or_else(|error| Value::String(error.to_string())),
@@ -86,7 +86,7 @@ impl ToolContext {
         }
     }
 
-    /// The context with a cancellation that can be given up without those of other calls.
+    /// Returns the context with a cancellation of its own, which does not cancel other calls.
     pub(super) fn alone(&self) -> Self {
         self.clone().cancel_on(&self.cancellation)
     }

@@ -22,7 +22,7 @@ pub enum ToolError {
     InvalidInput {
         /// The name of the tool.
         name: String,
-        /// What does not fit.
+        /// A description of the mismatch.
         reason: String,
     },
     /// The call is not permitted. Another try will not be, either.
@@ -38,7 +38,7 @@ pub enum ToolError {
     Panicked {
         /// The name of the tool.
         name: String,
-        /// What it panicked with.
+        /// The message of the panic.
         reason: String,
     },
     /// The tool took too long.
@@ -46,7 +46,7 @@ pub enum ToolError {
     TimedOut {
         /// The name of the tool.
         name: String,
-        /// How long it was waited for.
+        /// The time after which it was stopped.
         after: Duration,
     },
     /// The work was stopped before the tool began.

@@ -1,11 +1,11 @@
-//! What is told of calls while they are made.
+//! The events of calls.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ToolOutcome;
 
-/// What is told of a call while it is made.
+/// An event of a call.
 ///
 /// ```
 /// use superstep_nodes::tool::{ToolEvent, ToolEventKind, ToolOutcome};
@@ -24,13 +24,13 @@ pub struct ToolEvent {
     pub call: String,
     /// The name of the tool.
     pub tool: String,
-    /// What is told.
+    /// The kind of the event.
     #[serde(flatten)]
     pub kind: ToolEventKind,
 }
 
-/// What is told of a call: that it has started, how far it is, and that it has ended, or else that it was refused. A call
-/// that was recorded before is told of again, but for how far it was.
+/// The kind of a call's event: the call has started, makes progress, has ended, or was refused. For a call that was recorded
+/// before, the events are emitted again, except its progress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -40,16 +40,16 @@ pub enum ToolEventKind {
         /// The tool's [`observable_input`](super::Tool::observable_input).
         input: Value,
     },
-    /// The tool says how far it is.
+    /// The tool reports its progress.
     Progress {
-        /// What it says.
+        /// The progress, as the tool reports it.
         data: Value,
     },
     /// It has ended.
     Ended {
-        /// In this way.
+        /// The outcome of the call.
         outcome: ToolOutcome,
-        /// What the model reads of it.
+        /// The text of the result that the model reads.
         text: String,
     },
     /// It was not made: it makes no sense, is not permitted, or comes too late.
@@ -58,7 +58,7 @@ pub enum ToolEventKind {
         input: Value,
         /// The way in which it ended.
         outcome: ToolOutcome,
-        /// What the model reads of it.
+        /// The text of the result that the model reads.
         text: String,
     },
 }

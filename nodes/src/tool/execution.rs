@@ -12,10 +12,10 @@ use super::{Concurrency, ExecutionPolicy};
 
 /// Runs calls as a policy allows, and gives their results in the order of the calls, whatever order they end in.
 ///
-/// Calls are handed in one by one, also while others run: that is how a call that a model streams begins as soon as
-/// its input is complete. They make progress while somebody waits for [`next`](Self::next).
+/// Calls are handed in one by one, also while others run: that is how a call that a model streams begins as soon as its input
+/// is complete. They make progress only while [`next`](Self::next) is awaited.
 ///
-/// It knows nothing of tools: a call is a future, most often [`PreparedCall::run`](super::PreparedCall::run), which
+/// An execution does not depend on tools: a call is a future, most often [`PreparedCall::run`](super::PreparedCall::run), which
 /// always ends in a result. A call that was cancelled before it began ends as soon as it is its turn.
 ///
 /// ```
@@ -31,7 +31,7 @@ use super::{Concurrency, ExecutionPolicy};
 /// ```
 pub struct Execution<'a, T> {
     schedule: Schedule,
-    /// Those that wait, in the order of the schedule's queue.
+    /// The calls that wait, in the order of the schedule's queue.
     waiting: VecDeque<BoxFuture<'a, T>>,
     running: FuturesUnordered<BoxFuture<'a, (usize, T)>>,
     /// Results that wait for those of calls before them.
@@ -68,8 +68,8 @@ impl<'a, T: Send + 'a> Execution<'a, T> {
 
     /// Waits for the result of the next call in order; `None` if there is none until more are handed in.
     ///
-    /// Nothing is lost if the future is dropped: whoever streams may select between this, while the execution is not
-    /// [done](Self::is_done), and what the model says next.
+    /// Nothing is lost if the future is dropped: a caller that streams may select between this, while the execution is not
+    /// [done](Self::is_done), and the next event of the model.
     pub async fn next(&mut self) -> Option<T> {
         loop {
             self.begin();

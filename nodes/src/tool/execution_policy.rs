@@ -1,8 +1,8 @@
-//! Which calls run at the same time.
+//! Policies on the calls that run at the same time.
 
 use std::num::NonZeroUsize;
 
-/// Whether a call may run beside others.
+/// The concurrency of a call: beside others, or alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Concurrency {
     /// It may run beside others that are safe, too.
@@ -11,16 +11,17 @@ pub enum Concurrency {
     Alone,
 }
 
-/// Which calls run at the same time. Under every policy calls begin in their order, and their results come in it.
+/// The policy on the calls that run at the same time. Under every policy calls begin in their order, and their results are
+/// returned in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExecutionPolicy {
-    /// None: each call begins when the one before it has ended.
+    /// Each call begins when the one before it has ended.
     Sequential,
-    /// Those that are [`Concurrency::Safe`]. A call begins if nothing runs, or if it is safe and so is all that runs;
-    /// never before one that waits.
+    /// Calls that are [`Concurrency::Safe`] run at the same time. A call begins if nothing runs, or if it is safe and so are
+    /// all that run; never before one that waits.
     ParallelSafe {
-        /// How many run at the same time at most.
+        /// The maximum number of calls that run at the same time.
         at_most: NonZeroUsize,
     },
 }

@@ -17,7 +17,7 @@ impl ToolFailure {
 }
 
 impl<E: std::error::Error> From<E> for ToolFailure {
-    /// The text of the error and of what caused it, each of which says something that those before it do not.
+    /// Takes the text of the error and of its causes. A cause whose text is already contained in it is left out.
     fn from(error: E) -> Self {
         let mut text = error.to_string();
         let mut cause = error.source();

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct InvalidInput {
-    /// What is wrong, and what would be right.
+    /// A description of the error, and of a valid input.
     pub reason: String,
 }
 

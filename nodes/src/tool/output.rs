@@ -1,4 +1,4 @@
-//! What a tool gives back.
+//! The output of a tool.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::ToolFailure;
 use crate::message::Content;
 
-/// What a tool gives back: content for the model and, if there is any, data for programs.
+/// The output of a tool: content for the model and, if there is any, data for programs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolOutput {
     /// The output as the model reads it.
@@ -64,7 +64,7 @@ impl From<Value> for ToolOutput {
     }
 }
 
-/// What the function of a tool may return: text, content, a JSON value, a [`ToolOutput`], or a result of one of them
+/// A type that the function of a tool may return: text, content, a JSON value, a [`ToolOutput`], or a result of one of them
 /// whose error has a text.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is nothing that a tool returns",

@@ -1,15 +1,15 @@
-//! What a tool says of its permission.
+//! A tool's decision on the permission of a call.
 
 use std::fmt;
 
-/// What a tool says of whether a call may be made.
+/// A tool's decision on whether a call may be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permission {
-    /// It may; nobody else is asked.
+    /// The call may be made, without asking the policy.
     Allow,
-    /// Somebody has to be asked, for this reason: the [`PermissionPolicy`](super::PermissionPolicy) decides.
+    /// Consent is needed, for this reason: the [`PermissionPolicy`](super::PermissionPolicy) decides.
     Ask(String),
-    /// It may not, for this reason; nobody else is asked.
+    /// The call may not be made, for this reason; the policy is not asked.
     Deny(String),
     /// The tool does not know: the [`PermissionPolicy`](super::PermissionPolicy) decides.
     Passthrough,

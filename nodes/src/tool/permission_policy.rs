@@ -1,4 +1,4 @@
-//! Who decides on calls of which a tool does not.
+//! Policies that decide on calls that their tool neither allows nor denies.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -20,13 +20,13 @@ pub struct PermissionRequest<'a> {
     pub tool: &'a dyn Tool,
     /// The input, which the tool found valid.
     pub input: &'a Value,
-    /// Why the tool wants somebody to be asked; `None` if it does not know whether that is needed.
+    /// The tool's reason for asking for consent; `None` if it does not know whether consent is needed.
     pub ask: Option<&'a str>,
     /// The circumstances of the call.
     pub context: &'a ToolContext,
 }
 
-/// Whether a call may be made.
+/// The decision on whether a call may be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PermissionDecision {
     /// It may.
@@ -35,8 +35,8 @@ pub enum PermissionDecision {
     Deny(String),
 }
 
-/// The policy of a registry that is given none: whoever registers a tool wants it to be used, so a call is allowed
-/// unless its tool wants somebody to be asked. There is nobody to ask, so that is denied.
+/// The default policy of a registry: registering a tool means that it may be used, so a call is allowed unless its tool asks
+/// for consent. There is no one to give it, so such a call is denied.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AllowUnlessAsked;
 
@@ -52,7 +52,7 @@ impl PermissionPolicy for AllowUnlessAsked {
     }
 }
 
-/// Allows what is read-only and nothing else, such as while a plan is made.
+/// Allows only read-only calls, such as while a plan is made.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AllowReadOnly;
 

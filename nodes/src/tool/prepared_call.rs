@@ -24,7 +24,7 @@ pub struct PreparedCall {
     readiness: Result<Ready, Refused>,
 }
 
-/// What it takes to run a call.
+/// The tool and the policy of a call that can be run.
 struct Ready {
     tool: Arc<dyn Tool>,
     policy: Arc<dyn PermissionPolicy>,
@@ -32,7 +32,7 @@ struct Ready {
 
 /// Why a call cannot be run.
 struct Refused {
-    /// None if there is no such tool.
+    /// `None` if there is no such tool.
     tool: Option<Arc<dyn Tool>>,
     error: ToolError,
 }
@@ -51,8 +51,8 @@ impl PreparedCall {
         self.readiness.as_ref().map_or_else(|refused| refused.tool.is_some(), |_| true)
     }
 
-    /// Returns what the call does to the world. One that cannot be run does nothing, so it is as harmless as one that
-    /// only looks; a tool that panics when it is asked changes the world.
+    /// Returns the effect of the call on the world. A call that cannot be run does nothing, so it is as harmless as a read-only
+    /// one; a tool that panics when it is asked is taken to change the world.
     pub fn effect(&self) -> ToolEffect {
         self.asked(ToolEffect::ReadOnly, ToolEffect::Changes, |tool| tool.effect(&self.call.input))
     }
@@ -75,9 +75,9 @@ impl PreparedCall {
         }
     }
 
-    /// Makes the call, whatever becomes of it: validation by the tool, its permission, the call itself, and what is
-    /// made of the output. A tool that panics, takes too long or is cancelled is answered by an error, and a result
-    /// that is longer than the tool says is cut in the middle.
+    /// Makes the call: validation by the tool, its permission, the call itself, and the conversion of its output. A tool that
+    /// panics, takes too long or is cancelled is answered by an error, and a result that is longer than the tool allows is cut
+    /// in the middle.
     pub async fn run(&self, context: &ToolContext) -> ToolResult {
         let (result, began) = self.attempt(context).await;
         self.tell_end(context, began, result.outcome(), || result.content.to_text().into_owned());
@@ -106,7 +106,7 @@ impl PreparedCall {
         });
     }
 
-    /// The input, as its tool lets observers see it; that of a tool that panics over it nobody sees.
+    /// Returns the input, as its tool lets observers see it; `null` if the tool panics over it.
     fn observable_input(&self) -> Value {
         let input = &self.call.input;
         let observable = |tool: &Arc<dyn Tool>| {
@@ -194,7 +194,7 @@ impl Ready {
     }
 }
 
-/// What a panic says.
+/// Returns the message of a panic.
 fn text_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -1,4 +1,4 @@
-//! A tool for tests that does what it is told and notes what it was asked.
+//! A tool for tests with a given behaviour, which notes the calls of its methods.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use super::{InvalidInput, Permission, Tool, ToolContext, ToolEffect, ToolFailure, ToolOutput, ToolResult};
 
-/// What a call of a [`Probe`] does.
+/// The behaviour of a [`Probe`] in a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Deed {
     Say(&'static str),
     Fail(&'static str),
     Panic,
-    /// It says so after that many milliseconds.
+    /// It says this after so many milliseconds.
     After(u64, &'static str),
     Hang,
 }
@@ -54,7 +54,7 @@ impl Probe {
         Self { name, ..Self::new(Deed::Say("done")) }
     }
 
-    /// What it was asked so far, in order.
+    /// Returns the methods that were called so far, in order.
     pub(super) fn steps(&self) -> Vec<&'static str> {
         self.log.lock().unwrap_or_else(|broken| broken.into_inner()).clone()
     }

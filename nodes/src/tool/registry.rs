@@ -11,11 +11,11 @@ use super::{
 };
 use crate::message::{MessageId, ToolCall, ToolMessage};
 
-/// The tools of an agent, by name, and who decides on their calls.
+/// The tools of an agent, by name, and the policy that decides on their calls.
 ///
-/// They are listed in order of their names, whatever the order they were added in, and those of other programs after
-/// the agent's own: two processes with the same tools send the same request, and a server that adds a tool changes
-/// only the end of it. All that a model is told is asked of a tool once, when it is added.
+/// They are listed in order of their names, whatever the order they were added in, and those of other programs after the
+/// agent's own: two processes with the same tools send the same request, and a server that adds a tool changes only the end of
+/// it. A tool's description for the model is read once, when the tool is added.
 #[derive(Clone)]
 pub struct ToolRegistry {
     own: BTreeMap<String, Arc<Registered>>,
@@ -23,7 +23,7 @@ pub struct ToolRegistry {
     policy: Arc<dyn PermissionPolicy>,
 }
 
-/// A tool with what was asked of it when it was added.
+/// A tool with its description and schema, which were read when it was added.
 pub(super) struct Registered {
     pub(super) tool: Arc<dyn Tool>,
     pub(super) schema: InputSchema,
@@ -51,7 +51,7 @@ pub enum RegistryError {
     InvalidSchema {
         /// The name of the tool.
         name: String,
-        /// What is wrong with the schema.
+        /// A description of the error in the schema.
         reason: String,
     },
 }
@@ -82,19 +82,18 @@ impl ToolRegistry {
         add(&mut self.own, tool)
     }
 
-    /// Adds a tool of another program, such as an MCP server. It is listed after the agent's own, and not at all if one
-    /// of those has its name: what a server is called does not replace what the agent is made of.
+    /// Adds a tool of another program, such as an MCP server. It is listed after the agent's own tools. If one of those has its
+    /// name, it is not listed: another program's tool does not replace one of the agent's own.
     ///
     /// # Errors
     ///
-    /// Fails if another program's tool has that name already, or its name or schema cannot be used; the registry is
-    /// then as it was.
+    /// Fails if another program's tool has that name already, or its name or schema cannot be used; the registry is then
+    /// unchanged.
     pub fn add_external(&mut self, tool: Arc<dyn Tool>) -> Result<(), RegistryError> {
         add(&mut self.external, tool)
     }
 
-    /// Has this policy decide on calls of which their tool does not. Without one it is
-    /// [`AllowUnlessAsked`].
+    /// Has this policy decide on calls that their tool neither allows nor denies. The default is [`AllowUnlessAsked`].
     #[must_use]
     pub fn permissions(mut self, policy: impl PermissionPolicy) -> Self {
         self.policy = Arc::new(policy);
@@ -106,7 +105,7 @@ impl ToolRegistry {
         self.registered(name).map(|registered| &registered.tool)
     }
 
-    /// Returns what a model is told of the tools, in order.
+    /// Returns the descriptions of the tools for a model, in order.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.listed().map(|registered| registered.spec.clone()).collect()
     }
@@ -121,7 +120,7 @@ impl ToolRegistry {
         self.own.is_empty() && self.external.is_empty()
     }
 
-    /// Returns a text that is the same as long as a model is told the same of the tools: a provider's cache of
+    /// Returns a text that stays the same as long as the descriptions of the tools for a model do: a provider's cache of
     /// requests with them is then of use.
     pub fn fingerprint(&self) -> String {
         let specs = serde_json::to_vec(&self.specs()).expect("a spec is texts and a JSON value");

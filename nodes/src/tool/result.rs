@@ -1,4 +1,4 @@
-//! How a call ended.
+//! The results of calls.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -33,11 +33,11 @@ impl From<ToolOutcome> for ToolStatus {
     }
 }
 
-/// How a call ended, and what the model reads of it.
+/// The result of a call: its outcome, and the content that the model reads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolResult {
     outcome: ToolOutcome,
-    /// What the model reads.
+    /// The content that the model reads.
     pub content: Content,
     /// The output for programs.
     pub data: Option<Value>,

@@ -1,10 +1,11 @@
-//! Which call may begin.
+//! The order in which calls begin.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{Concurrency, ExecutionPolicy};
 
-/// Which call may begin: a queue that only its head leaves, and the calls that run. It knows nothing of what they do.
+/// The order in which calls begin: a queue that only its head leaves, and the calls that run. It does not depend on the calls
+/// themselves.
 #[derive(Debug)]
 pub(super) struct Schedule {
     policy: ExecutionPolicy,
@@ -37,7 +38,7 @@ impl Schedule {
         Some(position)
     }
 
-    /// Whether a call may begin beside those that run.
+    /// Tells whether a call may begin beside those that run.
     fn fits(&self, concurrency: Concurrency) -> bool {
         let ExecutionPolicy::ParallelSafe { at_most } = self.policy else { return false };
         self.running.len() < at_most.get()

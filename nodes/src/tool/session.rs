@@ -1,4 +1,4 @@
-//! What the calls of one conversation have in common.
+//! The state that the calls of one conversation share.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -6,11 +6,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the calls of one conversation have in common: the folder that they work in, and values that tools share.
+/// The state that the calls of one conversation share: the folder that they work in, and values that tools share.
 ///
-/// Values are kept in memory and by their type, so tools that share one name its type. They are for what tools may
-/// forget: a tool for editing files, say, remembers which version of a file was read, and refuses to edit a file
-/// that was not. A clone is the same session.
+/// Values are kept in memory and by their type: tools that share a value name the same type. Values may be lost, so they are
+/// for data that tools can do without: a tool for editing files, say, remembers which version of a file was read, and refuses
+/// to edit a file that was not. A clone is the same session.
 ///
 /// ```
 /// use std::sync::Mutex;

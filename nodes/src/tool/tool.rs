@@ -9,11 +9,11 @@ use super::{
     InvalidInput, Permission, PermissionMatcher, ToolContext, ToolEffect, ToolFailure, ToolOutput, ToolResult,
 };
 
-/// Something a model may ask to have done.
+/// An action that a model may ask for.
 ///
-/// Seven methods have to be written; all others have a default, and what a tool does not say is taken to be the
-/// dangerous case: it changes the world, may not run beside other calls, and is not repeated after a crash.
-/// [`TypedTool`](super::TypedTool) and the attribute [`tool`](macro@super::tool) write all seven for an async function.
+/// Seven methods have to be written; all others have a default, which assumes the dangerous case: the tool changes the world,
+/// may not run beside other calls, and is not repeated after a crash. [`TypedTool`](super::TypedTool) and the attribute
+/// [`tool`](macro@super::tool) write all seven for an async function.
 ///
 /// A call goes through them in this order, and the first that refuses ends it:
 ///
@@ -21,9 +21,9 @@ use super::{
 /// input_schema ──▶ validate_input ──▶ check_permissions ──▶ call ──▶ map_result
 /// ```
 ///
-/// With the feature `schema-validation`, methods that are told of an input are called only with one that fits the schema.
-/// Without it, all that is checked before them is that the input is an object: `validate_input` then has to refuse what
-/// `call` cannot use. A [`TypedTool`](super::TypedTool) refuses an input that cannot be read as its type, with or without.
+/// With the feature `schema-validation`, methods that take an input are called only with one that fits the schema. Without it,
+/// all that is checked before them is that the input is an object: `validate_input` then has to refuse what `call` cannot use.
+/// A [`TypedTool`](super::TypedTool) refuses an input that cannot be read as its type, with or without.
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -87,20 +87,20 @@ pub trait Tool: Send + Sync + 'static {
     /// Says whether the call may be made, as far as the tool knows. It is asked before every call.
     async fn check_permissions(&self, input: &Value, context: &ToolContext) -> Permission;
 
-    /// Checks what the schema cannot say of an input, such as whether a file still is as it was read.
+    /// Checks what the schema cannot express about an input, such as whether a file is unchanged since it was read.
     ///
     /// # Errors
     ///
-    /// Fails if the call makes no sense; nobody is then asked to permit it, and the model reads why.
+    /// Fails if the call makes no sense; no permission is then asked for, and the model reads why.
     async fn validate_input(&self, input: &Value, context: &ToolContext) -> Result<(), InvalidInput>;
 
-    /// Returns what the tool does and when to use it, for the model. It is asked for once, when the tool is registered.
+    /// Returns the purpose of the tool and when to use it, for the model. It is asked for once, when the tool is registered.
     fn prompt(&self) -> String;
 
-    /// Makes what the model reads of how the call went: [`ToolResult::of`], if there is nothing special about it.
+    /// Makes the result that the model reads: [`ToolResult::of`], if there is nothing special about it.
     fn map_result(&self, result: Result<ToolOutput, ToolFailure>) -> ToolResult;
 
-    /// Tells whether models are told of the tool. It is asked once, when the tool is registered.
+    /// Tells whether models are offered the tool. It is asked once, when the tool is registered.
     fn is_enabled(&self) -> bool {
         true
     }
@@ -122,8 +122,8 @@ pub trait Tool: Send + Sync + 'static {
         !self.is_read_only(input)
     }
 
-    /// Returns what a call with this input does to the world: it decides what becomes of a call that a crash cut
-    /// short.
+    /// Returns the effect of a call with this input on the world: it decides whether a call that a crash cut short may run
+    /// again.
     fn effect(&self, input: &Value) -> ToolEffect {
         if self.is_read_only(input) { ToolEffect::ReadOnly } else { ToolEffect::Changes }
     }
@@ -135,20 +135,20 @@ pub trait Tool: Send + Sync + 'static {
         None
     }
 
-    /// Returns the input as observers are shown it: completed, or with something left out. What is executed is the
-    /// input as it came.
+    /// Returns the input as observers are shown it: completed, or with something left out. The tool itself is run with the
+    /// original input.
     fn observable_input(&self, input: &Value) -> Value {
         input.clone()
     }
 
-    /// Returns what a model that decides on permissions is shown of the call. Without it such a model cannot decide,
-    /// and a person is asked.
+    /// Returns a description of the call for a model that decides on permissions. Without it such a model cannot decide, and a
+    /// person is asked.
     fn classifier_input(&self, input: &Value) -> Option<String> {
         let _ = input;
         None
     }
 
-    /// Returns how many characters of text a result may have; what is longer is cut in the middle.
+    /// Returns the maximum number of characters of text in a result; longer text is cut in the middle.
     fn max_result_chars(&self) -> usize {
         DEFAULT_MAX_RESULT_CHARS
     }
@@ -161,10 +161,10 @@ pub trait Tool: Send + Sync + 'static {
     }
 }
 
-/// How many characters of text a result may have, unless its tool says otherwise.
+/// The default for the maximum number of characters of text in a result.
 pub const DEFAULT_MAX_RESULT_CHARS: usize = 50_000;
 
-/// How long a call may take, unless its tool says otherwise.
+/// The default for the maximum duration of a call.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
 #[cfg(test)]

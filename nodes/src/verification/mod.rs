@@ -1,4 +1,4 @@
-//! Responses, verified before they are given.
+//! The verification of responses, before they are given.
 //!
 //! ```text
 //!                            rules ──broken──▶ refused: the judge is not asked
@@ -7,11 +7,11 @@
 //!                                                                                     │yes: accepted   │no: refused
 //! ```
 //!
-//! An [`OutputVerifier`] says how: which [`Rule`]s a response has to keep, and about which of the six
-//! [criteria](VerificationCriterion) a judge is asked. The node [`Verify`](crate::node::Verify) does it and keeps a [`Verification`] in the
-//! state; [`Refine`](crate::node::Refine) takes a refused response out of the conversation, and
-//! [`Agent::corrections`](crate::node::Agent::corrections) tells the model what was wrong with it. The [`Verdict`] on a turn says
-//! whether its response was accepted.
+//! An [`OutputVerifier`] has the settings: the [`Rule`]s that a response has to keep, and the
+//! [criteria](VerificationCriterion), of six, that a judge is asked about. The node [`Verify`](crate::node::Verify) does it and
+//! keeps a [`Verification`] in the state; [`Refine`](crate::node::Refine) takes a refused response out of the conversation, and
+//! [`Agent::corrections`](crate::node::Agent::corrections) tells the model what was wrong with it. The [`Verdict`] on a turn
+//! says whether its response was accepted.
 //!
 //! | rule | a response keeps it |
 //! |---|---|

@@ -1,26 +1,26 @@
-//! What is to be verified.
+//! A response that is to be verified.
 
 use serde::{Deserialize, Serialize};
 
 use crate::message::{Image, Message, Part};
 use crate::prompt::{Evidence, Said};
 
-/// What is to be verified: a response, what it responds to, and what it may rest on.
+/// The material of a verification: a response, the request that it responds to, and the sources that it may rest on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Submission {
-    /// What the user asked for.
+    /// The request of the user.
     pub request: String,
     /// The response.
     pub response: String,
-    /// Whether a limit has cut it off.
+    /// `true` if the response was cut off by a limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cut_off: bool,
-    /// What was said last before the request, oldest first.
+    /// The last messages before the request, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversation: Vec<Said>,
-    /// What the tools of this turn returned.
+    /// The outputs of the tools of this turn.
     pub sources: Vec<Evidence>,
-    /// What the tools of earlier turns returned, oldest first.
+    /// The outputs of the tools of earlier turns, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier_sources: Vec<Evidence>,
     /// The pictures of this turn: those of the user, of the tools, and of the response.
@@ -28,12 +28,12 @@ pub struct Submission {
 }
 
 impl Submission {
-    /// How many of the messages before the request belong to it.
+    /// The number of messages before the request that belong to a submission.
     pub const MESSAGES: usize = 6;
 
-    /// Takes the response with which a conversation ends: what was asked for is the text of the last human message, and
-    /// what came after it the response may rest on. Of what was said before it has the last [messages](Self::MESSAGES), and all
-    /// that tools returned.
+    /// Takes the response with which a conversation ends. The request is the text of the last human message, and the sources
+    /// are those of the messages after it. Of the messages before it, the submission has the last [six](Self::MESSAGES), and
+    /// all outputs of tools.
     pub fn of_turn(messages: &[Message], response: impl Into<String>) -> Self {
         let start = messages.iter().rposition(|message| matches!(message, Message::Human(_)));
         let request = start.map(|start| messages[start].text().into_owned()).unwrap_or_default();
@@ -56,7 +56,7 @@ impl Submission {
         }
     }
 
-    /// Why the response is none, whoever verifies it.
+    /// Returns why there is no response to verify, whatever the verifier; `None` if there is one.
     pub(crate) fn lacks(&self) -> Option<&'static str> {
         match self {
             _ if self.response.trim().is_empty() => Some("The response is empty. Respond to the request."),

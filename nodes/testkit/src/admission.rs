@@ -1,4 +1,4 @@
-//! Whether a request comes to a model at all.
+//! The checks that decide whether a request reaches a model.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use super::anthropic::ThinkingForm;
 use super::endpoint::{Endpoint, Vendor};
 use super::{Refusal, anthropic, chat, embeddings, responses};
 
-/// Who is let in.
+/// The rules that decide which requests are admitted.
 #[derive(Clone, Debug)]
 pub(super) struct Admission {
     /// The key that a client must have.
     pub(super) key: Option<Key>,
-    /// Whether the shapes of requests are checked.
+    /// `true` if the shapes of requests are checked.
     pub(super) is_strict: bool,
-    /// How the models of Anthropic want to be told to think.
+    /// The form in which requests must ask the models of Anthropic to think.
     pub(super) thinking: ThinkingForm,
 }
 

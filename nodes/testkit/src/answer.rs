@@ -9,7 +9,7 @@ use super::said::{BreakOff, Occasion, Said};
 use super::sse::{self, Event};
 use super::{Quirk, Refusal, Reply, Stop, anthropic, chat, responses};
 
-/// What is sent to a client.
+/// A response to a client.
 pub(super) struct Answer {
     pub(super) status: u16,
     /// Unless the reply has a header for it.
@@ -17,7 +17,7 @@ pub(super) struct Answer {
     /// The events of a stream, or one piece.
     pub(super) pieces: Vec<Bytes>,
     pub(super) is_stream: bool,
-    /// What was said, as a later request has it.
+    /// The output of the model, in the form in which a later request repeats it.
     pub(super) said: Vec<Value>,
     /// The id of the response.
     pub(super) id: String,
@@ -105,7 +105,7 @@ fn whole(said: &Said, endpoint: Endpoint, occasion: &Occasion<'_>) -> Value {
     }
 }
 
-/// What a whole answer says, and its id.
+/// Returns the output of a whole response, and its id.
 fn said_in(answer: &Value, endpoint: Endpoint) -> (Vec<Value>, String) {
     let key = match endpoint {
         Endpoint::Messages => "content",

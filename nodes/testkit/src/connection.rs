@@ -22,7 +22,7 @@ use super::playback::{Body, Outcome, Severed, play};
 use super::received::{self, Delivery, Received};
 use super::{Refusal, Reply};
 
-/// How long to wait for another connection to end, where the program has as many files as it may.
+/// The time to wait for another connection to end, when the program has as many open files as it may.
 const OUT_OF_FILES: Duration = Duration::from_millis(10);
 
 /// Serves all connections of a listener, for ever. When this is dropped, so are they.
@@ -52,7 +52,7 @@ async fn converse(stream: TcpStream, desk: Arc<Desk>) {
     let _ = connection.await;
 }
 
-/// What is answered, with its own headers, and how fast.
+/// A response with its own headers and its pacing.
 struct Paced {
     answer: Answer,
     headers: HeaderMap,

@@ -1,4 +1,4 @@
-//! What the connections of a server share: the replies that wait, the requests that came, the memory.
+//! The shared state of a server's connections: the queued replies, the received requests, the memory.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::AtomicBool;
@@ -15,12 +15,12 @@ use super::{Endpoint, Refusal, Reply, anthropic, embeddings, responses};
 /// Answers requests that no queued reply is for.
 pub(super) type Responder = Arc<dyn Fn(&Received) -> Reply + Send + Sync>;
 
-/// What the connections of a server share.
+/// The shared state of a server's connections.
 pub(super) struct Desk {
     pub(super) admission: Admission,
     pub(super) is_stopping: Arc<AtomicBool>,
     state: Mutex<State>,
-    /// How many requests came.
+    /// The number of received requests.
     pub(super) count: watch::Sender<usize>,
 }
 

@@ -10,7 +10,7 @@ use super::place::Place;
 
 const MOST_INPUTS: usize = 2048;
 
-/// How many numbers an embedding has unless the request says.
+/// The number of dimensions of an embedding if the request sets none.
 const DIMENSIONS: u64 = 8;
 
 /// Checks the body of a request to `/v1/embeddings`.

@@ -1,4 +1,4 @@
-//! What of a vendor a request is meant for.
+//! The endpoint of a vendor that a request is sent to.
 
 /// An endpoint that the mock server has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,7 +18,7 @@ pub enum Endpoint {
     Embeddings,
 }
 
-/// Who speaks: the form of paths, errors and headers.
+/// The vendor, which decides the form of paths, errors and headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vendor {
     Anthropic,
@@ -47,7 +47,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a model speaks here, rather than something being counted or embedded.
+    /// Returns `true` if the endpoint generates a model's reply, rather than counting or embedding.
     pub fn generates(self) -> bool {
         matches!(self, Self::Messages | Self::ChatCompletions | Self::Responses)
     }

@@ -1,4 +1,4 @@
-//! What vendors look for in images.
+//! The checks of vendors for images.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -22,7 +22,7 @@ pub(super) fn media_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// What OpenAI finds wrong with the URL of an image, if anything: the code and the message.
+/// Returns the error of OpenAI for the URL of an image: the code and the message; `None` if the URL is valid.
 pub(super) fn openai_fault(url: &str, path: &str) -> Option<(&'static str, String)> {
     if url.starts_with("https://") || url.starts_with("http://") {
         return None;

@@ -1,11 +1,11 @@
-//! How fast an answer comes, in which pieces, and whether it comes to its end.
+//! The speed of an answer, the pieces it is sent in, and whether it is sent completely.
 
 use std::time::Duration;
 
 use hyper::body::Bytes;
 
-/// How fast an answer comes, in which pieces, and whether it comes to its end. Unless said otherwise, it comes at
-/// once, an event of a stream after the other.
+/// The speed of an answer, the pieces it is sent in, and whether it is sent completely. By default it is sent at once, one event
+/// of a stream after the other.
 ///
 /// ```
 /// use std::time::Duration;
@@ -24,7 +24,7 @@ pub struct Pacing {
     end: End,
 }
 
-/// What comes before the body.
+/// The delivery of the head of an answer, before its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Head {
     After(Duration),
@@ -65,7 +65,7 @@ enum Way {
     Stall,
 }
 
-/// What is done next with a body.
+/// A step in the delivery of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Wait(Duration),
@@ -145,7 +145,7 @@ impl Pacing {
         Self { end: End::Early(Until::Events(events), Way::Stall), ..self }
     }
 
-    /// What is done with the events of a body.
+    /// Returns the steps that deliver the events of a body.
     pub(super) fn steps(&self, events: &[Bytes]) -> Vec<Step> {
         let mut body: Bytes = events.concat().into();
         let kept = match self.end {

@@ -72,7 +72,7 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// Whether a member is true.
+    /// Returns `true` if a member is true.
     pub(super) fn is_set(&self, key: &str) -> bool {
         self.value.get(key) == Some(&Value::Bool(true))
     }
@@ -153,7 +153,7 @@ impl<'a> Place<'a> {
         self.value.as_object().ok_or_else(|| self.wrong_type("an object"))
     }
 
-    /// What is wrong here.
+    /// Returns the error for this place.
     pub(super) fn refuse(&self, message: impl Into<String>) -> Refusal {
         let message = message.into();
         match self.vendor {
@@ -162,7 +162,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// What is wrong with the value, as OpenAI says it.
+    /// Returns the error for an invalid value, in OpenAI's form.
     fn invalid(&self, code: &str, what: String) -> Refusal {
         Refusal::invalid(format!("Invalid '{}': {what}", self.path)).at(&self.path).coded(code)
     }

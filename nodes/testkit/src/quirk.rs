@@ -1,4 +1,4 @@
-//! What servers that are only compatible do otherwise.
+//! Deviations of servers that are only compatible.
 
 /// Something that some servers do, though no document says so. All but the last two are of Chat Completions and
 /// change nothing elsewhere.
@@ -21,7 +21,7 @@ pub enum Quirk {
     UsageWithChoice,
     /// The stream ends without `[DONE]`.
     NoDone,
-    /// What the model thinks is told as `reasoning_content`.
+    /// The thinking of the model is sent as `reasoning_content`.
     ReasoningContent,
     /// Status 200 and a stream with nothing in it.
     EmptyStream,

@@ -1,4 +1,4 @@
-//! What came to the server, and what became of the answer.
+//! The requests that the server received, and the delivery of their answers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,21 +30,21 @@ pub(super) struct Request {
     pub(super) refusal: Option<Refusal>,
 }
 
-/// What became of an answer.
+/// The delivery of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delivery {
-    /// It is not at its end.
+    /// The answer has not ended.
     Pending,
     /// All of it was sent.
     Delivered,
-    /// The server closed the connection before its end, as it was told.
+    /// The server closed the connection before the end of the answer, as configured.
     Cut,
-    /// The client went away before its end.
+    /// The client disconnected before the end of the answer.
     Abandoned,
 }
 
-/// What tells a client's request from another's, and is a secret.
+/// The headers that identify a client, and are secret.
 const SECRET_HEADERS: [&str; 2] = ["authorization", "x-api-key"];
 
 impl Received {
@@ -93,7 +93,7 @@ impl Received {
         &self.request.bytes
     }
 
-    /// Whether a stream is asked for.
+    /// Returns `true` if the request asks for a stream.
     pub fn wants_stream(&self) -> bool {
         self.json().get("stream") == Some(&Value::Bool(true))
     }
@@ -113,8 +113,8 @@ impl Received {
         *self.delivery.borrow()
     }
 
-    /// Whether the client has gone away before the end of the answer. The server notices it as soon as the
-    /// connection is closed.
+    /// Returns `true` if the client disconnected before the end of the answer. The server notices it as soon as the connection is
+    /// closed.
     pub fn was_abandoned(&self) -> bool {
         self.delivery() == Delivery::Abandoned
     }

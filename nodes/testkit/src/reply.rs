@@ -1,4 +1,4 @@
-//! What the server answers.
+//! The answers of the server.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use super::fault::Fault;
 use super::said::{BreakOff, Part, Said};
 use super::{Pacing, Quirk, Refusal, Stop, Usage};
 
-/// An answer of the mock server: what a model says, an error, or bytes as they are.
+/// An answer of the mock server: a model's reply, an error, or raw bytes.
 ///
-/// What a model says is put in the words of the protocol that is asked, and streamed if the request wants it so.
+/// A model's reply is converted to the protocol of the request, and streamed if the request asks for it.
 ///
 /// ```
 /// use serde_json::json;

@@ -1,10 +1,10 @@
-//! What a model says, before it is put in the words of a vendor.
+//! The reply of a model, before it is converted to the form of a vendor.
 
 use serde_json::Value;
 
 use super::{Quirk, Stop, Usage};
 
-/// What a model says.
+/// The reply of a model.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Said {
     pub(super) parts: Vec<Part>,
@@ -13,7 +13,7 @@ pub(super) struct Said {
     /// The model that answers, if it is not the one that was asked.
     pub(super) model: Option<String>,
     pub(super) quirks: Vec<Quirk>,
-    /// How many letters a delta has.
+    /// The number of letters of a delta.
     pub(super) delta: Option<usize>,
     pub(super) breaks_off: Option<BreakOff>,
 }
@@ -35,14 +35,14 @@ pub(super) enum Part {
     Call { id: String, name: String, input: String },
 }
 
-/// What an answer takes from its request and its server.
+/// The parts of an answer that come from its request and its server.
 pub(super) struct Occasion<'a> {
     pub(super) request: &'a Value,
     /// The number of the answer on its server, for ids.
     pub(super) number: usize,
 }
 
-/// How many letters a delta has unless a reply says otherwise.
+/// The number of letters of a delta if a reply sets none.
 const DELTA: usize = 12;
 
 impl Said {

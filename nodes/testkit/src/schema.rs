@@ -1,8 +1,8 @@
-//! What vendors demand of JSON Schemas.
+//! The requirements of vendors for JSON Schemas.
 
 use serde_json::{Map, Value};
 
-/// What strict mode of OpenAI does not know.
+/// The keywords that OpenAI's strict mode does not permit.
 const NOT_PERMITTED: [&str; 11] = [
     "allOf",
     "contains",
@@ -17,14 +17,14 @@ const NOT_PERMITTED: [&str; 11] = [
     "unevaluatedProperties",
 ];
 
-/// What Anthropic does not know in schemas that outputs must have.
+/// The keywords that Anthropic does not support in schemas that outputs must match, by type.
 const NOT_SUPPORTED: [(&str, &[&str]); 3] = [
     ("integer", &["exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"]),
     ("number", &["exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"]),
     ("string", &["maxLength", "minLength"]),
 ];
 
-/// What OpenAI finds wrong with the schema of an object, in strict mode or out of it.
+/// Returns the error of OpenAI for the schema of an object, in strict mode or not; `None` if the schema is valid.
 pub(super) fn openai_fault(schema: &Value, strict: bool) -> Option<String> {
     let kind = schema.get("type").and_then(Value::as_str);
     if kind != Some("object") {
@@ -123,7 +123,7 @@ fn strict_fault(schema: &Map<String, Value>) -> Option<String> {
     Some(format!("{wanted} Extra required key '{extra}' supplied."))
 }
 
-/// What Anthropic finds wrong with a schema that an output or a strict tool's input must have.
+/// Returns the error of Anthropic for a schema that an output or a strict tool's input must match; `None` if the schema is valid.
 pub(super) fn anthropic_fault(schema: &Value) -> Option<String> {
     let schema = match schema {
         Value::Array(items) => return items.iter().find_map(anthropic_fault),
@@ -146,7 +146,7 @@ pub(super) fn anthropic_fault(schema: &Value) -> Option<String> {
     inner.find_map(anthropic_fault).or_else(|| listed.find_map(anthropic_fault))
 }
 
-/// Whether a schema has a type, alone or among others.
+/// Returns `true` if a schema has a type, alone or among others.
 fn is(schema: &Map<String, Value>, kind: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(only)) => only == kind,

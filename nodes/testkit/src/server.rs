@@ -33,7 +33,7 @@ enum Running {
     Thread(Option<(oneshot::Sender<()>, thread::JoinHandle<()>)>),
 }
 
-/// How a [`MockServer`] is to be.
+/// A builder of a [`MockServer`].
 #[derive(Clone, Debug)]
 pub struct MockServerBuilder {
     admission: Admission,

@@ -20,9 +20,9 @@ pub enum Stop {
     ContextWindow,
     /// It failed after the answer had begun: an error event, or `response.failed`.
     Failed {
-        /// What OpenAI calls the code of the error, and the others its type.
+        /// The code of the error with OpenAI, its type with the other vendors.
         code: String,
-        /// What went wrong.
+        /// The message of the error.
         message: String,
     },
 }

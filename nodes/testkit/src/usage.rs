@@ -1,4 +1,4 @@
-//! What an answer is said to have cost.
+//! The token usage that an answer reports.
 
 /// The tokens of an answer, which the server tells and does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

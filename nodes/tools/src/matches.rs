@@ -9,10 +9,10 @@ use super::text_file::shortened;
 use super::walk::Go;
 use super::workspace::display;
 
-/// How many characters of a line are shown.
+/// The maximum number of characters shown of a line.
 const MOST_LINE_CHARS: usize = 300;
 
-/// How many bytes of text are shown.
+/// The maximum number of bytes of text shown.
 const MOST_BYTES: usize = 40_000;
 
 /// Lines that were found, as a model reads them.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, OpenOptions, Permissions};
 
-/// How many names of temporary files are tried.
+/// The maximum number of names tried for a temporary file.
 const MOST_NAMES: u32 = 100;
 
 /// Puts content into a file at once: whoever reads it sees the old content or the new. A file that was there keeps its

@@ -57,7 +57,7 @@ impl Session {
         self.tools.call(&call, &ToolContext::new(&call, self.session.clone())).await
     }
 
-    /// What a call that does its work says.
+    /// Makes a call that must succeed, and returns its text.
     pub(super) async fn done(&self, tool: &str, input: Value) -> String {
         let result = self.call(tool, input).await;
         let text = result.content.to_text().into_owned();
@@ -65,7 +65,7 @@ impl Session {
         text
     }
 
-    /// How a call ends that does not do its work, and what it says.
+    /// Makes a call that must not succeed, and returns its outcome and its text.
     pub(super) async fn refused(&self, tool: &str, input: Value) -> (ToolOutcome, String) {
         let result = self.call(tool, input).await;
         let text = result.content.to_text().into_owned();

@@ -1,4 +1,4 @@
-//! What a statement may do.
+//! The rules for statements.
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;

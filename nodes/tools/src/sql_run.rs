@@ -17,7 +17,7 @@ use super::text_file::shortened;
 /// After how many instructions of its virtual machine a statement is asked whether it may go on.
 const INSTRUCTIONS: i32 = 10_000;
 
-/// How long another connection's lock is waited for.
+/// The time to wait for another connection's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const MOST_CELL_CHARS: usize = 2_000;
@@ -93,7 +93,7 @@ impl Question<'_> {
         Ok(answer)
     }
 
-    /// What a model is told of a statement that did not go well.
+    /// Converts the error of a statement into the text for the model.
     fn explain(&self, error: &Error) -> ToolFailure {
         let code = error.sqlite_error_code();
         ToolFailure::new(match (error, code) {
@@ -148,7 +148,7 @@ fn shown(cell: ValueRef<'_>) -> Value {
     }
 }
 
-/// What a statement has given.
+/// The result of a statement.
 #[derive(Default)]
 struct Answer {
     columns: Vec<String>,

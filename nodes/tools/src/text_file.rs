@@ -10,7 +10,7 @@ pub(super) struct TextFile {
     /// Without the mark of the byte order.
     pub(super) text: String,
     has_mark: bool,
-    /// Whether every line that ends, ends in `\r\n`.
+    /// `true` if all line endings are `\r\n`.
     is_crlf: bool,
 }
 

@@ -13,12 +13,12 @@ pub(super) struct Walk<'a> {
     pub(super) folder: &'a Folder,
     /// Where to begin, relative to the workspace and without links.
     pub(super) from: &'a Path,
-    /// Whether hidden files are among them.
+    /// `true` to visit hidden files, too.
     pub(super) hidden: bool,
     pub(super) stop: &'a CancellationToken,
 }
 
-/// Whether to go on.
+/// The decision of a visitor to continue or to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Go {
     On,
@@ -80,7 +80,7 @@ impl Pattern {
         ))
     }
 
-    /// Whether it is about a path of the workspace, when the folder `from` is searched.
+    /// Returns `true` if the pattern matches a path of the workspace when the folder `from` is searched.
     pub(super) fn is_about(&self, from: &Path, path: &Path) -> bool {
         let below = path.strip_prefix(from).unwrap_or(path);
         // Where a file is searched and no folder, nothing is left of its path.

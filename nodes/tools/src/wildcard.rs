@@ -1,6 +1,6 @@
 //! Patterns of rules.
 
-/// Whether a text fits a pattern, in which `*` is anything.
+/// Returns `true` if a text matches a pattern in which `*` stands for any text.
 pub(super) fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

@@ -11,11 +11,11 @@ use superstep_nodes::tool::{PermissionMatcher, ToolContext, ToolFailure};
 
 /// The folder that tools work in, and do not leave.
 ///
-/// Tools name files relative to it. A path that leads out of it, by `..` or by a symbolic link, is refused, and so is
-/// every absolute path. Files are opened through a handle of the folder, on Linux with `openat2` and `RESOLVE_BENEATH`: a
-/// link that is put in the way while a tool works does not lead it out, either.
+/// Tools name files relative to it. A path that leads out of it, by `..` or by a symbolic link, is refused, and so is every
+/// absolute path. Files are opened through a handle of the folder, on Linux with `openat2` and `RESOLVE_BENEATH`: a link that is
+/// created while a tool runs does not lead it out, either.
 ///
-/// What is inside is what the file system says: a hard link or a mount is.
+/// The file system decides which files are inside the folder: hard links and mounts in it are inside.
 #[derive(Clone, Debug, Default)]
 pub struct Workspace(Option<Arc<Folder>>);
 
@@ -28,7 +28,7 @@ pub enum WorkspaceError {
     Open {
         /// The folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
@@ -157,7 +157,7 @@ pub(super) fn display(path: &Path) -> String {
     parts.collect::<Vec<_>>().join("/")
 }
 
-/// What a model is told when a file is not to be had.
+/// Returns the error for the model when a file cannot be accessed.
 pub(super) fn refusal(named: &str, error: &io::Error) -> ToolFailure {
     // The error of a path that leads out is made by the library, so it has no number of the system's.
     let leads_out = error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();

@@ -1,4 +1,4 @@
-//! What goes is taken out, the oldest first, and what newer checkpoints need of it is left in its place.
+//! Deletes old rows, the oldest first, and leaves in their places what newer checkpoints need of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -29,7 +29,7 @@ use crate::write::delete::{THREAD, WORK_AT, execute, leave, take_place};
 /// So many rows go in one transaction.
 const AT_A_TIME: usize = 256;
 
-/// What is still to be taken out.
+/// The part of a pruning that is still to be done.
 pub(super) struct Cut {
     past: Past,
     doomed: BTreeSet<i64>,
@@ -111,7 +111,7 @@ impl Cut {
         Ok(true)
     }
 
-    /// How many rows are left.
+    /// Returns the number of rows left.
     pub(super) fn len(&self) -> u64 {
         self.past.rows.len() as u64
     }
@@ -142,7 +142,7 @@ impl Cut {
         Ok(Some(last))
     }
 
-    /// What must stay of the rows in `gone`.
+    /// Returns the rows that take the places of those in `gone` from which others still need something.
     fn left(&self, connection: &Connection, gone: &BTreeSet<i64>) -> Result<BTreeMap<i64, Left>, StoreError> {
         let mut needed = Needed::default();
         let mut need = |version: Version| {
@@ -343,7 +343,7 @@ impl Cut {
     }
 }
 
-/// What those need that stay.
+/// The versions and segments that the remaining rows need of those that go.
 #[derive(Default)]
 struct Needed {
     /// Versions in rows that go, by row.
@@ -387,7 +387,7 @@ fn holder(seq: i64) -> CheckpointRow {
     }
 }
 
-/// How many bytes a checkpoint's texts take, with what was emitted.
+/// Returns the bytes that a checkpoint's texts take, emitted ones included.
 fn size(connection: &Connection, seq: i64) -> Result<i64, StoreError> {
     let sql = "SELECT octet_length(changes) + octet_length(manifest) + coalesce(octet_length(fields), 0) + \
                coalesce((SELECT sum(octet_length(text)) FROM emitted WHERE checkpoint = seq), 0) \

@@ -12,7 +12,7 @@ use crate::connection::Connection;
 use crate::history::rows::{CheckpointRow, ThreadRow};
 use crate::read::named;
 
-/// What stays.
+/// The rows that a pruning keeps.
 pub(super) struct Keep {
     pub(super) rows: BTreeSet<i64>,
     /// The threads of subgraphs that go.

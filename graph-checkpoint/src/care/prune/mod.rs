@@ -33,14 +33,14 @@ use cut::Cut;
 pub(crate) use retention::Policy;
 pub use retention::Retention;
 
-/// What was pruned.
+/// The result of a pruning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pruned {
     /// Checkpoints that are gone, or of which only the state is left.
     pub checkpoints: u64,
     /// Threads of subgraphs that went with the checkpoints that ran them.
     pub threads: u64,
-    /// How many bytes of texts less there are now, long texts left out: those are [`collect`](super::collect())ed.
+    /// The decrease of stored texts in bytes, without long texts, which [`collect`](super::collect()) deletes.
     pub bytes: i64,
 }
 

@@ -1,4 +1,4 @@
-//! What is said of which checkpoints stay.
+//! Rules that say which checkpoints stay.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -63,7 +63,7 @@ impl Retention {
         self.last.is_none() && self.since_ms.is_none() && self.age.is_none()
     }
 
-    /// How many of the newest checkpoints of a branch stay.
+    /// Returns the number of the newest checkpoints of a branch that stay.
     pub(super) fn last(&self) -> usize {
         if self.keeps_all() { usize::MAX } else { self.last.unwrap_or(0) }
     }
@@ -109,12 +109,12 @@ impl Policy {
         self.all.keeps_all() && self.of.values().all(Retention::keeps_all)
     }
 
-    /// Whether threads have rules of their own.
+    /// Returns `true` if some threads have rules of their own.
     pub(super) fn is_mixed(&self) -> bool {
         !self.of.is_empty()
     }
 
-    /// What is said of a thread, or of the one whose subgraph's it is.
+    /// Returns the rule for a thread; for the thread of a subgraph, the rule for its root.
     pub(super) fn rule(&self, thread: &ThreadId) -> &Retention {
         let mut root = thread.clone();
         while let Some(above) = root.above() {

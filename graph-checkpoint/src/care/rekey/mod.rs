@@ -27,7 +27,7 @@ use crate::options::SqliteOptions;
 use crate::seal::{KeyId, Phase, Seal};
 use tables::{Done, TABLES, beginning};
 
-/// What the texts of a file are to be.
+/// The form that the texts of a file are to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Sealed with the current key of the file's keys.
@@ -36,23 +36,23 @@ pub enum Form {
     Plain,
 }
 
-/// What a change of keys has come to.
+/// The result of a change of keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rekeyed {
-    /// How many rows were written anew.
+    /// The number of rows that were rewritten.
     pub rows: u64,
-    /// How many bytes their texts take now.
+    /// The bytes that their texts take now.
     pub bytes: u64,
     /// The keys that the file does not need any more.
     pub retired: Vec<String>,
     /// The older keys that it still needs: programs write with them. Do it again when these have the new key.
     pub in_use: Vec<String>,
-    /// Whether the file was written anew afterwards, so that no older text is left in it. While somebody reads an older
-    /// state of it, it is not; [`vacuum`](super::vacuum()) does it later.
+    /// `true` if the file was rewritten afterwards, so that no older text is left in it. While a program reads an older
+    /// state of the file, it is not; [`vacuum`](super::vacuum()) does it later.
     pub purged: bool,
 }
 
-/// How many bytes of texts are written in one transaction, and how many rows at most.
+/// The bytes of texts that are written in one transaction, and the largest number of rows.
 const BYTES_AT_A_TIME: u64 = 1 << 20;
 const ROWS_AT_A_TIME: u64 = 256;
 
@@ -134,7 +134,7 @@ fn exchange(connection: &Connection, patience: Duration, told: &mut Rekeyed) -> 
     Ok(())
 }
 
-/// Whether a text is sealed with the key of this prefix.
+/// Returns `true` if a text is encrypted with the key of this prefix.
 fn is_used(connection: &Connection, prefix: &str) -> Result<bool, StoreError> {
     for table in &TABLES {
         let any: Vec<String> =

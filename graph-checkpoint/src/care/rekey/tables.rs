@@ -30,14 +30,14 @@ pub(super) struct Table {
     pub(super) rewrite: fn(&Connection, i64, Form, &mut Done) -> Result<(), StoreError>,
 }
 
-/// What was done in one transaction.
+/// The work of one transaction.
 #[derive(Default)]
 pub(super) struct Done {
     /// The last row.
     pub(super) last: i64,
     pub(super) rows: u64,
     pub(super) bytes: u64,
-    /// Whether there are no more.
+    /// `true` if there are no more rows.
     pub(super) is_all: bool,
 }
 
@@ -92,7 +92,7 @@ impl Table {
     }
 }
 
-/// How the texts of a column begin, also of one with bytes.
+/// Returns the SQL expression for the first `letters` characters of a column's texts, also for a column of bytes.
 pub(super) fn beginning(column: &str, letters: usize) -> String {
     format!("CAST(substr({column}, 1, {letters}) AS TEXT)")
 }

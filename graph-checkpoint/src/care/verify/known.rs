@@ -1,4 +1,4 @@
-//! What the rows say that others refer to, before any of them is believed.
+//! The contents of rows that others refer to, read before any of them is checked.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -27,7 +27,7 @@ pub(super) struct Known {
     pub(super) topologies: HashMap<i64, HashSet<NodeName>>,
 }
 
-/// What is known of a segment.
+/// The findings about a segment so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SegmentState {
     pub(super) is_sound: bool,
@@ -42,7 +42,7 @@ pub(super) struct Outlined {
     pub(super) thread: i64,
     pub(super) schema: i64,
     pub(super) topology: i64,
-    /// Whether only its state is left.
+    /// `true` if only its state is left.
     pub(super) pruned: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What checkpoints say of their supersteps: nodes, writes, and subgraphs that go on.
+//! Checks what checkpoints say of their supersteps: nodes, writes, and subgraphs that continue.
 
 use std::cell::RefCell;
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! Whether a file is sound: every row by itself, and how the rows fit together.
+//! Checks that a file is sound: every row by itself, and how the rows fit together.
 
 mod branches;
 mod checkpoints;
@@ -20,32 +20,32 @@ use crate::history::segment::Segments;
 use crate::sqlite_reader::SqliteReader;
 use known::Known;
 
-/// What was read of a file, and what is wrong with it.
+/// The result of a check: what was read of a file, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verified {
     /// The file's format.
     pub format: u32,
-    /// Whether it is encrypted and was read without its keys: then texts were checked by their checksums only, and what
-    /// they refer to was not looked at.
+    /// `true` if the file is encrypted and was read without its keys. Then texts were checked by their checksums only,
+    /// and what they refer to was not checked.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub unopened: bool,
-    /// How many rows were read.
+    /// The numbers of rows that were read.
     pub counts: Counts,
-    /// What nothing refers to. That is no damage.
+    /// Data that nothing refers to, which is no damage.
     pub unused: Unused,
     /// Everything that is wrong, table by table.
     pub findings: Vec<Finding>,
 }
 
 impl Verified {
-    /// Whether nothing is wrong.
+    /// Returns `true` if nothing is wrong.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.findings.is_empty()
     }
 }
 
-/// How many rows of each kind a file has.
+/// The number of rows of each kind in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Threads, those of subgraphs and what deleted ones left among them.
@@ -78,7 +78,7 @@ pub struct Counts {
     pub items: u64,
 }
 
-/// What nothing refers to.
+/// Data that nothing refers to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Unused {
     /// Long texts.
@@ -103,7 +103,7 @@ pub struct Finding {
     /// The checkpoint that it belongs to, where that can be told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointId>,
-    /// What is wrong.
+    /// A description of the problem.
     pub problem: String,
 }
 
@@ -163,7 +163,7 @@ pub fn verify(file: impl Into<CheckpointFile>) -> Result<Verified, StoreError> {
     })
 }
 
-/// What is found while a file is read.
+/// A check of a file, with its findings so far.
 struct Check<'c> {
     connection: &'c Connection,
     known: Known,
@@ -175,7 +175,7 @@ struct Check<'c> {
     read: Segments,
 }
 
-/// What was found so far.
+/// The findings so far.
 #[derive(Default)]
 struct Findings(Vec<Finding>);
 
@@ -198,7 +198,7 @@ impl Findings {
     }
 }
 
-/// What an error says of a row that is named already.
+/// Returns the text of an error about a row that is named already.
 fn problem(error: StoreError) -> String {
     match error {
         StoreError::Corrupt { reason, .. } => reason,
@@ -225,7 +225,7 @@ impl Check<'_> {
     }
 }
 
-/// What SQLite's own check finds.
+/// Returns the problems that SQLite's own check finds.
 fn integrity(connection: &Connection) -> Result<Vec<String>, StoreError> {
     let mut lines = known::read(connection, "PRAGMA integrity_check", |row| row.get::<_, String>(0))?;
     lines.retain(|line| line != "ok");

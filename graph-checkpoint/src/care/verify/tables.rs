@@ -172,7 +172,7 @@ impl Check<'_> {
         }
     }
 
-    /// Who holds which thread.
+    /// Checks the leases.
     pub(super) fn leases(&mut self) {
         let mut rows = Vec::new();
         self.findings.guard("lease", || {

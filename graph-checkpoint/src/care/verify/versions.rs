@@ -16,7 +16,7 @@ use crate::history::versions::{self, Rows};
 /// A version as a key: the row of its checkpoint, and the field.
 type Key = (i64, FieldId);
 
-/// What was read of the versions so far, from older checkpoints to newer ones.
+/// The versions that were read so far, from older checkpoints to newer ones.
 pub(super) struct Versions {
     there: HashSet<Key>,
     /// Those that no sound version goes on from: folding them folds all.
@@ -226,7 +226,7 @@ impl Versions {
     }
 }
 
-/// Whether two maps say the same; what a shorter one does not say is nothing.
+/// Returns `true` if two maps have the same versions; a field beyond the end of the shorter one has no version there.
 fn same(a: &Fields, b: &Fields) -> bool {
     let longest = a.len().max(b.len());
     let at = |map: &Fields, index: usize| map.get(index).copied().flatten();

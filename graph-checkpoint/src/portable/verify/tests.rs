@@ -40,7 +40,7 @@ fn sound() -> Document {
     document
 }
 
-/// What is said of a document that somebody has made, digest and all.
+/// Returns the error for a document that was forged, digest and all.
 fn said_of(forge: impl FnOnce(&mut Document)) -> String {
     let mut document = sound();
     forge(&mut document);

@@ -127,7 +127,7 @@ fn without_a_second_look_a_result_is_overlooked() {
     assert!(matches!(committed, Committed::New), "{committed:?}");
 }
 
-/// What this connection records itself needs no look at the file.
+/// Results that this connection records itself are known without reading the file.
 #[test]
 fn results_of_ones_own_are_counted() {
     let mut two = Two::new();

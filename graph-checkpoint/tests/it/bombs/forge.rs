@@ -87,7 +87,7 @@ impl Forge {
         saver.flush(&name).await.unwrap();
     }
 
-    /// What a program would do to the file that checks nothing.
+    /// Runs `sql` on the file, like a program that checks nothing.
     pub(crate) fn run(&self, sql: &str) {
         self.0.execute_batch(sql).unwrap();
     }
@@ -209,7 +209,7 @@ impl Forge {
         self.0.execute("UPDATE effect SET outcome = ?, sum = ?", params![text, sum.unwrap()]).unwrap();
     }
 
-    /// What the task of the last checkpoint emitted.
+    /// Replaces what the task of the last checkpoint emitted.
     pub(crate) fn emitted(&self, text: &str) {
         let sum = Sum::of("emitted").int(3).int(0).text(text).finish();
         let sql = "UPDATE emitted SET text = ?, sum = ? WHERE checkpoint = 3";

@@ -1,4 +1,4 @@
-//! What a process does that reads a bomb, and what it tells of it.
+//! The reading of a bomb by another process, and the report of that process.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use superstep_core::state::{Excess, Json, SizeLimits};
 
 use crate::material::*;
 
-/// Whether the reader has its limits.
+/// A reader with its limits or without them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
     Limited,
@@ -36,21 +36,21 @@ pub(crate) fn n(number: usize) -> usize {
     }
 }
 
-/// How many MiB a record may have.
+/// Returns the number of MiB that a record may have.
 pub(crate) fn most_mib() -> u64 {
     n(SizeLimits::BYTES) as u64 >> 20
 }
 
-/// What a process told.
+/// The report of a process.
 #[derive(Debug)]
 pub(crate) struct Told {
-    /// What something was refused with, each once: `Bytes`, `Values`, `Depth`, `Row`, `Corrupt`, `Decode`, …
+    /// The kinds of errors that refused something, each once: `Bytes`, `Values`, `Depth`, `Row`, `Corrupt`, `Decode`, …
     pub(crate) refused: BTreeSet<String>,
     /// The same in full.
     pub(crate) messages: Vec<String>,
     /// The most memory that it ever took, in MiB.
     pub(crate) peak: u64,
-    /// What it took before it read anything.
+    /// The memory that it took before it read anything.
     pub(crate) idle: u64,
 }
 
@@ -163,7 +163,7 @@ async fn read_file(path: &Path, reader: Reader) {
     }
 }
 
-/// What a program does that keeps values of any form.
+/// Decodes the values like a program that keeps values of any form.
 fn decode(loaded: &Loaded) {
     for held in &loaded.values {
         if let Err(error) = held.value.decode::<serde_json::Value>() {

@@ -8,7 +8,7 @@ use super::reading::{Reader, in_a_process, most_mib, n};
 use super::values::*;
 use crate::material::run;
 
-/// How many times as much a process may take that reads one, beside what it takes when it is idle.
+/// The memory that a process may take to read a bomb, beside its memory when idle, as a multiple of the size of a record.
 const TIMES: u64 = 8;
 
 /// A bomb: its name, what some call is refused with, and how the file is made that it is.

@@ -1,4 +1,4 @@
-//! What nobody needs goes, and its space goes back.
+//! Unreferenced data is deleted, and its space is freed.
 
 use std::time::Duration;
 
@@ -140,7 +140,7 @@ fn somebody_who_writes_for_long_is_told_of_and_a_reader_only_delays_the_end() {
     });
 }
 
-/// What refers to a row may be on a page that cannot be read, so that nothing may go.
+/// The references to a row may be on a page that cannot be read, so nothing may be deleted.
 #[test]
 fn a_malformed_file_is_not_written_to() {
     run(async {

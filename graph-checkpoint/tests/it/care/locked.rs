@@ -56,7 +56,7 @@ fn beside(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// What needs the lock.
+/// Operations that need the lock.
 const WRITERS: [(&str, Work); 14] = [
     ("commit", |path, patience| {
         saver(path, patience, async |saver| {
@@ -136,7 +136,7 @@ const WRITERS: [(&str, Work); 14] = [
     }),
 ];
 
-/// What goes on beside a writer.
+/// Operations that continue beside a writer.
 const READERS: [(&str, Work); 7] = [
     ("open", |path, patience| saver(path, patience, async |_| Ok(()))),
     ("load", |path, patience| {

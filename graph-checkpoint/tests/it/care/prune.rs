@@ -1,4 +1,4 @@
-//! What stays after a pruning is what it was.
+//! Data that stays after a pruning is unchanged.
 
 use std::path::Path;
 use std::sync::Arc;

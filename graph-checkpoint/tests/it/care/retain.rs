@@ -26,7 +26,7 @@ async fn grow(saver: &Saver, name: &str, mut last: Option<Checkpoint>, count: us
     last.expect("it adds some")
 }
 
-/// How many whole checkpoints a thread has.
+/// Returns the number of whole checkpoints that a thread has.
 async fn whole(saver: &Saver, name: &str) -> usize {
     let history = saver.history(&thread(name), At::Head, usize::MAX).await.unwrap();
     history.iter().filter(|line| line.source != Source::Pruned).count()

@@ -29,7 +29,7 @@ fn segments(path: &Path, which: &str) -> i64 {
     file.query_row(&format!("SELECT count(*) FROM segment WHERE {which}"), [], |row| row.get(0)).unwrap()
 }
 
-/// What a step does to the four fields: a list, a keyed list, a map and a set, all of them small.
+/// Returns the changes of a step to the four fields: a list, a keyed list, a map and a set, all of them small.
 fn changes(number: usize, what: u8) -> Vec<Change> {
     let key = what % 5;
     let listed = match what % 16 {
@@ -188,7 +188,7 @@ async fn overwriting(saver: &Saver, name: &str, count: usize) -> Vec<Checkpoint>
     line
 }
 
-/// What is folded for a load does not grow with the history: the value is there as a whole now and then.
+/// The operations folded for a load do not grow with the history: the whole value is stored now and then.
 #[test]
 fn a_value_that_is_overwritten_is_read_without_its_history() {
     run(async {
@@ -267,7 +267,7 @@ fn a_damaged_segment_is_no_value() {
     });
 }
 
-/// Who writes goes on when what is to be moved is damaged, and the damage stays what it is.
+/// A writer continues when the operations to be moved are damaged, and the damage is left unchanged.
 #[test]
 fn a_damaged_version_does_not_stop_who_writes() {
     run(async {

@@ -1,4 +1,4 @@
-//! What fills a file.
+//! The space that each part of a file takes.
 
 use superstep_checkpoint::care::{self, Usage};
 

@@ -1,4 +1,4 @@
-//! What is wrong with a file is found and named.
+//! Damage to a file is found and named.
 
 use rusqlite::Connection;
 use superstep_checkpoint::care::{self, Finding};
@@ -7,7 +7,7 @@ use superstep_core::checkpoint::StoreError;
 use super::written::{long, open, written, written_of};
 use crate::material::*;
 
-/// What `sql` does to the file, and what must be found then: table, row, thread and the problem.
+/// The `sql` to run on the file, and the findings that must follow: table, row, thread and the problem.
 type Case = (&'static str, &'static [(&'static str, Option<i64>, Option<&'static str>, &'static str)]);
 
 fn told(finding: &Finding) -> (&'static str, Option<i64>, Option<&str>, &str) {

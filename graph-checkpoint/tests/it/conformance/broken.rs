@@ -26,10 +26,10 @@ async fn wait_between_check_and_write() {
 /// A memory saver with a defect. Clones are openings of one store.
 pub(crate) struct Broken {
     inner: Arc<dyn Checkpointer>,
-    /// What a holder of a lease could write to without it.
+    /// The store that a holder of a lease could write to without it.
     unfenced: Option<Arc<dyn Checkpointer>>,
     defect: Defect,
-    /// What this opening knows that the store does not.
+    /// Data that this opening has and the store lacks.
     beside: Mutex<Beside>,
 }
 
@@ -116,7 +116,7 @@ impl Broken {
         stored
     }
 
-    /// What is read, as the defect lets it be seen.
+    /// Returns a loaded checkpoint as the defect shows it.
     async fn seen(&self, thread: &ThreadId, mut loaded: Loaded) -> Result<Loaded, StoreError> {
         let id = loaded.checkpoint.id;
         let place = (thread.clone(), id);

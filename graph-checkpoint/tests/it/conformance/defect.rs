@@ -1,8 +1,8 @@
-//! What a broken store does wrong.
+//! The defects of broken stores.
 
 use superstep_core::state::Json;
 
-/// What a store does wrong.
+/// A defect of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Defect {
     None,

@@ -27,7 +27,7 @@ fn schedules() -> usize {
     SCHEDULES * times.max(1)
 }
 
-/// Whether some schedule of a day at the office fails.
+/// Returns `true` if some schedule of a day at the office fails.
 fn fails<L: Line>() -> bool {
     catch_unwind(AssertUnwindSafe(|| shuttle::check_random(Office::<L>::day, SCHEDULES))).is_err()
 }

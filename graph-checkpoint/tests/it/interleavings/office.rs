@@ -94,7 +94,7 @@ impl Line for PutsBackLast {
     }
 }
 
-/// What was done: per caller, the number of the next job.
+/// The jobs that were done: per caller, the number of the next job.
 type Ledger = Option<[usize; CALLERS]>;
 
 const CALLERS: usize = 3;

@@ -1,4 +1,4 @@
-//! Who holds a thread, until when, and what becomes of those who have lost it.
+//! Leases: the holder of a thread, the time that its lease lasts, and the rejection of holders that have lost it.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! What every saver must do for random histories and with leases, run against all savers. What it must do one by one is the suite
-//! `superstep_conformance`.
+//! Tests of all savers with random histories and with leases. The suite `superstep_conformance` tests single behaviours.
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
 mod deletion;

@@ -1,4 +1,4 @@
-//! What a deletion leaves in the file, and what other users of the file see of it.
+//! The rows that a deletion leaves in the file, and its effects on other users of the file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ async fn delete(saver: &Saver, name: &str) {
     saver.delete(&"graph".into(), &thread(name)).await.unwrap();
 }
 
-/// How many rows the tables have that hold what threads wrote, but for the row that takes the deletion's place.
+/// Returns the number of rows in each table that holds what threads wrote, except for the row that takes the deletion's
+/// place.
 fn rows(path: &Path) -> [i64; 7] {
     let file = Connection::open(path).unwrap();
     ["thread", "checkpoint WHERE thread > 0", "locator", "body", "pending", "ask", "emitted"].map(|table| {

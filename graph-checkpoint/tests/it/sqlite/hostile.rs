@@ -46,7 +46,7 @@ const TABLES: [&str; 11] = [
     "seal",
 ];
 
-/// What SQLite would run or believe, as statements on a sound file. `T` is a table, and `C` one of its columns.
+/// Statements that add to a sound file what SQLite would run or believe. `T` is a table, and `C` one of its columns.
 const TRICKS: [&str; 18] = [
     "CREATE TABLE marker(x); CREATE TRIGGER t1 AFTER INSERT ON T BEGIN INSERT INTO marker VALUES(1); END;
      CREATE TRIGGER t2 AFTER UPDATE ON T BEGIN INSERT INTO marker VALUES(2); END;
@@ -209,13 +209,14 @@ fn use_it(path: &Path) -> Vec<StoreError> {
     errors
 }
 
-/// Whether an error says what it is: that a statement does not fit the file's tables is damage, and told so.
+/// Returns `true` if an error names its cause: a statement that does not fit the file's tables is damage, and must be
+/// reported as such.
 fn is_told(error: &StoreError) -> bool {
     let StoreError::Io(cause) = error else { return true };
     !cause.to_string().starts_with("no such ")
 }
 
-/// How many things of the file were run.
+/// Returns the number of things in the file that were run.
 fn ran(path: &Path) -> i64 {
     let Ok(connection) = Connection::open(path) else { return 0 };
     connection.query_row("SELECT count(*) FROM marker", [], |row| row.get(0)).unwrap_or(0)

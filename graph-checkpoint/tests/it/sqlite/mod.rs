@@ -1,4 +1,4 @@
-//! What is particular to the SQLite saver: its file, damage to it, sharing it, and what survives.
+//! Behaviour that is particular to the SQLite saver: its file, damage to it, sharing it, and the data that survives.
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
 mod damage;

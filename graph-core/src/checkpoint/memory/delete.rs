@@ -85,7 +85,7 @@ impl Store {
 }
 
 impl Thread {
-    /// What stays of a thread of which `head` is the newest checkpoint that does.
+    /// The remaining record of a deleted thread; `head` is its newest checkpoint that is kept.
     fn settled_at(mut self, head: usize) -> Self {
         self.work = if self.head == head {
             settle(&mut self.work);

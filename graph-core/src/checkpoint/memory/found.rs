@@ -1,4 +1,4 @@
-//! What is found under the lock and folded without it.
+//! Data that is collected under the lock and folded without it.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;

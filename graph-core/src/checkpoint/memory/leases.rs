@@ -56,7 +56,7 @@ impl Leases {
         self.held.remove(thread);
     }
 
-    /// Refuses whoever has lost its lease.
+    /// Returns an error if the lease was lost.
     pub(super) fn check(&self, lease: &LeaseRecord) -> Result<(), StoreError> {
         match self.held.get(&lease.thread) {
             Some(held) if held.fence == lease.fence => Ok(()),

@@ -1,4 +1,4 @@
-//! What the in-memory saver holds, and how it is found again.
+//! The data of the in-memory saver, and its lookups.
 
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
@@ -37,7 +37,7 @@ pub(super) struct Store {
 pub(super) struct Checkpoints(Vec<Option<Stored>>);
 
 impl Checkpoints {
-    /// How many places of the store's order are taken.
+    /// The number of positions in the store's order, with those of deleted checkpoints.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -81,7 +81,7 @@ pub(super) struct Thread {
     pub(super) head: usize,
     /// On top of the head.
     pub(super) work: Carried,
-    /// What stays of the work on earlier checkpoints.
+    /// The work kept on earlier checkpoints.
     pub(super) past: HashMap<usize, Carried>,
     /// Its names for checkpoints.
     pub(super) names: BTreeMap<CheckpointName, usize>,
@@ -189,7 +189,7 @@ impl Store {
         Ok(())
     }
 
-    /// What `thread` has left on top of a checkpoint that it continued, or that is its head.
+    /// The work that `thread` left on top of a checkpoint that it continued, or that is its head.
     pub(super) fn left_on(&self, index: usize, thread: &ThreadId) -> Carried {
         let thread = &self.threads[thread];
         let work = if thread.head == index { Some(&thread.work) } else { thread.past.get(&index) };
@@ -250,7 +250,7 @@ impl Store {
         Ok(chains)
     }
 
-    /// How large the state at a new checkpoint on `parent` is, which is `known` where that one's is.
+    /// The size of the state at a new checkpoint on `parent`; `known` is the size at the parent, where that is known.
     fn size_after(
         &self,
         known: Option<StateSize>,
@@ -364,7 +364,7 @@ impl Store {
         held.size.take().filter(|_| schema == commit.checkpoint.schema)
     }
 
-    /// Whether it is the thread of a subgraph, and the thread above it was deleted.
+    /// Returns `true` if it is the thread of a subgraph and the thread above it was deleted.
     pub(super) fn is_orphan(&self, thread: &ThreadId) -> bool {
         thread.above().is_some_and(|above| !self.threads.contains_key(&above))
     }
@@ -418,7 +418,7 @@ impl Store {
     }
 }
 
-/// What became of a commit, before the values of an adopted one are folded.
+/// The result of a commit, before the values of an adopted one are folded.
 pub(super) enum Outcome {
     New,
     Already,

@@ -23,11 +23,11 @@ mod races;
 struct Play {
     machine: Machine,
     topology: Arc<Topology>,
-    /// What the driver holds: the barrier of the commit that was asked for last.
+    /// The barrier that the driver holds: that of the latest commit command.
     barrier: Option<Box<Barrier>>,
 }
 
-/// What happens in a line of a script.
+/// An event, or a store's answer, in a line of a script.
 enum Line {
     Event(Event),
     /// The store's answer to a commit.

@@ -53,7 +53,7 @@ fn built(wire: impl FnOnce(&mut StateGraph<Essay>, [Quiet; 3])) -> Result<Progra
     g.build()
 }
 
-/// What is wrong, a line each.
+/// Returns the problems of a graph, one line each.
 fn problems(wire: impl FnOnce(&mut StateGraph<Essay>, [Quiet; 3])) -> Vec<String> {
     let error = built(wire).expect_err("the graph has problems");
     error.problems.iter().map(ToString::to_string).collect()

@@ -151,7 +151,7 @@ impl Cases {
         Ok(all)
     }
 
-    /// What checks and drawings see of it.
+    /// Returns the cases as checks and drawings see them.
     pub(super) fn described(&self) -> Vec<CaseTargets> {
         let otherwise = self.otherwise.iter().map(|ways| ("else", ways));
         let all = self.ways.iter().map(|(case, ways)| (case.as_str(), ways)).chain(otherwise);

@@ -14,7 +14,7 @@ use crate::graph::program::{Branch, Played, Router};
 use crate::node::{Code, Done, JsonOutcome};
 use crate::state::{ErasedState, FieldId, Json, JsonFields, JsonState, JsonUpdate, JsonWrite, StateUpdate};
 
-/// What a registered function may decide: nothing, or what its [`JsonOutcome`] says.
+/// The decision that a registered function may return: none, or that of its [`JsonOutcome`].
 #[diagnostic::on_unimplemented(
     message = "a function of a described graph cannot decide by returning `{Self}`",
     label = "a described graph knows its cases by name",
@@ -31,7 +31,7 @@ mod sealed {
     impl Sealed for super::JsonOutcome {}
 }
 
-/// What a function may return here: the fields that it may write, and the cases that it chooses from.
+/// The allowed outcomes of a function: the fields that it may write, and the cases that it chooses from.
 #[derive(Clone)]
 pub(super) struct Outcome {
     pub(super) fields: Arc<JsonFields>,
@@ -115,7 +115,7 @@ pub(super) fn router(graph: u32, cases: Arc<Cases>) -> Router {
 /// A decision that is registered under a name.
 pub(super) type Decide = Arc<dyn Fn(&JsonState) -> String + Send + Sync>;
 
-/// What a branch decides on.
+/// The basis on which a branch decides.
 pub(super) enum Basis {
     /// The value of a field.
     Field(FieldId),

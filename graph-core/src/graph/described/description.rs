@@ -117,7 +117,7 @@ impl DescriptionError {
         Self { reason: format!("has {}", excess.allowed_by(within)), excess: Some(excess) }
     }
 
-    /// What the text has too much of, if that is what is wrong.
+    /// Returns the limit that the text exceeds; `None` if something else is wrong.
     #[must_use]
     pub fn excess(&self) -> Option<Excess> {
         self.excess

@@ -56,7 +56,7 @@ struct Known<'r> {
 }
 
 impl Known<'_> {
-    /// Whether it takes an item of `each`; not known without its function.
+    /// Returns `true` if it takes an item of `each`; `None` without its function.
     fn takes(&self) -> Option<bool> {
         self.function.map(|function| function.description.input.is_some())
     }
@@ -329,7 +329,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         }
     }
 
-    /// What goes on with the node's task when it has failed for good.
+    /// Reads the error handler, which continues the node's task when the node has failed for good.
     fn handler(&mut self, of: &Known<'r>, of_node: Option<&Arc<Cases>>, place: &Place<'r>) {
         let run = match place.value.is_object() {
             true => {

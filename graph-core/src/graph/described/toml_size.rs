@@ -1,4 +1,4 @@
-//! How much a description in TOML may be, looked at before anything is made of it.
+//! Checks the size of a description in TOML before it is parsed.
 
 use alloc::vec::Vec;
 
@@ -31,7 +31,7 @@ pub(super) fn check(text: &str, limits: SizeLimits) -> Result<(), Excess> {
     Ok(())
 }
 
-/// What was found so far.
+/// The counts and levels found so far.
 struct Found {
     values: usize,
     /// The levels around what comes next.
@@ -107,7 +107,7 @@ impl Found {
     }
 }
 
-/// What is left behind the quotation mark, or the three, that end a text.
+/// Returns the rest behind the quotation mark, or the three, that end a text.
 fn after_text(mark: u8, text: &[u8]) -> &[u8] {
     let is_long = text.starts_with(&[mark, mark]);
     let mut left = if is_long { &text[2..] } else { text };
@@ -141,7 +141,7 @@ mod tests {
         (1 + deepest, 1 + inner.iter().map(|(_, values)| *values).sum::<usize>())
     }
 
-    /// What is counted of a text, by the tightest limit that it keeps to.
+    /// Returns the number of values counted in a text, which is the tightest limit that it keeps to.
     fn values(text: &str) -> usize {
         let limits = SizeLimits::default();
         (1..1000).find(|most| check(text, limits.values(*most)).is_ok()).expect("some limit is enough")

@@ -1,4 +1,4 @@
-//! The recordings of a test: which one stands for what the run comes to, and which nobody has used.
+//! The recordings of a test: finds the one for each call of the run, and lists the unused ones.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
@@ -20,11 +20,11 @@ type Again = Arc<dyn Fn(&mut dyn Any, &str) -> bool + Send + Sync>;
 /// The recordings that a run of a test is given, or makes.
 #[derive(Default)]
 pub(crate) struct Deck {
-    /// Whether the run is live, and is recorded.
+    /// `true` if the run is live, and is recorded.
     pub(crate) records: bool,
-    /// Whether effects run live: nothing is said of them.
+    /// `true` if effects run live, without recorded outcomes.
     pub(super) lets_effects: bool,
-    /// Whether questions are asked though their answers are recorded.
+    /// `true` if questions are asked although their answers are recorded.
     asks: Mutex<bool>,
     pub(super) held: Mutex<Held>,
     again: Mutex<Vec<Again>>,
@@ -38,7 +38,7 @@ pub(super) struct Held {
     matched: BTreeMap<(Title, Vec<LiveMark>), Vec<Mark>>,
     /// The recorded places that stand for one.
     taken: BTreeSet<(Title, Vec<Mark>)>,
-    /// In a recording: what is there already.
+    /// In a recording: the positions of the existing recordings.
     recorded: BTreeMap<(Title, Vec<LiveMark>), usize>,
     /// Answers to whatever is asked, in that order, and the questions that have one.
     answers: Vec<Json>,
@@ -93,7 +93,7 @@ impl Deck {
         self.held.lock().recordings.clone()
     }
 
-    /// The recordings that nobody has used, in the order of the cassette.
+    /// The unused recordings, in the order of the cassette.
     pub(crate) fn unused(&self) -> Vec<Recording> {
         self.unused_of_first(usize::MAX)
     }
@@ -112,7 +112,7 @@ impl Deck {
         self.held.lock().troubles.clone()
     }
 
-    /// Whether something was asked for that is not here: the run is to fail then, whatever it makes of it.
+    /// Returns `true` if a recording was missing: the run must then fail, whatever its code makes of it.
     pub(crate) fn is_broken(&self) -> bool {
         !self.held.lock().troubles.is_empty()
     }
@@ -131,7 +131,7 @@ impl Deck {
         self.again.lock().push(again);
     }
 
-    /// Puts the error with this text where one of its type is wanted; `false` where nobody knows how.
+    /// Puts the error with this text where one of its type is wanted; `false` if the type has no constructor here.
     pub(super) fn make_error(&self, wanted: &mut dyn Any, text: &str) -> bool {
         self.again.lock().iter().any(|make| make(wanted, text))
     }
@@ -167,7 +167,7 @@ impl Deck {
         Some(held.recordings[at].clone())
     }
 
-    /// Keeps what a live run has come to. What an earlier attempt has come to at the same place counts no more.
+    /// Keeps a recording of a live run. It replaces that of an earlier attempt at the same place.
     pub(super) fn keep(&self, live: &Live, known: &Known<'_>, what: What) {
         let title = known.title(live);
         let recording = Recording { place: live.place.clone(), what, occurrence: live.occurrence };

@@ -1,4 +1,4 @@
-//! What is said of something that is not on a cassette.
+//! The error message for a recording that is missing from a cassette.
 
 use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
@@ -25,7 +25,7 @@ enum Hint {
     Key { recorded: String, shown: String },
     /// The same name and key, elsewhere or under another name.
     Elsewhere { shown: String, differs: &'static str },
-    /// What is recorded of the node.
+    /// The recordings of the node.
     Others(Vec<String>),
     /// Nothing is recorded of the node.
     Nothing { nodes: Vec<NodeName> },
@@ -90,13 +90,13 @@ impl Hint {
     }
 }
 
-/// How many characters two texts have in common at their begins and their ends.
+/// The number of characters that two texts have in common at their beginnings and their ends.
 fn alike(one: &str, other: &str) -> usize {
     let (begin, end) = shared(one, other);
     begin + end
 }
 
-/// How many characters two texts begin with, and end with, that are the same in both.
+/// The lengths, in characters, of the common beginning and the common end of two texts.
 fn shared(one: &str, other: &str) -> (usize, usize) {
     let same = |pair: &(char, char)| pair.0 == pair.1;
     let begin = one.chars().zip(other.chars()).take_while(same).count();

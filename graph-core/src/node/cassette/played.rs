@@ -14,12 +14,12 @@ use crate::node::recorded_error;
 use crate::state::Json;
 
 impl TaskCell {
-    /// Whether a cassette answers for the outside world: nothing happens then.
+    /// Returns `true` if a cassette stands for the outside world, so that nothing happens there.
     pub(crate) fn is_played(&self) -> bool {
         self.played().is_some()
     }
 
-    /// Whether it answers for effects, too.
+    /// Returns `true` if the cassette stands for effects, too.
     pub(crate) fn plays_effects(&self) -> bool {
         self.played().is_some_and(|deck| !deck.lets_effects)
     }

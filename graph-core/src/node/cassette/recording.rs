@@ -8,13 +8,13 @@ use crate::checkpoint::EffectOutcome;
 use crate::id::NodeName;
 use crate::state::{Json, SecretTexts};
 
-/// What the outside world has said at one place of a run.
+/// The recorded response of the outside world at one place of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Recording {
     /// The tasks that lead there, from the graph down: the last one is that of the node itself.
     pub(crate) place: Vec<Level>,
     pub(crate) what: What,
-    /// How many of the same name and key the task came to before it.
+    /// The number of recordings with the same name and key earlier in the task.
     pub(crate) occurrence: u32,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Level {
     pub(crate) each: Option<(u32, u32)>,
 }
 
-/// What was recorded.
+/// The content of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// An effect, or a drawn value.
@@ -36,7 +36,7 @@ pub(crate) enum What {
     Answer { key: String, question: Json, answer: Json },
 }
 
-/// What several recordings have in common that are told apart by their order only.
+/// The common part of several recordings that differ only in their order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Title {
     pub(super) nodes: Vec<NodeName>,
@@ -69,7 +69,7 @@ impl Recording {
         }
     }
 
-    /// What it is called in its task.
+    /// Returns its name within its task.
     pub(crate) fn name(&self) -> String {
         let Title { effect, key, .. } = self.title();
         match (effect, key.as_str()) {

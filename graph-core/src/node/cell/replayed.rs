@@ -11,14 +11,13 @@ use crate::checkpoint::{EffectId, EffectRecord};
 use crate::error::{EffectError, ErrorReport, NodeError, NodeErrorKind};
 use crate::node::policy::OnMismatch;
 
-/// What does not agree with the recording, by the positions of the superstep's tasks, in the order in which it was
-/// found.
+/// The differences from the recording, by the positions of the superstep's tasks, in the order in which they were found.
 #[derive(Default)]
 pub(crate) struct Tape {
     notes: Mutex<Vec<(u32, Note)>>,
 }
 
-/// What does not agree with the recording of a task.
+/// A difference from the recording of a task.
 #[derive(Clone, Debug)]
 pub(crate) enum Note {
     /// The code came to an effect that has no recorded outcome; `instead` is the key of one of the same name that
@@ -39,7 +38,7 @@ impl Tape {
         self.notes.lock().push((task, note));
     }
 
-    /// Whether what was noted of the task is why it fails: it is then neither tried again nor handled.
+    /// Returns `true` if the task fails because of its notes: it is then neither retried nor handled.
     #[cfg(feature = "tokio")]
     pub(crate) fn stops(&self, task: u32) -> bool {
         self.notes.lock().iter().any(|(of, note)| *of == task && !matches!(note, Note::Unreached(_)))
@@ -87,8 +86,8 @@ impl TaskCell {
         live.promised.iter().filter(|name| live.is_own(name)).find(|name| !started(name)).cloned()
     }
 
-    /// Notes the recorded effects that the attempt which has just finished never came to. Where an attempt failed on
-    /// the way, what only that one has come to is no news.
+    /// Notes the recorded effects that the attempt which has just finished did not reach. If there was a failed attempt
+    /// before, nothing is noted, because the missing effects may be those of the failed attempt.
     fn note_unreached(&self, tape: &Tape) {
         let live = self.live.lock();
         let Some(live) = live.as_ref() else { return };
@@ -104,8 +103,8 @@ impl TaskCell {
 }
 
 impl Live {
-    /// Whether an effect is one of the code that has the task: the node's are none of its handler's, and an effect
-    /// that is recorded starts none of its own.
+    /// Returns `true` if an effect belongs to the code that has the task: the node's effects are not those of its
+    /// handler, and an effect that is replayed starts no others.
     fn is_own(&self, name: &str) -> bool {
         name.starts_with(HANDLER) == self.failure.is_some() && !name.contains(INSIDE)
     }

@@ -24,11 +24,11 @@ use crate::state::{CodecError, ErasedState};
 /// A task's attempt. Like a future, but it borrows what it shares with others at each poll.
 pub(crate) struct Attempt {
     node: NodeId,
-    /// Whether somebody stores or observes what the task writes.
+    /// `true` if the task's writes are stored or observed.
     logged: bool,
     /// The state that the node's branches decide on.
     basis: Basis,
-    /// What the node failed with, where its error handler has the task.
+    /// The node's failure, if its error handler runs the task.
     failure: Option<Arc<FailureRecord>>,
     wait: Option<Pin<Box<Sleep>>>,
     timers: Option<Box<Timers>>,
@@ -45,7 +45,7 @@ enum Phase {
     Routing(Option<Box<Done>>),
 }
 
-/// How an attempt ended.
+/// The result of an attempt.
 pub(crate) enum End {
     /// The node finished; the targets, unless the routing failed.
     Finished { done: Done, targets: Result<Targets, NodeError> },
@@ -191,8 +191,8 @@ impl Attempt {
         self.poll(program, cell, context, current)
     }
 
-    /// Whether a subgraph is under way. It is told when its attempt is over, and comes to its end then, with what
-    /// its own tasks have come to; whatever else is under way is dropped.
+    /// Returns `true` if the attempt is a subgraph under way. A subgraph is notified when its attempt is over, and then
+    /// ends with the results of its own tasks; any other attempt is dropped.
     pub(crate) fn stops_by_itself(&self, program: &Program) -> bool {
         matches!(self.phase, Phase::Running(_) | Phase::Stopping(..)) && self.is_subgraph(program)
     }

@@ -82,7 +82,7 @@ pub(crate) async fn begin(runtime: Arc<Runtime>, mut order: Order) -> Result<End
     perform(runtime, order, Beginning { run, log, loaded, delta: None, around: None }).await
 }
 
-/// What a run begins with, beside its order.
+/// The data that a run begins with, beside its order.
 pub(crate) struct Beginning {
     pub(crate) run: RunId,
     pub(crate) log: Option<Arc<EventLog>>,

@@ -17,7 +17,7 @@ use crate::store::Store;
 /// The namespace of what nodes returned; the graph's name and the node's follow.
 pub(crate) const ROOT: &str = "node cache";
 
-/// What is kept of a node's result.
+/// The part of a node's result that the cache keeps.
 #[derive(Serialize, Deserialize)]
 struct CachedResult {
     writes: Vec<LoggedWrite>,
@@ -68,7 +68,8 @@ fn key(policy: &CachePolicy, schema: Fingerprint, task: &ErasedTask) -> Result<S
 }
 
 impl CachedResult {
-    /// What is kept of `done`; `None` of a subgraph that keeps its state, whose runs are no repetitions.
+    /// Returns the part of `done` that the cache keeps; `None` for a subgraph that keeps its state, since its runs do
+    /// not repeat each other.
     fn of(done: &Done, router: Option<&Router>) -> Result<Option<Self>, CodecError> {
         if done.record().kept.is_some() {
             return Ok(None);

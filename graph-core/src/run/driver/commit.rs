@@ -138,7 +138,7 @@ impl Driver {
         Ok(barrier::reset_ephemeral(state, initial, &mut self.base.ephemeral, &written))
     }
 
-    /// What changed, in the form in which it is stored.
+    /// Returns the changes of the superstep, in their stored form.
     fn changes(&self, overwrites: &Overwrites, reset: Vec<FieldId>) -> Result<Vec<Change>, CodecError> {
         if self.base.older.is_some() {
             return barrier::whole(&*self.base.state, &self.runtime.program.schema);

@@ -57,7 +57,7 @@ pub(crate) struct Driver {
     pub(crate) tasks: Tasks,
     /// Results and failures on their way to the saver.
     pub(crate) records: FuturesUnordered<Recording>,
-    /// What this run, a subgraph's, gives back of its writes.
+    /// The writes that this run returns to the graph around it, if it is a subgraph's.
     pub(crate) delta: Option<Delta>,
     /// Set where nothing runs: the superstep's outcomes are given by an edit.
     pub(crate) played: Option<Box<Played>>,
@@ -82,7 +82,7 @@ pub(crate) struct Base {
 pub(crate) struct Superstep {
     /// Its tasks.
     pub(crate) slots: Vec<Slot>,
-    /// What was recorded of it when it was read, and the results that this driver has added.
+    /// The results that were recorded when the checkpoint was read, and those that this driver has added.
     pub(crate) recorded: Recorded,
     /// The state that its branches decide on, where several tasks have some.
     copies: Option<Arc<Copies>>,
@@ -216,7 +216,7 @@ impl Driver {
         }
     }
 
-    /// Whether the logged form of what is written is of use to anybody.
+    /// Returns `true` if the logged form of writes is used.
     pub(crate) fn logs(&self) -> bool {
         self.cell.saver.is_some() || self.log.is_some() || self.delta.is_some()
     }

@@ -132,7 +132,8 @@ fn changes(
     changes.map_err(|reason| ThreadError::Encode { what: "the edit".into(), reason })
 }
 
-/// What was next stays next. An input that waits for START names fields, so it follows the schema.
+/// Returns the head's frontier: its next tasks stay next. An input that waits for START names fields, so it is
+/// converted to the program's schema.
 fn frontier(runtime: &Runtime, loaded: &Loaded, fields: &FieldMap) -> Result<Frontier, ThreadError> {
     let codec = |reason: CodecError| ThreadError::Encode { what: "the edit".into(), reason };
     let mut frontier = loaded.checkpoint.frontier.clone();
@@ -166,15 +167,15 @@ impl Onto for Own<'_> {
     }
 }
 
-/// What a driver whose superstep is played does differently: its checkpoint is an update.
+/// The settings of a driver whose superstep is played: its checkpoint is an update.
 #[derive(Default)]
 pub(crate) struct Played {
-    /// The checkpoint whose unfinished tasks are led to anew: what they have done stays done.
+    /// The checkpoint whose unfinished tasks are next again: their finished work is kept.
     pub(crate) onto: Option<Loaded>,
 }
 
 impl Played {
-    /// What tasks have done that are still next.
+    /// Returns the stored work of tasks that are still next.
     pub(crate) fn carried(&self, program: &Program, thread: &ThreadId, checkpoint: &Checkpoint) -> Carried {
         let Some(loaded) = &self.onto else {
             return Carried::default();

@@ -1,4 +1,4 @@
-//! How a run ends: what was under way is taken in, what is left is stored, and the caller is told.
+//! Ends a run: takes in running attempts, stores the remaining results, and reports to the caller.
 
 use std::mem::take;
 use std::vec::Vec;

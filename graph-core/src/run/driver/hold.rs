@@ -17,7 +17,7 @@ use crate::run::runtime::lease::Lease;
 use crate::run::runtime::outcome::Status;
 use crate::run::runtime::shared::Runtime;
 
-/// How often a thread that is held is asked for.
+/// The time between two attempts to acquire a thread that another run holds.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
 impl Lease {

@@ -1,4 +1,4 @@
-//! What the driver tells its observers.
+//! The events that the driver reports to its observers.
 
 use super::drive::Driver;
 use crate::engine::TaskNumber;

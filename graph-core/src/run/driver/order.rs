@@ -21,7 +21,7 @@ use crate::run::runtime::outcome::Status;
 use crate::run::runtime::stream::queue::EventQueue;
 use crate::state::{CodecError, ErasedState, ErasedUpdate, Json, LoggedWrite, State};
 
-/// What is to be done, without types.
+/// A request to run a thread, without types.
 pub(crate) struct Order {
     pub(crate) verb: Verb,
     pub(crate) thread: ThreadId,
@@ -30,7 +30,7 @@ pub(crate) struct Order {
     /// The questions that it answers.
     pub(crate) answered: Vec<InterruptId>,
     pub(crate) limits: Limits,
-    /// What it asks for before it begins.
+    /// The lease to acquire before the run begins.
     pub(crate) lease: Option<Lease>,
     pub(crate) stops: Stops,
     pub(crate) breakpoints: Wanted,
@@ -38,7 +38,7 @@ pub(crate) struct Order {
     /// The way to the handle that drives the run, where there is one.
     pub(crate) queue: Option<Arc<EventQueue>>,
     pub(crate) metadata: BTreeMap<String, Json>,
-    /// How many bytes of what nodes emit in a superstep are kept with its checkpoint; `None` for no such thing.
+    /// The maximum number of bytes of emitted events kept with a superstep's checkpoint; `None` if none are kept.
     pub(crate) kept_bytes: Option<usize>,
     pub(crate) mode: Mode,
 }
@@ -64,19 +64,19 @@ impl Order {
     }
 }
 
-/// What a run uses of what earlier ones have come to, beside the work on top of the checkpoint that it begins at.
+/// The results of earlier runs that a run uses, beside the work on top of the checkpoint that it begins at.
 #[derive(Clone, Default)]
 pub(crate) enum Mode {
-    /// What the node cache holds.
+    /// The results in the node cache.
     #[default]
     Live,
-    /// Nothing: everything happens again.
+    /// None: everything runs again.
     Anew,
     /// Everything that is recorded, and nothing else: nothing happens.
     Replayed(Arc<Recording>),
 }
 
-/// How the caller may stop a run.
+/// The ways in which the caller may stop a run.
 #[derive(Clone, Default)]
 pub(crate) struct Stops {
     /// Now.
@@ -141,7 +141,7 @@ impl RequestKey {
     }
 }
 
-/// How a run ended, as the machine and the driver see it.
+/// The result of a run, as the machine and the driver see it.
 pub(crate) struct Ended {
     pub(crate) run: RunId,
     pub(crate) checkpoint: Option<CheckpointId>,

@@ -327,7 +327,7 @@ async fn last_ran(
     Ok(Vec::new())
 }
 
-/// Whether an outcome has the decision that a node makes.
+/// Returns `true` if an outcome has a decision of the type that the node makes.
 fn fits(code: &NodeProgram, outcome: &Done) -> bool {
     if let Some(played) = &code.played {
         return outcome.decision.as_ref().is_none_or(|route| (played.fits)(&**route));

@@ -23,10 +23,10 @@ use crate::run::runtime::event::EventLog;
 use crate::run::runtime::shared::Runtime;
 use crate::state::Json;
 
-/// How many bytes of what nodes emit in a superstep are kept, unless the graph says otherwise.
+/// The maximum number of bytes of emitted events kept for a superstep, unless the graph sets another one.
 pub(crate) const EMITTED_BYTES: usize = 1 << 20;
 
-/// What the tasks of the running superstep have emitted.
+/// The events that the tasks of the running superstep have emitted.
 pub(crate) struct Recorder {
     ambient: Arc<dyn Ambient>,
     log: Option<Arc<EventLog>>,
@@ -110,7 +110,7 @@ impl Recorder {
         self.kept().tasks.remove(&task);
     }
 
-    /// What a task has emitted that has finished.
+    /// Returns the events that a finished task has emitted; `None` if there are none.
     pub(crate) fn of_task(&self, task: u32) -> Option<Emitted> {
         let kept = self.kept();
         kept.tasks.get(&task).map(Buffer::emitted).filter(|emitted| !emitted.is_empty())
@@ -138,7 +138,7 @@ impl Recorder {
 }
 
 impl EmittedSoFar {
-    /// What was emitted in the superstep `step`; `None` when that is over.
+    /// Returns the events emitted in the superstep `step`, by task; `None` if that superstep is over.
     fn of_step(&mut self, step: i64) -> Option<&mut BTreeMap<u32, Buffer>> {
         if step > self.step {
             self.step = step;

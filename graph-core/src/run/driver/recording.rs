@@ -1,4 +1,4 @@
-//! What a replayed superstep takes from the recording beside its journal: the ends of its subgraphs.
+//! The part of a recording that a replayed superstep uses beside its journal: the ends of its subgraphs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::node::{Ambient, Note, Tape, TaskCell};
 use crate::run::runtime::shared::Runtime;
 use crate::state::LoggedWrite;
 
-/// What the tasks of one superstep use and find.
+/// The recording that the tasks of one superstep use, and the subgraphs whose recorded ends they used.
 #[derive(Default)]
 pub(crate) struct Recording {
     pub(crate) tape: Arc<Tape>,
@@ -27,7 +27,7 @@ pub(crate) struct Below {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) thread: ThreadId,
     pub(crate) head: CheckpointId,
-    /// What it was given, as far as this run can tell.
+    /// The input of the subgraph, as far as this run can tell.
     pub(crate) entry: Vec<LoggedWrite>,
 }
 

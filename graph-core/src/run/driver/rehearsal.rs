@@ -22,7 +22,7 @@ use crate::run::runtime::outcome::Status;
 use crate::run::runtime::shared::Runtime;
 use crate::state::ErasedState;
 
-/// What a rehearsal begins with.
+/// The runtime, state and tasks that a rehearsal begins with.
 pub(crate) struct Rehearsal {
     pub(crate) runtime: Runtime,
     pub(crate) state: Arc<dyn ErasedState>,
@@ -32,9 +32,9 @@ pub(crate) struct Rehearsal {
     pub(crate) observers: Vec<Arc<dyn Observer>>,
 }
 
-/// What it has come to.
+/// The result of a rehearsal.
 pub(crate) struct Rehearsed {
-    /// How it ended, where no task failed.
+    /// The status that it ended with, or the error.
     pub(crate) status: Result<Status, RunError>,
     /// The state as of the last barrier.
     pub(crate) state: Arc<dyn ErasedState>,

@@ -71,8 +71,8 @@ impl Driver {
         Event::AttemptFailed { task, failure }
     }
 
-    /// What the policies of a task's node allow after an attempt that failed. The error says if it asked for a wait
-    /// that is too long.
+    /// Returns what the policies of a task's node allow after a failed attempt. If the error asked for too long a wait,
+    /// the returned error says so.
     fn after_failure(&self, task: TaskNumber, attempt: u32, error: NodeError) -> (Failure, NodeError) {
         let RunCell { tape, deck, .. } = &*self.cell;
         if tape.as_ref().is_some_and(|tape| tape.stops(task.get()))

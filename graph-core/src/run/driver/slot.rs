@@ -1,4 +1,4 @@
-//! What the driver has of each task of the running superstep.
+//! The driver's data for each task of the running superstep.
 
 use std::boxed::Box;
 use std::sync::Arc;
@@ -19,22 +19,22 @@ pub(crate) struct Slot {
     pub(crate) rare: Option<Box<Rare>>,
 }
 
-/// What few tasks have, kept out of the way of the many.
+/// The data that few tasks have, boxed to keep [`Slot`] small.
 #[derive(Default)]
 pub(crate) struct Rare {
-    /// What storage knows of its questions and effects.
+    /// The stored records of its questions and effects.
     pub(crate) asks: Vec<AskRecord>,
     pub(crate) effects: Vec<EffectRecord>,
     /// The questions that it waits for.
     pub(crate) open: Vec<AskRecord>,
     /// Why it failed, and in which attempt.
     pub(crate) error: Option<(NodeError, u32)>,
-    /// What the node failed with, once its error handler has the task.
+    /// The node's failure, once its error handler runs the task.
     pub(crate) failure: Option<Arc<FailureRecord>>,
 }
 
 impl Slot {
-    /// What the task wrote, in its logged form.
+    /// The task's writes, in their logged form.
     pub(crate) fn writes(&self) -> &[LoggedWrite] {
         self.output.as_ref().map_or(&[], |output| &output.writes)
     }

@@ -1,4 +1,4 @@
-//! What is under way: attempts that run, in this task or in spawned ones.
+//! The running attempts, in this task or in spawned ones.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(crate) struct Tasks {
     inline: Option<Running>,
     /// Started, and not yet under way.
     ready: Vec<Running>,
-    /// How many attempts are in bundles.
+    /// The number of attempts in bundles.
     spawned: usize,
     bundles: JoinSet<()>,
     subgraphs: JoinSet<()>,

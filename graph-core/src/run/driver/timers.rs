@@ -1,4 +1,4 @@
-//! What ends an attempt that takes too long, or shows no sign of life.
+//! The timers that end an attempt that takes too long, or sends no heartbeat.
 
 use std::boxed::Box;
 use std::future::Future;
@@ -75,8 +75,8 @@ impl Timers {
     }
 }
 
-/// Whether the time is over. A node that used up the task's cooperative budget must not keep its timers from
-/// being looked at: they are polled without one.
+/// Returns `true` if the time is over. A node that used up the task's cooperative budget must not keep its timers from
+/// being polled: they are polled without one.
 fn is_over(sleep: &mut Pin<Box<Sleep>>, context: &mut Context<'_>) -> bool {
     let sleep = unconstrained(sleep.as_mut());
     std::pin::pin!(sleep).poll(context).is_ready()

@@ -1,4 +1,4 @@
-//! Whether the threads of a store load and go on in this program: everything but running, and nothing is written.
+//! Checks whether the threads of a store load and continue in this program, without running or writing anything.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::run::runtime::field_map::FieldMap;
 use crate::run::runtime::shared::Runtime;
 use crate::state::State;
 
-/// What [`Graph::check_threads`] found. Its text form is a line for each thread that is not as the program left it.
+/// The result of [`Graph::check_threads`]. Its text form has a line for each thread that is not as the program left it.
 #[derive(Debug, Default)]
 pub struct ThreadCheck {
     /// The threads by name, each followed by those of its subgraphs that are not finished.
@@ -42,7 +42,7 @@ pub struct CheckedThread {
 }
 
 impl ThreadCheck {
-    /// Whether every thread would go on.
+    /// Returns `true` if every thread would continue.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.failures().next().is_none()
@@ -130,7 +130,7 @@ fn check_loaded(runtime: Runtime, thread: ThreadId, loaded: Loaded) -> CheckedTh
     CheckedThread { thread, checkpoint, version, changed, again, problem: goes_on.err() }
 }
 
-/// Whether a run would begin.
+/// Checks that a run would begin.
 fn restores(runtime: Arc<Runtime>, thread: &ThreadId, loaded: Loaded) -> Result<(), RunError> {
     let order = Order::new(Verb::Resume, thread.clone());
     let (mut driver, _) = driver(&runtime, order, loaded.checkpoint.run, None, None)?;

@@ -117,7 +117,7 @@ impl<I, O> Flow<I, O> {
         self.policy(|policy| policy.timeout = Some(timeout))
     }
 
-    /// What becomes of effects whose outcome is unknown after a crash.
+    /// Sets the policy for effects whose outcome is unknown after a crash.
     #[must_use]
     pub fn on_unknown(self, on_unknown: OnUnknown) -> Self {
         self.policy(|policy| policy.on_unknown = on_unknown)

@@ -76,7 +76,7 @@ impl<S: State, C> Graph<S, C> {
         self.with(|runtime| runtime.lease = Some(lease))
     }
 
-    /// What keeps its threads; `None` for a graph without a checkpointer.
+    /// Returns the checkpointer that keeps the graph's threads; `None` if there is none.
     #[must_use]
     pub fn saver(&self) -> Option<&Arc<dyn Checkpointer>> {
         self.runtime.saver.as_ref()
@@ -143,17 +143,17 @@ impl<S: State, C> Graph<S, C> {
         self.with(|runtime| runtime.observers.push(Arc::new(observer)))
     }
 
-    /// Keeps what nodes emit: custom events and pieces of messages are stored with the checkpoint that their
-    /// superstep comes to, in one transaction, and [`Thread::events`](crate::run::Thread::events) tells them again. Of
-    /// subgraphs, too: what counts is what the graph around them says. Without a checkpointer it does nothing.
+    /// Keeps the events that nodes emit: custom events and pieces of messages are stored with the checkpoint of their
+    /// superstep, in one transaction, and [`Thread::events`](crate::run::Thread::events) returns them again. The
+    /// setting also applies to subgraphs, whatever they set themselves. Without a checkpointer it has no effect.
     ///
-    /// What counts is what the attempt that finished a task has emitted. What an attempt emitted that failed or
-    /// paused is not kept: the task runs again, and emits again. So nothing that is kept was lost or is there twice,
-    /// whatever happened on the way. What a task has emitted that finished before its siblings is kept with its
-    /// result.
+    /// Events are kept only of the attempt that finished a task. Those of an attempt that failed or paused are not
+    /// kept: the task runs again, and emits them again. So no kept event is lost or stored twice. Events of a task that
+    /// finished before its siblings are kept with its result.
     ///
-    /// Of one superstep 1 MiB is kept, or what [`record_events_up_to`](Self::record_events_up_to) says; the oldest
-    /// events go first, and an [`EmittedDropped`](crate::run::EventKind::EmittedDropped) says how many.
+    /// At most 1 MiB is kept for one superstep, or the limit of [`record_events_up_to`](Self::record_events_up_to). The
+    /// oldest events are dropped first, and an [`EmittedDropped`](crate::run::EventKind::EmittedDropped) has their
+    /// number.
     #[must_use]
     pub fn record_events(self) -> Self {
         self.record_events_up_to(EMITTED_BYTES)

@@ -1,4 +1,4 @@
-//! What users hold: graphs, threads, their past, requests, streams, flows.
+//! The handles that users hold: graphs, threads, their past, requests, streams, flows.
 
 mod check_threads;
 mod described;

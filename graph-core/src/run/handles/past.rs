@@ -49,7 +49,7 @@ impl<S: State> Past<S> {
         self.loaded.checkpoint.step
     }
 
-    /// How it came about.
+    /// Returns the source of the checkpoint.
     pub fn source(&self) -> Source {
         self.loaded.checkpoint.source
     }
@@ -69,7 +69,7 @@ impl<S: State> Past<S> {
         self.loaded.checkpoint.frontier.nodes().cloned().collect()
     }
 
-    /// What ran in the superstep that led here: writes, routes and targets.
+    /// Returns the tasks of the superstep that led here: writes, routes and targets.
     pub fn tasks(&self) -> &[TaskRecord] {
         &self.loaded.checkpoint.tasks
     }

@@ -25,7 +25,7 @@ pub struct SubgraphView {
     /// Its thread. A thread of the subgraph's own graph with this id reads its history and edits its state;
     /// it is run by the thread above it.
     pub thread: ThreadId,
-    /// What it looks like.
+    /// The checkpoint, as a JSON document.
     pub view: CheckpointView,
 }
 

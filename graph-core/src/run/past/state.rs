@@ -38,7 +38,7 @@ pub struct ThreadState<S> {
     pub tasks: Vec<TaskState>,
 }
 
-/// How far a task of an unfinished superstep is.
+/// The progress of a task of an unfinished superstep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskState {
     /// The task.
@@ -47,7 +47,7 @@ pub struct TaskState {
     pub node: NodeName,
     /// The item of `each`, or the input of a run.
     pub input: Option<Json>,
-    /// What it gave, once it has finished.
+    /// Its writes and decision, once it has finished.
     pub result: Option<TaskOutput>,
     /// Why it failed when it was last run, if it has not finished.
     pub failure: Option<FailureRecord>,
@@ -55,7 +55,7 @@ pub struct TaskState {
     pub interrupts: Vec<Interrupt>,
 }
 
-/// What a finished task gave, which the barrier is to merge.
+/// The writes and the decision of a finished task, which the barrier merges.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskOutput {
     /// Its writes.
@@ -70,7 +70,7 @@ impl<S> ThreadState<S> {
         self.tasks.iter().flat_map(|task| &task.interrupts)
     }
 
-    /// Whether nothing is next.
+    /// Returns `true` if nothing is next.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.next.is_empty()
@@ -78,14 +78,14 @@ impl<S> ThreadState<S> {
 }
 
 impl TaskState {
-    /// Whether the task has finished, and its superstep has not.
+    /// Returns `true` if the task has finished. Its superstep has not.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.result.is_some()
     }
 }
 
-/// How far the tasks are that are next at a checkpoint.
+/// Returns the progress of the tasks that are next at a checkpoint.
 pub(crate) fn tasks_of(program: &Program, loaded: &Loaded) -> Vec<TaskState> {
     let fields = FieldMap::new(&loaded.schema, &program.schema);
     let next = loaded.checkpoint.frontier.tasks.iter().filter(|next| !next.node.is_end());

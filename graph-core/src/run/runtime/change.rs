@@ -5,11 +5,11 @@ use std::fmt;
 use crate::checkpoint::Checkpoint;
 use crate::graph::Program;
 
-/// What may run on a thread whose latest checkpoint was written under another state or another graph.
+/// The policy for runs on a thread whose latest checkpoint was written under another state or another graph.
 ///
-/// What a checkpoint is written under are the fingerprints of the state's schema and of the graph's nodes and wires.
-/// Looking back, forks and edits are always possible. An edit is written under the program's own fingerprints, so a
-/// thread that was edited is the program's own from then on.
+/// A checkpoint is written under the fingerprints of the state's schema and of the graph's nodes and wires. Reads of
+/// the past, forks and edits are always possible. An edit is written under the program's own fingerprints, so an edited
+/// thread is the program's own from then on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnChange {
     /// Everything, as long as the state loads and all nodes that are next still exist; otherwise the error says what
@@ -25,9 +25,9 @@ pub enum OnChange {
 /// In what the program that wrote a checkpoint was another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Changed {
-    /// Whether its state had another schema.
+    /// `true` if its state had another schema.
     pub state: bool,
-    /// Whether its graph had other nodes or wires.
+    /// `true` if its graph had other nodes or wires.
     pub graph: bool,
 }
 

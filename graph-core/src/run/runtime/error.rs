@@ -37,7 +37,7 @@ pub enum RunError {
         first: NodeName,
         /// The other.
         second: NodeName,
-        /// Whether both overwrote a field that several may reduce into.
+        /// `true` if both overwrote a field that several nodes may reduce into.
         overwrites: bool,
     },
     /// A reducer panicked: a sum that overflows its type, say. The results of the superstep's tasks are kept.
@@ -55,7 +55,7 @@ pub enum RunError {
     StepTimedOut {
         /// The superstep.
         step: i64,
-        /// How long it was allowed to take.
+        /// The superstep's timeout.
         timeout: Duration,
         /// The nodes of the tasks that had not finished, in merge order.
         unfinished: Vec<NodeName>,
@@ -87,19 +87,19 @@ pub enum RunError {
         /// The thread.
         thread: ThreadId,
     },
-    /// Another run holds the thread. Wait for it with [`Lease::wait`](crate::run::Lease::wait), or try again later; of a holder
-    /// that is gone the lease is over at that time.
+    /// Another run holds the thread. Wait for it with [`Lease::wait`](crate::run::Lease::wait), or try again later; the
+    /// lease of a holder that is gone expires at that time.
     #[error("thread {thread} is run by {holder} until {}", rfc3339(*until_ms))]
     Leased {
         /// The thread.
         thread: ThreadId,
-        /// Who holds it.
+        /// The holder of the lease.
         holder: String,
         /// When the lease is over unless it is renewed, in milliseconds since 1970 by the store's clock.
         until_ms: u64,
     },
-    /// The run has lost its lease: it was silent for too long and another run took the thread over, or somebody broke the
-    /// lease. Whoever has the thread goes on from what was stored before; nothing was stored since.
+    /// The run has lost its lease: it was silent for too long and another run took the thread over, or the lease was
+    /// broken. The next run continues from the checkpoints and results stored before; nothing was stored since.
     #[error(
         "this run has lost thread {thread}{}; nothing of it was stored since",
         .to.as_ref().map(|to| alloc::format!(" to {to}")).unwrap_or_default()
@@ -107,7 +107,7 @@ pub enum RunError {
     LeaseLost {
         /// The thread.
         thread: ThreadId,
-        /// Who holds it now.
+        /// The new holder of the lease, if there is one.
         to: Option<String>,
     },
     /// A whole state was given to a thread that already has one. Give it an update.
@@ -130,7 +130,7 @@ pub enum RunError {
         thread: ThreadId,
         /// Its latest checkpoint.
         checkpoint: CheckpointId,
-        /// What differs.
+        /// The difference: the state, the graph, or both.
         changed: Changed,
         /// The graph's policy.
         policy: OnChange,
@@ -280,7 +280,7 @@ pub enum ThreadError {
     OtherVersion {
         /// The checkpoint.
         checkpoint: CheckpointId,
-        /// What is unfinished.
+        /// The unfinished work.
         what: String,
         /// The version of the unfinished work.
         stored: u32,
@@ -324,7 +324,7 @@ pub enum ThreadError {
     WouldDrop {
         /// The nodes as which it was edited.
         nodes: Vec<NodeName>,
-        /// What is next because of others.
+        /// The nodes that are next because of other nodes.
         next: Vec<NodeName>,
     },
     /// The edit is one of nodes that are next and of one that is not, while other nodes are next that it leaves
@@ -334,7 +334,7 @@ pub enum ThreadError {
         /// The node that is not next.
         node: NodeName,
     },
-    /// What the edit says of a node's decision is not what the node decides.
+    /// The decision in the edit, or its absence, does not match what the node decides.
     #[error("an edit as node {node:?} has no decision of the type that the node decides by")]
     WrongDecision {
         /// The node.
@@ -402,7 +402,7 @@ pub struct NodeFailure {
     pub attempt: u32,
     /// Its error, with a source that can be downcast.
     pub error: NodeError,
-    /// What the node had failed with, where the error is that of its error handler.
+    /// The error that the node failed with, if `error` is that of its error handler.
     pub handling: Option<Box<ErrorReport>>,
 }
 

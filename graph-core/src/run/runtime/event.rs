@@ -32,7 +32,7 @@ pub struct RunEvent {
     /// The tasks whose subgraphs it happened in, from the graph down; empty for the graph itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<PathSegment>,
-    /// What happened.
+    /// The kind of event, with its data.
     #[serde(flatten)]
     pub kind: EventKind,
 }
@@ -50,7 +50,7 @@ pub struct PathSegment {
     pub attempt: u32,
 }
 
-/// What happened in a run.
+/// The kinds of events of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -91,17 +91,17 @@ pub enum EventKind {
         task: u32,
         /// The node.
         node: NodeName,
-        /// What it wrote; `"<secret>"` to secret fields.
+        /// The task's writes; those to secret fields have the value `"<secret>"`.
         writes: Vec<LoggedWrite>,
         /// The case it decided for.
         route: Option<String>,
-        /// Whether the result was recorded by an earlier run, so that the task did not run now.
+        /// `true` if the result was recorded by an earlier run, so that the task did not run now.
         recorded: bool,
-        /// Whether the result is from the node's cache, so that the node did not run now.
+        /// `true` if the result is from the node's cache, so that the node did not run now.
         #[serde(default, skip_serializing_if = "core::ops::Not::not")]
         cached: bool,
     },
-    /// What a task that finished has written, by the names of the fields. Built for [`View::Updates`] only.
+    /// The writes of a finished task, by the names of the fields. Built for [`View::Updates`] only.
     Update {
         /// The superstep.
         step: i64,
@@ -109,9 +109,9 @@ pub enum EventKind {
         task: u32,
         /// The node.
         node: NodeName,
-        /// What it wrote, in order; `"<secret>"` to secret fields.
+        /// The task's writes, in order; those to secret fields have the value `"<secret>"`.
         writes: Vec<NamedWrite>,
-        /// Whether the result was recorded by an earlier run, so that the task did not run now.
+        /// `true` if the result was recorded by an earlier run, so that the task did not run now.
         recorded: bool,
     },
     /// The state after a superstep; on a resume also the state that it continues. Built for [`View::Values`] only.
@@ -143,9 +143,9 @@ pub enum EventKind {
         attempt: u32,
         /// Why.
         error: ErrorReport,
-        /// How long until the next attempt, in milliseconds; `None` when there is none.
+        /// The time until the next attempt, in milliseconds; `None` when there is none.
         retry_in_ms: Option<u64>,
-        /// Whether the node's error handler goes on with the task.
+        /// `true` if the node's error handler continues the task.
         #[serde(default)]
         handled: bool,
     },
@@ -184,7 +184,7 @@ pub enum EventKind {
         task: u32,
         /// The node.
         node: NodeName,
-        /// How many, custom events and pieces of messages together.
+        /// The number of dropped events, custom events and pieces of messages together.
         count: u64,
     },
     /// A checkpoint was stored.
@@ -193,7 +193,7 @@ pub enum EventKind {
         id: CheckpointId,
         /// Its step.
         step: i64,
-        /// How it came about.
+        /// The source of the checkpoint.
         source: Source,
         /// The nodes that are next, in merge order.
         next: Vec<NodeName>,
@@ -219,7 +219,7 @@ pub enum EventKind {
     },
     /// The run ended. The last event of a run that did not fail.
     RunFinished {
-        /// How.
+        /// The status that the run ended with.
         status: Status,
     },
     /// The run failed. The last event of a run that did.
@@ -234,8 +234,8 @@ pub enum EventKind {
 pub struct NamedWrite {
     /// The field.
     pub field: String,
-    /// What happened to it: the name of a logged operation, `set` for an overwrite, or `reduce` where a reducer
-    /// has no operation of its own.
+    /// The operation: the name of a logged operation, `set` for an overwrite, or `reduce` where a reducer has no
+    /// operation of its own.
     pub op: String,
     /// Its operand.
     pub value: Json,
@@ -243,13 +243,13 @@ pub struct NamedWrite {
 
 /// Watches runs. Called in the order of events, on the thread that causes them: return soon.
 ///
-/// What watches a run does not change it: an observer that panics is not called again in that run, which goes on.
+/// An observer cannot change a run. An observer that panics is not called again in that run, and the run continues.
 pub trait Observer: Send + Sync + 'static {
     /// An event happened.
     fn on_event(&self, event: &RunEvent);
 
-    /// What it wants built. Whatever it says, it is given every event of the log; but values and updates are in
-    /// the log only where somebody wants them.
+    /// Returns the views that the observer wants built. The observer receives every event of the log whatever it
+    /// returns; but values and updates are in the log only if an observer or the caller asks for them.
     fn views(&self) -> Views {
         View::Debug.into()
     }
@@ -308,7 +308,7 @@ impl EventLog {
         Arc::new(Self { shared: Arc::clone(&self.shared), path })
     }
 
-    /// Whether somebody wants the events that are built for this view only.
+    /// Returns `true` if a reader wants the events that are built for this view only.
     pub(crate) fn wants(&self, view: View) -> bool {
         self.shared.wanted.has(view)
     }

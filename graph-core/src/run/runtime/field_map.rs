@@ -21,8 +21,8 @@ impl FieldMap {
         Self { own, same_version: stored.version == own_version }
     }
 
-    /// Whether stored writes mean the same in the program. Those of another version of the state do not, whatever
-    /// the names of their fields: a migration is given states, and no writes.
+    /// Returns `true` if stored writes mean the same in the program. Writes of another version of the state do not,
+    /// whatever the names of their fields: a migration receives states, not writes.
     pub(crate) fn carries(&self, writes: &[LoggedWrite]) -> bool {
         self.same_version || writes.is_empty()
     }

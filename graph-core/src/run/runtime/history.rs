@@ -9,7 +9,7 @@ use super::error::ThreadError;
 use crate::checkpoint::{At, Checkpointer, CheckpointerExt, Summary};
 use crate::id::ThreadId;
 
-/// How many checkpoints the first page has; each further one has twice as many, up to so many.
+/// The number of checkpoints on the first page. Each further page has twice as many, up to [`LARGEST_PAGE`].
 const PAGE: usize = 64;
 const LARGEST_PAGE: usize = 4096;
 

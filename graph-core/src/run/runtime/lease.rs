@@ -58,14 +58,15 @@ impl Lease {
         Self { ttl: Duration::from_secs(30), holder: None, patience: Duration::ZERO }
     }
 
-    /// How long the thread stays with a process that is gone. The lease is renewed each third of it, so it must be longer
-    /// than a run may be silent: a node that blocks a runtime of one thread keeps it from being renewed.
+    /// Sets how long the thread stays leased to a process that is gone. The lease is renewed after each third of this
+    /// time, so it must be longer than a run may be silent: a node that blocks a single-threaded runtime keeps the
+    /// lease from being renewed.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl;
         self
     }
 
-    /// What others are told of who has the thread; `process` and its number by default.
+    /// Sets the name of the holder that other runs see; `process` and the process's number by default.
     pub fn holder(mut self, holder: impl Into<String>) -> Self {
         self.holder = Some(holder.into());
         self

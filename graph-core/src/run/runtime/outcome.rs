@@ -1,4 +1,4 @@
-//! How a run ended.
+//! The outcome of a run: its status, its state and its open questions.
 
 use std::boxed::Box;
 use std::vec::Vec;
@@ -24,13 +24,14 @@ pub struct Run<S> {
     pub checkpoint: Option<CheckpointId>,
     /// The step of the latest checkpoint.
     pub step: i64,
-    /// How it ended.
+    /// The status that the run ended with.
     pub status: Status,
     /// The state as of the latest barrier.
     pub state: S,
 }
 
-/// How a run ended. Every status but [`Finished`](Self::Finished) leaves a thread that can be continued.
+/// The status that a run ended with. Every status but [`Finished`](Self::Finished) leaves a thread that can be
+/// continued.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -145,7 +146,7 @@ pub struct Unfinished {
     /// The thread.
     pub thread: ThreadId,
     expected: &'static str,
-    /// How it ended.
+    /// The status that the run ended with.
     pub status: Box<Status>,
 }
 

@@ -15,7 +15,7 @@ use crate::id::{InterruptId, ThreadId};
 use crate::node::{AskDescription, EFFECT_ARGUMENT, HANDLER, effect_ask};
 
 impl Program {
-    /// What the node that asked may ask, or its error handler if that did.
+    /// Returns the questions that the asking node may ask, or those of its error handler if the handler asked.
     pub(crate) fn asks_of(&self, ask: &AskRecord) -> Option<&[AskDescription]> {
         let mut program = self;
         for subgraph in &ask.path {

@@ -1,6 +1,6 @@
-//! What is told of secret fields: that they are there and are written, and not with what.
+//! Redacts secret fields: readers see that they exist and are written, but not their values.
 //!
-//! Events, traces and documents show `"<secret>"` where a value of theirs would be.
+//! Events, traces and documents show `"<secret>"` in place of their values.
 
 use std::collections::BTreeMap;
 use std::string::String;
@@ -11,10 +11,10 @@ use crate::state::{
     CodecError, ErasedState, FieldId, Json, Lifetime, Logged, LoggedWrite, Op, Schema, SecretTexts,
 };
 
-/// What is shown in the place of a secret.
+/// The text shown in place of a secret.
 const SECRET: &str = SecretTexts::HIDDEN;
 
-/// What is shown in the place of a secret value.
+/// Returns the JSON text shown in place of a secret value.
 pub(crate) fn hidden() -> Json {
     Json::encode(SECRET).expect("a text has a JSON form")
 }
@@ -65,7 +65,7 @@ pub(crate) fn writes(all: &[LoggedWrite], schema: &Schema) -> Vec<LoggedWrite> {
     all.iter().map(|one| write(one, schema)).collect()
 }
 
-/// What was done, without the operand.
+/// Returns the operation with its operand redacted.
 pub(crate) fn without_value(write: &Logged) -> Logged {
     let hidden = hidden();
     match write {

@@ -36,21 +36,21 @@ pub(crate) struct Runtime {
     pub(crate) store: Option<Store>,
     /// Where nodes' results are kept that are used again; `None` where none are.
     pub(crate) cache: Option<Store>,
-    /// Whether that is a store of the user's.
+    /// `true` if the user gave the cache's store.
     pub(crate) cache_is_given: bool,
     pub(crate) limits: Limits,
-    /// What runs ask for before they begin.
+    /// The lease that runs acquire before they begin.
     pub(crate) lease: Option<Lease>,
     pub(crate) on_change: OnChange,
     pub(crate) step_timeout: Option<Duration>,
-    /// How many bytes are kept of what nodes emit in a superstep; `None` where nothing is kept.
+    /// The maximum number of bytes of emitted events kept for a superstep; `None` if none are kept.
     pub(crate) kept_bytes: Option<usize>,
     /// Those that nodes declare.
     pub(crate) breakpoints: Breakpoints,
     pub(crate) one_step_fields: Vec<FieldId>,
-    /// What the first checkpoint of a thread says of fields that do not begin empty.
+    /// The changes in the first checkpoint of a thread, for fields whose initial value is not empty.
     pub(crate) seeds: Vec<Change>,
-    /// What answers for the outside world, in a test.
+    /// The recordings that stand in for the outside world in a test.
     pub(crate) deck: Option<Arc<Deck>>,
     registered: Arc<OnceCell<()>>,
 }
@@ -152,7 +152,7 @@ impl Runtime {
         }
     }
 
-    /// Whether a run may go on from a checkpoint, with a new input or with what was left unfinished.
+    /// Checks that a run may continue from a checkpoint, with a new input or with unfinished work.
     pub(crate) fn check_change(
         &self,
         thread: &ThreadId,

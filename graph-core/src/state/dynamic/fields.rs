@@ -57,7 +57,7 @@ pub enum JsonError {
     /// An update is an object: a member per field.
     #[error("an update is an object with a member per field, not {found}")]
     NotAnObject {
-        /// What it is.
+        /// The value found instead.
         found: String,
     },
     /// The state has no such field.
@@ -173,7 +173,7 @@ impl JsonFields {
         Some(reducer)
     }
 
-    /// Whether a value of the field may be an array.
+    /// Returns `true` if a value of the field may be an array.
     pub(crate) fn may_hold_items(&self, field: FieldId) -> bool {
         self.fields[field.index()].shape.may_be(Kind::Array)
     }
@@ -230,7 +230,8 @@ impl JsonFields {
         Ok(JsonUpdate::of(writes))
     }
 
-    /// A value in the place of an update, as a message says it: which field it was for is not known.
+    /// Describes a value found instead of an update, for a message. Its field is not known, so only its kind is named
+    /// if some field is secret.
     fn found(&self, value: &Value) -> String {
         if self.schema.fields.iter().any(|field| field.secret) {
             return Kind::of(value).name().to_owned();

@@ -7,7 +7,7 @@
 //!                                                                              JsonUpdate  JsonState
 //! ```
 //!
-//! What is logged and stored is what a derived state of the same fields would log and store.
+//! It is logged and stored in the same form as a derived state with the same fields.
 
 mod fields;
 mod nearest;

@@ -1,4 +1,4 @@
-//! The name that somebody probably meant.
+//! Suggestions for misspelled names.
 
 use alloc::format;
 use alloc::string::String;
@@ -13,7 +13,7 @@ pub(crate) fn suggestion<'n>(wrong: &str, names: impl IntoIterator<Item = &'n st
     }
 }
 
-/// How many letters must be added, removed or changed, or swapped with the next.
+/// The number of letters to add, remove, change, or swap with the next one.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut before = Vec::new();

@@ -12,9 +12,9 @@ use super::nearest::suggestion;
 /// One thing that is wrong with a description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Where, as member names joined by dots.
+    /// Its place, as member names joined by dots.
     pub path: String,
-    /// What.
+    /// The problem.
     pub reason: String,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for Found {
     }
 }
 
-/// What is wrong so far.
+/// The problems found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Problems(pub(crate) Vec<Found>);
 
@@ -54,7 +54,7 @@ impl<'v> Place<'v> {
         Self { path, value }
     }
 
-    /// The members of an object of which only these are known.
+    /// Returns the members of an object, and reports those that are not in `names` as problems.
     pub(crate) fn known(&self, names: &[&str], problems: &mut Problems) -> Option<&'v Map<String, Value>> {
         let members = self.object(problems)?;
         for name in members.keys().filter(|name| !names.contains(&name.as_str())) {

@@ -1,4 +1,4 @@
-//! What a value may be: the keywords of JSON Schema that a field's description knows.
+//! The shapes of values: the keywords of JSON Schema that a field's description knows.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -33,9 +33,9 @@ pub(super) struct Shape {
     items: Option<Box<Self>>,
     members: BTreeMap<String, Self>,
     required: Vec<String>,
-    /// Whether an object may have no other members.
+    /// `true` if an object may have no other members.
     closed: bool,
-    /// Whether nothing of a value is said when it does not fit.
+    /// `true` if error messages must not show the value.
     secret: bool,
     minimum: Option<f64>,
     maximum: Option<f64>,
@@ -123,7 +123,7 @@ impl Shape {
         shape
     }
 
-    /// The same shape of values that nobody may see.
+    /// Returns the same shape for secret values.
     pub(super) fn of_secrets(mut self) -> Self {
         self.secret = true;
         self
@@ -134,12 +134,12 @@ impl Shape {
         Self::read(place, problems)
     }
 
-    /// Whether a value may be of the type.
+    /// Returns `true` if a value may be of the type.
     pub(super) fn may_be(&self, kind: Kind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }
 
-    /// Whether the items are described, and as what has no such member.
+    /// Returns `true` if the items are described, and their description has no such member.
     pub(super) fn items_lack(&self, member: &str) -> bool {
         self.items.as_ref().is_some_and(|items| {
             let described = items.closed || !items.members.is_empty();
@@ -187,7 +187,7 @@ impl Shape {
         if self.secret { fits.map_err(|_| self.expectation()) } else { fits }
     }
 
-    /// What is expected of a secret value. Where inside it something is amiss is a part of the secret.
+    /// The expectation for a secret value. The path inside the value is not named, because it is a part of the secret.
     fn expectation(&self) -> String {
         match self.kinds.as_slice() {
             [] => "the value, which is secret, does not fit".into(),

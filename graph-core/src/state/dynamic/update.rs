@@ -71,7 +71,7 @@ impl fmt::Debug for JsonUpdate {
 pub struct JsonWrite {
     pub(super) field: FieldId,
     pub(super) write: Logged,
-    /// Whether its field is.
+    /// `true` if its field is stored.
     pub(super) stored: bool,
 }
 

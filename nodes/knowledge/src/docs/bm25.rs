@@ -8,7 +8,7 @@ use crate::text::{Frequency, Query, Term};
 /// The rate at which the next occurrence of a word adds little.
 const SATURATION: f64 = 1.0;
 
-/// How much the length of a field counts against the words that it has, from 0 to 1.
+/// The weight of the length of a field against its words, from 0 to 1.
 const LENGTH: f64 = 0.6;
 
 /// Texts of `N` fields, each with its weight. A text is scored by BM25 field by field: a word counts more the rarer it is in all

@@ -24,7 +24,7 @@ pub struct DocIndex {
 /// The number of passages of the best sections that are read closely.
 const CANDIDATES: usize = 100;
 
-/// How much the best sentence of a passage counts, against the score of its section.
+/// The weight of the best sentence of a passage, against the score of its section.
 const FOR_SENTENCE: f64 = 0.2;
 
 impl DocIndex {

@@ -46,7 +46,7 @@ struct Reader<'t> {
     headings: Vec<(HeadingLevel, String)>,
     /// The heading being read.
     title: Option<String>,
-    /// How many tags are open.
+    /// The number of open tags.
     depth: usize,
     /// Where the items or rows of the block being read are.
     pieces: Vec<Range<usize>>,

@@ -1,6 +1,6 @@
-//! What goes into an index.
+//! The contents of an index.
 
-/// What goes into an index.
+/// Options that decide what an index contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexOptions {

@@ -1,4 +1,4 @@
-//! What pages consist of, and what they say of each other.
+//! The structure of pages, and what they say of each other.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

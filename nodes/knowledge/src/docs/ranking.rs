@@ -8,14 +8,14 @@ use super::bm25::Fields;
 use super::outline::{Section, sections};
 use crate::text::{Frequency, Query, Stemmer, Term, statements, without_markup};
 
-/// How much words count in the headings of a section, its first sentence, and all of it.
+/// The weights of words in the headings of a section, its first sentence, and all of it.
 const SECTION: [f64; 3] = [1.0, 0.3, 1.0];
 
-/// How much words count in the headings of a page, the first sentences of its first two sections, all of it, and what tables of
-/// contents say of it.
+/// The weights of words in the headings of a page, the first sentences of its first two sections, all of it, and the entries for
+/// it in tables of contents.
 const PAGE: [f64; 4] = [1.0, 0.3, 0.3, 1.0];
 
-/// How much the second best section of a page counts for the best one: a page that is about a question has several.
+/// The weight of the second best section of a page: a page about the subject of a question has several matching sections.
 const FOR_SECOND: f64 = 0.3;
 
 /// The sections of all pages, ready to be ranked. A section counts by its own words and by those of its page, as a question is often

@@ -1,14 +1,14 @@
-//! What was indexed and what was not.
+//! The files that were indexed, and those that were not.
 
 use std::fmt;
 
-/// What was indexed and what was not.
+/// The files that were indexed, and those that were not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexReport {
-    /// How many files were indexed.
+    /// The number of indexed files.
     pub files: usize,
-    /// How many passages they have.
+    /// The number of passages in these files.
     pub passages: usize,
     /// The files that were not indexed, in order of their paths. Files that are hidden or excluded by a
     /// `.gitignore` are not among them.
@@ -57,7 +57,7 @@ pub enum SkipReason {
     /// It could not be read.
     #[error("could not be read: {reason}")]
     Unreadable {
-        /// What the system said.
+        /// The error of the operating system.
         reason: String,
     },
 }

@@ -20,7 +20,7 @@ pub(crate) struct TextFile {
     pub(crate) text: String,
 }
 
-/// How a file is cut into passages.
+/// The language of a file, which decides how it is cut into passages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Language {
     Markdown,

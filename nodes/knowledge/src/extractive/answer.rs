@@ -5,21 +5,21 @@ use std::fmt;
 use super::matching::{Found, Match, find};
 use crate::docs::{Passage, SearchHits};
 
-/// What the model says when the documents that were searched do not answer the question, and nothing in them is near.
+/// The text that the model returns when the documents that were searched do not answer the question, and nothing in them is near.
 pub const NOT_ANSWERED: &str = "The documents do not answer this question.";
 
-/// What the model says before it lists the pages that are nearest to a question, when no sentence of the documents has enough of the
-/// question's words to be quoted.
+/// The text before the list of the pages nearest to a question, when no sentence of the documents has enough of the question's
+/// words to be quoted.
 pub const NO_SENTENCE_MATCHES: &str = "No sentence matches; the nearest pages are:";
 
-/// What stands before the pages that are named beside an answer.
+/// The text before the pages that are listed beside an answer.
 pub(super) const SEE_ALSO: &str = "\n\nSee also:";
 
-/// What the model says when there is nothing it could quote: no question, or no tool that finds documents.
+/// The text that the model returns when there is nothing to quote: no question, or no tool that finds documents.
 pub const NOTHING_SEARCHED: &str =
     "No documents were searched, and this model only quotes documents: it cannot answer by itself.";
 
-/// What the model says when the limit of iterations was reached before the search it asked for was made.
+/// The text that the model returns when the limit of iterations was reached before the search that it requested was run.
 pub const NOT_SEARCHED_IN_TIME: &str =
     "No documents were searched: the limit of iterations was reached before the search.";
 
@@ -34,7 +34,7 @@ pub fn is_refusal(response: &str) -> bool {
 /// The number of quotes in an answer, or of pages that are near, at most.
 const MOST: usize = 3;
 
-/// What is said of a question after a search.
+/// The answer to a question after a search.
 pub(super) struct Answer<'h>(Found<'h>);
 
 /// Quotes what answers a question, or names what is near.

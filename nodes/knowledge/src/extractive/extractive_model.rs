@@ -42,7 +42,7 @@ use crate::text::words;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extractive;
 
-/// What the model has to say: a text, or a wish for a tool.
+/// The response of the model: a text, or a tool call.
 pub(super) enum Saying {
     Text(String),
     Call(ToolCall),

@@ -10,7 +10,7 @@ use super::agent::say_without_tools;
 use super::answer::is_refusal;
 use crate::text::{Query, Terms};
 
-/// How much of a score is for the words of the task, and how much for quotes that are in the evidence.
+/// The weights of the words of the task, and of quotes that are in the evidence, in a score.
 const FOR_WORDS: f64 = 0.6;
 const FOR_QUOTES: f64 = 0.4;
 

@@ -13,7 +13,7 @@ const NEAR: f64 = 0.2;
 /// The share of the best match's scores that a further one has to have.
 const AS_GOOD: f64 = 0.85;
 
-/// How much the score of a sentence counts, against that of its passage, in which the search has weighed sections and pages.
+/// The weight of a sentence's score, against that of its passage, in which the search has weighed sections and pages.
 const FOR_SENTENCE: f64 = 0.2;
 
 /// The result of the searches for a question.

@@ -9,15 +9,15 @@ use super::judge::{evident, missing, percent, query, quoted, write};
 use super::source::sources;
 use crate::text::Terms;
 
-/// How good a response is by its words, from 0 to 1.
+/// Measures of a response by its words, from 0 to 1.
 struct Measures {
-    /// How much of what was asked for it has.
+    /// The measure of how much of the request the response covers.
     words: f64,
-    /// How much of it is in the sources.
+    /// The measure of how much of the response is in the sources.
     quotes: f64,
-    /// Whether it names its sources, or needs none.
+    /// 1 if the response names its sources or needs none, otherwise 0.
     sources: f64,
-    /// What is to be said of it.
+    /// The feedback on the response.
     feedback: String,
 }
 

@@ -40,12 +40,12 @@ impl Chunker {
         Self { size, overlap: if overlap > size / 2 { size / 2 } else { overlap } }
     }
 
-    /// How many characters a chunk has at most.
+    /// Returns the maximum number of characters of a chunk.
     pub const fn size(&self) -> usize {
         self.size
     }
 
-    /// How many characters of the chunk before it repeats at most.
+    /// Returns the maximum number of characters that a chunk repeats of the chunk before it.
     pub const fn overlap(&self) -> usize {
         self.overlap
     }

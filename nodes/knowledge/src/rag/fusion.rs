@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::store::Candidate;
 
-/// How much the first places of a ranking differ: the larger, the less. The value of the paper.
+/// The smoothing of ranks: the larger it is, the less the first places of a ranking differ. The value of the paper.
 const SMOOTHING: f64 = 60.0;
 
 /// Puts rankings together: each item scores by its place in each ranking, the sum of `1 / (60 + place)`, whatever scores

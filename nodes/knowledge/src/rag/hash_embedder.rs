@@ -31,7 +31,7 @@ pub struct HashEmbedder {
     dimensions: u32,
 }
 
-/// How much three letters count, against a word.
+/// The weight of a trigram, against a word.
 const LETTERS: f32 = 0.25;
 
 impl Default for HashEmbedder {

@@ -40,33 +40,33 @@ pub struct Ingestion<'b> {
     progress: Box<dyn Fn(&IngestProgress<'_>) + Send + Sync + 'b>,
 }
 
-/// How far an ingestion is.
+/// The progress of an ingestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IngestProgress<'i> {
-    /// How many documents are done.
+    /// The number of documents that are done.
     pub done: usize,
-    /// How many there are.
+    /// The number of documents.
     pub total: usize,
-    /// How many chunks were embedded so far.
+    /// The number of chunks embedded so far.
     pub chunks: usize,
     /// The document that comes next; nothing at the end.
     pub next: Option<&'i str>,
 }
 
-/// What an ingestion came to.
+/// The result of an ingestion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IngestReport {
-    /// How many documents are new.
+    /// The number of new documents.
     pub added: usize,
-    /// How many have changed, and were replaced.
+    /// The number of documents that have changed and were replaced.
     pub replaced: usize,
-    /// How many were there as they are.
+    /// The number of documents that have not changed.
     pub unchanged: usize,
     /// The documents that are no longer in the folder, and were removed.
     pub removed: Vec<String>,
-    /// How many chunks were embedded.
+    /// The number of chunks embedded.
     pub chunks: usize,
     /// The files that were not ingested, in order of their paths. Files that are hidden or excluded by a `.gitignore` are
     /// not among them.
@@ -164,7 +164,7 @@ impl<'b> Ingestion<'b> {
         }
     }
 
-    /// What a document is made of: what it says, and how it is cut.
+    /// Returns a digest of a document's text and of the way in which it is cut.
     fn digest(&self, file: &TextFile) -> [u8; 32] {
         let cut = format!("{} {} ", self.chunker.size(), self.chunker.overlap());
         *blake3::Hasher::new().update(cut.as_bytes()).update(file.text.as_bytes()).finalize().as_bytes()

@@ -52,7 +52,7 @@ pub enum SearchBy {
     Meaning,
 }
 
-/// How many chunks each way of searching is asked for, for each that is wanted, and at least.
+/// The number of candidates requested from each way of searching: a factor for each chunk that is wanted, and a minimum.
 const CANDIDATES: (usize, usize) = (4, 50);
 
 impl KnowledgeBase {
@@ -183,7 +183,7 @@ fn lock(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
     store.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is embedded of a chunk: what it says, and what that is about.
+/// Returns the text of a chunk that is embedded: its heading and its content.
 fn embedded_text(chunk: &Chunk) -> String {
     if chunk.heading.is_empty() { chunk.text.clone() } else { format!("{}\n\n{}", chunk.heading, chunk.text) }
 }

@@ -3,14 +3,14 @@
 /// A place in a text where it may be cut: what follows begins there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pause {
-    /// How many characters are before the white space of the pause.
+    /// The number of characters before the white space of the pause.
     pub(super) end: usize,
-    /// How many characters are before what follows.
+    /// The number of characters before the text that follows the pause.
     pub(super) at: usize,
     pub(super) kind: PauseKind,
 }
 
-/// What ends at a pause; later ones are greater.
+/// The kind of text that ends at a pause; later variants are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PauseKind {
     Word,

@@ -23,7 +23,7 @@ pub(crate) struct Term {
     pub(crate) stem: String,
     /// The stems of all words that may be meant, with how much each counts, from 0 to 1.
     meant: BTreeMap<String, f64>,
-    /// How much finding it in a text proves.
+    /// The weight of a match in a text.
     pub(crate) weight: f64,
 }
 
@@ -80,23 +80,23 @@ impl Term {
     }
 }
 
-/// How much finding a related word counts, against the word itself.
+/// The weight of a related word, against the word itself.
 const RELATED: f64 = 0.6;
 
 /// The number of different words, and of pairs of them, that are read of a question.
 const LONGEST: usize = 48;
 
-/// How much a word counts that is common in questions about anything.
+/// The weight of a word that is common in questions about anything.
 const FILLER: f64 = 0.3;
 
-/// How strongly rare words count more than common ones.
+/// The power of a word's rarity that its weight has.
 const RARITY_POWER: f64 = 0.8;
 
-/// How much a word counts that is nowhere in the documents, against one that is nearly so.
+/// The weight of a word that occurs nowhere in the documents, against one that almost does so.
 const UNKNOWN: f64 = 1.25;
 
-/// How much is known from a word that `with` of `all` passages have: the inverse document frequency of
-/// BM25, which is never negative.
+/// Returns how much is known from a word that `with` of `all` passages have: the inverse document frequency of BM25, which is
+/// never negative.
 fn rarity(all: f64, with: f64) -> f64 {
     let rarity = (1.0 + (all - with + 0.5).max(0.0) / (with + 0.5)).ln().powf(RARITY_POWER);
     if with == 0.0 { UNKNOWN * rarity } else { rarity }

@@ -1,23 +1,23 @@
-//! How well a piece of a document fits a question.
+//! The relevance of a piece of a document to a question.
 
 use super::{Query, Terms, units, without_markup};
 
-/// How much finding a word counts: in the piece itself, in the headings above it, elsewhere in its
-/// passage, in the name of the file.
+/// The weights of a word by where it is found: in the piece itself, in the headings above it, elsewhere in its passage, in the
+/// name of the file.
 const IN_UNIT: f64 = 1.0;
 const IN_HEADING: f64 = 0.9;
 const IN_PASSAGE: f64 = 0.65;
 const IN_PATH: f64 = 0.4;
 
-/// What is added for neighbours of the question that are neighbours in the piece or the headings.
+/// The bonus for neighbours of the question that are neighbours in the piece or the headings.
 const FOR_PAIRS: f64 = 0.2;
-/// What is added for a last heading that is about nothing but the question.
+/// The bonus for a last heading that is about nothing but the question.
 const FOR_HEADING: f64 = 0.05;
-/// What is added for a piece that begins with a word of the question, as definitions do.
+/// The bonus for a piece that begins with a word of the question, as definitions do.
 const FOR_LEAD: f64 = 0.08;
-/// What is added for a piece that is short for the words of the question it has.
+/// The bonus for a piece that is short for the words of the question that it has.
 const FOR_DENSITY: f64 = 0.1;
-/// What is taken from a piece that is too short to say anything.
+/// The penalty for a piece that is too short to say anything.
 const FOR_FRAGMENT: f64 = 0.1;
 
 /// The number of words from which on a piece is long, and how fast it then loses: by the power of its
@@ -35,14 +35,14 @@ pub(crate) struct Source<'p> {
     pub(crate) text: &'p str,
 }
 
-/// How well a piece of a passage fits a question.
+/// The relevance of a piece of a passage to a question.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Relevance {
     /// The piece: a sentence, item, row or code block.
     pub(crate) unit: String,
     /// The share of the question's weight that is found, from 0 to 1.
     pub(crate) coverage: f64,
-    /// What to order by: the coverage, and how well the words are placed.
+    /// The value to order by: the coverage, and how well the words are placed.
     pub(crate) score: f64,
 }
 

@@ -49,7 +49,7 @@ mod tests {
         }
     }
 
-    /// What SQLite makes of the words, in order.
+    /// Returns SQLite's stems of the words, in order.
     fn sqlite_stems(words: &[String]) -> Vec<String> {
         let db = Connection::open_in_memory().unwrap();
         db.execute_batch(

@@ -21,7 +21,7 @@ pub enum ServeError {
     Schema {
         /// The name of the tool.
         name: String,
-        /// What is wrong with the schema.
+        /// The defect of the schema.
         reason: String,
     },
     /// The input has a field that is called like what names the thread. Rename it.

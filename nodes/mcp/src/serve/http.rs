@@ -28,13 +28,13 @@ const PATH: &str = "/mcp";
 /// After how long a client that says nothing and is told nothing is taken for gone.
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// How many connections may be open. Who comes when so many are waits until one ends.
+/// The maximum number of open connections. Further clients wait until a connection ends.
 const MOST_CONNECTIONS: usize = 256;
 
-/// How long no connections are taken when the program has no means for one more.
+/// The time to wait before the next connection is accepted when the program has no resources for one more.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Who may ask a server over HTTP.
+/// The clients that may use a server over HTTP.
 #[derive(Clone)]
 pub struct HttpAccess {
     token: Option<BearerToken>,
@@ -43,7 +43,7 @@ pub struct HttpAccess {
 }
 
 impl HttpAccess {
-    /// Whoever has this token.
+    /// Admits clients that have this token.
     pub fn with_token(token: BearerToken) -> Self {
         Self { token: Some(token), ..Self::everybody() }
     }
@@ -162,7 +162,7 @@ impl McpService {
     }
 }
 
-/// Whether it is an error of one connection, which says nothing of the next.
+/// Returns `true` if an error concerns one connection only, and says nothing of the next.
 fn has_gone(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)

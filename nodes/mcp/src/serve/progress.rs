@@ -1,4 +1,4 @@
-//! How far a run is.
+//! The progress of a run.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -11,7 +11,8 @@ use superstep_core::id::ThreadId;
 use superstep_core::run::{EventKind, Observer, RunEvent, View, Views};
 use tokio::sync::mpsc;
 
-/// How many events wait for a slow client. What comes while there are so many is not told: how far a run is, the next tells.
+/// The maximum number of events that wait for a slow client. Further events are dropped: the next one shows the progress of the
+/// run.
 const WAITING: usize = 64;
 
 /// The name of what stands before the first node.
@@ -24,7 +25,7 @@ pub(super) struct Watcher {
     count: AtomicU32,
 }
 
-/// What a watcher tells a client, if there is one that wants to know.
+/// The progress notifications for a client, if it has requested them.
 pub(super) struct Watched(Option<Told>);
 
 struct Told {

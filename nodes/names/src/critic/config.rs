@@ -1,4 +1,4 @@
-//! What a critic is made of.
+//! The configuration of a critic.
 
 use std::fmt;
 use std::path::Path;
@@ -11,7 +11,7 @@ use superstep_nodes::model::{ChatModel, Settings};
 use super::error::OpenCriticError;
 use super::settings::{CriticSettings, SettingError};
 
-/// What a [`critic`](super::critic()) is made of: a model, what it looks things up in, and settings.
+/// The configuration of a [`critic`](super::critic()): a model, the sources that it searches, and settings.
 #[derive(Clone)]
 pub struct CriticConfig {
     pub(super) model: Arc<dyn ChatModel>,

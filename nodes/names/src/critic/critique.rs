@@ -1,4 +1,4 @@
-//! What a critic returns.
+//! The result of a critic.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use super::state::{CriticExit, CriticState};
 /// A critique of a photograph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Critique {
-    /// What the model has to say.
+    /// The model's answer.
     pub output: String,
     /// The file of the photograph.
     pub image_path: String,
-    /// What all calls of the model used.
+    /// The tokens used by all calls of the model.
     pub token_usage: TokenUsage,
-    /// What the last of them used.
+    /// The tokens used by the last call.
     pub last_call: TokenUsage,
     /// The calls by model, of which the [cost](Ledger::cost) is made.
     #[serde(default)]
@@ -27,7 +27,7 @@ pub struct Critique {
     pub stop: Option<StopReason>,
 }
 
-/// What calls used, in tokens. What a provider does not say is 0.
+/// The number of tokens that calls used. A number that the provider does not report is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TokenUsage {

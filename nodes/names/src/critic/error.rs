@@ -44,7 +44,7 @@ pub enum CriticError {
     /// There is no critic.
     #[error(transparent)]
     Open(#[from] OpenCriticError),
-    /// What was asked for is not usable.
+    /// A requested setting is not usable.
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// The photograph cannot be used.
@@ -70,7 +70,7 @@ pub enum CriticError {
     ToolFailed {
         /// The tool.
         tool: String,
-        /// What went wrong.
+        /// The cause of the failure.
         reason: String,
     },
     /// The model said nothing in the end.

@@ -1,14 +1,14 @@
-//! What a critic is told.
+//! The prompts of a critic.
 
 use superstep_knowledge::rag::{KnowledgeBase, SearchKnowledge};
 
 /// The name of the tool by which a critic looks things up.
 pub const COMPOSITION_TOOL: &str = "composition_rag_tool";
 
-/// What a critic is asked, if nobody asks anything else.
+/// The default prompt of a critic.
 pub const CRITIC_PROMPT: &str = "Critique the composition of this landscape photograph.";
 
-/// What a critic is told to do, if nobody says otherwise.
+/// The default instructions of a critic.
 pub const CRITIC_INSTRUCTIONS: &str = "\
 You are an expert critic of the composition of landscape photographs. Work in three steps.
 

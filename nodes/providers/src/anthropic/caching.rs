@@ -1,9 +1,9 @@
-//! What the provider keeps of a conversation.
+//! Prompt caching by the provider.
 
 use serde_json::{Value, json};
 
-/// What the provider keeps of a conversation between two requests. What is found in its cache is read at a tenth of
-/// the price.
+/// Prompt caching: the part of a conversation that the provider keeps between two requests. Tokens read from its cache cost a
+/// tenth of the price.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Caching {

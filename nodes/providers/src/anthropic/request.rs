@@ -15,16 +15,16 @@ use crate::sendable::sendable;
 use crate::tool_schema::one_object;
 use crate::wording::{GO_ON, OPENING, instructions, no_longer_there, note};
 
-/// Whether a model thinks before it speaks. Which of these a model takes depends on the model.
+/// The thinking mode of a model. The modes that are available depend on the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Thinking {
-    /// It does not, or as the model does by default.
+    /// No thinking is requested: the model does not think, or thinks as it does by default.
     #[default]
     Off,
-    /// As much as it thinks it needs.
+    /// The model decides how much it thinks.
     Adaptive,
-    /// Up to so many tokens, at least 1,024, beside those of the output.
+    /// The model thinks up to this many tokens, at least 1,024, beside those of the output.
     Budget(u32),
 }
 
@@ -32,7 +32,8 @@ impl Thinking {
     /// The smallest budget that there is.
     const LEAST: u32 = 1_024;
 
-    /// How many tokens the output may have, so that as many are left beside the thoughts as were asked for.
+    /// Returns the maximum number of output tokens with the thinking budget added, so that the requested number is left for the
+    /// answer.
     fn with_room(self, output: u32) -> u32 {
         match self {
             Self::Off | Self::Adaptive => output,
@@ -40,7 +41,7 @@ impl Thinking {
         }
     }
 
-    /// What a request says of it.
+    /// Returns the `thinking` member of a request.
     fn asked(self) -> Option<Value> {
         match self {
             Self::Off => None,
@@ -52,7 +53,7 @@ impl Thinking {
     }
 }
 
-/// How requests are written.
+/// The settings of a client that its requests depend on.
 #[derive(Clone, Debug)]
 pub(super) struct RequestForm {
     pub(super) model: String,
@@ -89,8 +90,8 @@ impl RequestForm {
         self.body(request).0.into()
     }
 
-    /// What is sent in either case, and whether the model thinks. A conversation that goes on is sent with the same bytes
-    /// before what is new.
+    /// Returns the body for both kinds of requests, and the thinking mode. A conversation that continues is sent with the same
+    /// bytes before the new messages.
     fn body(&self, request: &ModelRequest) -> (Map<String, Value>, Thinking) {
         let mut body = Map::new();
         body.insert("model".into(), self.model.as_str().into());
@@ -133,8 +134,8 @@ impl RequestForm {
         (body, thinking)
     }
 
-    /// Whether the model may think before this answer: not where it must call a tool, and with a budget not in the middle
-    /// of a turn that another model has begun, as that begins with no thought of its own.
+    /// Returns `true` if the model may think before this answer. It may not where it must call a tool, and, with a budget, not in
+    /// the middle of a turn that another model has begun, as that turn begins without a thought of its own.
     fn may_think(&self, request: &ModelRequest, messages: &[Value]) -> bool {
         let must_call = matches!(request.tool_choice, ToolChoice::Required | ToolChoice::Tool(_));
         if must_call && !request.tools.is_empty() {
@@ -231,7 +232,7 @@ fn result(result: &ToolMessage) -> Value {
     block
 }
 
-/// What a user or a tool said.
+/// Returns the blocks of a message of a user or a tool.
 fn blocks(content: &Content) -> Vec<Value> {
     content.parts().iter().filter_map(block).collect()
 }

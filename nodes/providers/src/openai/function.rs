@@ -8,7 +8,7 @@ use superstep_nodes::tool::ToolSpec;
 use crate::names::tool_name;
 use crate::tool_schema::complete;
 
-/// What a model is told of a tool.
+/// Returns the declaration of a tool for the model.
 pub(crate) fn declaration(spec: &ToolSpec) -> Value {
     let parameters = complete(&spec.input_schema);
     json!({ "name": tool_name(&spec.name), "description": spec.description, "parameters": parameters })
@@ -46,7 +46,7 @@ pub(crate) fn result_text(result: &ToolMessage, otherwise: &str) -> String {
     }
 }
 
-/// How closely a model is to look at an image.
+/// Returns the level of detail at which a model is to look at an image.
 pub(crate) const fn detail(detail: Detail) -> &'static str {
     match detail {
         Detail::Auto => "auto",
@@ -55,10 +55,10 @@ pub(crate) const fn detail(detail: Detail) -> &'static str {
     }
 }
 
-/// What is said of a result in which there is nothing.
+/// The text of an empty result.
 pub(crate) const NO_OUTPUT: &str = "(no output)";
 
-/// Whether a text is one whole JSON object, so that nothing more can belong to it.
+/// Returns `true` if a text is one whole JSON object, so that nothing more can belong to it.
 pub(crate) fn is_whole_object(text: &str) -> bool {
     text.trim_end().ends_with('}') && serde_json::from_str::<Map<String, Value>>(text).is_ok()
 }

@@ -1,4 +1,4 @@
-//! What the two protocols of OpenAI have in common.
+//! The common parts of the two protocols of OpenAI.
 
 mod function;
 mod output;

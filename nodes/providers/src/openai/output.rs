@@ -6,7 +6,7 @@ use superstep_nodes::model::OutputFormat;
 use crate::names::tool_name;
 use crate::output_schema::strict;
 
-/// Whether a model is held to a schema, or only shown it.
+/// The enforcement of an output schema: the model is held to it, or only shown it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Strictness {
     /// Held to it, if the schema lets it.

@@ -25,7 +25,7 @@ pub(super) struct ChunkReader {
     is_over: bool,
 }
 
-/// What the model thinks, until it speaks.
+/// The thinking of the model, before its answer begins.
 struct Thought {
     /// The member in which it comes, and in which it would be sent back.
     member: &'static str,

@@ -14,21 +14,21 @@ use crate::openai::{
 use crate::sendable::sendable;
 use crate::wording::{GO_ON, OPENING, instructions, no_longer_there, note};
 
-/// How requests are written.
+/// The settings of a client that its requests depend on.
 #[derive(Clone, Debug)]
 pub(super) struct RequestForm {
     pub(super) model: String,
     pub(super) output_limit: OutputLimit,
     pub(super) instruction_role: InstructionRole,
     pub(super) strictness: Strictness,
-    /// Whether the stream is to say what was used.
+    /// `true` if the stream is to report the usage.
     pub(super) asks_for_usage: bool,
-    /// Whether the model gets its thoughts back.
+    /// `true` if the thinking of the model is sent back to it.
     pub(super) returns_thoughts: bool,
     pub(super) cache_key: Option<String>,
 }
 
-/// What is said of a result that has images, which follow.
+/// The text of a result that has only images, which follow.
 const IMAGES_FOLLOW: &str = "(images follow)";
 
 impl RequestForm {
@@ -128,7 +128,7 @@ impl RequestForm {
         })
     }
 
-    /// What the model said; none of what is nothing to it or to this model.
+    /// Converts a message of the model; `None` if nothing in it can be sent to this model.
     fn said(&self, said: &AiMessage) -> Option<Value> {
         let text = text_of(&said.content);
         if text.is_none() && said.tool_calls.is_empty() {
@@ -213,7 +213,7 @@ impl Turns {
     }
 }
 
-/// What the user said; none of what is nothing to this protocol.
+/// Converts a message of the user; `None` if nothing in it can be sent in this protocol.
 fn user(content: &Content) -> Option<Value> {
     let mut images = images(content).peekable();
     if images.peek().is_none() {

@@ -35,12 +35,12 @@ fn said(role: &str, content: impl Into<Value>) -> Value {
     json!({ "type": "message", "role": role, "content": content.into() })
 }
 
-/// Whether an item is one of the user, so that the model may speak next.
+/// Returns `true` if an item is one of the user, so that the model may answer next.
 fn can_be_answered(item: &Value) -> bool {
     matches!(item["role"].as_str(), Some("user" | "developer")) || item["type"] == "function_call_output"
 }
 
-/// What the user said; none of what is nothing to this protocol.
+/// Converts a message of the user; `None` if nothing in it can be sent in this protocol.
 fn user(content: &Content) -> Option<Value> {
     if !has_image(content) {
         return text_of(content).map(|text| said("user", text));
@@ -49,8 +49,8 @@ fn user(content: &Content) -> Option<Value> {
     Some(said("user", parts))
 }
 
-/// What the model said. Its thoughts and what only it understands go back as they came, to no other model; and a thought
-/// only before what came of it.
+/// Converts a message of the model. Its reasoning and its provider-specific parts are sent back unchanged, and only to the model
+/// that produced them. Reasoning is sent only before the output that followed it.
 fn said_items(message: &AiMessage, model: &str) -> Vec<Value> {
     let mut calls: Vec<Option<Value>> = message
         .tool_calls
@@ -83,7 +83,8 @@ fn said_items(message: &AiMessage, model: &str) -> Vec<Value> {
     items
 }
 
-/// Whether a thought can go back: the provider keeps nothing, so it must be there as a whole.
+/// Returns `true` if a reasoning item can be sent back: the provider keeps nothing, so the item must contain the whole thought,
+/// encrypted.
 fn is_sealed(thought: &Value) -> bool {
     thought["encrypted_content"].is_string()
 }

@@ -61,13 +61,13 @@ impl Places {
 struct Item {
     /// Which of the calls it is, if it is one.
     call: Option<u32>,
-    /// What has come of its text, or of its input.
+    /// The part of its text, or of its input, that has been received.
     heard: String,
     is_done: bool,
 }
 
 impl Item {
-    /// What has not come yet of a whole.
+    /// Returns the part of a whole text that has not been received yet.
     fn rest<'a>(&self, whole: &'a str) -> &'a str {
         whole.strip_prefix(self.heard.as_str()).unwrap_or_default()
     }

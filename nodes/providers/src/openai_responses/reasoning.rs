@@ -1,19 +1,19 @@
-//! What is asked of a model's thoughts.
+//! The reasoning that is requested from a model.
 
-/// What is asked of a model's thoughts, which the provider shows to nobody as they are.
+/// The reasoning that is requested from a model. The provider never shows it unencrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reasoning {
-    /// Nothing: models that do not think refuse to be asked.
+    /// None: models without reasoning refuse requests for it.
     Off,
-    /// They come sealed, and go back to the model that thought them.
+    /// Encrypted reasoning, which is sent back to the model that produced it.
     Sealed,
-    /// They come sealed, with a summary for people who watch.
+    /// Encrypted reasoning, with a summary for people who watch.
     Summarised,
 }
 
 impl Reasoning {
-    /// What models of this name take: those before GPT-5 do not think, but for the o series.
+    /// Returns the reasoning that models of this name support: models before GPT-5 have none, except the o series.
     pub(super) fn of(model: &str) -> Self {
         let name = model.rsplit('/').next().unwrap_or(model);
         let name = name.strip_prefix("ft:").unwrap_or(name);

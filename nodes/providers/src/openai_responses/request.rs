@@ -9,7 +9,7 @@ use super::reasoning::Reasoning;
 use crate::openai::{Strictness, declaration, output_form, tool_choice};
 use crate::wording::instructions;
 
-/// How requests are written.
+/// The settings of a client that its requests depend on.
 #[derive(Clone, Debug)]
 pub(super) struct RequestForm {
     pub(super) model: String,
@@ -55,7 +55,8 @@ impl RequestForm {
         self.body(request).into()
     }
 
-    /// What is sent in either case. A conversation that goes on is sent with the same bytes before what is new.
+    /// Returns the body for both kinds of requests. A conversation that continues is sent with the same bytes before the new
+    /// messages.
     fn body(&self, request: &ModelRequest) -> Map<String, Value> {
         let mut body = Map::new();
         let mut say = |member: &str, value: Value| body.insert(member.to_owned(), value);
@@ -94,7 +95,8 @@ impl RequestForm {
     }
 }
 
-/// What a model is told of a tool. The protocol would make its schema strict by itself, and change what may be left out.
+/// Returns the declaration of a tool for the model. By default the protocol would make its schema strict, and so change which
+/// members may be left out.
 fn tool(spec: &ToolSpec) -> Value {
     let mut tool = declaration(spec);
     tool["type"] = "function".into();

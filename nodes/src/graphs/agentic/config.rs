@@ -1,4 +1,4 @@
-//! What an agentic loop is made of.
+//! The configuration of an agentic loop.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::model::{ChatModel, Fallback, Settings, TokenCounter};
 use crate::tool::{ExecutionPolicy, ToolRegistry};
 use crate::verification::{OutputVerifier, Rule, Score, VerificationCriterion};
 
-/// What an [`agentic`](super::agentic()) graph is made of: a model, and what differs from the defaults.
+/// The configuration of an [`agentic`](super::agentic()) graph: a model, and what differs from the defaults.
 #[derive(Clone)]
 pub struct AgenticConfig {
     model: Arc<dyn ChatModel>,
@@ -33,7 +33,7 @@ pub struct AgenticConfig {
     pub(super) attempts: u32,
 }
 
-/// How often a call of a model is tried that fails for a reason that may pass.
+/// The number of attempts for a call of a model that fails for a reason that may pass.
 const ATTEMPTS: u32 = 3;
 
 const INSTRUCTIONS: &str = "You work on requests of a user. Answer the last one, fully and clearly. Use the tools where they help, \
@@ -69,21 +69,21 @@ impl AgenticConfig {
         self
     }
 
-    /// Has another model judge responses.
+    /// Uses another model to judge responses.
     #[must_use]
     pub fn judge(mut self, model: impl ChatModel) -> Self {
         self.judge = Some(Arc::new(model));
         self
     }
 
-    /// Has another model decide whether a request takes tools: a small one will do.
+    /// Uses another model to decide whether a request takes tools: a small one will do.
     #[must_use]
     pub fn router(mut self, model: impl ChatModel) -> Self {
         self.router = Some(Arc::new(model));
         self
     }
 
-    /// Has another model summarise conversations.
+    /// Uses another model to summarise conversations.
     #[must_use]
     pub fn summariser(mut self, model: impl ChatModel) -> Self {
         self.summariser = Some(Arc::new(model));
@@ -104,7 +104,7 @@ impl AgenticConfig {
         self
     }
 
-    /// Has the tools of all threads work in this folder.
+    /// Sets the folder that the tools of all threads work in.
     #[must_use]
     pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
         self.workspace = Some(folder.into());
@@ -135,8 +135,8 @@ impl AgenticConfig {
         Ok(self)
     }
 
-    /// Counts the tokens of conversations and of what a judge is shown so; they are [estimated](crate::model::RoughTokens) if
-    /// nothing is said.
+    /// Sets the counter for the tokens of conversations and of the judge's material; by default they are
+    /// [estimated](crate::model::RoughTokens).
     #[must_use]
     pub fn counter(mut self, counter: impl TokenCounter + 'static) -> Self {
         let counter = Arc::new(counter);
@@ -145,7 +145,7 @@ impl AgenticConfig {
         self
     }
 
-    /// Has models shown these messages as they are, wherever they are: see [`ContextManager::pin`].
+    /// Always shows models these messages unchanged, wherever they are: see [`ContextManager::pin`].
     #[must_use]
     pub fn pin(mut self, pins: impl Fn(&Message) -> bool + Send + Sync + 'static) -> Self {
         self.manager = self.manager.pin(pins);

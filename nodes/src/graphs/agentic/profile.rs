@@ -24,9 +24,9 @@ pub struct UnknownProfile(pub String);
 
 /// A part of all users, the same ones each time.
 ///
-/// Users are told apart by a digest of their ids, so nobody has to be remembered, and who is in a smaller part is in every
-/// larger one. A thread goes on with the graph that it began with while its user stays in the same part; either graph goes on with
-/// the other's threads once their turns are finished.
+/// Users are selected by a digest of their ids, so no list of users is kept, and a user in a smaller part is in every larger
+/// one. A thread continues with the graph that it began with while its user stays in the same part; either graph continues the
+/// other's threads once their turns are finished.
 ///
 /// ```
 /// use superstep_nodes::graphs::Canary;
@@ -40,7 +40,7 @@ pub struct Canary {
 }
 
 impl Canary {
-    /// Takes so many users of a hundred; all, if it is more.
+    /// Takes so many users of a hundred; all, if the number is larger.
     pub const fn percent(percent: u8) -> Self {
         Self { percent }
     }
@@ -55,10 +55,10 @@ impl Canary {
 }
 
 impl Profile {
-    /// All of them, in the order of a rollout.
+    /// All profiles, in the order of a rollout.
     pub const ALL: [Self; 3] = [Self::Development, Self::Canary, Self::Full];
 
-    /// How many users of a hundred the canary is for.
+    /// The part of the users that the canary is for: 10 of a hundred.
     pub const CANARY: Canary = Canary::percent(10);
 
     /// Returns the settings for a user. One without an id is in no canary.

@@ -1,4 +1,4 @@
-//! Functions that are told what an agent does.
+//! Functions that are called with the events of an agent.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,8 @@ use superstep_core::run::{Observer, RunEvent};
 use super::told::Told;
 use crate::tool::{ToolEvent, ToolEventKind};
 
-/// Functions that are told what an agent does, when it does it: an [`Observer`] of a graph. Each of them may be left out.
+/// Functions that are called with the events of an agent as they occur: an [`Observer`] of a graph. Each of them may be left
+/// out.
 ///
 /// A function is called on the thread that works, so it should return soon. One that panics is called again at the next
 /// event, and changes nothing for the run.
@@ -47,21 +48,22 @@ impl Callbacks {
         Self::default()
     }
 
-    /// Is called with what the model says, before the tools that it asks for are called.
+    /// Sets the function that is called with the text of the model, before the tools that it asks for are called.
     #[must_use]
     pub fn on_thinking(mut self, call: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.thinking = Some(Arc::new(call));
         self
     }
 
-    /// Is called with a tool's name and input before it is called, and before a call is refused.
+    /// Sets the function that is called with a tool's name and input before it is called, and before a call is refused.
     #[must_use]
     pub fn on_tool_call(mut self, call: impl Fn(&str, &Value) + Send + Sync + 'static) -> Self {
         self.tool_call = Some(Arc::new(call));
         self
     }
 
-    /// Is called with a tool's name and what the model reads of its result, after it was called or refused.
+    /// Sets the function that is called with a tool's name and the text of its result for the model, after it was called or
+    /// refused.
     #[must_use]
     pub fn on_tool_result(mut self, call: impl Fn(&str, &str) + Send + Sync + 'static) -> Self {
         self.tool_result = Some(Arc::new(call));

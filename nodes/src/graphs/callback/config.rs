@@ -1,4 +1,4 @@
-//! What a callback graph is made of.
+//! The configuration of a callback graph.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::state::DEFAULT_CALLBACK_ITERATIONS;
 use crate::model::{ChatModel, Settings};
 use crate::tool::ToolRegistry;
 
-/// What a [`callback`](super::callback()) graph is made of: a model, what the agent is told to be, and what differs from the
+/// The configuration of a [`callback`](super::callback()) graph: a model, the agent's instructions, and what differs from the
 /// defaults.
 #[derive(Clone)]
 pub struct CallbackConfig {
@@ -19,12 +19,12 @@ pub struct CallbackConfig {
     pub(super) settings: Settings,
 }
 
-/// How many tokens a reply has at most, if nobody says otherwise.
+/// The default for the maximum number of tokens of a reply.
 const MAX_OUTPUT_TOKENS: u32 = 8_000;
 
 impl CallbackConfig {
-    /// Takes a model and what the agent is told to be, and the defaults for everything else: no tools, fifteen iterations,
-    /// replies of at most 8,000 tokens.
+    /// Takes a model and the agent's instructions, and the defaults for everything else: no tools, fifteen iterations, replies
+    /// of at most 8,000 tokens.
     pub fn new(model: impl ChatModel, system: impl Into<String>) -> Self {
         Self {
             model: Arc::new(model),
@@ -50,8 +50,8 @@ impl CallbackConfig {
         self
     }
 
-    /// Lets the model be asked at most so many times in a run; once in any case. An input may override it for its thread by
-    /// writing the field.
+    /// Sets the maximum number of times that the model is asked in a run; it is asked once in any case. An input may override
+    /// it for its thread by writing the field.
     #[must_use]
     pub fn max_iterations(mut self, iterations: u32) -> Self {
         self.max_iterations = iterations;

@@ -1,4 +1,4 @@
-//! What an agent tells while it works.
+//! The events of a running agent.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::told::Told;
 use crate::node::Reasoning;
 use crate::tool::{ToolEvent, ToolEventKind};
 
-/// What an agent tells while it works, for those who watch: callbacks, a terminal, or a browser by server-sent events.
+/// An event of a running agent, for callbacks, a terminal, or a browser by server-sent events.
 ///
 /// ```
 /// use superstep_nodes::graphs::CallbackEvent;
@@ -25,7 +25,7 @@ pub enum CallbackEvent {
     AgentReasoning {
         /// The agent.
         agent: String,
-        /// What it says.
+        /// The text of the model.
         text: String,
     },
     /// A tool is about to be called, or to be refused.
@@ -35,26 +35,26 @@ pub enum CallbackEvent {
         /// Its input.
         input: Value,
     },
-    /// A tool says how far it is, or what it has made.
+    /// A tool reports its progress, or an artifact that it has made.
     ToolProgress {
         /// The tool.
         tool: String,
-        /// What it says.
+        /// The progress, as the tool reports it.
         data: Value,
     },
     /// A call has ended, in whatever way.
     ToolResult {
         /// The tool.
         tool: String,
-        /// The beginning of what the model reads of it.
+        /// The beginning of the text of the result that the model reads.
         summary: String,
     },
 }
 
-/// How many characters of a result are shown.
+/// The maximum number of characters of a result that an event shows.
 const SUMMARY: usize = 200;
 
-/// The name of what a tool tells without a name.
+/// The name of progress that a tool reports without a name.
 const PROGRESS: &str = "tool_progress";
 
 impl CallbackEvent {
@@ -79,7 +79,7 @@ impl CallbackEvent {
         }
     }
 
-    /// Returns the name of the event: that of progress is what its data has as `event`, if that can be a name and is none
+    /// Returns the name of the event. That of progress is the member `event` of its data, if that can be a name and is not one
     /// of the others'.
     pub fn name(&self) -> &str {
         match self {
@@ -102,7 +102,7 @@ impl CallbackEvent {
     }
 }
 
-/// The name that a tool gives to what it tells.
+/// Returns the name that a tool gives to its progress.
 fn own_name(data: &Value) -> Option<&str> {
     let name = data.get("event")?.as_str()?;
     let is_name = name.starts_with(|first: char| first.is_ascii_lowercase())

@@ -14,7 +14,7 @@ use crate::model::ModelError;
 use crate::node::{Agent, AgentNext, Tools};
 use crate::tool::ExecutionPolicy;
 
-/// Makes the graph of an agent that calls tools one after the other until it needs no more, and tells what it does.
+/// Makes the graph of an agent that calls tools one after the other until it needs no more, and reports its steps.
 ///
 /// ```text
 ///            ┌──────── tools ◀──┐ (tool calls, and iterations left)
@@ -22,15 +22,15 @@ use crate::tool::ExecutionPolicy;
 /// START ──▶ agent ──────────────┴──▶ END
 /// ```
 ///
-/// What it says before it calls tools, each call and each result are events: [`CallbackEvent`](super::CallbackEvent)s, or
-/// [`Callbacks`](super::Callbacks). At the limit the last calls are not made, and the run ends with what there is:
+/// The text of the model before it calls tools, each call and each result are events: [`CallbackEvent`](super::CallbackEvent)s,
+/// or [`Callbacks`](super::Callbacks). At the limit the last calls are not made, and the run ends with the messages so far:
 /// [`CallbackState::exit`] tells.
 ///
-/// A model that limits the rate of calls is asked again after 2, 4 and 8 seconds, or after as long as it says if that is
-/// longer; then its error is that of the run. Other errors are so at once.
+/// A model that limits the rate of calls is asked again after 2, 4 and 8 seconds, or after the time that it asks for if that is
+/// longer; if that fails, the run fails with its error. Other errors fail the run at once.
 ///
 /// # Errors
-/// None with the wiring as it is; the type is that of every graph's compilation.
+/// Never fails with this wiring; the type is that of every graph's compilation.
 pub fn callback(config: CallbackConfig) -> Result<Graph<CallbackState>, BuildError> {
     CallbackGraph::<()>::new(config).graph.compile()
 }

@@ -1,4 +1,4 @@
-//! What the iterations of a run took.
+//! The cost of the iterations of a run.
 
 use std::iter::Sum;
 
@@ -9,38 +9,39 @@ use crate::message::{AiMessage, Message};
 use crate::model::{TokenCounter, Usage};
 use crate::node::CallCost;
 
-/// What an iteration took: its model call, and the tool calls that this asked for. Those of a run have a sum.
+/// The cost of an iteration: of its model call, and of the tool calls that the model asked for. The costs of a run can be
+/// summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IterationCost {
-    /// What the model used, as its provider says.
+    /// The usage of the model, as its provider reports it.
     pub usage: Usage,
-    /// How long the model took, in milliseconds.
+    /// The time that the model took, in milliseconds.
     pub model_ms: u64,
-    /// How long the tools took, one after the other, in milliseconds.
+    /// The time that the tools took, one after the other, in milliseconds.
     pub tools_ms: u64,
-    /// What the iteration added to the conversation.
+    /// The tokens that the iteration added to the conversation.
     pub added: AddedTokens,
 }
 
-/// How many tokens an iteration added to the conversation, which all later requests have in them, by what they are.
+/// The number of tokens that an iteration added to the conversation, by kind. All later requests contain them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AddedTokens {
-    /// What the agent is told to be; in the first iteration only.
+    /// The agent's instructions; in the first iteration only.
     pub system: u64,
-    /// What the user said; in the first iteration only.
+    /// The user's message; in the first iteration only.
     pub message: u64,
-    /// What the model said.
+    /// The text of the model.
     pub reasoning: u64,
-    /// What the model called tools with.
+    /// The tool calls of the model.
     pub tool_calls: u64,
-    /// What came of the calls.
+    /// The results of the calls.
     pub tool_results: u64,
 }
 
 impl CallbackState {
-    /// What each iteration of the last run took, in order; `counter` counts the tokens that it added.
+    /// Returns the cost of each iteration of the last run, in order; `counter` counts the tokens that it added.
     ///
     /// ```
     /// use superstep_nodes::graphs::{CallbackConfig, CallbackState, IterationCost, callback};
@@ -98,7 +99,7 @@ impl AddedTokens {
 }
 
 impl Sum for IterationCost {
-    /// What is too large for its type is as large as that.
+    /// Adds up the costs. A sum that is too large for its type becomes the largest value of that type.
     fn sum<I: Iterator<Item = Self>>(iterations: I) -> Self {
         iterations.fold(Self::default(), |sum, more| Self {
             usage: plus(sum.usage, more.usage),

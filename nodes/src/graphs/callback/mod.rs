@@ -1,4 +1,4 @@
-//! An agent that tells what it does.
+//! An agent that reports its steps.
 
 mod callbacks;
 mod config;

@@ -1,4 +1,4 @@
-//! Which events of a run an agent's watchers hear of.
+//! The events of a run that an agent's observers receive.
 
 use superstep_core::run::{EventKind, RunEvent};
 
@@ -6,7 +6,7 @@ use super::CallbackState;
 use crate::node::{Agent, Reasoning, Tools};
 use crate::tool::ToolEvent;
 
-/// What the agent of a run, or one of its calls, tells.
+/// An event of a run's agent, or of one of its calls.
 pub(super) enum Told {
     Reasoning(Reasoning),
     Call(ToolEvent),

@@ -1,4 +1,4 @@
-//! What an evaluator graph is made of.
+//! The configuration of an evaluator graph.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::model::ChatModel;
 use crate::tool::ToolRegistry;
 use crate::verification::OnJudgeError;
 
-/// What an [`evaluator`](super::evaluator()) graph is made of: a model, and what differs from the defaults.
+/// The configuration of an [`evaluator`](super::evaluator()) graph: a model, and what differs from the defaults.
 #[derive(Clone)]
 pub struct EvaluatorConfig {
     pub(super) model: Arc<dyn ChatModel>,
@@ -44,7 +44,7 @@ impl EvaluatorConfig {
         }
     }
 
-    /// Has another model evaluate and rank the responses.
+    /// Uses another model to evaluate and rank the responses.
     #[must_use]
     pub fn judge(mut self, model: impl ChatModel) -> Self {
         self.judge = Arc::new(model);
@@ -58,7 +58,8 @@ impl EvaluatorConfig {
         self
     }
 
-    /// Has calls that change nothing begin while the model still speaks: see [`Agent::stream_tools`](crate::node::Agent::stream_tools).
+    /// Begins calls that change nothing while the reply of the model still arrives: see
+    /// [`Agent::stream_tools`](crate::node::Agent::stream_tools).
     #[must_use]
     pub fn stream_tools(mut self) -> Self {
         self.stream_tools = true;
@@ -72,16 +73,16 @@ impl EvaluatorConfig {
         self
     }
 
-    /// Lets the agent be visited at most so many times in a turn; once in any case. An input
-    /// may override it for its thread by writing the field.
+    /// Sets the maximum number of visits of the agent in a turn; it is visited once in any case. An input may override it for
+    /// its thread by writing the field.
     #[must_use]
     pub fn max_iterations(mut self, visits: u32) -> Self {
         self.max_iterations = visits;
         self
     }
 
-    /// Says what becomes of a response that the judge fails to evaluate or to rank, as `ON_JUDGE_ERROR` does of an
-    /// [agentic loop](crate::graphs::AgenticSettings::on_judge_error). By default it is [accepted](OnJudgeError::Accept): the turn ends
+    /// Sets the handling of a response that the judge fails to evaluate or to rank, as `ON_JUDGE_ERROR` does for an [agentic
+    /// loop](crate::graphs::AgenticSettings::on_judge_error). By default it is [accepted](OnJudgeError::Accept): the turn ends
     /// as it would have, and [`AgentState::unjudged`](super::AgentState::unjudged) has the reason.
     #[must_use]
     pub fn on_judge_error(mut self, policy: OnJudgeError) -> Self {

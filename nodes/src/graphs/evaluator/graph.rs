@@ -33,7 +33,7 @@ use crate::verification::OnJudgeError;
 /// that does not lose the response: see [`EvaluatorConfig::on_judge_error`].
 ///
 /// # Errors
-/// None with the wiring as it is; the type is that of every graph's compilation.
+/// Never fails with this wiring; the type is that of every graph's compilation.
 ///
 /// ```
 /// use superstep_nodes::graphs::{self, AgentState, EvaluatorConfig};

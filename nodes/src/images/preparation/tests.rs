@@ -26,7 +26,7 @@ fn prepared(bytes: &[u8]) -> RgbImage {
     decoded
 }
 
-/// Whether two colours look the same: a JPEG does not keep them to the bit.
+/// Asserts that two colours look the same: a JPEG does not keep them to the bit.
 #[track_caller]
 fn assert_like(found: &Rgb<u8>, expected: [u8; 3]) {
     let far = found.0.iter().zip(expected).any(|(found, expected)| found.abs_diff(expected) > 6);

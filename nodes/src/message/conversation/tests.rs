@@ -19,7 +19,7 @@ fn ids(conversation: &[Message]) -> Vec<&str> {
     conversation.iter().map(|message| message.id().as_str()).collect()
 }
 
-/// What providers insist on, said in another way than it is made.
+/// Checks what providers require, in another way than the conversation is made.
 fn assert_valid(conversation: &[Message]) {
     let mut waiting: VecDeque<&str> = VecDeque::new();
     let mut seen = HashSet::new();

@@ -1,10 +1,11 @@
-//! How many tokens an image takes.
+//! The number of tokens of an image.
 
 #[cfg(feature = "tokens")]
 use crate::message::ImageSource;
 use crate::message::{Detail, Image};
 
-/// How a model counts the tokens of an image. It is an estimate: models change, and what one says that it used is right.
+/// A model's method of counting the tokens of an image. The count is an estimate: models change, and the usage that one reports
+/// is right.
 ///
 /// ```
 /// use superstep_nodes::message::Detail;
@@ -19,25 +20,25 @@ use crate::message::{Detail, Image};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImageTokens {
-    /// By tiles of 512 by 512 pixels. Looked at closely, the image is fitted into a square of 2,048, its shorter side then to
-    /// 768; what it has then of tiles, also in part, counts.
+    /// By tiles of 512 by 512 pixels. For a close look, the image is fitted into a square of 2,048, and then its shorter side
+    /// to 768; the tiles that it then covers, also in part, are counted.
     Tiles {
-        /// What every image takes; a small copy takes no more.
+        /// The tokens of every image; a small copy takes no more.
         base: u64,
-        /// What each tile takes.
+        /// The tokens of each tile.
         tile: u64,
     },
     /// By patches of 32 by 32 pixels, for which the image is made smaller until it has no more than 1,536.
     Patches {
-        /// What a hundred of them take.
+        /// The tokens of a hundred patches.
         hundred: u64,
     },
     /// By its pixels, 750 for a token, where its longer side is made no longer than 1,568.
     Area,
 }
 
-/// How models count, by how their names begin; the longest beginning counts. The numbers are those of the vendors'
-/// documents.
+/// The counting methods, by the beginning of the model's name; the longest beginning counts. The numbers are those of the
+/// vendors' documents.
 const MODELS: [(&str, ImageTokens); 13] = [
     ("claude", ImageTokens::Area),
     ("computer-use-preview", ImageTokens::Tiles { base: 65, tile: 129 }),
@@ -55,7 +56,7 @@ const MODELS: [(&str, ImageTokens); 13] = [
 ];
 
 impl Default for ImageTokens {
-    /// As `gpt-4o` and `gpt-4.1` count.
+    /// Returns the method of `gpt-4o` and `gpt-4.1`.
     fn default() -> Self {
         Self::Tiles { base: 85, tile: 170 }
     }
@@ -68,8 +69,8 @@ impl ImageTokens {
         known.max_by_key(|(begins, _)| begins.len()).map_or_else(Self::default, |(_, rule)| *rule)
     }
 
-    /// Returns how many tokens an image takes of this width and height in pixels; of one whose size is not known, that of a
-    /// square of 1,024.
+    /// Returns the number of tokens of an image of this width and height in pixels; if the size is not known, that of a square
+    /// of 1,024.
     pub fn count(&self, detail: Detail, size: Option<(u32, u32)>) -> u64 {
         let (width, height) = size.unwrap_or((1_024, 1_024));
         let size = (f64::from(width.max(1)), f64::from(height.max(1)));
@@ -107,7 +108,7 @@ fn patches((width, height): (f64, f64)) -> u64 {
     covering(width * shrunk, 32.0).saturating_mul(covering(height * shrunk, 32.0)).min(MOST as u64)
 }
 
-/// How many squares cover a side; one at least.
+/// Returns the number of squares that cover a side; one at least.
 fn covering(side: f64, square: f64) -> u64 {
     (side / square - 1e-9).ceil().max(1.0) as u64
 }
@@ -126,7 +127,7 @@ pub fn image_tokens(detail: Detail, size: Option<(u32, u32)>) -> u64 {
     ImageTokens::default().count(detail, size)
 }
 
-/// The width and height of an image in pixels, where its bytes are in the message and begin as those of an image do.
+/// Returns the width and height of an image in pixels, if its bytes are in the message and begin like those of an image.
 #[cfg(feature = "tokens")]
 pub(super) fn size(image: &Image) -> Option<(u32, u32)> {
     use base64::Engine;
@@ -140,13 +141,13 @@ pub(super) fn size(image: &Image) -> Option<(u32, u32)> {
     Some((u32::try_from(size.width).ok()?, u32::try_from(size.height).ok()?))
 }
 
-/// Without the feature `tokens` nobody looks into images.
+/// Without the feature `tokens`, images are not inspected.
 #[cfg(not(feature = "tokens"))]
 pub(super) fn size(_image: &Image) -> Option<(u32, u32)> {
     None
 }
 
-/// How much of an image's base64 is looked at: its size is near the beginning. A multiple of four.
+/// The length of the beginning of an image's base64 that is searched for its size. A multiple of four.
 #[cfg(feature = "tokens")]
 const HEAD: usize = 1 << 17;
 

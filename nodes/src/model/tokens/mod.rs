@@ -1,4 +1,4 @@
-//! How many tokens a request has, before it is sent.
+//! The number of tokens of a request, before it is sent.
 //!
 //! | counter | counts | for |
 //! |---|---|---|
@@ -91,12 +91,12 @@ impl<T: TokenCounter + ?Sized> TokenCounter for Arc<T> {
     }
 }
 
-/// What the frame of a message takes: its role, and the signs around it. The number is that of OpenAI's cookbook, "How
-/// to count tokens with tiktoken".
+/// The tokens of a message's frame: its role, and the delimiters around it. The number is that of OpenAI's cookbook, "How to
+/// count tokens with tiktoken".
 const PER_MESSAGE: u64 = 3;
 
-/// What a tool takes beside its texts; from the same place.
+/// The tokens of a tool beside its texts; from the same place.
 const PER_TOOL: u64 = 7;
 
-/// What begins the reply; from the same place.
+/// The tokens that begin the reply; from the same place.
 const PER_REPLY: u64 = 3;

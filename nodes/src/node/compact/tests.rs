@@ -64,7 +64,7 @@ async fn talk(graph: &Graph<Chat>, questions: std::ops::Range<usize>) -> Chat {
     state
 }
 
-/// What a model is shown of the conversation.
+/// Returns the part of the conversation that a model is shown.
 fn shown(request: &ModelRequest) -> Vec<String> {
     request.messages.iter().map(|message| message.text().chars().take(16).collect()).collect()
 }
@@ -72,7 +72,7 @@ fn shown(request: &ModelRequest) -> Vec<String> {
 /// A model with a window, which remembers what it was asked.
 #[derive(Default)]
 struct Talker {
-    /// How many tokens it takes for a summary, and for everything else.
+    /// The maximum number of tokens of a request: for a summary, and for everything else.
     windows: [u64; 2],
     is_down: AtomicBool,
     asked: Mutex<Vec<ModelRequest>>,

@@ -44,7 +44,7 @@ fn paused(text: &str) -> Turn {
     Turn::Reply(reply)
 }
 
-/// What a model said before it paused was taken for the response.
+/// The text of a model before a pause was taken for the response.
 #[tokio::test]
 async fn a_paused_reply_is_continued_and_is_one_message() {
     let overloaded = ModelError::Overloaded { reason: "busy".into(), retry_after: None };

@@ -86,7 +86,7 @@ async fn nothing_is_lost_when_a_wait_is_given_up() {
 struct Made {
     deed: Deed,
     safe: bool,
-    /// How long after the call before it its input is complete.
+    /// The time until its input is complete, from the call before it.
     after: u64,
 }
 
@@ -102,7 +102,7 @@ fn calls() -> impl Strategy<Value = Vec<Made>> {
     prop::collection::vec(call.prop_map(|(deed, safe, after)| Made { deed, safe, after }), 0..12)
 }
 
-/// What runs at the moment, and what must not.
+/// The calls that are running, and a record of those that began.
 #[derive(Default)]
 struct Watch {
     running: AtomicUsize,

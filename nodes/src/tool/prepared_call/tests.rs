@@ -126,7 +126,7 @@ async fn s2_148_a_call_that_is_cancelled_says_whether_it_was_begun() {
     assert_eq!(probe.steps(), ["validate", "permissions", "call"]);
 }
 
-/// Waits beside itself until nobody waits for it, and then says so.
+/// A tool whose spawned task ends when the call is cancelled.
 struct Detached(Arc<Mutex<Option<tokio::task::JoinHandle<()>>>>);
 
 #[async_trait::async_trait]

@@ -154,7 +154,7 @@ impl Tool for Edit {
     }
 }
 
-/// What an edit says in a session in which this was read, and what is in the file then. The file has "now".
+/// Returns the result of an edit in a session in which this was read, and the file's text after it. The file has "now".
 async fn edited(read: Option<&str>) -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.txt");

@@ -6,10 +6,10 @@ pub enum Breach {
     /// The response breaks it.
     #[error("{feedback}")]
     Broken {
-        /// What the next response has to do otherwise; a model is told so.
+        /// The changes that the next response has to make; the model reads them.
         feedback: String,
     },
-    /// Whether the response keeps it cannot be found out, which is no fault of the response. Correct the rule.
+    /// The rule cannot be checked, which is no fault of the response. Correct the rule.
     #[error("{reason}")]
     Unable {
         /// Why.

@@ -76,7 +76,7 @@ impl Rule for CitationRule {
     }
 }
 
-/// A source, as it is named.
+/// A source as the response names it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Place<'r> {
     pub(super) path: &'r str,
@@ -102,13 +102,13 @@ pub(super) fn named(response: &str) -> Vec<Place<'_>> {
     list.map_while(|line| item(line)).map(place).filter(|place| !place.path.is_empty()).collect()
 }
 
-/// Whether a line says no more than that sources follow, as text or as a heading of Markdown.
+/// Tells whether a line only announces a list of sources, as text or as a heading of Markdown.
 fn is_heading(line: &str) -> bool {
     let plain = line.trim_matches(|sign: char| sign.is_whitespace() || "#*_:".contains(sign));
     ["source", "sources", "references"].iter().any(|word| plain.eq_ignore_ascii_case(word))
 }
 
-/// What an item of a list says.
+/// Returns the text of a list item; `None` if there is none.
 fn item(line: &str) -> Option<&str> {
     let bullet = line.strip_prefix("- ").or_else(|| line.strip_prefix("* "));
     let numbered = || {
@@ -138,7 +138,7 @@ fn span(lines: &str) -> Option<(u32, u32)> {
     (first <= last).then_some((first, last))
 }
 
-/// Whether a tool returned this.
+/// Tells whether a tool returned this place.
 fn returned(source: &Evidence, named: &Place<'_>) -> bool {
     let lines: Vec<_> = mentions(&source.output, named.path).collect();
     match named.lines {
@@ -149,7 +149,7 @@ fn returned(source: &Evidence, named: &Place<'_>) -> bool {
     }
 }
 
-/// Where a text has a path that is no part of another one: with which lines, if with any.
+/// Finds a path in a text, where it is not part of another one; with its lines, if it has any.
 fn mentions<'t>(text: &'t str, path: &'t str) -> impl Iterator<Item = Option<(u32, u32)>> + 't {
     let is_part = |sign: char| sign.is_alphanumeric() || "/\\_-.~%".contains(sign);
     text.match_indices(path).filter_map(move |(at, path)| {

@@ -14,11 +14,11 @@ use super::{Breach, Rule};
 use crate::verification::Submission;
 
 /// The rule that a program accepts the response: it reads the response from its standard input, and ends with the exit code 0.
-/// What it prints otherwise is the feedback.
+/// If it ends in another way, its output is the feedback.
 ///
-/// The program is started as it is, without a shell, and with the environment of this one. It has a time limit, and is killed
-/// when that is over or the verification is given up; on Unix with all that it has started, unless that has left its process
-/// group. It is not in a sandbox: what it does with a response of a model is its own affair.
+/// The program is started directly, without a shell, and with the environment of this one. It has a time limit, and is killed
+/// when that is over or the verification is cancelled; on Unix with all processes that it has started, unless they have left
+/// its process group. It is not in a sandbox: you are responsible for what it does with a model's response.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -36,14 +36,14 @@ pub struct CommandRule {
     time_limit: Duration,
 }
 
-/// How many bytes are kept of what a program prints; what comes after them is read and dropped.
+/// The number of bytes that are kept of a program's output; the rest is read and dropped.
 const KEPT: usize = 4_000;
 
 impl CommandRule {
-    /// How long a program may take, if nobody says otherwise.
+    /// The default for the time that a program may take.
     pub const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-    /// Makes a rule of a program, which is looked for as the system does; its name is that of the program.
+    /// Makes a rule of a program, which is looked up as the system does; the name of the rule is that of the program.
     pub fn new(program: impl Into<OsString>) -> Self {
         let program = program.into();
         let name = program.to_string_lossy().into_owned();
@@ -130,7 +130,7 @@ impl Rule for CommandRule {
     }
 }
 
-/// The beginning of what is printed.
+/// Returns the beginning of the output.
 async fn printed(mut stream: impl AsyncRead + Unpin) -> io::Result<String> {
     let (mut kept, mut piece) = (Vec::new(), [0; 4_096]);
     loop {

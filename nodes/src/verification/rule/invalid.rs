@@ -4,6 +4,6 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no such rule: {reason}")]
 pub struct InvalidRule {
-    /// What is wrong.
+    /// A description of the error.
     pub reason: String,
 }

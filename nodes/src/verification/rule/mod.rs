@@ -1,4 +1,4 @@
-//! What a response has to keep, without a model being asked.
+//! Rules that a response has to keep, and that are checked without a model.
 
 mod breach;
 mod citation;

@@ -22,10 +22,10 @@ enum Wanted {
     NotFound,
 }
 
-/// How many bytes a compiled expression may have.
+/// The maximum size of a compiled expression, in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
-/// How many characters are quoted of what may not be there.
+/// The maximum number of characters that are quoted of a forbidden match.
 const MOST_QUOTED: usize = 60;
 
 impl RegexRule {
@@ -49,7 +49,7 @@ impl RegexRule {
         )
     }
 
-    /// Tells the model this when the rule is broken: what the expression means is not always what it says.
+    /// Sets the feedback for the model when the rule is broken: the purpose of an expression is not always clear from its text.
     #[must_use]
     pub fn feedback(mut self, feedback: impl Into<String>) -> Self {
         self.feedback = feedback.into();

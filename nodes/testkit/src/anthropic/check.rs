@@ -1,4 +1,4 @@
-//! Whether a request is one that Anthropic takes.
+//! The checks of Anthropic for requests.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::endpoint::Vendor;
 use crate::place::Place;
 use crate::schema;
 
-/// What a request may have, besides what only one that generates may have.
+/// The members that every request may have. `GENERATING` lists those that only a generating request may have.
 const COUNTED: [&str; 10] = [
     "cache_control",
     "context_management",
@@ -22,7 +22,7 @@ const COUNTED: [&str; 10] = [
     "tools",
 ];
 
-/// What only a request that generates may have.
+/// The members that only a generating request may have.
 const GENERATING: [&str; 12] = [
     "container",
     "diagnostics",

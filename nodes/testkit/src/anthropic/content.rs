@@ -21,7 +21,7 @@ const BLOCKS: [(&str, Whose, &[&str]); 10] = [
     ("web_search_tool_result", Whose::Assistant, &["cache_control", "caller", "content", "tool_use_id"]),
 ];
 
-/// What the content of a tool result may be.
+/// The types of blocks that a tool result may contain.
 const IN_RESULTS: [&str; 4] = ["text", "image", "search_result", "document"];
 
 const LARGEST_IMAGE: usize = 5 * 1024 * 1024;
@@ -48,7 +48,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Whether a block is of a type.
+/// Returns `true` if a block has a type.
 pub(super) fn is(block: &Place<'_>, kind: &str) -> bool {
     block.value().get("type").is_some_and(|found| found == kind)
 }

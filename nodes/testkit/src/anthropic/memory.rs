@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use crate::Refusal;
 
-/// What of the answers so far a later request must send back unchanged.
+/// The parts of the answers so far that later requests must send back unchanged.
 #[derive(Default)]
 pub(crate) struct Memory {
     /// The texts of thinking, by their signatures.
     thinking: BTreeMap<String, String>,
     redacted: BTreeSet<String>,
-    /// What stood in each turn that thought.
+    /// The relevant blocks of each turn with thinking.
     turns: Vec<Vec<Part>>,
 }
 
-/// What counts of a turn's blocks for the order of its thinking.
+/// A block of a turn that matters for the order of its thinking.
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
     Thinking(String),
@@ -110,7 +110,7 @@ impl Memory {
     }
 }
 
-/// Whether a message begins a turn: what a user says, rather than the results of tools.
+/// Returns `true` if a message begins a turn: it is one of the user, rather than the results of tools.
 fn begins_turn(message: &Value) -> bool {
     let is_result = |block: &Value| block.get("type").is_some_and(|kind| kind == "tool_result");
     let content = message.get("content").and_then(Value::as_array);

@@ -71,7 +71,7 @@ fn opened(mut block: Value) -> Value {
     block
 }
 
-/// What comes of a block after its beginning. A block without deltas comes whole.
+/// Returns the deltas of a block after its beginning. A block without deltas is sent whole.
 fn deltas(part: &Part, whole: &Value, said: &Said) -> Vec<Value> {
     let of = |kind: &str, member: &str, text: &str| -> Vec<Value> {
         said.pieces(text).into_iter().map(|piece| json!({"type": kind, member: piece})).collect()

@@ -8,7 +8,7 @@ use crate::place::Place;
 
 const LEAST_BUDGET: u64 = 1024;
 
-/// How a model wants to be told to think. Older models have a budget, newer ones think as much as they need.
+/// The form in which a model must be asked to think. Older models require a budget, newer ones think as much as they need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ThinkingForm {

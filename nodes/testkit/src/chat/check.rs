@@ -1,4 +1,4 @@
-//! Whether a request is one that OpenAI takes.
+//! The checks of OpenAI for requests of Chat Completions.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What messages hold: a text, or parts.
+//! The content of messages: a text, or parts.
 
 use crate::Refusal;
 use crate::image;

@@ -5,7 +5,7 @@ use crate::place::Place;
 
 use super::content;
 
-/// How long the id of a tool call may be.
+/// The maximum length of the id of a tool call.
 const LONGEST_ID: usize = 40;
 
 const ROLES: [&str; 6] = ["system", "assistant", "user", "function", "tool", "developer"];

@@ -1,4 +1,4 @@
-//! What a request says of how to answer.
+//! The members of a request that control the answer.
 
 use serde_json::Value;
 

@@ -33,7 +33,7 @@ pub(crate) fn completion(said: &Said, occasion: &Occasion<'_>) -> Value {
     Value::Object(answer)
 }
 
-/// What an answer and each chunk of one have.
+/// Returns the common members of an answer and of each of its chunks.
 pub(super) fn base(said: &Said, occasion: &Occasion<'_>, object: &str) -> Map<String, Value> {
     let mut base = Map::from_iter([
         ("id".to_owned(), json!(occasion.id("chatcmpl-mock"))),

@@ -1,4 +1,4 @@
-//! What a value may be.
+//! The checks of values.
 
 use super::Place;
 use crate::Refusal;
@@ -137,7 +137,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Whether a text has only letters, digits, `_` and `-`.
+/// Returns `true` if a text has only letters, digits, `_` and `-`.
 pub(crate) fn is_name(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }

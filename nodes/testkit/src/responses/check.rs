@@ -1,4 +1,4 @@
-//! Whether a request is one that OpenAI takes.
+//! The checks of OpenAI for requests of the Responses protocol.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::endpoint::Vendor;
 use crate::function;
 use crate::place::Place;
 
-/// What a request may have, besides what only one that generates may have.
+/// The members that every request may have. `GENERATING` lists those that only a generating request may have.
 const COUNTED: [&str; 12] = [
     "conversation",
     "input",
@@ -24,7 +24,7 @@ const COUNTED: [&str; 12] = [
     "truncation",
 ];
 
-/// What only a request that generates may have.
+/// The members that only a generating request may have.
 const GENERATING: [&str; 20] = [
     "background",
     "context_management",
@@ -48,7 +48,7 @@ const GENERATING: [&str; 20] = [
     "user",
 ];
 
-/// What Chat Completions calls otherwise.
+/// The members that have another name in Chat Completions, with their name there first.
 const MOVED: [(&str, &str); 5] = [
     ("max_completion_tokens", "max_output_tokens"),
     ("max_tokens", "max_output_tokens"),

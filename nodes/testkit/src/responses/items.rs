@@ -6,7 +6,7 @@ use crate::Refusal;
 use crate::image;
 use crate::place::Place;
 
-/// How long the id of a call may be.
+/// The maximum length of the id of a call.
 const LONGEST_ID: usize = 64;
 
 /// Checks the form of the items. What is not kept must be there in full.

@@ -8,14 +8,14 @@ use super::pairing::{unanswered, unasked};
 use crate::Refusal;
 use crate::place::string_of;
 
-/// What of the answers so far a later request must send back unchanged.
+/// The parts of the answers so far that later requests must send back unchanged.
 #[derive(Default)]
 pub(crate) struct Memory {
     /// Reasoning, by its id.
     reasoning: BTreeMap<String, Value>,
     /// The ids of the reasoning that items came of, by the items' ids.
     reasons: BTreeMap<String, String>,
-    /// What each response called, by the response's id.
+    /// The ids of the calls of each response, by the response's id.
     calls: BTreeMap<String, Vec<String>>,
 }
 

@@ -45,7 +45,7 @@ fn call_ids<'a>(items: &[Place<'a>], wanted: &str) -> Vec<(usize, &'a str)> {
     found.map(|(index, item)| (index, string_of(item.value(), "call_id"))).collect()
 }
 
-/// Whether an item is what a model says or does.
+/// Returns `true` if an item is an output of the model.
 fn is_of_model(item: &Place<'_>) -> bool {
     match kind(item) {
         Some("message") => string_of(item.value(), "role") == "assistant",

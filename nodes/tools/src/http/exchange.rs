@@ -13,7 +13,7 @@ use super::hosts::Hosts;
 use crate::picture::picture;
 use crate::read_file::ReadFile;
 
-/// How many redirects are followed.
+/// The maximum number of redirects followed.
 const MOST_REDIRECTS: usize = 5;
 
 /// The headers of an answer that a model is shown.
@@ -123,7 +123,7 @@ impl Exchange<'_> {
     }
 }
 
-/// What a model reads of an answer.
+/// Returns the content of a response for the model.
 fn body(head: String, bytes: &[u8], note: &str, complete: bool) -> Content {
     if let Some(media_type) =
         media_type(bytes).filter(|_| complete && bytes.len() <= ReadFile::MAX_IMAGE_BYTES)
@@ -139,7 +139,7 @@ fn body(head: String, bytes: &[u8], note: &str, complete: bool) -> Content {
     Content::from(Part::text(format!("{head}\n{text}{note}")))
 }
 
-/// What went wrong in the end: what is above it says that a request went wrong.
+/// Returns the root cause of an error. The errors above it only say that a request failed.
 fn root(error: &reqwest::Error) -> String {
     let mut error: &dyn Error = error;
     while let Some(cause) = error.source() {

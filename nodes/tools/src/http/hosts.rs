@@ -24,7 +24,7 @@ pub enum HttpRuleError {
     /// It names no host. Write a name or an address, without `http://`.
     #[error("`{host}` is no host: write a name or an address, and a port behind it if it is only that one")]
     Host {
-        /// What was written.
+        /// The host as given.
         host: String,
     },
     /// It names no header, or the value is none that a header may have.
@@ -78,7 +78,7 @@ impl Hosts {
         }
     }
 
-    /// Whether a server may be at an address that is not public.
+    /// Returns `true` if a server may be at an address that is not public.
     pub(super) fn is_internal(&self, host: &str) -> bool {
         self.internal.iter().any(|(internal, _)| internal == host)
     }
@@ -90,7 +90,7 @@ impl Hosts {
     }
 }
 
-/// What a model is told of a server at an address that is not public.
+/// Returns the error for the model when a server is at an address that is not public.
 pub(super) fn not_public(host: &str) -> ToolFailure {
     ToolFailure::new(format!("`{host}` is not on the public internet, and only what is may be asked"))
 }

@@ -1,4 +1,4 @@
-//! What names stand for.
+//! The name resolver, which returns only permitted addresses.
 
 use std::net::{IpAddr, SocketAddr};
 

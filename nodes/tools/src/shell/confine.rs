@@ -12,10 +12,10 @@ use super::syscalls::forbid_syscalls;
 /// Without this a command could empty files that it may only read: Linux 6.2.
 const LEAST: ABI = ABI::V3;
 
-/// What is made use of where it is there.
+/// The newest Landlock version whose features are used, where the kernel has them.
 const MOST: ABI = ABI::V7;
 
-/// What programs need of a system to run. Of `/etc` it is what says how, and nothing that is secret.
+/// The paths of the system that programs need to run. The paths in `/etc` are configuration, and none of them is secret.
 const SYSTEM: [&str; 37] = [
     "/bin",
     "/gnu/store",

@@ -1,31 +1,31 @@
-//! What a command may reach.
+//! The resources that a command may reach.
 
 use std::path::PathBuf;
 
-/// Whether commands run in a sandbox.
+/// The sandbox setting for commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Sandbox {
-    /// They do. Where there is none, they are refused.
+    /// Commands run in a sandbox, and are refused where there is none.
     #[default]
     Required,
-    /// They do where there is one, and elsewhere run with all rights of the program.
+    /// Commands run in a sandbox where there is one, and elsewhere with all rights of the program.
     WhereThereIsOne,
-    /// They run with all rights of the program.
+    /// Commands run with all rights of the program.
     None,
 }
 
-/// Whether commands reach the network.
+/// The network access of commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Network {
-    /// They make no socket, of whatever kind, so they do not reach services of this machine, either.
+    /// Commands cannot create sockets of any kind, so they do not reach services of this machine, either.
     #[default]
     Denied,
-    /// They reach what the program does, the services of this machine among it.
+    /// Commands reach everything that the program reaches, including the services of this machine.
     Allowed,
 }
 
-/// What a command may reach in a sandbox.
+/// The files and the network that a command may reach in a sandbox.
 #[derive(Clone, Debug)]
 pub(super) struct Confinement {
     pub(super) readable: Vec<PathBuf>,

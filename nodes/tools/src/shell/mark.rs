@@ -8,7 +8,8 @@ use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, pidfd_open, pidfd_send_signal, prlimit,
 };
 
-/// How often processes are looked for that are always others: as often on a busy machine, where each look takes longer.
+/// The maximum number of searches for marked processes. It is a count and not a time limit, as a search takes longer on a busy
+/// machine.
 const LOOKS: usize = 400;
 
 /// A mark that a process hands on to all that it starts, and that in the sandbox none can take off: a number as its limit
@@ -93,11 +94,11 @@ impl Mark {
     }
 }
 
-/// What a process is.
+/// The state of a process that was looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     Alive,
-    /// It has ended, and nobody has asked how.
+    /// It has ended, and its parent has not waited for it.
     Dead,
     Other,
     Gone,

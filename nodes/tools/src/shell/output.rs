@@ -1,12 +1,12 @@
-//! What a command prints.
+//! The output of a command.
 
 use std::collections::VecDeque;
 
-/// How many bytes are kept of the beginning, and of the end.
+/// The number of bytes kept of the beginning, and of the end.
 const KEPT: usize = 20_000;
 
-/// What a command prints: all of it if it is short, and else the beginning and the end. The beginning says what it is, and
-/// the end how it went.
+/// The output of a command: all of it if it is short, otherwise its beginning and its end. The beginning shows what the output
+/// is, and the end shows how the command ended.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     begin: Vec<u8>,
@@ -24,12 +24,12 @@ impl Output {
         self.end.drain(..self.end.len().saturating_sub(KEPT));
     }
 
-    /// How many bytes were printed.
+    /// Returns the number of bytes printed.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How many of them are missing.
+    /// Returns the number of bytes printed but not kept.
     pub(super) fn missing(&self) -> u64 {
         self.bytes - (self.begin.len() + self.end.len()) as u64
     }

@@ -12,8 +12,8 @@ use super::limits::ProcessLimits;
 #[cfg(target_os = "linux")]
 use super::mark::Mark;
 
-/// What bash does before it becomes the command: it waits until it has its limits, and closes what the program has inherited or
-/// opened for its children. The sandbox is asked when a file is opened, and not when one that is open is read.
+/// The commands that bash runs before it becomes the command: it waits until its limits are set, and closes the files that the
+/// program has inherited or opened for its children. The sandbox checks a file when it is opened, not when an open file is read.
 const PRELUDE: &str = r#"IFS= read -r _ || exit 125
 for file in /proc/self/fd/* /dev/fd/*; do
     case ${file##*/} in
@@ -23,7 +23,7 @@ for file in /proc/self/fd/* /dev/fd/*; do
 done
 exec "$BASH" --noprofile --norc -c "$1" </dev/null"#;
 
-/// What leads the process group: when the program is gone its input ends, and it kills the group, itself among it.
+/// The leader of the process group: when the program ends, its input ends, and it kills the group, including itself.
 const KEEPER: &str = "read -r _; kill -KILL 0";
 
 /// A command that is to be run.
@@ -149,7 +149,7 @@ impl Processes {
         Ok(())
     }
 
-    /// Whether the command itself has ended. What it has started may still run.
+    /// Returns `true` if the command itself has ended. Processes that it has started may still run.
     pub(super) fn has_ended(&self) -> io::Result<bool> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         Ok(waitid(WaitId::Pid(pid(&self.shell)), options)?.is_some())
@@ -198,7 +198,7 @@ fn pid(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
-/// How a process ended, in words, unless it ended well.
+/// Describes how a process ended; `None` if it succeeded.
 pub(super) fn in_words(status: ExitStatus) -> Option<String> {
     match (status.code(), status.signal()) {
         (Some(0), _) => None,

@@ -11,26 +11,26 @@ use superstep_core::run::CancellationToken;
 use super::output::Output;
 use super::process::{Order, StartError};
 
-/// How often a command is looked after: soon at first, as most are short.
+/// The shortest and the longest interval between checks of a command. It starts short, as most commands are short.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
 
-/// How long output is waited for when all that could print is dead.
+/// The time to wait for remaining output once all processes that could print are dead.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
-/// How a command went.
+/// The result of a command.
 pub(super) struct Report {
     pub(super) end: End,
     pub(super) output: Output,
-    /// Whether something that could not be killed may still print.
+    /// `true` if a process that could not be killed may still print.
     pub(super) goes_on: bool,
 }
 
-/// How a command ended.
+/// The reason why a command ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum End {
     ByItself(ExitStatus),
     TooLate,
-    /// Nobody waits for it any more.
+    /// Its call was cancelled.
     Stopped,
 }
 

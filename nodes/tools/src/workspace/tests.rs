@@ -7,7 +7,7 @@ use crate::session::Session;
 use crate::session::link;
 use crate::{ReadFile, WriteFile};
 
-/// What every way out says, of every tool that names a file.
+/// Asserts that every tool that names a file refuses a path, for the reason `why`.
 async fn assert_no_way(session: &Session, path: &str, why: &str) {
     for (tool, input) in [
         ("read_file", json!({ "path": path })),

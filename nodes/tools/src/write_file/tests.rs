@@ -98,7 +98,7 @@ async fn whoever_reads_a_file_sees_the_old_content_or_the_new() {
     assert!(reader.join().unwrap() > 1);
 }
 
-/// What was left of a write that a crash cut short is in nobody's way, and never taken for the file.
+/// A temporary file left by a crash during a write does not block later writes, and is never taken for the file.
 #[tokio::test]
 async fn a_name_that_is_taken_is_not_used_for_what_is_temporary() {
     let session = Session::with(&[(".a.txt.0.new", "theirs")]);

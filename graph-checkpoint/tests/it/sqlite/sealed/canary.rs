@@ -6,7 +6,7 @@ use superstep_checkpoint::care::{self, Existing};
 
 use super::*;
 
-/// How often the canary is in a file.
+/// Returns the number of times that the canary is in a file.
 fn hits(path: &Path) -> usize {
     let bytes = fs::read(path).unwrap();
     bytes.windows(CANARY.len()).filter(|window| *window == CANARY.as_bytes()).count()

@@ -20,7 +20,7 @@ use superstep_core::id::{IdempotencyKey, InterruptId};
 
 use crate::material::*;
 
-/// What is to be found nowhere in an encrypted file.
+/// A text that must be found nowhere in an encrypted file.
 const CANARY: &str = "canary-3b1f";
 
 fn first_key() -> KeyRing {

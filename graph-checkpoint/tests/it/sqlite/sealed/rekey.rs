@@ -131,12 +131,12 @@ fn a_file_that_a_program_has_open_is_not_encrypted_as_a_whole() {
 /// A change of keys, and the rows that it comes to.
 struct Change {
     original: PathBuf,
-    /// What reads the file before and after.
+    /// The keys that the file is read with, before and after.
     before: Option<KeyRing>,
     after: Option<KeyRing>,
     keys: KeyRing,
     form: Form,
-    /// How a text begins that has its new form, and whether it does.
+    /// A beginning of texts, and `true` if the texts in their new form have it.
     begins: (&'static str, bool),
 }
 

@@ -1,4 +1,4 @@
-//! What is next, in which order, and when a join fires.
+//! Tests of planning: the tasks that are next, their order, and when a join fires.
 
 use super::*;
 

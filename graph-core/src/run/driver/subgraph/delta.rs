@@ -1,4 +1,4 @@
-//! What the nodes of a subgraph wrote to the fields that it shares.
+//! The writes of a subgraph's nodes to the fields that it shares.
 
 use std::vec::Vec;
 
@@ -82,13 +82,13 @@ impl Delta {
     }
 }
 
-/// What each task of a checkpoint's superstep wrote, in the fields of `schema`.
+/// Returns the writes of each task of a checkpoint's superstep, in the fields of `schema`.
 fn own_writes(loaded: &Loaded, schema: &Schema) -> Vec<Vec<LoggedWrite>> {
     let fields = FieldMap::new(&loaded.schema, schema);
     loaded.checkpoint.tasks.iter().map(|task| fields.own_writes(&task.writes)).collect()
 }
 
-/// Whether the superstep of a checkpoint was START's: the input is no write of the subgraph's own.
+/// Returns `true` if the superstep of a checkpoint was START's: the input is not one of the subgraph's own writes.
 fn merges_input(loaded: &Loaded) -> bool {
     loaded.checkpoint.tasks.iter().any(|task| task.node.is_start())
 }

@@ -1,4 +1,4 @@
-//! How the state of a graph and the state of its subgraph meet.
+//! The mapping between the state of a graph and the state of its subgraph.
 
 use std::boxed::Box;
 use std::fmt;
@@ -16,10 +16,10 @@ use crate::state::{
     CodecError, Field, FieldId, FieldWrite, IntoWrite, LoggedWrite, State, StateUpdate, Update,
 };
 
-/// What a subgraph over `S` gets of the state `P` around it, and what it gives back.
+/// The mapping from the state `P` of a graph to the state `S` of its subgraph, and back.
 ///
-/// A subgraph sees nothing but what its lens gives it, and changes nothing but what its lens takes. Without any
-/// of the methods below it is given nothing and gives nothing back.
+/// A subgraph sees only the fields that its lens gives it, and changes only those that its lens takes. Without any of
+/// the methods below it receives nothing and gives nothing back.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -67,7 +67,7 @@ pub struct Lens<P: State, S: State, In = NoInput, Out = ()> {
     pub(super) describe: fn(&mut NodeDescription),
     /// From the item with which the subgraph was left to the decision of its node.
     pub(super) decide: fn(Option<&Item>) -> Out,
-    /// What the subgraph is expected to be left with.
+    /// The type of the value that the subgraph is expected to be left with.
     pub(in crate::run) exit: Option<ExitType>,
     input: PhantomData<fn(In)>,
 }
@@ -207,11 +207,11 @@ impl<P: State, S: State, In, Out> Lens<P, S, In, Out> {
         self.give(outer, inner)
     }
 
-    /// Keeps the subgraph's state from one run of its node to the next, under this key. Without it every run
-    /// begins with a new state.
+    /// Keeps the subgraph's state from one run of its node to the next, under this key. Without it every run begins
+    /// with a new state.
     ///
-    /// What is kept belongs to the branch: a fork goes on with the state as of the checkpoint it begins at. It
-    /// takes a checkpointer; several nodes may go on with one state, one at a time.
+    /// The kept state belongs to the branch: a fork continues with the state as of the checkpoint it begins at. Keeping
+    /// state needs a checkpointer. Several nodes may share one state, one at a time.
     #[must_use]
     pub fn keep(self, key: impl Into<String>) -> Self {
         let key = key.into();

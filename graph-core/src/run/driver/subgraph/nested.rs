@@ -204,7 +204,7 @@ impl<P: State, S: State, In, Out: Send + 'static> Nested<P, S, In, Out> {
 /// Where the thread of a subgraph stands.
 struct Standing {
     head: Option<Loaded>,
-    /// Whether this task's run has begun there. A kept state is where an earlier one ended.
+    /// `true` if this task's run has begun there. A kept state is where an earlier run ended.
     begun: bool,
 }
 

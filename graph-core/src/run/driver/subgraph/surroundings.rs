@@ -25,16 +25,16 @@ pub(in crate::run) struct Surroundings {
     pub(in crate::run) metadata: BTreeMap<String, Json>,
     /// The questions that the run was begun to answer.
     pub(in crate::run) answered: Vec<InterruptId>,
-    /// How many bytes of what nodes emit in a superstep are kept.
+    /// The maximum number of bytes of emitted events kept for a superstep.
     pub(in crate::run) kept_bytes: Option<usize>,
-    /// What may run on threads that another program wrote last.
+    /// The policy for threads that another program wrote last.
     pub(in crate::run) on_change: OnChange,
     pub(in crate::run) mode: Mode,
-    /// How subgraphs stopped that wait for nothing but a resume.
+    /// The status of subgraphs that stopped and wait for nothing but a resume.
     pub(in crate::run) stopped: Stopped,
 }
 
-/// How subgraphs of a superstep stopped.
+/// The status with which subgraphs of a superstep stopped.
 #[derive(Default)]
 pub(in crate::run) struct Stopped(Mutex<Option<Status>>);
 
@@ -57,7 +57,7 @@ impl Stopped {
         }
     }
 
-    /// How subgraphs stopped; forgets it.
+    /// Takes the status with which subgraphs stopped.
     pub(in crate::run) fn take(&self) -> Option<Status> {
         self.0.lock().take()
     }

@@ -1,4 +1,4 @@
-//! What the code of a flow is given.
+//! The argument of the code of a flow.
 
 use std::fmt::{self, Display};
 use std::future::Future;
@@ -13,7 +13,8 @@ use crate::node::{Ask, Effects, Emit, Task, TaskInfo};
 use crate::state::{CodecError, Json};
 use crate::store::Store;
 
-/// What the code of a [`flow`](super::flow) is given: its input, and the means to act, to ask and to remember.
+/// The argument of the code of a [`flow`](super::flow): its input, and the means to run effects, to ask and to save
+/// values.
 ///
 /// Cheap to clone: clones share everything.
 pub struct Cx<I> {
@@ -27,7 +28,7 @@ pub struct Cx<I> {
     info: TaskInfo,
 }
 
-/// What the code saves for the next run.
+/// The value that the code saves for the next run.
 #[derive(Clone, Default)]
 pub(super) struct Saved(Arc<Mutex<Option<Json>>>);
 
@@ -129,7 +130,8 @@ impl<I> Cx<I> {
         }
     }
 
-    /// What the thread's latest finished run saved, or returned if it saved nothing; `None` in its first.
+    /// Returns the value that the thread's latest finished run saved, or its return value if it saved none; `None` in
+    /// the first run.
     ///
     /// # Errors
     /// When it is no `T`.

@@ -134,9 +134,9 @@ pub struct FlowRun<O> {
     pub run: RunId,
     /// The thread's latest checkpoint; `None` without a checkpointer.
     pub checkpoint: Option<CheckpointId>,
-    /// How it ended.
+    /// The status that the run ended with.
     pub status: Status,
-    /// What the flow returned, if it did.
+    /// The return value of the flow, if the run finished.
     pub value: Option<O>,
 }
 

@@ -2,15 +2,15 @@
 
 use crate::state::{Json, State};
 
-/// What a thread of a flow keeps: its input, what it returned and what it saved, as JSON. Beside it the store has
-/// the journal of the effects and the questions, as of any node.
+/// The state of a thread of a flow: its input, its return value and the value that it saved, as JSON. The store also
+/// has the journal of the effects and the questions, as for any node.
 #[derive(State, Clone, Debug, Default, PartialEq)]
 pub struct FlowState {
     /// The input of the latest run.
     pub(super) input: Option<Json>,
-    /// What the latest finished run returned.
+    /// The return value of the latest finished run.
     pub(super) returned: Option<Json>,
-    /// What the latest finished run saved for the next: by default what it returned.
+    /// The value that the latest finished run saved for the next run: by default its return value.
     pub(super) saved: Option<Json>,
 }
 
@@ -21,13 +21,13 @@ impl FlowState {
         self.input.as_ref()
     }
 
-    /// What the latest finished run returned; `None` also for `null`.
+    /// Returns the return value of the latest finished run; `None` also for `null`.
     #[must_use]
     pub fn returned(&self) -> Option<&Json> {
         self.returned.as_ref()
     }
 
-    /// What the latest finished run saved for the next; `None` also for `null`.
+    /// Returns the value that the latest finished run saved for the next run; `None` also for `null`.
     #[must_use]
     pub fn saved(&self) -> Option<&Json> {
         self.saved.as_ref()

@@ -49,14 +49,14 @@ pub struct ThreadEvent {
 }
 
 impl PastEvents {
-    /// Goes on with the events of the thread's latest run, whose `feed` this is, once the past is told: nothing is
-    /// told twice and nothing is left out.
+    /// Returns these events, followed by those of the thread's latest run, whose feed is `feed`. No event is returned
+    /// twice or left out.
     ///
-    /// What earlier runs have left unfinished is told before the events of this one. Questions and failures that this
-    /// one has come to before its past was read cannot be told from those, and are told with them.
+    /// The unfinished work of earlier runs comes before the events of this run. Questions and failures of this run from
+    /// before its past was read cannot be told apart from those of earlier runs, and come with them.
     ///
-    /// Where the feed has dropped events, the superstep that they belong to is read from the store as soon as it
-    /// has come to its checkpoint. What was told of it before is then told again.
+    /// If the feed has dropped events, their superstep is read from the store as soon as its checkpoint is stored.
+    /// Events of that superstep that were already returned are then returned again.
     pub fn follow(self, feed: &Feed) -> Followed {
         // From here on nothing gets lost, though the past is read later.
         let live = feed.subscribe_from(0);
@@ -100,7 +100,7 @@ impl Followed {
         }
     }
 
-    /// What is to be told of what is unfinished: the run tells itself what it has come to.
+    /// Returns which unfinished work to rebuild: the events of the run itself come from its feed.
     fn left_before(&self) -> Unfinished {
         match self.live.run() {
             None if self.live.is_begun() => Unfinished::Nothing,

@@ -26,11 +26,11 @@ pub(super) struct Level {
     pub(super) runs: Vec<Runs>,
     pub(super) after: Option<EventPosition>,
     pub(super) unfinished: Unfinished,
-    /// Whether what is unfinished has been looked at.
+    /// `true` once unfinished work has been looked up.
     pub(super) is_over: bool,
-    /// Who wrote the checkpoint that is told.
+    /// The run that wrote the latest checkpoint read.
     pub(super) run: Option<RunId>,
-    /// What is still to be told, with its place where it has one.
+    /// The events still to be returned, each with its position if it has one.
     told: VecDeque<(Option<EventPosition>, Told)>,
 }
 
@@ -52,7 +52,7 @@ impl Level {
         Self { path, runs: all, ..level }
     }
 
-    /// What comes next, and its place where it has one.
+    /// Returns the next event or subgraph to report, and its position if it has one.
     pub(super) async fn next(
         &mut self,
         saver: &Arc<dyn Checkpointer>,
@@ -81,8 +81,9 @@ impl Level {
         }
     }
 
-    /// What is unfinished on top of what was told last. Where the thread has moved on, that follows from a run which is
-    /// told elsewhere; but what the one before it had asked is told here, if that is wanted.
+    /// Rebuilds the events of the work that is unfinished on top of the last checkpoint read. If the thread has moved
+    /// on, the events of the run that moved it come from elsewhere; only the questions of the run before it are rebuilt
+    /// here, if they are wanted.
     async fn unfinished(
         &self,
         saver: &Arc<dyn Checkpointer>,

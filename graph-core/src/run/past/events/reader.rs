@@ -19,30 +19,29 @@ use crate::run::runtime::stream::view::{View, Views};
 /// The events of a thread's past, oldest first, rebuilt from its checkpoints and read page by page. Made by
 /// [`Thread::events`](crate::run::Thread::events) and [`Past::events`](crate::run::Past::events).
 ///
-/// They are what a log of the runs that led here would say, as far as it is stored:
+/// They are the log of the runs that led here, as far as it is stored:
 ///
 /// - Runs, supersteps, tasks and checkpoints have the ids, steps, positions and nodes that they had live. In a
-///   superstep each task is told from its start to its end, in merge order.
-/// - What nodes emitted is told where the run kept it:
-///   [`Graph::record_events`](crate::run::Graph::record_events).
-/// - On top of the latest checkpoint is told what is unfinished: results, failures, and questions that are open.
-///   It is told again, as a part of its superstep, once that has come to a checkpoint. What is left of a superstep
-///   that an input has given up is told before the run of that input.
-/// - Subgraphs are told with their path, between start and end of their task.
+///   superstep the events of each task come together, from its start to its end, in merge order.
+/// - Emitted events are included if the run kept them: [`Graph::record_events`](crate::run::Graph::record_events).
+/// - The events of the latest checkpoint are followed by those of unfinished work: results, failures, and open
+///   questions. These are returned again, as a part of their superstep, once its checkpoint is stored. The remains of a
+///   superstep that an input has given up come before the run of that input.
+/// - Events of subgraphs have a path, and come between the start and the end of their task.
 ///
-/// What is not stored cannot be told:
+/// Events that are not stored are left out:
 ///
-/// - Attempts that were followed by another one, unless an error handler took over. The attempt of a task that
-///   finished is 0 where it is not known, in paths as well.
-/// - How a run ended that neither finished, nor asked, nor left its failure on the latest checkpoint; and runs
-///   that came to no checkpoint of their own. What they left belongs to the run before them.
+/// - Attempts that were followed by another one, unless an error handler took over. The attempt of a finished task is 0
+///   if it is not known, in paths as well.
+/// - The end of a run that neither finished, nor asked, nor left its failure on the latest checkpoint; and runs that
+///   stored no checkpoint of their own. Their unfinished work belongs to the run before them.
 /// - Breakpoints, and whether a result was recorded earlier or came from a cache.
 ///
-/// Times are exact for checkpoints, for what nodes emitted, and for the start of runs, as far as ids tell time.
-/// What else happened before a superstep ran has the time of the checkpoint that it stands on, and what finished in
-/// it the time of the checkpoint that it came to. Edits and copies are told as the checkpoint that they made.
+/// Times are exact for checkpoints, for emitted events, and for the start of runs, as far as ids tell time. Other
+/// events from before a superstep ran have the time of the checkpoint that it stands on, and those of tasks that
+/// finished in it the time of its own checkpoint. Edits and copies appear as the checkpoint that they made.
 ///
-/// [`RunEvent::seq`] counts what is read, from 0. To go on later, keep a [`position`](PastEvent::position).
+/// [`RunEvent::seq`] counts the events read, from 0. To continue later, keep a [`position`](PastEvent::position).
 #[must_use = "events are read with `next`"]
 pub struct PastEvents {
     saver: Arc<dyn Checkpointer>,
@@ -53,7 +52,7 @@ pub struct PastEvents {
     /// The graph's own level, and those of the subgraphs that are being told; empty before the first event.
     levels: Vec<Level>,
     is_begun: bool,
-    /// What is told of what is unfinished.
+    /// The part of the unfinished work that is rebuilt.
     pub(super) unfinished: Unfinished,
     /// The place of the last event of the graph itself.
     pub(super) position: Option<EventPosition>,

@@ -26,7 +26,7 @@ pub(super) struct Rebuild<'a> {
 }
 
 impl Rebuild<'_> {
-    /// What a checkpoint tells, given the one that it continues.
+    /// Rebuilds the events of a checkpoint, given the checkpoint that it continues.
     pub(super) fn checkpoint(self, base: Option<&StepRecord>, record: &StepRecord) -> Group {
         let checkpoint = &record.checkpoint;
         let end = Moment { run: checkpoint.run, at_ms: checkpoint.id.unix_ms() };
@@ -214,7 +214,7 @@ impl Rebuild<'_> {
     }
 }
 
-/// Whether a run ends at a checkpoint: nothing is next, or a subgraph is left.
+/// Returns `true` if a run ends at a checkpoint: nothing is next, or a subgraph is left.
 pub(super) fn leads_nowhere(record: &StepRecord) -> bool {
     record.checkpoint.frontier.tasks.first().is_none_or(|first| first.node.is_end())
 }

@@ -8,7 +8,7 @@ use alloc::string::ToString;
 use crate::checkpoint::{At, Checkpointer, CheckpointerExt, StepRecord, StoreError};
 use crate::id::{CheckpointId, NodeName, ThreadId};
 
-/// How many checkpoints are read at a time.
+/// The number of checkpoints read at a time.
 const PAGE: usize = 64;
 
 /// Which checkpoints of a thread.
@@ -100,7 +100,8 @@ impl Records {
         }
     }
 
-    /// How many checkpoints of a page, newest first, belong to the span, where it begins in this page.
+    /// Returns how many checkpoints of a page, newest first, belong to the span; `None` if the span does not begin in
+    /// this page.
     fn first_in(&self, page: &[StepRecord]) -> Option<usize> {
         let foreign = page.iter().position(|record| self.span.own && record.thread != self.span.thread);
         let from = page.iter().position(|record| Some(record.checkpoint.id) == self.span.from);

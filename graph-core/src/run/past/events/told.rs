@@ -1,4 +1,4 @@
-//! What is told of a checkpoint, before it is an event.
+//! The parts that the events of a checkpoint are rebuilt from.
 
 use std::sync::Arc;
 use std::vec::Vec;
@@ -19,7 +19,7 @@ pub(super) enum Told {
         at: CheckpointId,
         happened: Moment,
     },
-    /// What happened in the subgraph of a task.
+    /// The events of the subgraph of a task.
     Below(Below),
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Below {
     pub(super) unfinished: Unfinished,
 }
 
-/// What is told of what is unfinished on top of a head.
+/// The part of the unfinished work on top of a head that is rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unfinished {
     Nothing,
@@ -74,7 +74,7 @@ impl Runs {
     }
 }
 
-/// What a checkpoint tells, in three parts.
+/// The events of a checkpoint, those before its own event apart from the rest.
 #[derive(Default)]
 pub(super) struct Group {
     /// Up to its own event.
@@ -122,7 +122,7 @@ pub(super) fn told(moment: Moment, kind: EventKind) -> Told {
     Told::Event(Happened { moment, kind })
 }
 
-/// What a task has emitted.
+/// Adds the events that a task has emitted to `all`.
 pub(super) fn emissions(at: Placed<'_>, emitted: &Emitted, end: Moment, all: &mut Vec<Told>) {
     let Placed { step, task, node } = at;
     if emitted.dropped > 0 {

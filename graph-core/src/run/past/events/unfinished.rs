@@ -1,4 +1,4 @@
-//! What supersteps tell that did not come to their end, or not in the run that began them.
+//! Events of supersteps that did not end, or that ended in another run than the one that began them.
 
 use std::collections::BTreeSet;
 use std::vec::Vec;
@@ -55,7 +55,8 @@ impl Rebuild<'_> {
         silent.collect()
     }
 
-    /// What is unfinished on top of a head, or was given up there, given the tasks whose subgraphs have begun without another trace.
+    /// Rebuilds the events of the work that is unfinished on top of a head, or was given up there. `begun` holds the
+    /// tasks whose subgraphs have begun without another trace.
     pub(super) fn unfinished(
         self,
         thread: &ThreadId,
@@ -125,7 +126,7 @@ impl Rebuild<'_> {
     }
 }
 
-/// What a head knows of one of its tasks.
+/// The stored work of one of a head's tasks.
 struct Known<'a> {
     result: Option<&'a TaskResult>,
     failure: Option<&'a FailureRecord>,
@@ -146,13 +147,14 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Whether the run that wrote a checkpoint has asked on top of it. Edits take questions along that others have asked.
+/// Returns `true` if the run that wrote a checkpoint has asked on top of it. Questions on top of an edit do not count:
+/// other runs have asked them, and the edit carried them along.
 pub(super) fn has_paused(base: &StepRecord) -> bool {
     let is_run = matches!(base.checkpoint.source, Source::Input | Source::Loop);
     is_run && !base.work.asks.is_empty()
 }
 
-/// Whether a task on top of a checkpoint has asked.
+/// Returns `true` if a task on top of a checkpoint has asked.
 pub(super) fn has_asked(base: &StepRecord, next: &NextTask) -> bool {
     let id = next.id(base.checkpoint.id, base.checkpoint.step);
     base.work.asks.iter().any(|ask| ask.task == id)

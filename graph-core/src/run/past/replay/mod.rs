@@ -28,20 +28,19 @@ use crate::id::{CheckpointId, ThreadId};
 use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::shared::Runtime;
 
-/// A replay about to happen: await it.
+/// A request to replay recorded supersteps. The replay happens when it is awaited.
 ///
-/// The supersteps that led to a checkpoint are run once more, each from the recorded checkpoint before it, and what
-/// comes out is compared with what is stored, byte for byte. Nothing live happens: effects have their recorded
-/// outcomes and their closures do not run, clocks and chance come from the journal, questions have the answers that
-/// they had, and an effect without a recorded outcome is a [`Difference`]. Nothing is written: no checkpoint, no
-/// entry of the graph's store, none of the node cache. Subgraphs are replayed from their own threads.
+/// The supersteps that led to a checkpoint are run once more, each from the recorded checkpoint before it, and the
+/// results are compared with the stored ones, byte for byte. Nothing live happens: effects return their recorded
+/// outcomes and their closures do not run, time and randomness come from the journal, questions have their recorded
+/// answers, and an effect without a recorded outcome is a [`Difference`]. Nothing is written: no checkpoint, no entry
+/// of the graph's store, none of the node cache. Subgraphs are replayed from their own threads.
 ///
-/// Inputs, edits and branches are taken as they are recorded, and so is a failure that an error handler dealt with:
-/// the handler is run. Work that is unfinished is not replayed.
+/// Inputs, edits and branches are taken as recorded, and so is a failure that an error handler dealt with: the handler
+/// is run. Unfinished work is not replayed.
 ///
-/// What a node does outside [`Effects`](crate::node::Effects) is done again. To show that it does nothing live, give
-/// the graph a context that panics when it is used. What a node reads of a [`Store`](crate::store::Store) is what is
-/// there now.
+/// Code of a node outside [`Effects`](crate::node::Effects) runs again. To show that it does nothing live, give the
+/// graph a context that panics when it is used. Reads of a [`Store`](crate::store::Store) return its current contents.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;

@@ -1,4 +1,4 @@
-//! What a replay has found.
+//! The report of a replay.
 
 use std::boxed::Box;
 use std::fmt;
@@ -11,24 +11,24 @@ use crate::error::ErrorReport;
 use crate::id::{CheckpointId, NodeName, ThreadId};
 use crate::state::Json;
 
-/// What a replay has found.
+/// The report of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Replay {
-    /// How many supersteps came out as they are recorded, those of subgraphs included.
+    /// The number of supersteps that came out as recorded, those of subgraphs included.
     pub supersteps: u64,
-    /// How many did not.
+    /// The number of supersteps that did not.
     pub divergent: u64,
     /// The first thing in which they differ, in the order in which the run went.
     pub first: Option<Box<Divergence>>,
     /// The tasks whose recorded outcome was taken because it cannot be verified.
     pub unverified: Vec<Unverified>,
-    /// Whether some supersteps were recorded with another topology of the graph. That alone is no divergence.
+    /// `true` if some supersteps were recorded with another topology of the graph. That alone is no divergence.
     pub other_topology: bool,
 }
 
 impl Replay {
-    /// Whether every superstep came out as it is recorded.
+    /// Returns `true` if every superstep came out as recorded.
     #[must_use]
     pub fn is_equal(&self) -> bool {
         self.first.is_none()
@@ -60,7 +60,7 @@ pub struct Divergence {
     pub step: i64,
     /// The node, where one can be named.
     pub node: Option<NodeName>,
-    /// What differs.
+    /// The difference between the recording and the replay.
     pub difference: Difference,
 }
 
@@ -103,9 +103,9 @@ pub enum Difference {
         path: String,
         /// The field of the state that it is of.
         field: Option<String>,
-        /// What is recorded; `None` where there is nothing. Values of secret fields are not shown.
+        /// The recorded value; `None` if there is none. Values of secret fields are not shown.
         recorded: Option<Json>,
-        /// What the replay came to; `None` where there is nothing.
+        /// The replayed value; `None` if there is none.
         replayed: Option<Json>,
     },
     /// The superstep cannot be run: a node is gone, a value does not decode, or writes do not merge any more.
@@ -149,7 +149,7 @@ pub enum WhyUnverified {
     },
     /// The thread of its subgraph was deleted.
     Subgraph,
-    /// What it began with was pruned.
+    /// The checkpoint that its superstep began at was pruned.
     Pruned,
 }
 

@@ -14,7 +14,7 @@ use crate::checkpoint::{
 };
 use crate::id::{CheckpointId, NodeName, ThreadId};
 
-/// What came out of one superstep.
+/// A checkpointer that reads from `inner` and keeps aside the results of one superstep.
 pub(super) struct Silent {
     inner: Arc<dyn Checkpointer>,
     pub(super) checkpoint: Mutex<Option<Arc<Checkpoint>>>,

@@ -36,23 +36,23 @@ pub(super) struct Superstep<'a> {
     /// The checkpoint before it, with the journal of its tasks.
     pub(super) before: &'a Loaded,
     pub(super) recorded: &'a Checkpoint,
-    /// How many supersteps its run could still take.
+    /// The number of supersteps that its run could still take.
     pub(super) remaining: u64,
 }
 
-/// What is found out about a superstep.
+/// The differences and unverified tasks of a superstep.
 #[derive(Default)]
 pub(super) struct Findings {
-    /// What differs, by the task that it is of.
+    /// The difference of each task that differs.
     pub(super) tasks: BTreeMap<u32, Difference>,
-    /// What differs and is of no one task.
+    /// A difference that belongs to no single task.
     pub(super) whole: Option<Difference>,
     pub(super) unverified: BTreeMap<u32, WhyUnverified>,
     /// The subgraphs that ran in it.
     pub(super) below: Vec<Below>,
 }
 
-/// What came of running it once.
+/// The results of running the superstep once.
 struct Take {
     notes: Vec<(u32, Note)>,
     asked: Vec<AskRecord>,

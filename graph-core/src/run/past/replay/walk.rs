@@ -18,7 +18,7 @@ use crate::run::runtime::error::ThreadError;
 use crate::run::runtime::shared::Runtime;
 use crate::state::{CodecError, Json, LoggedWrite};
 
-/// How many lines of a history are read at a time.
+/// The number of lines of a history read at a time.
 const PAGE: usize = 256;
 
 /// A replay under way.
@@ -31,7 +31,7 @@ pub(super) struct Walk {
 pub(super) enum Way {
     /// From the thread's first checkpoint.
     Whole,
-    /// What came after this one.
+    /// The supersteps after this checkpoint.
     After(CheckpointId),
     /// The last turn, which was given this: a subgraph's.
     Turn(Vec<LoggedWrite>),

@@ -20,7 +20,7 @@ pub struct Feed {
     ring: Arc<Ring<RunEvent>>,
 }
 
-/// What a subscriber receives.
+/// An event of a [`Feed`], or a gap in it, as a subscriber receives it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Received {
     /// An event.
@@ -76,7 +76,7 @@ impl Subscription {
         self.ring.oldest().map(|event| event.run)
     }
 
-    /// Whether there has been an event.
+    /// Returns `true` if there has been an event.
     pub(in crate::run) fn is_begun(&self) -> bool {
         self.ring.next() > 0
     }

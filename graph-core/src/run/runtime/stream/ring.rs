@@ -25,7 +25,7 @@ struct Inner<T> {
     waiting: Vec<Waker>,
 }
 
-/// What a reader comes to next.
+/// The next item for a reader, or the items that it missed.
 #[derive(Debug)]
 pub(crate) enum Next<T> {
     Item(Arc<T>),
@@ -89,7 +89,7 @@ impl<T> Ring<T> {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// What a reader comes to that has read up to `place`, of those items that `wanted` says; `None` at the end.
+    /// Polls for the next item from `place` on that `wanted` accepts, and advances `place`; `None` at the end.
     pub(crate) fn poll_next(
         &self,
         place: &mut u64,

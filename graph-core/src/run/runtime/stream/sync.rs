@@ -1,3 +1,3 @@
-//! What the ring of a feed is made of. Tests of interleavings put other primitives in its place.
+//! The primitives that the ring of a feed uses. Tests of interleavings replace them with others.
 
 pub(super) use std::sync::{Mutex, MutexGuard};

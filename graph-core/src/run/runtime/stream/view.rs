@@ -21,15 +21,17 @@ use crate::run::runtime::event::{EventKind, Observer, RunEvent};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum View {
-    /// The whole state after each superstep, questions and breakpoints. It is built only where somebody wants it.
+    /// The whole state after each superstep, questions and breakpoints. The state is built only if an observer or the
+    /// caller asks for it.
     Values,
-    /// What each task wrote, by the names of the fields, questions and breakpoints. It is built only where somebody wants it.
+    /// The writes of each task, by the names of the fields, questions and breakpoints. The writes are built only if an
+    /// observer or the caller asks for them.
     Updates,
     /// Pieces of messages, as models produce them.
     Messages,
-    /// What nodes emit.
+    /// Custom events that nodes emit.
     Custom,
-    /// What becomes of each task, questions and breakpoints.
+    /// The start and the end of each attempt of a task, questions and breakpoints.
     Tasks,
     /// The checkpoints that are stored.
     Checkpoints,
@@ -61,13 +63,13 @@ impl Views {
     /// No view.
     pub const NONE: Self = Self(0);
 
-    /// Whether `view` is among them.
+    /// Returns `true` if the set contains `view`.
     #[must_use]
     pub fn has(self, view: View) -> bool {
         self.0 & view.bit() != 0
     }
 
-    /// Whether one of them shows an event of this kind.
+    /// Returns `true` if one of the views shows events of this kind.
     #[must_use]
     pub fn shows(self, kind: &EventKind) -> bool {
         let shown = match kind {

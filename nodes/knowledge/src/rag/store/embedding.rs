@@ -2,7 +2,7 @@
 
 use crate::rag::Embedding;
 
-/// How many sums are added up side by side.
+/// The number of sums that are computed side by side.
 const LANES: usize = 8;
 
 /// Returns an embedding as it is stored: each number in four bytes, the lowest first.

@@ -21,7 +21,7 @@ pub(super) struct Store {
 /// A document that is to be kept.
 pub(super) struct NewDocument<'d> {
     pub(super) source: &'d str,
-    /// What tells whether it has changed.
+    /// The digest that shows whether the document has changed.
     pub(super) digest: &'d [u8; 32],
     pub(super) chunks: &'d [(Chunk, Embedding)],
 }
@@ -29,7 +29,7 @@ pub(super) struct NewDocument<'d> {
 /// A chunk that a search came upon.
 pub(super) struct Candidate {
     pub(super) chunk: i64,
-    /// How well it fits; larger is better, within one search only.
+    /// The relevance; larger is better, within one search only.
     pub(super) score: f64,
 }
 
@@ -82,7 +82,7 @@ impl Store {
         &self.name
     }
 
-    /// What tells whether a document has changed; `None` if it is not there.
+    /// Returns the digest that shows whether a document has changed; `None` if there is no such document.
     pub(super) fn digest(&self, source: &str) -> Result<Option<Vec<u8>>, KnowledgeError> {
         let select = "select digest from document where collection = ?1 and source = ?2";
         let mut select = self.db.prepare_cached(select)?;
@@ -97,7 +97,7 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// How many chunks there are.
+    /// Returns the number of chunks.
     pub(super) fn count(&self) -> Result<u64, KnowledgeError> {
         let select = "select count(*) from embedding where collection = ?1";
         Ok(self.db.query_row(select, [self.collection], |row| row.get::<_, i64>(0))?.unsigned_abs())
@@ -144,7 +144,7 @@ impl Store {
         Ok(removed)
     }
 
-    /// What is read while this is there is of one moment.
+    /// Begins a transaction: all reads while it is held see the same state.
     pub(super) fn moment(&self) -> Result<Transaction<'_>, KnowledgeError> {
         Ok(self.db.unchecked_transaction()?)
     }
@@ -194,7 +194,7 @@ impl Store {
         Ok(best)
     }
 
-    /// What a chunk says, and where.
+    /// Returns a chunk with its place.
     pub(super) fn found(&self, chunk: i64) -> Result<Option<Found>, KnowledgeError> {
         let mut select = self.db.prepare_cached(
             "select document.source, heading, line_start, line_end, text
@@ -221,7 +221,7 @@ fn remove(change: &Transaction<'_>, collection: i64, source: &str) -> Result<boo
     Ok(removed > 0)
 }
 
-/// How many dimensions an embedding of so many bytes has.
+/// Returns the number of dimensions of an embedding of this many bytes.
 fn dimensions(bytes: i64) -> usize {
     usize::try_from(bytes).unwrap_or_default() / size_of::<f32>()
 }

@@ -7,13 +7,13 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::rag::KnowledgeError;
 
-/// What tells a knowledge base apart from other SQLite files: `SSkb` in the header's application id.
+/// The application id in the header of a SQLite file that marks it as a knowledge base: `SSkb`.
 const APPLICATION: i64 = 0x5353_6b62;
 
 /// The format of the tables that this version writes.
 pub(super) const FORMAT: i64 = 1;
 
-/// How long a writer of another process is waited for.
+/// The time to wait for a writer of another process.
 const BUSY: Duration = Duration::from_secs(10);
 
 /// Embeddings are apart from the texts, as a search reads all of the one and few of the other. The full-text index holds

@@ -1,4 +1,4 @@
-//! What a critic does, and what it says to its model.
+//! The behavior of a critic, and the messages that it sends to its model.
 
 mod messages;
 mod resume;

@@ -1,4 +1,4 @@
-//! How critiques go and end.
+//! The course and the end of critiques.
 
 use superstep_nodes::images::ImageFileError;
 use superstep_nodes::message::{Message, ToolMessage, ToolStatus};

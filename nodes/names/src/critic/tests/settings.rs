@@ -1,4 +1,4 @@
-//! What can be set of a critic, and by what.
+//! The settings of a critic, and their sources.
 
 use std::ffi::OsString;
 

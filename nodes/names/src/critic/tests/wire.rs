@@ -1,4 +1,4 @@
-//! What a critic sends to providers.
+//! The requests that a critic sends to providers.
 
 use serde_json::Value;
 use superstep_nodes::model::ChatModel;

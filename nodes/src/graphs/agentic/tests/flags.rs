@@ -32,7 +32,7 @@ fn s0_060_s0_061_there_are_six_nodes_with_both_and_three_with_neither() {
     assert_eq!(nodes(false, true), set(&["router", "use_tools", "respond", "verify", "refine"]));
 }
 
-/// Whoever looks for how a phase is done finds a function of this name, and the node is what it makes.
+/// The function that makes a node has this name, so that readers who search for the phase find it.
 #[test]
 fn s0_062_the_nodes_are_made_by_functions_of_these_names() {
     let source: String = include_str!("../graph.rs").split_whitespace().collect();

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::model::ModelError;
 
-/// What a judge does.
+/// The behaviour of a judge.
 #[derive(Clone, Copy, Debug)]
 enum Judge {
     Accepts,

@@ -1,4 +1,4 @@
-//! What can be set.
+//! The settings and their effects.
 
 use super::*;
 use crate::configuration::{Configurable, Configuration, Origin};

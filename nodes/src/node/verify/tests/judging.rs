@@ -1,4 +1,4 @@
-//! Who is asked about a response, and what becomes of it when nobody can say.
+//! Calls of the judge, and the response when it gives no judgement.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What the nodes `Verify` and `Refine` do in a graph.
+//! The nodes `Verify` and `Refine` in a graph.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -84,7 +84,7 @@ fn graph(model: &Arc<Scripted>, verifier: OutputVerifier, max: u32) -> Graph<Cha
     graph_of(Arc::clone(&model), verify(model, verifier, max), None)
 }
 
-/// What a judge says that gives each criterion this score.
+/// Returns the reply of a judge that gives each criterion this score.
 fn judgement(score: f64) -> Value {
     let finding = |criterion: VerificationCriterion| json!({ "criterion": criterion, "finding": "So it is.", "score": score });
     json!({
@@ -113,7 +113,7 @@ async fn run(graph: &Graph<Chat>) -> Chat {
     graph.thread("t").run(ask(1, "What does a fork copy?")).await.unwrap().finished().unwrap()
 }
 
-/// What was told of a run.
+/// The events of a run.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<Heard>>>);
 

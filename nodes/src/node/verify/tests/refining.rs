@@ -1,4 +1,4 @@
-//! How a response is made again.
+//! Refinements of a response.
 
 use super::*;
 
@@ -152,7 +152,7 @@ async fn a_response_goes_with_the_answers_to_its_calls() {
     assert_eq!(texts(&state.messages), ["What does a fork copy?", "r2"]);
 }
 
-/// What a judge may do.
+/// Generates the replies of a judge, good and bad.
 fn any_judge() -> impl Strategy<Value = Turn> {
     prop_oneof![
         (0_u32..=10).prop_map(|score| Turn::Json(judgement(f64::from(score) / 10.0))),

@@ -13,7 +13,7 @@ use crate::telemetry::{Metric, MetricKind};
 
 mod graphs;
 
-/// What was recorded since it was looked at last, by name and labels; every metric is as the catalogue says.
+/// Returns the metrics recorded since the last call, by name and labels, and checks each against the catalogue.
 fn recorded(recorder: &Snapshotter) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for (key, _, _, value) in recorder.snapshot().into_vec() {
@@ -50,7 +50,7 @@ fn of(recorded: &BTreeMap<String, String>, begins: &str) -> Vec<String> {
     found.map(|(name, value)| format!("{name}: {value}")).collect()
 }
 
-/// A run that is told by hand.
+/// A run whose events are emitted by the test.
 struct Told<'m> {
     metrics: &'m AgentMetrics,
     run: RunId,
@@ -218,7 +218,8 @@ fn s0_093_to_096_a_loop_tells_how_long_its_parts_took_and_what_a_refinement_chan
     assert_eq!(of(&recorded, "agent.run.duration"), ["agent.run.duration graph=loop: 7.61"]);
 }
 
-/// A run that was resumed between a refinement and the verification has not seen the one, and one that nobody could judge has no score.
+/// A run that was resumed between a refinement and its verification has not seen the refinement, and one that could not be
+/// judged has no score.
 #[test]
 fn a_refinement_of_an_earlier_run_has_an_outcome_and_no_duration() {
     let recorder = DebuggingRecorder::new();

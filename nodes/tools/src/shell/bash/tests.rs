@@ -23,7 +23,7 @@ fn command(command: impl Into<String>) -> Value {
     json!({ "command": command.into() })
 }
 
-/// What a command prints.
+/// Runs a command and returns its output.
 async fn printed(session: &Session, line: impl Into<String>) -> String {
     session.done("bash", command(line)).await
 }
@@ -247,7 +247,7 @@ mod in_the_sandbox {
         assert!(held > 3 && links() == held, "it went on from {held} to {}", links());
     }
 
-    /// Whether a process works in a folder.
+    /// Returns `true` if a process has this folder as its working directory.
     fn is_worked_in(folder: &std::path::Path) -> bool {
         let folder = folder.canonicalize().unwrap();
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
@@ -316,7 +316,7 @@ mod in_the_sandbox {
         assert_eq!(said[1], "done\n");
     }
 
-    /// What the test below starts: a program that was given open files.
+    /// The program that the test below starts with open files.
     #[tokio::test]
     async fn a_program_with_open_files() {
         if let Ok(folder) = std::env::var("SUPERSTEP_TEST_BASH_OPEN") {
@@ -347,7 +347,7 @@ mod in_the_sandbox {
         assert_eq!(std::fs::read_to_string(&key).unwrap(), "top-secret");
     }
 
-    /// What the test below starts: the program that is killed.
+    /// The program that the test below starts and kills.
     #[tokio::test]
     async fn a_program_that_waits_for_a_command() {
         if let Ok(folder) = std::env::var("SUPERSTEP_TEST_BASH_FOLDER") {
