@@ -79,8 +79,8 @@ pub use durability::Durability;
 pub use file::checkpoint_file::CheckpointFile;
 pub use history::manifest::MAP_EVERY;
 pub use options::{SqliteOptions, Stage};
-pub use read::reader::ThreadList;
 pub use read::subgraphs::Subgraph;
+pub use read::threads::ThreadList;
 pub use saver::SqliteSaver;
 #[cfg(feature = "encryption")]
 pub use seal::{Key, KeyError, KeyId, KeyRing, Keys};

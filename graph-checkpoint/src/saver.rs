@@ -25,7 +25,7 @@ use crate::file::File;
 use crate::file::checkpoint_file::CheckpointFile;
 use crate::options::SqliteOptions;
 use crate::read::reader::{self, Readers};
-use crate::read::{lineage, named, steps};
+use crate::read::{lineage, named, steps, threads};
 use crate::retain::Retainer;
 use crate::work::ask;
 use crate::work::drawn::Drawn;
@@ -384,8 +384,8 @@ impl Checkpointer for SqliteSaver {
     async fn scan(&self, scan: Scan) -> Result<Page, StoreError> {
         self.query(move |connection| {
             Ok(match &scan {
-                Scan::Threads(scan) => Page::Threads(reader::threads(connection, scan)?),
-                Scan::Asks { graph } => Page::Asks(reader::open_asks(connection, graph)?),
+                Scan::Threads(scan) => Page::Threads(threads::threads(connection, scan)?),
+                Scan::Asks { graph } => Page::Asks(threads::open_asks(connection, graph)?),
                 Scan::History(PastScan { thread, from, limit }) => {
                     Page::Summaries(reader::history(connection, thread, from, *limit)?)
                 }

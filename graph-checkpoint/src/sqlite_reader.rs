@@ -25,9 +25,10 @@ use crate::history::rows::{CheckpointRow, ThreadRow};
 use crate::options::SqliteOptions;
 use crate::read::lineage;
 use crate::read::named;
-use crate::read::reader::{self, ThreadList};
+use crate::read::reader;
 use crate::read::steps;
 use crate::read::subgraphs::{self, Subgraph};
+use crate::read::threads::{self, ThreadList};
 use crate::write::lease;
 
 /// The number of last digits of an id that are usually shown.
@@ -131,7 +132,7 @@ impl SqliteReader {
     /// # Errors
     /// [`StoreError::Corrupt`] when a row that was read is damaged, and [`StoreError::Io`]. So for all reads.
     pub fn threads(&self) -> Result<Vec<ThreadSummary>, StoreError> {
-        self.read(|connection| reader::threads(connection, &ThreadScan::default()))
+        self.read(|connection| threads::threads(connection, &ThreadScan::default()))
     }
 
     /// Lists all threads, and those that are damaged beside the others.
@@ -139,7 +140,7 @@ impl SqliteReader {
     /// # Errors
     /// Those of [`threads`](Self::threads), but for damage of single threads.
     pub fn list_threads(&self) -> Result<ThreadList, StoreError> {
-        self.read(reader::list)
+        self.read(threads::list)
     }
 
     /// Lists who holds which thread, by thread, like

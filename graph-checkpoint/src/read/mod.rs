@@ -5,3 +5,4 @@ pub(crate) mod named;
 pub(crate) mod reader;
 pub(crate) mod steps;
 pub(crate) mod subgraphs;
+pub(crate) mod threads;

@@ -257,9 +257,10 @@ impl Around for Broken {
             return Ok(Load::Whole(Box::new(head.clone())));
         }
         if known.is_some() {
-            let known_head =
-                self.has(Defect::KnownIsAlwaysTheHead).then(|| Load::Unchanged(Carried::default()));
-            return known_head.map_or(self.inner.load(thread, at, known).await, Ok);
+            return match self.defect {
+                Defect::KnownIsAlwaysTheHead => Ok(Load::Unchanged(Carried::default())),
+                _ => self.inner.load(thread, at, known).await,
+            };
         }
         let is_before = matches!(at, At::Before(_));
         let Some(mut loaded) = self.inner.read(thread, at).await? else { return Ok(Load::Missing) };
