@@ -31,6 +31,10 @@ test:
 docs:
     .ci/run docs
 
+# write the list of public names anew, which the stage docs compares
+names:
+    .ci/run names
+
 # whether every crate can be packaged
 package:
     .ci/run package

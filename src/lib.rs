@@ -51,13 +51,18 @@
 //! | [`checkpoint`] | what is stored; the savers |
 //! | [`store`] | values that outlive threads |
 //! | `nodes` | messages, models, tools, prebuilt nodes and graphs (feature `nodes`, on by default) |
-//! | [`engine`] | the pure machine, for those who write a driver of their own |
+//! | `driver` | everything that savers and drivers of one's own are made of (feature `unstable-driver`) |
 //! | [`guide`] | the documentation, a page per topic |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-pub use superstep_core::{engine, error, graph, id, lock, node, reducer, route, run, state};
+pub use superstep_core::{error, id, lock, reducer, route, run};
+
+/// The whole core, with its records and its pure machine: what savers and drivers are made of, and what the derives expand
+/// to. Any release may change it.
+#[cfg(feature = "unstable-driver")]
+pub use superstep_core as driver;
 
 pub use superstep_core::run::flow;
 
@@ -135,9 +140,59 @@ pub mod nodes {
     }
 }
 
-/// What is stored, and by whom: the trait, the model, and the savers.
+/// The state of a graph: fields with reducers, updates, and the JSON forms of both.
+///
+/// `#[derive(State)]` on a struct makes its fields those of a state. A node returns an [`Update`](state::Update), a list of
+/// writes; at the end of a superstep each write goes through the [reducer](mod@reducer) of its field. A state is stored
+/// field by field, so a superstep costs what it wrote.
+pub mod state {
+    pub use superstep_core::state::{
+        Excess, Field, Found, Input, IntoInput, Json, JsonError, JsonFields, JsonState, JsonUpdate,
+        JsonWrite, LoadError, Migration, Mismatch, SizeLimits, State, StateUpdate, Update, Write,
+    };
+}
+
+/// Nodes: plain `async fn`s whose arguments are extractors.
+///
+/// ```text
+/// async fn research(web: Dep<Web>, query: Input<Query>, fx: Effects) -> Result<Update<Essay>, WebError>
+///                   └─ taken from the task: a dependency, an input, a way to record effects     └─ writes
+/// ```
+///
+/// A node sees the state as of the last superstep and returns what it wants to change.
+pub mod node {
+    pub use superstep_core::node::{
+        Ambient, Ask, Askable, Blocking, ByType, Cache, CalledAs, Dep, Effect, EffectAnswer, EffectQuestion,
+        Effects, Emit, Failed, FailsWith, Fold, FromRef, Input, IntoNode, Item, JsonOutcome, NoInput, Node,
+        OnMismatch, OnUnknown, OneInput, OrInput, Output, Policy, Reconciled, Retry, Snapshot, Task,
+        TaskInfo, blocking, node,
+    };
+}
+
+/// Graphs: nodes, edges, routes and joins, checked when they are compiled.
+///
+/// The handles of nodes are typed: a forgotten case of a route, an edge out of a deciding node, or an edge into a node that
+/// needs an input does not compile. [`StateGraph::compile`](graph::StateGraph::compile) finds and reports all other problems at
+/// once, as a [`BuildError`](graph::BuildError).
+pub mod graph {
+    pub use superstep_core::graph::{
+        BuildError, CaseError, Description, DescriptionError, END, EdgeTarget, Exit, Exited, FitsInput,
+        IntoTargets, JoinSources, JsonDecision, NodeRef, Nothing, Problem, Registry, START, SelectNodes,
+        StateGraph, TakesNothing, Unrouted, each, to,
+    };
+}
+
+/// Checkpoints: the savers, their files and settings, and what programs read from them.
+///
+/// A saver of one's own implements [`Checkpointer`](checkpoint::Checkpointer), whose records are in `driver::checkpoint`, with
+/// the feature `unstable-driver`; the suite `conformance`, of the feature of that name, tests it.
 pub mod checkpoint {
-    pub use superstep_core::checkpoint::*;
+    pub use superstep_core::checkpoint::{
+        AnsweredBy, AskRecord, At, CheckpointName, Checkpointer, CheckpointerExt, Deadline, EffectId,
+        EffectOutcome, EffectRecord, Emitted, EmittedEvent, GraphDescription, InvalidName, KeyProblem,
+        LeaseRecord, MemorySaver, NamedCheckpoint, Source, StepRecord, StoreError, ThreadScan, ThreadSummary,
+        rfc3339,
+    };
 
     #[cfg(feature = "sqlite")]
     pub use superstep_checkpoint::{

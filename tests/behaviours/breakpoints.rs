@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::support::{Calls, Stage, on_both_savers};
 use superstep::checkpoint::Checkpointer;
-use superstep::graph::EveryNode;
+use superstep::driver::graph::EveryNode;
 use superstep::prelude::*;
 use superstep::run::{EventKind, RunEvent, ThreadError};
 

@@ -1,7 +1,7 @@
 //! Deferred nodes: they run when nothing else is left to run, and then once.
 
 use serde::{Deserialize, Serialize};
-use superstep::checkpoint::Cause;
+use superstep::driver::checkpoint::Cause;
 use superstep::graph::Problem;
 use superstep::prelude::*;
 

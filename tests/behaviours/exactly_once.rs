@@ -11,7 +11,8 @@ use std::thread::{self, Thread as SystemThread};
 
 use async_trait::async_trait;
 use proptest::prelude::*;
-use superstep::checkpoint::{Around, At, Checkpointer, Commit, Committed, Load, Page, Scan, StoreError};
+use superstep::checkpoint::{At, Checkpointer, StoreError};
+use superstep::driver::checkpoint::{Around, Commit, Committed, Load, Page, Scan};
 use superstep::id::{CheckpointId, ThreadId};
 use superstep::prelude::*;
 use superstep::run::{InputStatus, ThreadError};

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use superstep::checkpoint::{At, CheckpointerExt};
+use superstep::driver::state::{Lifetime, Writers};
 use superstep::prelude::*;
 use superstep::reducer::Reducer;
 use superstep::run::{EventKind, View};
-use superstep::state::{Lifetime, Writers};
 
 use crate::support::{on_both_savers, run_or_resume};
 

@@ -44,7 +44,7 @@ fn input(text: &str) -> Update<Log> {
 /// A thread's history, newest first, a line per checkpoint.
 async fn lines(thread: &Thread<Log>) -> Vec<String> {
     let history = thread.history().expect("there is a store").collect().await;
-    let line = |summary: &superstep::checkpoint::Summary| {
+    let line = |summary: &superstep::driver::checkpoint::Summary| {
         let nodes = |nodes: &[superstep::id::NodeName]| {
             let names: Vec<_> = nodes.iter().map(|node| node.as_str()).collect();
             names.join(" ")
@@ -140,7 +140,7 @@ async fn a_long_history_is_read_page_by_page() {
             let run = thread.run(input(&turn.to_string())).await;
             assert_eq!(run.expect("no node fails").status, Status::Finished);
         }
-        let steps = |history: Vec<superstep::checkpoint::Summary>| -> Vec<i64> {
+        let steps = |history: Vec<superstep::driver::checkpoint::Summary>| -> Vec<i64> {
             history.iter().map(|summary| summary.step).collect()
         };
         let history = thread.history().expect("a store").collect().await.expect("it reads");

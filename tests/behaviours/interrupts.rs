@@ -7,7 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::support::{Broken, Calls, Stage, on_both_savers, only};
-use superstep::checkpoint::{Around, At, Checkpointer, Load, StoreError};
+use superstep::checkpoint::{At, Checkpointer, StoreError};
+use superstep::driver::checkpoint::{Around, Load};
 use superstep::id::{CheckpointId, InterruptId, ThreadId};
 use superstep::prelude::*;
 use superstep::run::{Interrupt, ThreadError};

@@ -261,7 +261,7 @@ async fn an_answer_is_not_taken_from_who_may_not_run() {
         let graph = only(node, &stage, |node| node).shared_checkpointer(saver.clone()).lease(lease());
         let thread = graph.thread("t");
         thread.run(Log::default()).await.expect("it asks").interrupted().expect("one question");
-        let claim = superstep::checkpoint::Claim {
+        let claim = superstep::driver::checkpoint::Claim {
             thread: "t".into(),
             holder: "another".into(),
             ttl: Duration::from_secs(600),

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
-use superstep::graph::{NodeRef, Targets};
+use superstep::driver::graph::Targets;
+use superstep::graph::NodeRef;
 use superstep::node::NoInput;
 use superstep::prelude::*;
 

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use superstep::checkpoint::{At, Checkpointer, CheckpointerExt, SecretPast};
+use superstep::checkpoint::{At, Checkpointer, CheckpointerExt};
+use superstep::driver::checkpoint::SecretPast;
 use superstep::graph::{Description, Registry};
 use superstep::prelude::*;
 use superstep::run::{Interrupt, Received, RunEvent, TraceLog, View};

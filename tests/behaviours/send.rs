@@ -1,14 +1,17 @@
 //! What may cross threads.
 
-use superstep::checkpoint::{Loaded, SqliteSaver};
-use superstep::engine::Machine;
-use superstep::graph::{Description, NodeRef, Program, Registry, Targets};
+use superstep::checkpoint::SqliteSaver;
+use superstep::driver::checkpoint::Loaded;
+use superstep::driver::engine::Machine;
+use superstep::driver::graph::{Program, Targets};
+use superstep::driver::state::Schema;
+use superstep::graph::{Description, NodeRef, Registry};
 use superstep::prelude::*;
 use superstep::run::{
     CheckpointView, Flow, FlowRequest, FlowRun, FlowStream, FlowThread, History, Interrupt, Past, RunEvent,
     RunRequest, RunStream, ThreadError, TraceLog,
 };
-use superstep::state::{Json, JsonFields, JsonState, JsonUpdate, Schema};
+use superstep::state::{Json, JsonFields, JsonState, JsonUpdate};
 
 #[derive(State, Clone, Debug, Default, PartialEq)]
 struct Log {

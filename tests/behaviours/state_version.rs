@@ -389,8 +389,8 @@ async fn a_secret_that_does_not_fit_stays_secret() {
 fn the_version_is_part_of_the_fingerprint_and_the_first_one_is_not() {
     let schema = EssayV1::schema();
     assert!(!serde_json::to_string(&schema).expect("plain data").contains("version"));
-    let later = superstep::state::Schema { version: 2, ..schema.clone() };
+    let later = superstep::driver::state::Schema { version: 2, ..schema.clone() };
     assert_ne!(schema.fingerprint(), later.fingerprint());
-    let older = serde_json::from_str::<superstep::state::Schema>(r#"{"name":"S","fields":[]}"#);
+    let older = serde_json::from_str::<superstep::driver::state::Schema>(r#"{"name":"S","fields":[]}"#);
     assert_eq!(older.expect("an older file").version, 1);
 }

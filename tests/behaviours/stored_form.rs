@@ -1,8 +1,8 @@
 //! What a checkpoint holds, and what it costs.
 
 use superstep::checkpoint::Source;
+use superstep::driver::state::Logged;
 use superstep::prelude::*;
-use superstep::state::Logged;
 
 use crate::support::on_both_savers;
 

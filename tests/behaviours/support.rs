@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use superstep::checkpoint::Checkpointer;
-use superstep::graph::PolicyOf;
+use superstep::driver::graph::PolicyOf;
 use superstep::node::{IntoNode, NoInput};
 use superstep::prelude::*;
 use superstep::run::NodeFailure;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use superstep::checkpoint::{Checkpointer, StoreError};
-use superstep::engine::restore::RestoreError;
+use superstep::driver::engine::restore::RestoreError;
 use superstep::prelude::*;
 use superstep::run::{Ambient, ThreadError};
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use superstep::checkpoint::{Around, At, Checkpointer, CheckpointerExt, Commit, Committed, StoreError};
+use superstep::checkpoint::{At, Checkpointer, CheckpointerExt, StoreError};
+use superstep::driver::checkpoint::{Around, Commit, Committed};
 
 pub(crate) struct Careless(pub(crate) Arc<dyn Checkpointer>);
 

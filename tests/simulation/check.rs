@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use superstep::checkpoint::{
-    At, Checkpointer, CheckpointerExt, EffectOutcome, Source, StepRecord, TaskResult,
-};
+use superstep::checkpoint::{At, Checkpointer, CheckpointerExt, EffectOutcome, Source, StepRecord};
+use superstep::driver::checkpoint::TaskResult;
+use superstep::driver::state::{Logged, LoggedWrite, Op};
 use superstep::id::{CheckpointId, TaskId, ThreadId};
-use superstep::state::{Json, Logged, LoggedWrite, Op};
+use superstep::state::Json;
 
 use crate::driver::THREAD;
 use crate::facts::{Deed, Facts};

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use superstep::checkpoint::{AskRecord, EffectId, EffectOutcome, EffectRecord, TaskResult};
+use superstep::checkpoint::{AskRecord, EffectId, EffectOutcome, EffectRecord};
+use superstep::driver::checkpoint::TaskResult;
 use superstep::id::{CheckpointId, InterruptId, TaskId, ThreadId};
 use superstep::node::{EffectAnswer, EffectQuestion, OnUnknown};
 use superstep::run::Status;

@@ -4,8 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use superstep::checkpoint::{
-    Answers, AskRecord, At, Checkpointer, CheckpointerExt, Commit, Committed, EffectRecord, EffectWrite,
-    GraphDescription, Load, Naming, Page, Scan, StoreError, TaskResult, Work,
+    AskRecord, At, Checkpointer, CheckpointerExt, EffectRecord, GraphDescription, StoreError,
+};
+use superstep::driver::checkpoint::{
+    Answers, Commit, Committed, EffectWrite, Load, Naming, Page, Scan, TaskResult, Work,
 };
 use superstep::id::{CheckpointId, NodeName, ThreadId};
 

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use superstep::checkpoint::{
-    Answers, Around, AskRecord, At, Checkpointer, CheckpointerExt, Commit, Committed, EffectId,
-    EffectOutcome, EffectRecord, EffectWrite, FailureRecord, GraphDescription, Load, Page, Scan, Source,
-    StoreError, TaskResult, Work as Pending,
+    AskRecord, At, Checkpointer, CheckpointerExt, EffectId, EffectOutcome, EffectRecord, GraphDescription,
+    Source, StoreError,
+};
+use superstep::driver::checkpoint::{
+    Answers, Around, Commit, Committed, EffectWrite, FailureRecord, Load, Page, Scan, TaskResult,
+    Work as Pending,
 };
 use superstep::id::{CheckpointId, InterruptId, ThreadId};
 use superstep::state::Json;

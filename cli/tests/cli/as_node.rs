@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use superstep::checkpoint::Loaded;
 use superstep::cli::{Exit, Look};
+use superstep::driver::checkpoint::Loaded;
+use superstep::driver::node::IntoOutcome;
 use superstep::id::{RunId, TaskId};
-use superstep::node::IntoOutcome;
 use superstep::prelude::*;
 
 use crate::program::written;

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use superstep::checkpoint::{Around, Checkpointer, KeyRing};
+use superstep::checkpoint::{Checkpointer, KeyRing};
 use superstep::cli::{Debugger, Exit, Look};
+use superstep::driver::checkpoint::Around;
 use superstep::prelude::*;
 
 use crate::debugger::debug;

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use superstep::checkpoint::{Acquired, CheckpointerExt, Claim};
+use superstep::checkpoint::CheckpointerExt;
 use superstep::cli::{Exit, Look};
+use superstep::driver::checkpoint::{Acquired, Claim};
 use superstep::prelude::*;
 
 use crate::debugger::Program;

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use superstep::checkpoint::conformance::{self, Subject};
-use superstep::checkpoint::{Around, Checkpointer, Commit, Committed, SqliteSaver, StoreError};
+use superstep::checkpoint::{Checkpointer, SqliteSaver, StoreError};
+use superstep::driver::checkpoint::{Around, Commit, Committed};
 use superstep::error::BoxError;
 
 use std::sync::Arc;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
-use superstep::checkpoint::{Answers, Around, AskRecord, Checkpointer, CheckpointerExt, StoreError};
+use superstep::checkpoint::{AskRecord, Checkpointer, CheckpointerExt, StoreError};
+use superstep::driver::checkpoint::{Answers, Around};
 use superstep::id::{InterruptId, ThreadId};
 use superstep::run::{Ambient, System, ThreadError};
 use superstep::state::Json;

@@ -1,7 +1,8 @@
 //! What can be seen of subgraphs: in the store, in the log, from a checkpoint.
 
 use superstep::checkpoint::CheckpointerExt;
-use superstep::graph::{BuildError, Problem, Topology};
+use superstep::driver::graph::Topology;
+use superstep::graph::{BuildError, Problem};
 use superstep::run::{EventKind, RunEvent};
 
 use super::*;

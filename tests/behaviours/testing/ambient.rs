@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use superstep::checkpoint::{At, CheckpointerExt, Loaded};
+use superstep::checkpoint::{At, CheckpointerExt};
+use superstep::driver::checkpoint::Loaded;
 use superstep::prelude::*;
 use superstep::run::Ambient;
 use superstep::testing::TestAmbient;

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use superstep::checkpoint::{At, SqliteReader, Summary, care};
+use superstep::checkpoint::{At, SqliteReader, care};
+use superstep::driver::checkpoint::Summary;
 use superstep::prelude::SqliteSaver;
 
 use crate::releases::files::{Copy, FORMATS, exports};

@@ -11,8 +11,9 @@ use std::mem::take;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use superstep::checkpoint::{At, Carried, Loaded, SqliteReader, StepRecord, StoreError, Summary};
+use superstep::checkpoint::{At, SqliteReader, StepRecord, StoreError};
 use superstep::checkpoint::{care, portable};
+use superstep::driver::checkpoint::{Carried, Loaded, Summary};
 use superstep::id::ThreadId;
 use superstep::prelude::SqliteSaver;
 use superstep::run::ThreadError;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use superstep::checkpoint::{Around, Checkpointer, Commit, Committed, StoreError};
+use superstep::checkpoint::{Checkpointer, StoreError};
+use superstep::driver::checkpoint::{Around, Commit, Committed};
 
 pub(crate) struct Swallowing(pub(crate) Arc<dyn Checkpointer>);
 

@@ -11,7 +11,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rusqlite::Connection;
 use superstep::checkpoint::care::{self, Retention};
-use superstep::checkpoint::{Around, At, Checkpointer, CheckpointerExt, Load, Source, StoreError};
+use superstep::checkpoint::{At, Checkpointer, CheckpointerExt, Source, StoreError};
+use superstep::driver::checkpoint::{Around, Load};
 use superstep::id::{CheckpointId, ThreadId};
 use superstep::prelude::*;
 
