@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand};
 use etcetera::BaseStrategy;
 use superstep::nodes::ModelName;
-use superstep::nodes::graphs::{CriticSettings, VisionDetail};
 use superstep::nodes::rag::EmbedderName;
+use superstep_examples::critic::{CriticSettings, VisionDetail};
 
 /// Critiques the composition of a photograph, with what a folder of texts advises; offline and by a script, unless a model is
 /// named.

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use superstep::nodes::graphs::CriticSettings;
 use superstep::nodes::rag::{IngestReport, KnowledgeBase, KnowledgeError};
+use superstep_examples::critic::CriticSettings;
 
 use crate::arguments::{own, own_knowledge};
 

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use std::sync::mpsc;
 
 use serde_json::{Value, json};
-use superstep::nodes::graphs::{COMPOSITION_TOOL, CRITIC_INSTRUCTIONS, CRITIC_PROMPT, Critique};
 use superstep::nodes::testkit::{Endpoint, MockServer, Reply};
+use superstep_examples::critic::{COMPOSITION_TOOL, CRITIC_INSTRUCTIONS, CRITIC_PROMPT, Critique};
 use tempfile::TempDir;
 
 use crate::{documents, example};

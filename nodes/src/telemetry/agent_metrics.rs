@@ -25,13 +25,13 @@ use crate::tool::ToolOutcome;
 /// Clones count together; the rate of errors of a graph is right where all its runs have the same one.
 ///
 /// ```
-/// use superstep_nodes::graphs::{CallbackConfig, CallbackState, callback};
+/// use superstep_nodes::graphs::{EvaluatorConfig, evaluator};
 /// use superstep_nodes::model::{Price, Prices, Scripted};
 /// use superstep_nodes::telemetry::AgentMetrics;
 ///
 /// let prices = Prices::none().with("claude-x", Price::per_million(3.0, 15.0));
 /// let metrics = AgentMetrics::new().prices(prices);
-/// let graph = callback(CallbackConfig::new(Scripted::new().say("Hello."), "Be kind."))?.observe(metrics);
+/// let graph = evaluator(EvaluatorConfig::new(Scripted::new().say("Hello, world.")))?.observe(metrics);
 /// # Ok::<(), superstep_core::graph::BuildError>(())
 /// ```
 #[derive(Clone, Default)]
@@ -316,5 +316,4 @@ impl fmt::Debug for AgentMetrics {
 }
 
 #[cfg(test)]
-#[path = "agent_metrics/tests/mod.rs"]
 mod tests;
