@@ -20,6 +20,10 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+// The derives name the framework `superstep`, as users do.
+#[cfg(test)]
+extern crate superstep_core as superstep;
+
 mod child;
 mod command;
 mod connection;
@@ -53,3 +57,6 @@ pub use server::McpServer;
 pub use token::BearerToken;
 #[cfg(feature = "http")]
 pub use url::McpUrl;
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,10 @@
 
 #![forbid(unsafe_code)]
 
+// The derives name the framework `superstep`, as users do.
+#[cfg(test)]
+extern crate superstep_core as superstep;
+
 mod anthropic;
 mod api_key;
 mod base_url;
@@ -53,3 +57,6 @@ pub use openai_chat::{InstructionRole, OpenAiChat, OutputLimit};
 pub use openai_embedder::OpenAiEmbedder;
 pub use openai_responses::{OpenAiResponses, Reasoning};
 pub use transport_options::TransportOptions;
+
+#[cfg(test)]
+mod tests;

@@ -219,5 +219,4 @@ fn message(error: &Value) -> String {
 }
 
 #[cfg(test)]
-#[path = "refusal/tests.rs"]
 mod tests;

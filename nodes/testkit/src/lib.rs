@@ -89,3 +89,6 @@ pub use reply::Reply;
 pub use server::{MockServer, MockServerBuilder};
 pub use stop::Stop;
 pub use usage::Usage;
+
+#[cfg(test)]
+mod tests;

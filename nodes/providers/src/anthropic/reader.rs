@@ -202,5 +202,4 @@ impl ReplyReader for MessageReader {
 }
 
 #[cfg(test)]
-#[path = "reader/tests.rs"]
 mod tests;

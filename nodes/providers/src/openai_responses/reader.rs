@@ -263,5 +263,4 @@ impl ReplyReader for ItemReader {
 }
 
 #[cfg(test)]
-#[path = "reader/tests.rs"]
 mod tests;
