@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-#[path = "house_rules/rooms.rs"]
 mod rooms;
 
 /// The folders of the members, each with the packages that it may depend on. "." is the workspace's root, which may depend

@@ -213,5 +213,4 @@ impl<S: State> fmt::Debug for Compact<S> {
 }
 
 #[cfg(test)]
-#[path = "compact/tests.rs"]
 mod tests;

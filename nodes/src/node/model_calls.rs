@@ -348,5 +348,4 @@ pub(super) fn failure(error: ModelError) -> NodeError {
 }
 
 #[cfg(test)]
-#[path = "model_calls/tests.rs"]
 mod tests;

@@ -190,5 +190,4 @@ impl Edited {
 }
 
 #[cfg(test)]
-#[path = "edit_file/tests.rs"]
 mod tests;

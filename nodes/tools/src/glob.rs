@@ -121,5 +121,4 @@ pub(super) fn or_all(path: &str) -> &str {
 }
 
 #[cfg(test)]
-#[path = "glob/tests.rs"]
 mod tests;

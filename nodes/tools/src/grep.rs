@@ -170,5 +170,4 @@ fn expression(input: &GrepInput) -> Result<Regex, ToolFailure> {
 }
 
 #[cfg(test)]
-#[path = "grep/tests.rs"]
 mod tests;

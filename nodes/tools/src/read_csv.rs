@@ -182,5 +182,4 @@ fn positions(names: &StringRecord, columns: &[String]) -> Result<Vec<usize>, Too
 }
 
 #[cfg(test)]
-#[path = "read_csv/tests.rs"]
 mod tests;

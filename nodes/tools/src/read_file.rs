@@ -171,5 +171,4 @@ fn lines(named: &str, text: &str, input: &ReadFileInput) -> Result<ToolOutput, T
 }
 
 #[cfg(test)]
-#[path = "read_file/tests.rs"]
 mod tests;

@@ -203,5 +203,4 @@ fn kind(value: &Value) -> String {
 }
 
 #[cfg(test)]
-#[path = "read_json/tests.rs"]
 mod tests;

@@ -144,5 +144,4 @@ impl BuiltIn for SqlQuery {
 built_in!(SqlQuery);
 
 #[cfg(test)]
-#[path = "sql_query/tests.rs"]
 mod tests;

@@ -187,5 +187,4 @@ pub(super) fn path_matcher(named: &str) -> Option<PermissionMatcher> {
 }
 
 #[cfg(test)]
-#[path = "workspace/tests.rs"]
 mod tests;

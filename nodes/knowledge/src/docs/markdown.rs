@@ -162,5 +162,4 @@ fn join_announced(text: &str, blocks: Vec<Block>) -> Vec<Block> {
 }
 
 #[cfg(test)]
-#[path = "markdown/tests.rs"]
 mod tests;

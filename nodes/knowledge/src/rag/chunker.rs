@@ -126,5 +126,4 @@ impl Chunker {
 }
 
 #[cfg(test)]
-#[path = "chunker/tests.rs"]
 mod tests;

@@ -218,5 +218,4 @@ impl fmt::Debug for KnowledgeBase {
 }
 
 #[cfg(test)]
-#[path = "knowledge_base/tests.rs"]
 mod tests;

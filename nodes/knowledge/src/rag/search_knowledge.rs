@@ -142,5 +142,4 @@ fn listing(found: &[Found]) -> String {
 }
 
 #[cfg(test)]
-#[path = "search_knowledge/tests.rs"]
 mod tests;

@@ -20,7 +20,7 @@ use crate::model::{ModelError, ModelEvent, StopReason};
 use crate::node::{Agent, AgentNext, Tools};
 use crate::tool::{Concurrency, ExecutionPolicy, ToolEffect, ToolRegistry, TypedTool};
 
-/// How long a model takes to say one piece.
+/// The time that a model takes for one piece.
 const PIECE: Duration = Duration::from_millis(60);
 
 #[derive(State, Clone, Default)]
@@ -36,7 +36,7 @@ struct City {
     city: String,
 }
 
-/// What a stream says, and after that its error.
+/// The events of a stream, and the error after them.
 type Said = (Vec<ModelEvent>, Option<ModelError>);
 
 /// A model that takes its time for each piece.
@@ -79,7 +79,7 @@ fn answer() -> Said {
     ([vec![ModelEvent::TextDelta { text }], stop(StopReason::EndTurn)].concat(), None)
 }
 
-/// What happened, and how many milliseconds after the run had begun.
+/// The events, each with the milliseconds since the run began.
 #[derive(Clone)]
 struct Notes(Arc<Mutex<Vec<(u128, String)>>>, Instant);
 

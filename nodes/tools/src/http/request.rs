@@ -301,5 +301,4 @@ fn headers(named: &BTreeMap<String, String>) -> Result<HeaderMap, ToolFailure> {
 }
 
 #[cfg(test)]
-#[path = "request/tests.rs"]
 mod tests;

@@ -261,5 +261,4 @@ fn simple_commands(line: &str) -> Option<Vec<String>> {
 }
 
 #[cfg(test)]
-#[path = "bash/tests.rs"]
 mod tests;
