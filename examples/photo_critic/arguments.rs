@@ -83,7 +83,7 @@ pub(crate) struct Knowledge {
 }
 
 impl Arguments {
-    /// What is set, by the command line, or else the environment, or else this example.
+    /// Returns the settings of the command line, or else of the environment, or else of this example.
     pub(crate) fn settings(&self) -> Result<CriticSettings, Box<dyn Error>> {
         let mut settings = self.knowledge.settings()?;
         if let Some(model) = superstep_examples::model::chosen(self.model.as_ref())? {

@@ -23,7 +23,7 @@ pub enum CourseAgent {
     Grading,
 }
 
-/// How much an agent is to make.
+/// The size of a course.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CourseSize {
     /// As much as a course needs.

@@ -118,7 +118,7 @@ async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the terminal shows of an event. What the tutor says last is its answer.
+/// Returns the line of an event on the terminal. The last text of the tutor is its answer.
 fn line(event: &AgentEvent) -> String {
     match event {
         AgentEvent::AgentReasoning { text, .. } => text.clone(),

@@ -59,7 +59,7 @@ fn answer(request: &Request<Incoming>, tutor: &Tutor) -> Response<Body> {
     }
 }
 
-/// Whether a request comes from the page, or from no page at all: others could spend the user's money.
+/// Returns true if a request comes from the page, or from no page at all: others could spend the user's money.
 fn is_of_this_page(request: &Request<Incoming>) -> bool {
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
     let host = header(HOST.as_str()).map(|host| host.rsplit_once(':').map_or(host, |(host, _)| host));
@@ -81,7 +81,7 @@ fn once(text: &'static str) -> BoxStream<'static, String> {
     stream::once(async { text.to_owned() }).boxed()
 }
 
-/// What the tutor does, frame by frame as it does it.
+/// Returns the events of a lesson, frame by frame as they occur.
 fn lesson(tutor: &Tutor, question: String) -> BoxStream<'static, String> {
     match tutor.graph() {
         Ok(graph) => {
@@ -98,7 +98,7 @@ fn lesson(tutor: &Tutor, question: String) -> BoxStream<'static, String> {
 /// A lesson that is given.
 struct Lesson {
     run: RunStream<CallbackState>,
-    /// What the tutor said last. It is sent with what it does next: if it does nothing more, it was the answer.
+    /// The last text of the tutor. It is sent with the next event: without one it was the answer.
     said: Option<AgentEvent>,
 }
 

@@ -9,7 +9,7 @@ use superstep::nodes::message::{AiMessage, Message, MessageLog, ToolCall, ToolMe
 use superstep::nodes::model::{Ledger, StopReason};
 use superstep::nodes::node::CallCost;
 
-/// How often the agent asks its model in a run, at most, if nobody says otherwise.
+/// The default for the maximum number of model calls of an agent in a run.
 pub const DEFAULT_CALLBACK_ITERATIONS: u32 = 15;
 
 /// The state of a [`callback`](super::callback()) graph.
@@ -17,28 +17,28 @@ pub const DEFAULT_CALLBACK_ITERATIONS: u32 = 15;
 /// A thread is a conversation of several runs, each of which begins with an input made with [`ask`](Self::ask).
 #[derive(State, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallbackState {
-    /// What the agent is told to be.
+    /// The agent's instructions.
     pub system: String,
-    /// What the user says. The agent's first visit adds it to the messages.
+    /// The message of the user. The agent's first visit adds it to the messages.
     pub message: String,
     /// The conversation, without what the agent is told to be.
     #[reducer(KeyedLog)]
     pub messages: MessageLog,
-    /// How often the model was asked in this run.
+    /// The number of model calls in this run.
     pub iteration: u32,
-    /// How often it may be asked.
+    /// The maximum number of model calls in a run.
     pub max_iterations: u32,
-    /// Why the model ended its last reply.
+    /// The stop reason of the last reply.
     pub stop: Option<StopReason>,
     /// The model calls of all runs.
     #[reducer(Sum)]
     pub ledger: Ledger,
-    /// What each model call and each tool call of all runs took.
+    /// The cost of each model call and each tool call of all runs.
     #[reducer(Append)]
     pub calls: Vec<CallCost>,
 }
 
-/// Why a run of the agent ended.
+/// The reason why a run of the agent ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallbackExit {
@@ -53,9 +53,9 @@ pub enum CallbackExit {
 /// A call that the model asked for, and what came of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AnsweredCall<'s> {
-    /// What was asked for.
+    /// The call.
     pub call: &'s ToolCall,
-    /// What came of it.
+    /// Its result.
     pub result: &'s ToolMessage,
 }
 
@@ -96,12 +96,12 @@ impl CallbackState {
         })
     }
 
-    /// What the agent said last: its answer, or at the limit what it has come to.
+    /// Returns the last text of the agent: its answer, or at the limit an intermediate text.
     pub fn final_text(&self) -> String {
         self.last_reply().map(|reply| reply.content.to_text().into_owned()).unwrap_or_default()
     }
 
-    /// Why the last run ended; nothing if it has not.
+    /// Returns the reason why the last run ended; `None` if it has not.
     pub fn exit(&self) -> Option<CallbackExit> {
         let asks = !self.last_reply()?.tool_calls.is_empty();
         match (asks, &self.stop) {

@@ -22,7 +22,7 @@ pub struct Critique {
     /// The calls by model, of which the [cost](Ledger::cost) is made.
     #[serde(default)]
     pub ledger: Ledger,
-    /// Why the model ended: a critique that was cut off looks like one that is short.
+    /// The stop reason: a critique that was cut off looks like a short one.
     #[serde(default)]
     pub stop: Option<StopReason>,
 }

@@ -1,4 +1,4 @@
-//! Why there is no critique.
+//! The errors of a critique.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use super::settings::SettingError;
 use superstep::nodes::OpenModelError;
 use superstep::nodes::rag::OpenEmbedderError;
 
-/// Why a critic cannot be had.
+/// An error of opening a critic.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenCriticError {
@@ -33,12 +33,12 @@ pub enum OpenCriticError {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
 }
 
-/// Why there is no critique.
+/// The errors of a critique.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CriticError {
@@ -77,7 +77,7 @@ pub enum CriticError {
     /// The model said nothing in the end.
     #[error("the model gave no critique{}", because(stop.as_ref()))]
     NoCritique {
-        /// Why it ended its last reply.
+        /// The stop reason of its last reply.
         stop: Option<StopReason>,
     },
 }

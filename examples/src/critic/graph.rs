@@ -56,7 +56,7 @@ pub struct CriticGraph<C = ()> {
     pub last_word: NodeRef<NoInput, AgentNext>,
 }
 
-/// Where the results of tools lead.
+/// The next step after the results of tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Route, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum AfterTools {

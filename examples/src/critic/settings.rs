@@ -1,4 +1,4 @@
-//! What can be set of a critic.
+//! The settings of a critic.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -35,11 +35,11 @@ use superstep::nodes::rag::EmbedderName;
 pub struct CriticSettings {
     /// The model.
     pub model: ModelName,
-    /// How closely it looks.
+    /// The level of detail at which the model looks at the photograph.
     pub detail: VisionDetail,
-    /// How many pixels a side of the picture has at most that it is sent.
+    /// The maximum number of pixels of a side of the picture that is sent.
     pub max_size: u32,
-    /// How many chunks a search returns.
+    /// The number of chunks that a search returns.
     pub top_k: usize,
     /// The file of the knowledge base.
     pub database: PathBuf,
@@ -47,15 +47,15 @@ pub struct CriticSettings {
     pub collection: String,
     /// By which its documents are embedded.
     pub embedder: EmbedderName,
-    /// What becomes of a critique when a tool fails.
+    /// The handling of a tool that fails.
     pub on_tool_error: OnToolError,
-    /// What the critic is told to do.
+    /// The instructions of the critic.
     pub instructions: String,
-    /// What it is asked, if a request does not say.
+    /// The default prompt.
     pub prompt: String,
 }
 
-/// How closely a critic looks at a photograph.
+/// The level of detail at which a critic looks at a photograph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VisionDetail {
@@ -66,7 +66,7 @@ pub enum VisionDetail {
     High,
 }
 
-/// What becomes of a critique when a tool fails.
+/// The handling of a tool that fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnToolError {
@@ -84,9 +84,9 @@ pub enum OnToolError {
 pub struct SettingError {
     /// The environment variable, or in code the field.
     pub key: &'static str,
-    /// What it is.
+    /// Its value.
     pub value: String,
-    /// What it may be.
+    /// The allowed values.
     pub allowed: String,
 }
 
@@ -125,10 +125,10 @@ impl CriticSettings {
     }
 }
 
-/// How many pixels a side may have that is sent: more are not read either.
+/// The maximum number of pixels of a side; larger pictures are not read either.
 pub(super) const MAX_SIZE: u64 = 20_000;
 
-/// How many chunks a search may return.
+/// The maximum number of chunks of a search.
 pub(super) const MAX_TOP_K: u64 = 50;
 
 pub(super) fn check_max_size(pixels: u32) -> Result<(), SettingError> {
@@ -142,7 +142,7 @@ fn in_range(key: &'static str, value: u64, most: u64) -> Result<(), SettingError
     }
 }
 
-/// What a number may be.
+/// Returns the allowed values of a number.
 pub(super) fn whole_number(most: u64) -> String {
     format!("a whole number from 1 to {most}")
 }

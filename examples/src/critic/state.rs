@@ -11,10 +11,10 @@ use superstep::state::State;
 use super::prompt::COMPOSITION_TOOL;
 use super::settings::{OnToolError, VisionDetail};
 
-/// How often the model of a critic is asked with tools, at most. After that it is asked once more, for its last word.
+/// The maximum number of model calls with tools. After that the model is called once more, for its last word.
 pub const MAX_CRITIC_ITERATIONS: u32 = 3;
 
-/// How the answer begins to a call that was not made, whoever says so.
+/// The beginning of the answer to a call that was not made.
 const NOT_RUN: &str = "Not run: ";
 
 /// The state of a [`critic`](super::critic()) graph: one critique.
@@ -24,29 +24,29 @@ const NOT_RUN: &str = "Not run: ";
 pub struct CriticState {
     /// The file of the photograph.
     pub image_path: String,
-    /// What is asked of it.
+    /// The prompt.
     pub prompt: String,
-    /// How closely the model looks.
+    /// The level of detail at which the model looks at it.
     pub detail: VisionDetail,
-    /// How many pixels a side has at most that it is sent.
+    /// The maximum number of pixels of a side of the picture that is sent.
     pub max_size: u32,
-    /// What becomes of the critique when a tool fails.
+    /// The handling of a tool that fails.
     pub on_tool_error: OnToolError,
     /// The conversation; the photograph is in its first message.
     #[reducer(KeyedLog)]
     pub messages: MessageLog,
-    /// How often the model was asked.
+    /// The number of model calls.
     pub iteration: u32,
-    /// Why it ended its last reply.
+    /// The stop reason of the last reply.
     pub stop: Option<StopReason>,
     /// All its calls.
     #[reducer(Sum)]
     pub ledger: Ledger,
-    /// What the last of them used.
+    /// The usage of the last call.
     pub last_call: Usage,
 }
 
-/// How a critique ended.
+/// The end of a critique.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CriticExit {
@@ -58,7 +58,7 @@ pub enum CriticExit {
     ToolFailed {
         /// The tool.
         tool: String,
-        /// What went wrong.
+        /// The error.
         reason: String,
     },
 }
@@ -78,7 +78,7 @@ impl CriticState {
             .last_call(Usage::default())
     }
 
-    /// What the model said last.
+    /// Returns the last reply of the model.
     fn last_reply(&self) -> Option<&AiMessage> {
         self.messages.iter().rev().find_map(|message| match message {
             Message::Ai(reply) => Some(reply),
@@ -96,7 +96,7 @@ impl CriticState {
         }
     }
 
-    /// How the critique ended; nothing if it has not.
+    /// Returns the end of the critique; `None` if it has not ended.
     pub fn exit(&self) -> Option<CriticExit> {
         if let Some(ToolMessage { name, content, .. }) = self.halted_by() {
             let reason = content.to_text().into_owned();
@@ -125,7 +125,7 @@ impl CriticState {
     }
 }
 
-/// Whether a search was made and failed, and is not one that was refused as the model asked wrongly or was cut off.
+/// Returns true if a search was made and failed; a call that was refused or cut off was not made.
 fn failed(result: &ToolMessage) -> bool {
     // A message does not say how its call ended but by its text, and these two are none of the tool's own.
     let unfit = ToolError::InvalidInput { name: result.name.clone(), reason: String::new() }.to_string();

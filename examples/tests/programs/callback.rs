@@ -59,7 +59,7 @@ fn config(model: impl ChatModel) -> CallbackConfig {
     CallbackConfig::new(model, "You are a tutor.").name("tutor").tools(tools())
 }
 
-/// What callbacks are told.
+/// The calls of callbacks.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<String>>>);
 

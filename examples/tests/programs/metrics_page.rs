@@ -10,7 +10,7 @@ use superstep_examples::metrics_page;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// What the page answers to a request for this host.
+/// Returns the answer of the page to a request for this host.
 async fn get(url: &str, host: &str) -> String {
     let (address, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut connection = TcpStream::connect(address).await.unwrap();

@@ -1,4 +1,4 @@
-//! Who is not told where to send metrics and traces to sends them nowhere: observed runs open no socket.
+//! Metrics and traces without a destination are sent nowhere: observed runs open no socket.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
@@ -24,7 +24,7 @@ use superstep::reducer::KeyedLog;
 use superstep::run::{Graph, TraceLog};
 use superstep::state::State;
 
-/// What the child is to do.
+/// The variable with the task of the child.
 const ROLE: &str = "SUPERSTEP_TEST_ROLE";
 
 /// This test again, in a process that is killed when it makes a socket.

@@ -19,7 +19,7 @@
 //!
 //! ```text
 //! ModelRequest ──▶ request ──▶ transport ──▶ bytes ──▶ sse ──▶ reader ──▶ ModelEvent, ModelEvent, …
-//!                                  └── status ──▶ refusal ──▶ ModelError
+//!                                  └── status ──▶ HttpError ──▶ ModelError
 //! ```
 
 #![forbid(unsafe_code)]
@@ -32,6 +32,7 @@ mod anthropic;
 mod api_key;
 mod base_url;
 mod error;
+mod http_error;
 mod names;
 mod openai;
 mod openai_chat;
@@ -39,7 +40,6 @@ mod openai_embedder;
 mod openai_responses;
 mod output_schema;
 mod overflow;
-mod refusal;
 mod reply_stream;
 mod sendable;
 mod sse;

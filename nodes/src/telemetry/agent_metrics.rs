@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use superstep_core::id::RunId;
 use superstep_core::run::{EventKind, Observer, RunEvent, Status};
 
-use super::catalogue::*;
+use super::all_metrics::*;
 use super::metric::Metric;
 use super::open_runs::{Loop, OpenRuns, OpenTask, Refining};
 use super::rating::{AlreadyRated, Rating};
@@ -16,7 +16,7 @@ use crate::model::Prices;
 use crate::node::{ModelCall, ToolRun};
 use crate::tool::ToolOutcome;
 
-/// Measures the runs that it observes, with the [`Metric`](super::Metric)s of the catalogue, and hands the numbers to the recorder
+/// Measures the runs that it observes, with the [`Metric`](super::Metric)s of the list, and hands the numbers to the recorder
 /// of the `metrics` facade that the program has installed. Without a recorder they go nowhere.
 ///
 /// Nothing is counted twice. A call that is taken from the record, as when a run is resumed, was counted when it was made; and

@@ -63,7 +63,7 @@ async fn s3_049_the_request_for_the_last_word_is_one_that_providers_take() {
     let model = OpenAiChat::new("gpt-4.1", key).unwrap().base_url(server.openai_url()).unwrap();
     assert_eq!(critique(&desk, model).await.output, "Well balanced.");
     assert_eq!(server.received()[3].json()["tool_choice"], "none");
-    assert!(server.refusals().is_empty());
+    assert!(server.errors().is_empty());
 
     let server = provider().await;
     let model = OpenAiResponses::new("gpt-4.1", key).unwrap().base_url(server.openai_url()).unwrap();
@@ -72,7 +72,7 @@ async fn s3_049_the_request_for_the_last_word_is_one_that_providers_take() {
     let first = server.received()[0].json().clone();
     let image = &first["input"][0]["content"][1];
     assert_eq!((&image["type"], &image["detail"]), (&json!("input_image"), &json!("low")));
-    assert!(server.refusals().is_empty());
+    assert!(server.errors().is_empty());
 
     let server = provider().await;
     let model = Anthropic::new("claude-sonnet-4-5", key).unwrap().base_url(server.url()).unwrap();
@@ -80,5 +80,5 @@ async fn s3_049_the_request_for_the_last_word_is_one_that_providers_take() {
     let last = server.received()[3].json().clone();
     assert_eq!(last["tool_choice"]["type"], "none");
     assert_eq!(last["tools"][0]["name"], COMPOSITION_TOOL);
-    assert!(server.refusals().is_empty());
+    assert!(server.errors().is_empty());
 }

@@ -1,4 +1,4 @@
-//! How calls of a server's tools go, and how they end.
+//! Calls of a server's tools, and their outcomes.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -29,7 +29,7 @@ pub(crate) struct Article {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Topic {
-    /// What it is about.
+    /// The topic.
     title: String,
 }
 
@@ -111,7 +111,7 @@ async fn ask(server: &McpServer, tool: &str, input: Value) -> ToolResult {
     make(&registry(server), &ToolCall::new("c", tool, input)).await
 }
 
-/// What a call gives back for programs.
+/// Returns the structured result of a call.
 pub(crate) async fn data(server: &McpServer, tool: &str, input: Value) -> Value {
     let result = ask(server, tool, input).await;
     assert_eq!(result.outcome(), ToolOutcome::Ok, "{}", result.content.to_text());

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::scripted::{HANGS, allowed, call, make, registry, said, text, tool};
 
-/// What is answered to a message.
+/// An answer to a message.
 #[derive(Clone, Copy, PartialEq)]
 enum Answer {
     Json,

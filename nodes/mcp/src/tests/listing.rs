@@ -1,4 +1,4 @@
-//! What becomes of a server's list of tools.
+//! The tools made of a server's list.
 
 use std::time::Duration;
 

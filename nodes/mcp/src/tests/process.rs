@@ -9,7 +9,7 @@ use superstep_nodes::tool::ToolOutcome;
 
 use super::scripted::{HANGS, allowed, make, names, registry, said, text, tool};
 
-/// What says to the program that it is a server, and of which kind.
+/// The variable that makes the program a server, of this kind.
 const KIND: &str = "SUPERSTEP_TEST_SERVER";
 
 /// The server. What the test harness prints before it is garbage on its output.
@@ -76,7 +76,7 @@ async fn connect(kind: &str) -> McpServer {
     McpServer::connect("own", itself(kind), allowed()).await.unwrap()
 }
 
-/// Whether there is a process of that number that is no corpse.
+/// Returns true if a process of that number runs and is no zombie.
 #[cfg(target_os = "linux")]
 fn is_alive(pid: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"));

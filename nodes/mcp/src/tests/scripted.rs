@@ -9,7 +9,7 @@ use superstep_nodes::tool::{Tool, ToolContext, ToolRegistry, ToolResult, ToolSes
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::mpsc;
 
-/// What a server does when it is asked something.
+/// An action of a server when it gets a request.
 pub(crate) enum Act {
     /// It answers.
     Result(Value),
@@ -27,7 +27,7 @@ pub(crate) enum Act {
     Leave,
 }
 
-/// What a server was told.
+/// The messages that a server received.
 pub(crate) struct Heard(mpsc::UnboundedReceiver<Value>);
 
 impl Heard {
@@ -100,7 +100,7 @@ async fn serve(
     }
 }
 
-/// What a server answers to begin with.
+/// Returns a server's answer in the handshake.
 fn handshake(message: &Value) -> Option<Value> {
     let version = message["params"]["protocolVersion"].as_str()?;
     Some(json!({
@@ -117,7 +117,7 @@ pub(crate) fn tool(name: &str) -> Value {
     json!({ "name": name, "description": format!("Does {name}."), "inputSchema": schema })
 }
 
-/// What a tool gives back that is a text.
+/// Returns the result of a tool that is a text.
 pub(crate) fn text(text: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": text }] })
 }
@@ -155,7 +155,7 @@ pub(crate) async fn make(tools: &ToolRegistry, call: &ToolCall) -> ToolResult {
     tools.call(call, &ToolContext::new(call, ToolSession::new())).await
 }
 
-/// What the model reads of a call.
+/// Returns the text of a call's result for the model.
 pub(crate) async fn said(tools: &ToolRegistry, name: &str) -> String {
     make(tools, &call(name)).await.content.to_text().into_owned()
 }

@@ -145,7 +145,7 @@ impl MessageReader {
     }
 }
 
-/// Where the input of a block is held while it comes.
+/// The member of a block that holds its input while it arrives.
 const PARTIAL_INPUT: &str = "partial_input";
 
 fn append(raw: &mut Value, member: &str, more: &str) {

@@ -92,7 +92,7 @@ fn graph(
     graph.compile().expect("a loop is a sound graph")
 }
 
-/// How a turn ends before its end.
+/// The ways in which a turn breaks off.
 #[derive(Clone, Copy, Debug)]
 enum Break {
     /// It is cancelled.
@@ -101,7 +101,7 @@ enum Break {
     Kill,
 }
 
-/// What comes after.
+/// The next step.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     /// The turn goes on where it was.
@@ -114,12 +114,12 @@ enum Next {
 struct World {
     server: MockServer,
     asked: Arc<AtomicUsize>,
-    /// Whether what it first says comes as slowly as it was told to.
+    /// True if its first reply arrives slowly.
     is_slow: Arc<AtomicBool>,
 }
 
 impl World {
-    /// What the model first says comes in this way.
+    /// Starts a server whose first reply has this pacing.
     async fn start(pacing: Pacing) -> Self {
         let server = MockServer::start().await.expect("loopback");
         let asked = Arc::new(AtomicUsize::new(0));
@@ -201,7 +201,7 @@ async fn a_turn_that_is_cancelled_or_killed_at_any_point_goes_on_with_valid_requ
                     is_over &= !is_broken(&thread, how, nth).await;
                     let conversation =
                         go_on(&thread, next).await.unwrap_or_else(|error| panic!("{at}: {error}"));
-                    assert_eq!(world.server.refusals(), [], "{at}");
+                    assert_eq!(world.server.errors(), [], "{at}");
                     assert!(answers(&conversation) > 0, "{at}: {conversation:?}");
                 }
                 if is_over {
@@ -214,7 +214,7 @@ async fn a_turn_that_is_cancelled_or_killed_at_any_point_goes_on_with_valid_requ
     }
 }
 
-/// How long a visit may take that is held up. On a busy machine one that is not may take as long; then it goes on, too.
+/// The maximum time of a delayed visit. On a busy machine any visit may take as long; then it is continued, too.
 const LIMIT: Duration = Duration::from_millis(400);
 
 /// Nothing takes as long as this, on a busy machine either.
@@ -236,7 +236,7 @@ async fn is_timed_out(
     let patient = graph(model, self::tools(), streams, None).checkpointer(saver);
     let conversation = go_on(&patient.thread("t"), next).await;
     let conversation = conversation.unwrap_or_else(|error| panic!("{way:?} {streams} {next:?}: {error}"));
-    assert_eq!(world.server.refusals(), [], "{way:?} {streams} {next:?}");
+    assert_eq!(world.server.errors(), [], "{way:?} {streams} {next:?}");
     assert!(answers(&conversation) > 0, "{way:?} {streams} {next:?}: {conversation:?}");
     turn.is_err()
 }

@@ -92,7 +92,7 @@ async fn nobody_there_is_an_error_that_another_try_may_mend() {
     }
 }
 
-/// Who drops a stream pays for no more of it.
+/// A dropped stream costs no more tokens.
 #[tokio::test]
 async fn dropping_the_stream_closes_the_connection() {
     for way in Way::ALL {

@@ -25,7 +25,7 @@ async fn texts_are_embedded_in_batches_and_come_in_their_order() {
         let found = base.search_by(SearchBy::Meaning, &text, 1).await.unwrap();
         assert_eq!(found[0].chunk.text, text);
     }
-    assert_eq!(server.refusals(), []);
+    assert_eq!(server.errors(), []);
 }
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn a_text_without_words_is_embedded_too() {
     let server = MockServer::start().await.unwrap();
     let embedded = embedder(&server).embed(&["".into(), "word".into()]).await.unwrap();
     assert_eq!(embedded.len(), 2);
-    assert_eq!(server.refusals(), []);
+    assert_eq!(server.errors(), []);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What providers refuse, and what is to be made of it.
+//! Errors of providers, and what becomes of them.
 
 use std::time::Duration;
 
@@ -85,5 +85,5 @@ async fn tokens_are_counted_by_the_provider() {
     let openai = OpenAiResponses::new("gpt-test-1", MockServer::KEY).unwrap();
     let openai = openai.base_url(server.openai_url()).unwrap();
     assert!(openai.count_tokens(&question()).await.unwrap() > 0);
-    assert_eq!(server.refusals(), []);
+    assert_eq!(server.errors(), []);
 }

@@ -57,7 +57,7 @@ async fn a_conversation_goes_on_with_any_other_provider() {
             for (number, clients) in turns.into_iter().enumerate() {
                 turn(&server, &mut log, number, clients).await;
             }
-            assert_eq!(server.refusals(), []);
+            assert_eq!(server.errors(), []);
             let said: Vec<_> = log.iter().filter(|message| message.text() == "It rains.").collect();
             assert_eq!(said.len(), 4, "{first:?} {second:?}");
         }

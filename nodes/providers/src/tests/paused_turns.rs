@@ -32,7 +32,7 @@ async fn an_agent_continues_a_paused_turn_with_what_was_said_as_it_stands() {
     let input = Chat::update().question("What is a superstep?".to_owned());
     let state = graph.run(input).await.expect("the server answers").finished().expect("it ends");
 
-    assert_eq!(server.refusals(), []);
+    assert_eq!(server.errors(), []);
     let [_, continued] = &server.received()[..] else { panic!("two requests") };
     let messages = continued.json()["messages"].as_array().expect("a list");
     assert_eq!(messages.len(), 2);

@@ -1,4 +1,4 @@
-//! Where keys go, and where they do not.
+//! The places where keys appear, and those where they must not.
 
 use crate::{Anthropic, OpenAiChat, OpenAiResponses, TransportOptions};
 use superstep_nodes::model::ChatModel;
@@ -24,7 +24,7 @@ async fn a_key_is_in_no_error() {
             let shown = format!("{error} {error:?} {}", serde_json::to_string(&error).unwrap());
             assert!(!shown.contains(KEY) && shown.contains("[api key]"), "{way:?}: {shown}");
         }
-        assert_eq!(server.refusals(), [], "{way:?}: the key was sent");
+        assert_eq!(server.errors(), [], "{way:?}: the key was sent");
         let wrong = way.client_of(&server, "sk-wrong", &TransportOptions::default());
         let error = wrong.complete(question()).await.unwrap_err();
         assert!(error.to_string().contains("refused the credentials"), "{way:?}: {error}");

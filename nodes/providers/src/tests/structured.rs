@@ -31,7 +31,7 @@ async fn each_provider_takes_the_form_and_the_correction_and_gives_a_value() {
             (given.value.term.as_str(), given.value.since, given.attempts),
             ("superstep", Some(1_990), 2)
         );
-        assert_eq!(server.refusals(), [], "{way:?}");
+        assert_eq!(server.errors(), [], "{way:?}");
         let bodies: Vec<_> = server.received().iter().map(|request| request.json().to_string()).collect();
         assert!(
             bodies.iter().all(|body| body.contains("json_schema") && body.contains("synonyms")),

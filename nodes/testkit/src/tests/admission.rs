@@ -1,4 +1,4 @@
-//! Who is let in, and how others are told that they are not.
+//! Authentication of clients, and the errors for those without.
 
 use crate::anthropic::ThinkingForm;
 use crate::{Endpoint, MockServer};
@@ -118,7 +118,7 @@ fn what_was_refused_takes_no_reply() {
     assert_eq!(server.replies_left(), 1);
     assert_eq!(ask(&server, Endpoint::Messages, &question(Endpoint::Messages)).status, 200);
     assert_eq!(server.replies_left(), 0);
-    assert_eq!(server.refusals().len(), 1);
+    assert_eq!(server.errors().len(), 1);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What Anthropic takes beside messages: tools, thinking, caches, outputs.
+//! The options of Anthropic's requests: tools, thinking, caches, outputs.
 
 use crate::anthropic::{check, check_count};
 use serde_json::{Value, json};

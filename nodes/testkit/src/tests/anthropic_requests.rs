@@ -1,4 +1,4 @@
-//! What Anthropic takes, and with which words it takes something not.
+//! Requests that Anthropic takes, and its errors for others.
 
 use crate::anthropic::check;
 use serde_json::{Value, json};
@@ -88,8 +88,8 @@ fn members_that_nobody_knows_are_not_permitted() {
         ("/thinking/extra", "thinking.enabled.extra"),
         ("/metadata/extra", "metadata.extra"),
     ] {
-        let refusal = check(&changed(&request, (pointer, Some(json!({}))))).unwrap_err();
-        assert_eq!(refusal.message(), format!("{path}: {said}"));
+        let error = check(&changed(&request, (pointer, Some(json!({}))))).unwrap_err();
+        assert_eq!(error.message(), format!("{path}: {said}"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! What OpenAI takes at Chat Completions, and with which words it takes something not.
+//! Requests that OpenAI takes at Chat Completions, and its errors for others.
 
 use crate::chat::check;
 use serde_json::{Value, json};
@@ -62,8 +62,8 @@ fn what_is_wrong_is_told_with_its_place_and_a_code() {
             "invalid_function_parameters",
         ),
     ] {
-        let refusal = check(&changed(&request(), change)).unwrap_err();
-        assert_eq!((refusal.param(), refusal.code()), (Some(param), Some(code)), "{refusal}");
+        let error = check(&changed(&request(), change)).unwrap_err();
+        assert_eq!((error.param(), error.code()), (Some(param), Some(code)), "{error}");
     }
 }
 
@@ -114,8 +114,8 @@ fn calls_are_answered_by_the_messages_that_follow() {
         (("/messages/4", Some(json!({"role": "user", "content": "?"}))), "a"),
         (("/messages/3", Some(json!({"role": "user", "content": "?"}))), "a, b"),
     ] {
-        let refusal = check(&changed(&request(), change)).unwrap_err();
-        assert_eq!(refusal.message(), format!("{said}{missing}"));
+        let error = check(&changed(&request(), change)).unwrap_err();
+        assert_eq!(error.message(), format!("{said}{missing}"));
     }
     let mut last = request();
     last["messages"].as_array_mut().unwrap().truncate(3);

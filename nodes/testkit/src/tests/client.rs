@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use crate::{Endpoint, MockServer};
 use serde_json::{Value, json};
 
-/// What came back.
+/// The answer of the server.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -15,7 +15,7 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
     /// The sizes of the chunks; none where the length is told before.
     pub(crate) chunks: Vec<usize>,
-    /// Whether the body came to its end.
+    /// True if the body is complete.
     pub(crate) is_whole: bool,
 }
 
@@ -163,6 +163,6 @@ pub(crate) fn streamed(endpoint: Endpoint) -> Value {
     question
 }
 
-/// Where models speak.
+/// The endpoints of chat models.
 pub(crate) const SPEAKING: [Endpoint; 3] =
     [Endpoint::Messages, Endpoint::ChatCompletions, Endpoint::Responses];

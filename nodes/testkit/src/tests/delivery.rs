@@ -1,4 +1,4 @@
-//! What the server tells of the requests that came and of their answers.
+//! The server's record of requests and answers.
 
 use std::io::Read;
 use std::net::Shutdown;
@@ -19,10 +19,10 @@ fn requests_are_kept_as_they_came() {
     let [taken, refused] = &server.received()[..] else { panic!("there were two requests") };
     assert_eq!((taken.endpoint(), taken.method()), (Some(Endpoint::ChatCompletions), "POST"));
     assert_eq!((taken.json(), taken.bytes()), (&body, body.to_string().as_bytes()));
-    assert!(taken.wants_stream() && taken.refusal().is_none());
+    assert!(taken.wants_stream() && taken.error().is_none());
     assert!(taken.headers().any(|header| header == ("host", "mock")));
     assert!(refused.came_at() >= taken.came_at());
-    assert_eq!(refused.refusal(), server.refusals().first());
+    assert_eq!(refused.error(), server.errors().first());
     assert_eq!(taken.delivery(), Delivery::Delivered);
 }
 

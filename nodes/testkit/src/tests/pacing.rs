@@ -1,4 +1,4 @@
-//! How fast an answer comes, in which pieces, and whether it comes to its end.
+//! The pacing of answers: their speed, their pieces, and cuts.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What servers do that are only compatible.
+//! Quirks of servers that are only compatible.
 
 use crate::{Endpoint, Quirk, Reply};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What is said, in the words of each protocol.
+//! Replies, in the words of each protocol.
 
 use std::time::Duration;
 
@@ -141,7 +141,7 @@ fn reasoning_is_encrypted_only_for_who_asks() {
     assert_eq!(answer["output"][0].get("encrypted_content"), None);
 }
 
-/// How each stop is told: by Anthropic, in Chat Completions, and in Responses as its status and the reason.
+/// Each stop reason: of Anthropic, in Chat Completions, and in Responses as its status and the reason.
 #[test]
 fn every_stop_has_its_words() {
     let server = server();

@@ -1,6 +1,6 @@
 //! Requests that are right but for one change.
 
-use crate::Refusal;
+use crate::HttpError;
 use serde_json::Value;
 
 /// A change: a place, as a JSON pointer, and what is put there; nothing takes out what is there.
@@ -32,24 +32,24 @@ fn index(key: &str) -> usize {
     key.parse().expect("an item of an array has a number")
 }
 
-/// Checks that each change of a request that is taken gets its refusal.
+/// Checks that each change of a request that is taken gets its error.
 pub(crate) fn each_is_refused(
-    check: fn(&Value) -> Result<(), Refusal>,
+    check: fn(&Value) -> Result<(), HttpError>,
     request: &Value,
     changes: impl IntoIterator<Item = (Change, &'static str)>,
 ) {
-    check(request).unwrap_or_else(|refusal| panic!("not taken as it is: {refusal}"));
+    check(request).unwrap_or_else(|error| panic!("not taken as it is: {error}"));
     for (change, said) in changes {
-        let refusal = check(&changed(request, change.clone())).err();
-        let refusal = refusal.unwrap_or_else(|| panic!("taken after {change:?}"));
-        assert_eq!((refusal.status(), refusal.kind()), (400, "invalid_request_error"), "{change:?}");
-        assert!(refusal.message().starts_with(said), "{change:?}\n  is told {refusal}\n  and not {said}");
+        let error = check(&changed(request, change.clone())).err();
+        let error = error.unwrap_or_else(|| panic!("taken after {change:?}"));
+        assert_eq!((error.status(), error.kind()), (400, "invalid_request_error"), "{change:?}");
+        assert!(error.message().starts_with(said), "{change:?}\n  is told {error}\n  and not {said}");
     }
 }
 
 /// Checks that each change of a request leaves it one that is taken.
 pub(crate) fn each_is_taken(
-    check: fn(&Value) -> Result<(), Refusal>,
+    check: fn(&Value) -> Result<(), HttpError>,
     request: &Value,
     changes: impl IntoIterator<Item = Change>,
 ) {

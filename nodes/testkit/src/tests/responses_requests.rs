@@ -1,4 +1,4 @@
-//! What OpenAI takes at Responses, and with which words it takes something not.
+//! Requests that OpenAI takes at Responses, and its errors for others.
 
 use crate::responses::{check, check_count};
 use serde_json::{Value, json};
@@ -61,12 +61,12 @@ fn parameters_of_chat_completions_are_sent_to_their_new_places() {
     ] {
         let mut request = request();
         request[old] = json!(1);
-        let refusal = check(&request).unwrap_err();
+        let error = check(&request).unwrap_err();
         let said = format!(
             "Unsupported parameter: '{old}'. In the Responses API, this parameter has moved to '{new}'."
         );
-        assert!(refusal.message().starts_with(&said), "{refusal}");
-        assert_eq!(refusal.code(), Some("unsupported_parameter"));
+        assert!(error.message().starts_with(&said), "{error}");
+        assert_eq!(error.code(), Some("unsupported_parameter"));
     }
     each_is_refused(
         check,
@@ -166,12 +166,10 @@ fn reasoning_stands_before_what_came_of_it() {
             (("/input/1/summary", None), "Missing required parameter: 'input[1].summary'."),
         ],
     );
-    let refusal = check(&changed(&request(), ("/input/1/encrypted_content", None))).unwrap_err();
-    assert_eq!(refusal.status(), 404);
+    let error = check(&changed(&request(), ("/input/1/encrypted_content", None))).unwrap_err();
+    assert_eq!(error.status(), 404);
     assert!(
-        refusal
-            .message()
-            .starts_with("Item with id 'rs_1' not found. Items are not persisted when `store` is")
+        error.message().starts_with("Item with id 'rs_1' not found. Items are not persisted when `store` is")
     );
     let stored = changed(&request(), ("/store", Some(json!(true))));
     each_is_taken(check, &stored, [("/input/1/encrypted_content", None)]);

@@ -1,4 +1,4 @@
-//! What is said as a stream, put together again as the vendors' documents say.
+//! Replies as streams, put together again as the vendors' documents say.
 
 use crate::{Endpoint, Reply, Stop, Usage};
 use serde_json::{Value, json};

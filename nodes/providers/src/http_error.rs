@@ -14,7 +14,7 @@ use super::overflow::Overflow;
 ///
 /// Providers and the servers compatible with them share error codes, so one table serves all.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Refusal {
+pub(super) struct HttpError {
     status: Option<u16>,
     /// The type of the error, such as `rate_limit_error`.
     kind: String,
@@ -32,22 +32,22 @@ pub(super) struct Refusal {
 /// The longest message that is shown: a page of HTML helps nobody.
 const MOST_CHARS: usize = 600;
 
-impl Refusal {
+impl HttpError {
     /// Reads an answer that is no success.
     pub(super) fn of_answer(status: StatusCode, headers: &HeaderMap, body: &str) -> Self {
-        let mut refusal = serde_json::from_str(body).map(|json| Self::of_json(&json)).unwrap_or_default();
-        if refusal.message.is_empty() {
-            refusal.message = body.trim().to_owned();
+        let mut error = serde_json::from_str(body).map(|json| Self::of_json(&json)).unwrap_or_default();
+        if error.message.is_empty() {
+            error.message = body.trim().to_owned();
         }
-        if refusal.message.is_empty() {
-            refusal.message = status.canonical_reason().unwrap_or("no reason given").to_owned();
+        if error.message.is_empty() {
+            error.message = status.canonical_reason().unwrap_or("no reason given").to_owned();
         }
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        refusal.status = Some(status.as_u16());
-        refusal.retry_after = wait(text("retry-after-ms"), text("retry-after"));
-        refusal.should_retry = text("x-should-retry").and_then(|said| said.parse().ok());
-        refusal.request_id = request_id(headers).or(refusal.request_id);
-        refusal
+        error.status = Some(status.as_u16());
+        error.retry_after = wait(text("retry-after-ms"), text("retry-after"));
+        error.should_retry = text("x-should-retry").and_then(|said| said.parse().ok());
+        error.request_id = request_id(headers).or(error.request_id);
+        error
     }
 
     /// Reads an error of any of the forms that are in use: an object `error`, a text `error`, `message` or `detail`, and

@@ -7,7 +7,7 @@ fn error_of(status: u16, headers: &[(&'static str, &'static str)], body: &Value)
     let pairs =
         headers.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
     let status = StatusCode::from_u16(status).unwrap();
-    Refusal::of_answer(status, &pairs.collect(), &body.to_string()).into_error(Some(&"sk-secret".into()))
+    HttpError::of_answer(status, &pairs.collect(), &body.to_string()).into_error(Some(&"sk-secret".into()))
 }
 
 fn anthropic(kind: &str, message: &str) -> Value {
@@ -134,7 +134,7 @@ fn an_overloaded_engine_is_an_overload_with_its_wait_whatever_its_type() {
             ("Overloaded".to_owned(), Some(Duration::from_secs(7)))
         );
     }
-    assert_eq!(name(&Refusal::of_json(&body).into_error(None)), "Overloaded", "in the middle of a stream");
+    assert_eq!(name(&HttpError::of_json(&body).into_error(None)), "Overloaded", "in the middle of a stream");
     let loading =
         json!({ "error": { "message": "Loading model", "type": "unavailable_error", "code": 503 } });
     assert_eq!(error_of(503, &[("retry-after", "7")], &loading).retry_after(), Some(Duration::from_secs(7)));
@@ -157,8 +157,8 @@ fn a_key_at_the_end_of_a_long_message_is_redacted_before_the_message_is_cut() {
     for filler in 570..=600 {
         let said = format!("{} {}", "x".repeat(filler), key.expose());
         for body in [anthropic("authentication_error", &said).to_string(), said] {
-            let refusal = Refusal::of_answer(StatusCode::UNAUTHORIZED, &HeaderMap::new(), &body);
-            let shown = refusal.into_error(Some(&key)).to_string();
+            let error = HttpError::of_answer(StatusCode::UNAUTHORIZED, &HeaderMap::new(), &body);
+            let shown = error.into_error(Some(&key)).to_string();
             assert!(!shown.contains("sk-0") && shown.len() < 750, "{filler}: {shown}");
         }
     }
@@ -167,12 +167,12 @@ fn a_key_at_the_end_of_a_long_message_is_redacted_before_the_message_is_cut() {
 /// A server of the user's own had the key `Uq5i`, and its request ids had a hole: `req-eShaPAj[api key]zElr`.
 #[test]
 fn a_short_key_leaves_the_request_id_whole() {
-    let refusal = Refusal::of_json(&json!({
+    let error = HttpError::of_json(&json!({
         "error": { "type": "authentication_error", "message": "wrong key: Uq5i" },
         "request_id": "req-eShaPAjUq5izElr",
     }));
     assert_eq!(
-        refusal.into_error(Some(&ApiKey::new("Uq5i"))).to_string(),
+        error.into_error(Some(&ApiKey::new("Uq5i"))).to_string(),
         "the model refused the credentials: wrong key: [api key] (authentication_error, request req-eShaPAjUq5izElr)"
     );
 }
@@ -211,9 +211,9 @@ fn the_provider_has_the_last_word_on_another_try() {
 #[test]
 fn an_answer_that_is_no_json_is_shown_in_part() {
     let page = format!("<html>{}</html>", "x".repeat(5_000));
-    let error = Refusal::of_answer(StatusCode::BAD_GATEWAY, &HeaderMap::new(), &page).into_error(None);
+    let error = HttpError::of_answer(StatusCode::BAD_GATEWAY, &HeaderMap::new(), &page).into_error(None);
     let text = error.to_string();
     assert!(text.len() < 800 && text.contains("<html>") && text.ends_with("(status 502)"), "{text}");
-    let empty = Refusal::of_answer(StatusCode::BAD_GATEWAY, &HeaderMap::new(), "").into_error(None);
+    let empty = HttpError::of_answer(StatusCode::BAD_GATEWAY, &HeaderMap::new(), "").into_error(None);
     assert_eq!(empty.to_string(), "the model's provider failed: Bad Gateway (status 502)");
 }

@@ -10,7 +10,7 @@ use super::endpoint::Vendor;
 ///
 /// It reads as its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct HttpError {
     status: u16,
     kind: String,
     message: String,
@@ -18,7 +18,7 @@ pub struct Refusal {
     code: Option<String>,
 }
 
-impl Refusal {
+impl HttpError {
     /// A request that is wrong: status 400, `invalid_request_error`.
     pub(super) fn invalid(message: impl Into<String>) -> Self {
         Self::new(400, "invalid_request_error", message)
@@ -79,10 +79,10 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for HttpError {}

@@ -1,16 +1,16 @@
 //! The checks of values.
 
-use super::Place;
-use crate::Refusal;
+use super::RequestValue;
+use crate::HttpError;
 use crate::endpoint::Vendor;
 
-impl<'a> Place<'a> {
-    pub(crate) fn text(&self) -> Result<&'a str, Refusal> {
+impl<'a> RequestValue<'a> {
+    pub(crate) fn text(&self) -> Result<&'a str, HttpError> {
         self.value.as_str().ok_or_else(|| self.wrong_type("a string"))
     }
 
     /// A text of at least one letter and at most so many.
-    pub(crate) fn text_up_to(&self, most: usize) -> Result<&'a str, Refusal> {
+    pub(crate) fn text_up_to(&self, most: usize) -> Result<&'a str, HttpError> {
         let text = self.text()?;
         let length = text.chars().count();
         if (1..=most).contains(&length) {
@@ -29,7 +29,7 @@ impl<'a> Place<'a> {
     }
 
     /// A name of a tool or a format: letters, digits, `_` and `-`, at most 64 of them.
-    pub(crate) fn name(&self) -> Result<&'a str, Refusal> {
+    pub(crate) fn name(&self) -> Result<&'a str, HttpError> {
         let name = self.text()?;
         match self.vendor {
             Vendor::Anthropic if !is_name(name) || name.is_empty() || name.len() > 64 => {
@@ -51,12 +51,12 @@ impl<'a> Place<'a> {
         }
     }
 
-    pub(crate) fn flag(&self) -> Result<bool, Refusal> {
+    pub(crate) fn flag(&self) -> Result<bool, HttpError> {
         self.value.as_bool().ok_or_else(|| self.wrong_type("a boolean"))
     }
 
     /// A whole number that is not below a least one.
-    pub(crate) fn whole(&self, least: u64) -> Result<u64, Refusal> {
+    pub(crate) fn whole(&self, least: u64) -> Result<u64, HttpError> {
         let is_whole = self.value.is_u64() || self.value.is_i64();
         let number = self.value.as_u64().unwrap_or(0);
         if !is_whole {
@@ -78,7 +78,7 @@ impl<'a> Place<'a> {
     }
 
     /// A number between two, which are included.
-    pub(crate) fn number(&self, least: f64, most: f64) -> Result<f64, Refusal> {
+    pub(crate) fn number(&self, least: f64, most: f64) -> Result<f64, HttpError> {
         let number = self.value.as_f64().ok_or_else(|| self.wrong_type("a number"))?;
         let value = self.value;
         match self.vendor {
@@ -101,7 +101,7 @@ impl<'a> Place<'a> {
     }
 
     /// A text that is one of those.
-    pub(crate) fn one_of(&self, known: &[&str]) -> Result<&'a str, Refusal> {
+    pub(crate) fn one_of(&self, known: &[&str]) -> Result<&'a str, HttpError> {
         let text = self.text()?;
         if known.contains(&text) {
             return Ok(text);
@@ -113,7 +113,7 @@ impl<'a> Place<'a> {
     }
 
     /// The tag that says which variant of a union an object is: its member `type`.
-    pub(crate) fn tag(&self, known: &[&str]) -> Result<&'a str, Refusal> {
+    pub(crate) fn tag(&self, known: &[&str]) -> Result<&'a str, HttpError> {
         self.members()?;
         let tag = self.need("type")?;
         let text = tag.text()?;
@@ -129,9 +129,9 @@ impl<'a> Place<'a> {
         })
     }
 
-    fn not_among(&self, text: &str, known: &[&str]) -> Refusal {
+    fn not_among(&self, text: &str, known: &[&str]) -> HttpError {
         let known = listed(known, if known.len() > 2 { ", and " } else { " and " });
-        Refusal::invalid(format!("Invalid value: '{text}'. Supported values are: {known}."))
+        HttpError::invalid(format!("Invalid value: '{text}'. Supported values are: {known}."))
             .at(&self.path)
             .coded("invalid_value")
     }

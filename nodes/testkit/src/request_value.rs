@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Refusal;
+use super::HttpError;
 use super::endpoint::Vendor;
 
 mod values;
@@ -11,23 +11,23 @@ pub(super) use values::is_name;
 
 /// A value in a request. What is wrong with it is told as its vendor tells it.
 #[derive(Clone)]
-pub(super) struct Place<'a> {
+pub(super) struct RequestValue<'a> {
     value: &'a Value,
     path: String,
     vendor: Vendor,
 }
 
-impl<'a> Place<'a> {
+impl<'a> RequestValue<'a> {
     /// The body of a request.
     ///
     /// # Errors
     ///
     /// Fails if it is no object.
-    pub(super) fn body(value: &'a Value, vendor: Vendor) -> Result<Self, Refusal> {
+    pub(super) fn body(value: &'a Value, vendor: Vendor) -> Result<Self, HttpError> {
         match (value, vendor) {
             (Value::Object(_), _) => Ok(Self { value, path: String::new(), vendor }),
-            (_, Vendor::Anthropic) => Err(Refusal::invalid("Input should be an object")),
-            (_, Vendor::OpenAi) => Err(Refusal::invalid(
+            (_, Vendor::Anthropic) => Err(HttpError::invalid("Input should be an object")),
+            (_, Vendor::OpenAi) => Err(HttpError::invalid(
                 "We could not parse the JSON body of your request. The body must be a JSON object.",
             )),
         }
@@ -60,12 +60,12 @@ impl<'a> Place<'a> {
         self.get(key).filter(|member| !member.value.is_null())
     }
 
-    pub(super) fn need(&self, key: &str) -> Result<Self, Refusal> {
+    pub(super) fn need(&self, key: &str) -> Result<Self, HttpError> {
         self.get(key).ok_or_else(|| {
             let path = self.below(key);
             match self.vendor {
-                Vendor::Anthropic => Refusal::invalid(format!("{path}: Field required")),
-                Vendor::OpenAi => Refusal::invalid(format!("Missing required parameter: '{path}'."))
+                Vendor::Anthropic => HttpError::invalid(format!("{path}: Field required")),
+                Vendor::OpenAi => HttpError::invalid(format!("Missing required parameter: '{path}'."))
                     .at(path)
                     .coded("missing_required_parameter"),
             }
@@ -82,7 +82,7 @@ impl<'a> Place<'a> {
     }
 
     /// The items of an array.
-    pub(super) fn items(&self) -> Result<Vec<Self>, Refusal> {
+    pub(super) fn items(&self) -> Result<Vec<Self>, HttpError> {
         let items = self.value.as_array().ok_or_else(|| self.wrong_type("an array"))?;
         let item = |(index, value)| {
             let path = match self.vendor {
@@ -95,7 +95,7 @@ impl<'a> Place<'a> {
     }
 
     /// The items of an array of at most so many.
-    pub(super) fn items_up_to(&self, most: usize) -> Result<Vec<Self>, Refusal> {
+    pub(super) fn items_up_to(&self, most: usize) -> Result<Vec<Self>, HttpError> {
         let items = self.items()?;
         if items.len() <= most {
             return Ok(items);
@@ -113,7 +113,7 @@ impl<'a> Place<'a> {
     }
 
     /// The items of an array of at least one.
-    pub(super) fn items_of_some(&self) -> Result<Vec<Self>, Refusal> {
+    pub(super) fn items_of_some(&self) -> Result<Vec<Self>, HttpError> {
         let items = self.items()?;
         if !items.is_empty() {
             return Ok(items);
@@ -132,43 +132,43 @@ impl<'a> Place<'a> {
     }
 
     /// An object with no members but those.
-    pub(super) fn only(&self, known: &[&str]) -> Result<(), Refusal> {
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), HttpError> {
         match self.members()?.keys().find(|key| !known.contains(&key.as_str())) {
             None => Ok(()),
             Some(key) => Err(self.unknown(key)),
         }
     }
 
-    pub(super) fn unknown(&self, key: &str) -> Refusal {
+    pub(super) fn unknown(&self, key: &str) -> HttpError {
         let path = self.below(key);
         match self.vendor {
-            Vendor::Anthropic => Refusal::invalid(format!("{path}: Extra inputs are not permitted")),
-            Vendor::OpenAi => {
-                Refusal::invalid(format!("Unknown parameter: '{path}'.")).at(path).coded("unknown_parameter")
-            }
+            Vendor::Anthropic => HttpError::invalid(format!("{path}: Extra inputs are not permitted")),
+            Vendor::OpenAi => HttpError::invalid(format!("Unknown parameter: '{path}'."))
+                .at(path)
+                .coded("unknown_parameter"),
         }
     }
 
-    pub(super) fn members(&self) -> Result<&'a Map<String, Value>, Refusal> {
+    pub(super) fn members(&self) -> Result<&'a Map<String, Value>, HttpError> {
         self.value.as_object().ok_or_else(|| self.wrong_type("an object"))
     }
 
     /// Returns the error for this place.
-    pub(super) fn refuse(&self, message: impl Into<String>) -> Refusal {
+    pub(super) fn refuse(&self, message: impl Into<String>) -> HttpError {
         let message = message.into();
         match self.vendor {
-            Vendor::Anthropic => Refusal::invalid(format!("{}: {message}", self.path)),
-            Vendor::OpenAi => Refusal::invalid(message).at(&self.path),
+            Vendor::Anthropic => HttpError::invalid(format!("{}: {message}", self.path)),
+            Vendor::OpenAi => HttpError::invalid(message).at(&self.path),
         }
     }
 
     /// Returns the error for an invalid value, in OpenAI's form.
-    fn invalid(&self, code: &str, what: String) -> Refusal {
-        Refusal::invalid(format!("Invalid '{}': {what}", self.path)).at(&self.path).coded(code)
+    fn invalid(&self, code: &str, what: String) -> HttpError {
+        HttpError::invalid(format!("Invalid '{}': {what}", self.path)).at(&self.path).coded(code)
     }
 
     /// It is not `wanted`, as "a string".
-    pub(super) fn wrong_type(&self, wanted: &str) -> Refusal {
+    pub(super) fn wrong_type(&self, wanted: &str) -> HttpError {
         if self.vendor == Vendor::OpenAi {
             let found = match self.value {
                 Value::Null => "null",
@@ -179,7 +179,7 @@ impl<'a> Place<'a> {
                 Value::Array(_) => "an array",
                 Value::Object(_) => "an object",
             };
-            return Refusal::invalid(format!(
+            return HttpError::invalid(format!(
                 "Invalid type for '{}': expected {wanted}, but got {found} instead.",
                 self.path
             ))
