@@ -147,6 +147,18 @@ fn files_are_short_and_named_after_what_is_in_them() {
     report(&broken);
 }
 
+/// Attributes `#[path]` said for 43 modules where rustc looks anyway.
+#[test]
+fn modules_are_where_rustc_looks_for_them() {
+    let mut broken = Vec::new();
+    for path in files(".", ".rs") {
+        let name = Path::new(&path).file_stem().unwrap().to_str().unwrap();
+        let restates = |line: &&str| line.trim_start().starts_with(&format!("#[path = \"{name}/"));
+        broken.extend(read(&path).lines().find(restates).map(|line| format!("{path}: delete {line}")));
+    }
+    report(&broken);
+}
+
 /// ARCHITECTURE.md said that one counter was all global state, while there were five statics that change.
 #[test]
 fn all_global_state_is_listed() {
