@@ -22,7 +22,7 @@ struct Score {
     best: u32,
 }
 
-/// How many questions there are: ifs and loops are just code.
+/// Asks so many questions: ifs and loops are just code.
 async fn quiz(cx: Cx<u32>) -> Result<Score, NodeError> {
     // Chance is an effect: after a restart the questions must be the ones that were asked.
     let seed = cx.run("seed", || async { Ok::<_, Infallible>(seconds()) }).await?;
@@ -77,7 +77,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether a question waits, or a run was cut short.
+/// Returns true if a question waits, or a run was cut short.
 async fn waits(thread: &FlowThread<u32, Score>) -> Result<bool, ThreadError> {
     match thread.as_thread().head().await {
         Ok(head) => Ok(!head.next().is_empty()),

@@ -39,7 +39,7 @@ struct Question {
 struct Answer {
     /// The answer, with the places that it is from.
     answer: Option<String>,
-    /// How often the agent tried.
+    /// The number of attempts of the agent.
     iterations: u32,
 }
 

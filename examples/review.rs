@@ -86,7 +86,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether something is left to do for the article: a question waits, or a draft was cut short.
+/// Returns true if a question waits, or a draft was cut short.
 async fn waits(thread: &Thread<Article>) -> Result<bool, ThreadError> {
     match thread.head().await {
         Ok(head) => Ok(!head.next().is_empty()),

@@ -92,7 +92,7 @@ pub mod store {
 /// | `tools` | `tools`; `tools::HttpRequest`: `tools-http`; `tools::Bash`: `tools-shell` |
 /// | `docs`, `rag`, `model::Extractive` | `knowledge` |
 /// | `mcp` | `mcp`; over HTTP: `mcp-http` |
-/// | `images` | `images`; with `knowledge` also `graphs::critic` |
+/// | `images` | `images` |
 /// | `telemetry` | `metrics`, `otel` |
 /// | `testkit` | `testkit` |
 #[cfg(feature = "nodes")]
@@ -108,14 +108,6 @@ pub mod nodes {
     pub use superstep_providers as provider;
     #[cfg(feature = "testkit")]
     pub use superstep_testkit as testkit;
-
-    /// Graphs that are ready to run: those of [`superstep_nodes::graphs`], the critic of photographs, and the agents of a course.
-    pub mod graphs {
-        #[cfg(all(feature = "images", feature = "knowledge"))]
-        pub use superstep_names::critic::*;
-        pub use superstep_names::{CourseAgent, CourseSize};
-        pub use superstep_nodes::graphs::*;
-    }
 
     /// Built-in tools: those of [`superstep_tools`], and the search in documents.
     #[cfg(feature = "tools")]

@@ -1,4 +1,4 @@
-//! What the program prints at the end.
+//! The output of the program at the end.
 
 use std::fmt::Display;
 use std::io;
@@ -21,7 +21,7 @@ use crate::arguments::Arguments;
 pub(crate) struct Answer {
     response: String,
     sources: Vec<Source>,
-    /// Where to look, if nothing could be quoted.
+    /// The places to look at, if nothing could be quoted.
     nearest: Vec<Source>,
     answered: bool,
     complete: bool,
@@ -100,7 +100,7 @@ impl Answer {
     }
 }
 
-/// Whether the turn had a complete response before the limit. The decider's call, whatever it gives, is made
+/// Returns true if the turn had a complete response before the limit. The decider's call, whatever it gives, is made
 /// because there was none.
 fn is_complete_turn(state: &AgentState) -> bool {
     let said = state.messages.iter().rev().find_map(|message| match message {

@@ -1,4 +1,4 @@
-//! What the program prints of a turn.
+//! The output of the program for a turn.
 
 use std::io;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub(crate) struct Answer {
     /// Nothing if it could not be judged, or was not to be, or has no answer.
     verified: Option<bool>,
     score: Option<f64>,
-    /// Why it was not accepted: it was refused, or nobody could judge it.
+    /// The reason why it was not accepted: it was refused, or could not be judged.
     reason: Option<String>,
     /// The responses of this turn, the refused ones among them.
     candidates: Vec<Verification>,
@@ -69,7 +69,7 @@ impl Answer {
         }
     }
 
-    /// Whether the response was accepted, or is given as nobody was to judge it.
+    /// Returns true if the response was accepted, or was not to be judged.
     pub(crate) fn is_accepted(&self) -> bool {
         self.reason.is_none()
     }
@@ -106,7 +106,7 @@ impl Answer {
     }
 }
 
-/// Why a response was refused, and what was said of it.
+/// Returns the reason why a response was refused, with the feedback on it.
 fn refused(why: &WhyUnverified, feedback: &str) -> String {
     match feedback.trim() {
         "" => why.to_string(),

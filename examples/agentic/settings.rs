@@ -1,4 +1,4 @@
-//! What is set, and where.
+//! The settings, and their sources.
 
 use superstep::nodes::configuration::{Configuration, ConfigurationError, Origin};
 use superstep::nodes::graphs::AgenticSettings;

@@ -1,4 +1,4 @@
-//! Which phases a turn went through.
+//! The phases of a turn.
 
 use superstep::checkpoint::Source;
 use superstep::nodes::graphs::AgenticState;

@@ -6,7 +6,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 use superstep::prelude::*;
 
-/// How many words an answer may have.
+/// The maximum number of words of an answer.
 const ENOUGH: usize = 24;
 
 const FULL_MARKS: usize = 10;
@@ -17,7 +17,7 @@ pub(crate) struct Reply {
     #[reducer(Append)]
     pub(crate) facts: Vec<Fact>,
     pub(crate) answer: String,
-    /// What must not be cut.
+    /// The sentences that must not be cut.
     #[reducer(Append)]
     pub(crate) keep: Vec<String>,
     /// Of ten points.
@@ -43,7 +43,7 @@ async fn look_up(reply: Snapshot<Reply>, fx: Effects) -> Result<Update<Reply>, i
     Ok(Reply::update().facts(facts))
 }
 
-/// What the museum says of itself.
+/// Returns what the museum says of itself.
 fn known() -> Result<Vec<Fact>, io::Error> {
     let fact = |id: &str, text: &str, condition: Option<&str>| Fact {
         id: id.to_owned(),
@@ -84,7 +84,7 @@ fn shortened(text: &str, keep: &[String]) -> String {
     }
 }
 
-/// What follows a comma, a bracket or an "except", up to the next of these or the end of the sentence.
+/// Returns the parts after a comma, a bracket or an "except", up to the next of these or the end of the sentence.
 fn additions(text: &str) -> Vec<&str> {
     let begins = |rest: &str| [", ", " (", " except "].iter().any(|sign| rest.starts_with(sign));
     let at = |at: usize| text.is_char_boundary(at).then(|| &text[at..]);

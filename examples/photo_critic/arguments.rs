@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand};
 use etcetera::BaseStrategy;
 use superstep::nodes::ModelName;
-use superstep::nodes::graphs::{CriticSettings, VisionDetail};
 use superstep::nodes::rag::EmbedderName;
+use superstep_examples::critic::{CriticSettings, VisionDetail};
 
 /// Critiques the composition of a photograph, with what a folder of texts advises; offline and by a script, unless a model is
 /// named.
@@ -83,7 +83,7 @@ pub(crate) struct Knowledge {
 }
 
 impl Arguments {
-    /// What is set, by the command line, or else the environment, or else this example.
+    /// Returns the settings of the command line, or else of the environment, or else of this example.
     pub(crate) fn settings(&self) -> Result<CriticSettings, Box<dyn Error>> {
         let mut settings = self.knowledge.settings()?;
         if let Some(model) = superstep_examples::model::chosen(self.model.as_ref())? {

@@ -1,4 +1,4 @@
-//! What a script would use, were it a model with tokens.
+//! The usage that a script would have as a model with tokens.
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;

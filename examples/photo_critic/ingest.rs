@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use superstep::nodes::graphs::CriticSettings;
 use superstep::nodes::rag::{IngestReport, KnowledgeBase, KnowledgeError};
+use superstep_examples::critic::CriticSettings;
 
 use crate::arguments::{own, own_knowledge};
 
-/// How the name begins of a collection of the texts of this example; it ends with that of what embedded them.
+/// The beginning of the name of a collection with the texts of this example; it ends with the name of the embedder.
 const OWN_TEXTS: &str = "texts of this example, embedded by ";
 
 /// Ingests a folder, with a bar on a terminal.

@@ -19,13 +19,13 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use superstep::nodes::ModelName;
-use superstep::nodes::graphs::{
-    CallbackEvent, CriticConfig, CriticError, CriticSettings, CriticState, CriticStateUpdate, Critique,
-    critic,
-};
 use superstep::nodes::model::{Prices, Scripted};
+use superstep::nodes::node::AgentEvent;
 use superstep::prelude::*;
 use superstep::run::{RunRequest, Thread, ThreadState};
+use superstep_examples::critic::{
+    CriticConfig, CriticError, CriticSettings, CriticState, CriticStateUpdate, Critique, critic,
+};
 use superstep_examples::{Example, ended, model, print};
 
 use crate::arguments::{Arguments, Command};
@@ -100,8 +100,8 @@ fn asked(arguments: &Arguments, settings: &CriticSettings) -> Result<CriticState
 async fn watched(request: RunRequest<CriticState>) -> Result<CriticState, CriticError> {
     let mut run = request.stream();
     while let Some(event) = run.next().await {
-        for told in CallbackEvent::of(&event) {
-            if let CallbackEvent::ToolCall { tool, input } = told {
+        for told in AgentEvent::of(&event) {
+            if let AgentEvent::ToolCall { tool, input } = told {
                 eprintln!("▶ {tool} {input}");
             }
         }

@@ -1,4 +1,4 @@
-//! How the examples print, end and are called, as command-line programs.
+//! The output, the exit codes and the names of the examples as command-line programs.
 
 use std::error::Error;
 use std::fmt::Display;

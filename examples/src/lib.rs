@@ -3,7 +3,11 @@
 #![forbid(unsafe_code)]
 
 pub mod answering;
+pub mod callback;
 mod command_line;
+mod course;
+#[cfg(feature = "images")]
+pub mod critic;
 pub mod halt;
 #[cfg(feature = "metrics")]
 pub mod metrics_page;
@@ -11,6 +15,7 @@ pub mod model;
 pub mod progress;
 
 pub use command_line::{Example, ended, print, usage};
+pub use course::{CourseAgent, CourseSize};
 
 use std::path::Path;
 

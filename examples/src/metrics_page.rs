@@ -17,7 +17,7 @@ use superstep::nodes::telemetry::Metric;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// How often histograms take in what was recorded, so that it does not pile up where nobody asks.
+/// The interval at which histograms take in records, so that these do not pile up while the page is not read.
 const UPKEEP: Duration = Duration::from_secs(5);
 
 /// A page with the metrics of this process. When this is dropped it is gone.
@@ -89,7 +89,7 @@ fn answer(request: &Request<Incoming>, recorded: &PrometheusHandle) -> Response<
     }
 }
 
-/// Whether the page is asked for by the name of this machine: a web page could ask for it by another one, and read it.
+/// Returns true if the request names this machine: a web page could request it by another name, and read it.
 fn is_for_this_machine(request: &Request<Incoming>) -> bool {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let host = host.rsplit_once(':').map_or(host, |(host, _)| host);

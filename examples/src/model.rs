@@ -1,4 +1,4 @@
-//! Which model an example asks.
+//! The model of an example.
 
 use std::sync::Arc;
 

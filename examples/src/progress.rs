@@ -1,4 +1,4 @@
-//! Which node runs, and what the model says, live, on a terminal.
+//! The running node and the text of the model, live, on a terminal.
 #![expect(clippy::print_stderr, reason = "a command-line program says there how it goes")]
 
 use std::io::IsTerminal;
@@ -46,7 +46,7 @@ pub async fn watch<S: State>(mut run: RunStream<S>, stream: bool) -> Result<(Run
     Ok((run, Shown(is_read.then_some(speech.said))))
 }
 
-/// What the model said last, if it stands on the terminal that is printed to.
+/// The last text of the model, if it is on the terminal that is printed to.
 #[derive(Debug)]
 pub struct Shown(Option<String>);
 
@@ -58,12 +58,12 @@ impl Shown {
     }
 }
 
-/// What the model says to the question, as it says it.
+/// The text of the model, as it arrives.
 struct Speech {
     is_shown: bool,
     /// It is within a line of its own.
     speaks: bool,
-    /// What was shown last.
+    /// The text that was shown last.
     said: String,
 }
 

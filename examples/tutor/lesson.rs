@@ -4,7 +4,7 @@ use serde_json::json;
 use superstep::nodes::message::ToolCall;
 use superstep::nodes::model::{ModelReply, Scripted, Turn};
 
-/// What the lesson is about.
+/// The question of the lesson.
 pub(crate) const QUESTION: &str = "What does a fork copy?";
 
 /// A model that gives the lesson once, whatever it is asked.

@@ -19,9 +19,10 @@ use std::sync::Arc;
 use clap::Parser;
 use superstep::nodes::ModelName;
 use superstep::nodes::docs::{DocIndex, IndexOptions, SearchDocs};
-use superstep::nodes::graphs::{self, CallbackConfig, CallbackEvent, CallbackState};
+use superstep::nodes::node::AgentEvent;
 use superstep::nodes::tool::{ToolContext, ToolRegistry, tool};
 use superstep::prelude::*;
+use superstep_examples::callback::{CallbackConfig, CallbackState, callback};
 use superstep_examples::{Example, ended, model, print, repository};
 
 const EXAMPLE: Example = Example { name: "tutor", features: &["web"] };
@@ -91,7 +92,7 @@ impl Tutor {
             None => CallbackConfig::new(lesson::model(), INSTRUCTIONS),
         };
         // A lesson is short: five times the model may be asked.
-        Ok(graphs::callback(config.name("tutor").tools(self.tools.clone()).max_iterations(5))?)
+        Ok(callback(config.name("tutor").tools(self.tools.clone()).max_iterations(5))?)
     }
 }
 
@@ -109,7 +110,7 @@ async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let graph = tutor.graph().map_err(|error| error as Box<dyn Error>)?;
     let mut lesson = graph.run(CallbackState::ask(arguments.question)).stream();
     while let Some(event) = lesson.next().await {
-        for told in CallbackEvent::of(&event) {
+        for told in AgentEvent::of(&event) {
             print(line(&told))?;
         }
     }
@@ -117,13 +118,13 @@ async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the terminal shows of an event. What the tutor says last is its answer.
-fn line(event: &CallbackEvent) -> String {
+/// Returns the line of an event on the terminal. The last text of the tutor is its answer.
+fn line(event: &AgentEvent) -> String {
     match event {
-        CallbackEvent::AgentReasoning { text, .. } => text.clone(),
-        CallbackEvent::ToolCall { tool, input } => format!("  ▶ {tool} {input}"),
-        CallbackEvent::ToolProgress { data, .. } => format!("  · {data}"),
-        CallbackEvent::ToolResult { summary, .. } => format!("  ◀ {}", summary.replace('\n', " ")),
+        AgentEvent::AgentReasoning { text, .. } => text.clone(),
+        AgentEvent::ToolCall { tool, input } => format!("  ▶ {tool} {input}"),
+        AgentEvent::ToolProgress { data, .. } => format!("  · {data}"),
+        AgentEvent::ToolResult { summary, .. } => format!("  ◀ {}", summary.replace('\n', " ")),
         other => format!("  {}", other.name()),
     }
 }

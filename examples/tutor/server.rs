@@ -15,8 +15,9 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use superstep::nodes::graphs::{CallbackEvent, CallbackState};
+use superstep::nodes::node::AgentEvent;
 use superstep::run::RunStream;
+use superstep_examples::callback::CallbackState;
 use superstep_examples::print;
 use tokio::net::TcpListener;
 
@@ -58,7 +59,7 @@ fn answer(request: &Request<Incoming>, tutor: &Tutor) -> Response<Body> {
     }
 }
 
-/// Whether a request comes from the page, or from no page at all: others could spend the user's money.
+/// Returns true if a request comes from the page, or from no page at all: others could spend the user's money.
 fn is_of_this_page(request: &Request<Incoming>) -> bool {
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
     let host = header(HOST.as_str()).map(|host| host.rsplit_once(':').map_or(host, |(host, _)| host));
@@ -80,7 +81,7 @@ fn once(text: &'static str) -> BoxStream<'static, String> {
     stream::once(async { text.to_owned() }).boxed()
 }
 
-/// What the tutor does, frame by frame as it does it.
+/// Returns the events of a lesson, frame by frame as they occur.
 fn lesson(tutor: &Tutor, question: String) -> BoxStream<'static, String> {
     match tutor.graph() {
         Ok(graph) => {
@@ -97,18 +98,18 @@ fn lesson(tutor: &Tutor, question: String) -> BoxStream<'static, String> {
 /// A lesson that is given.
 struct Lesson {
     run: RunStream<CallbackState>,
-    /// What the tutor said last. It is sent with what it does next: if it does nothing more, it was the answer.
-    said: Option<CallbackEvent>,
+    /// The last text of the tutor. It is sent with the next event: without one it was the answer.
+    said: Option<AgentEvent>,
 }
 
 /// The next frames, and the lesson if it continues.
 async fn next(mut lesson: Lesson) -> Option<(String, Option<Lesson>)> {
     while let Some(event) = lesson.run.next().await {
         let mut frames = String::new();
-        for told in CallbackEvent::of(&event) {
+        for told in AgentEvent::of(&event) {
             frames.extend(lesson.said.take().map(|said| said.to_sse()));
             match told {
-                CallbackEvent::AgentReasoning { .. } => lesson.said = Some(told),
+                AgentEvent::AgentReasoning { .. } => lesson.said = Some(told),
                 told => frames.push_str(&told.to_sse()),
             }
         }
@@ -129,7 +130,7 @@ async fn next(mut lesson: Lesson) -> Option<(String, Option<Lesson>)> {
         Err(error) => (None, frame("failed", &json!({ "text": error }))),
     };
     let said = lesson.said.filter(
-        |said| !matches!(said, CallbackEvent::AgentReasoning { text, .. } if Some(text) == answer.as_ref()),
+        |said| !matches!(said, AgentEvent::AgentReasoning { text, .. } if Some(text) == answer.as_ref()),
     );
     let before = said.map(|said| said.to_sse()).unwrap_or_default();
     Some((before + &last, None))

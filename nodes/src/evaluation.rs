@@ -1,4 +1,4 @@
-//! What an evaluator says of a response.
+//! The evaluation of a response.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Which pictures models take.
+//! The kinds of pictures that models take.
 
 /// The media type of a picture of a kind that models take, by its first bytes.
 pub fn media_type(bytes: &[u8]) -> Option<&'static str> {

@@ -1,4 +1,4 @@
-//! How the responses of a run compare.
+//! The ranking of responses.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,20 +1,26 @@
-//! Secrets taken out of what servers say.
+//! Redacts secrets in the texts of servers.
 
-/// The fewest letters of a secret that is redacted. Fewer keep no secret, and are in every other word.
+/// The minimum length of a secret that is redacted. A shorter one keeps no secret, and is in every other word.
 const SHORTEST: usize = 4;
 
-/// The fewest letters of a secret that is redacted wherever it is. Fewer may be a part of another word.
-const UNMISTAKABLE: usize = 12;
+/// The minimum length of a secret with letters and digits that is redacted inside words, too. No word contains it by chance.
+const RANDOM: usize = 8;
 
-/// Returns a text with a mark in each place of a secret.
+/// The minimum length of any secret that is redacted inside words, too. A shorter one may be a part of another word.
+const LONG: usize = 12;
+
+/// Replaces a secret in a text by a mark.
 ///
-/// A long secret is found wherever it is. A short one, such as `local` for a server that wants a key of some kind, is found as
-/// a word of its own, so that a request id or another word that has its letters in it stays readable.
+/// A secret of 12 characters is replaced wherever it is, and so is one of 8 characters that has letters and digits. A shorter
+/// one, such as `local` for a server that wants a key of some kind, is replaced as a word of its own, so that a request id or
+/// another word that contains it stays readable. One of fewer than 4 characters is not replaced.
 pub fn redact(text: &str, secret: &str, mark: &str) -> String {
-    match secret.chars().count() {
+    let length = secret.chars().count();
+    let is_random = secret.contains(char::is_alphabetic) && secret.contains(char::is_numeric);
+    match length {
         0..SHORTEST => text.to_owned(),
-        SHORTEST..UNMISTAKABLE => redact_words(text, secret, mark),
-        _ => text.replace(secret, mark),
+        _ if length >= LONG || (length >= RANDOM && is_random) => text.replace(secret, mark),
+        _ => redact_words(text, secret, mark),
     }
 }
 
@@ -81,6 +87,14 @@ mod tests {
             assert!(!redacted(&text, secret).contains(secret), "{text}");
         }
         assert_eq!(redacted(&format!("x{secret}y"), secret), "x[key]y");
+    }
+
+    /// No word contains such a key by chance, so it is a key there, too.
+    #[test]
+    fn a_secret_of_eight_letters_and_digits_is_redacted_beside_a_letter() {
+        assert_eq!(redacted("keyk3y9x2ab is wrong", "k3y9x2ab"), "key[key] is wrong");
+        assert_eq!(redacted("keyk3y9x2a is wrong", "k3y9x2a"), "keyk3y9x2a is wrong");
+        assert_eq!(redacted("passwords", "password"), "passwords");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How a request is worked on.
+//! The routing of requests.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -8,7 +8,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls_platform_verifier::Verifier;
 
-/// Why there is no TLS.
+/// An error of setting up TLS.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A PEM file has no certificate, or one that cannot be read.

@@ -4,3 +4,4 @@ mod behaviour_table;
 mod house_rules;
 mod recipes;
 mod requirements;
+mod shared_build;

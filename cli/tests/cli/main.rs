@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
 mod addresses;
+mod agent;
 mod amend;
 mod as_node;
 mod canary;

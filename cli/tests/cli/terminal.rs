@@ -4,13 +4,12 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use superstep::cli::{Exit, Look};
-use superstep::nodes::graphs::{self, CallbackConfig, CallbackState};
 use superstep::nodes::message::ToolCall;
 use superstep::nodes::model::{ModelReply, Scripted, Turn};
-use superstep::nodes::tool::{ToolRegistry, tool};
 use superstep::prelude::*;
 use tempfile::TempDir;
 
+use crate::agent::{Chat, agent};
 use crate::program::written;
 use crate::said;
 
@@ -59,12 +58,6 @@ fn each_shell_gets_its_completions() {
     assert_eq!(said(&PathBuf::from("nowhere"), Look::PIPED, "completions tcsh").exit, Exit::Unusable);
 }
 
-/// Tells the time.
-#[tool]
-async fn now() -> String {
-    "noon".to_owned()
-}
-
 /// A thread whose agent asked a tool for the time.
 async fn day() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -74,10 +67,8 @@ async fn day() -> (TempDir, PathBuf) {
     let model = Scripted::new()
         .then(Turn::Reply(asking))
         .then(Turn::Reply(ModelReply::new("claude-x", "It is noon.")));
-    let config =
-        CallbackConfig::new(model, "You know the time.").tools(ToolRegistry::new().with(now()).unwrap());
-    let graph = graphs::callback(config).unwrap().checkpointer(SqliteSaver::open(&path).await.unwrap());
-    let run = graph.thread("day").run(CallbackState::ask("What time is it?")).await.unwrap();
+    let graph = agent(model).checkpointer(SqliteSaver::open(&path).await.unwrap());
+    let run = graph.thread("day").run(Chat::ask("What time is it?")).await.unwrap();
     run.finished().unwrap();
     (folder, path)
 }

@@ -4,20 +4,13 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use superstep::cli::Look;
-use superstep::nodes::graphs::{self, CallbackConfig, CallbackState};
 use superstep::nodes::message::ToolCall;
 use superstep::nodes::model::{ModelReply, Scripted, Turn, Usage};
-use superstep::nodes::tool::{ToolRegistry, tool};
 use superstep::prelude::*;
 use tempfile::TempDir;
 
+use crate::agent::{Chat, agent};
 use crate::said;
-
-/// Tells the time.
-#[tool]
-async fn now() -> String {
-    "noon".to_owned()
-}
 
 fn reply(text: &str, read: u64, written: u64) -> ModelReply {
     ModelReply::new("claude-x", text).with_usage(Usage::of(read, written))
@@ -32,14 +25,11 @@ async fn written() -> (TempDir, PathBuf) {
         .then(Turn::Reply(asking))
         .then(Turn::Reply(reply("It is noon.", 140, 5)))
         .then(Turn::Reply(reply("Still noon.", 160, 7)));
-    let config =
-        CallbackConfig::new(model, "You know the time.").tools(ToolRegistry::new().with(now()).unwrap());
-    let saver = SqliteSaver::open(&path).await.unwrap();
-    let graph = graphs::callback(config).unwrap().checkpointer(saver);
+    let graph = agent(model).checkpointer(SqliteSaver::open(&path).await.unwrap());
     let day = graph.thread("day");
-    day.run(CallbackState::ask("What time is it?")).await.unwrap().finished().unwrap();
+    day.run(Chat::ask("What time is it?")).await.unwrap().finished().unwrap();
     let night = day.head().await.unwrap().fork("night").await.unwrap();
-    night.run(CallbackState::ask("And now?")).await.unwrap().finished().unwrap();
+    night.run(Chat::ask("And now?")).await.unwrap().finished().unwrap();
     (folder, path)
 }
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use superstep::nodes::docs::{DocIndex, IndexOptions, SearchDocs};
-use superstep::nodes::graphs::{self, AgentState, CallbackConfig, CallbackState, Callbacks, EvaluatorConfig};
+use superstep::nodes::graphs::{self, AgentState, EvaluatorConfig};
 use superstep::nodes::model::{Extractive, Scripted};
+use superstep::nodes::node::AgentCallbacks;
 use superstep::nodes::tool::{ToolEffect, ToolRegistry, TypedTool};
 use superstep::prelude::*;
 
-use superstep::nodes::graphs::CallbackExit;
+use superstep::nodes::model::Purpose;
 
 #[derive(Deserialize, JsonSchema)]
 struct Sum {
@@ -46,21 +47,22 @@ fn a_function_is_a_tool() -> super::Result {
 }
 
 #[tokio::test]
-async fn an_agent_tells_what_it_does() -> super::Result {
+async fn callbacks_are_called_with_the_calls_of_an_agent() -> super::Result {
     let add =
         TypedTool::new("add", "Adds two numbers.", |sum: Sum| async move { (sum.a + sum.b).to_string() });
     let tools = ToolRegistry::new().with(add)?;
-    let model = Scripted::new().call("c1", "add", serde_json::json!({ "a": 2, "b": 3 })).say("2 + 3 is 5.");
+    let model = Scripted::new()
+        .call("c1", "add", serde_json::json!({ "a": 2, "b": 3 }))
+        .say("2 + 3 is 5, as it always was.")
+        .on(Purpose::Evaluator, [r#"{ "iteration": 2, "score": 1.0, "complete": true, "feedback": "" }"#])
+        .on(Purpose::Ranker, [r#"{ "iteration": 2, "order": [2], "best": 2, "reason": "the only one" }"#]);
 
-    let callbacks = Callbacks::new()
-        .on_thinking(|text| println!("{text}"))
+    let callbacks = AgentCallbacks::new()
         .on_tool_call(|tool, input| println!("{tool} {input}"))
         .on_tool_result(|tool, result| println!("{tool}: {result}"));
-    let config = CallbackConfig::new(model, "You are a patient tutor.").tools(tools);
-    let tutor = graphs::callback(config)?.observe(callbacks);
+    let agent = graphs::evaluator(EvaluatorConfig::new(model).tools(tools))?.observe(callbacks);
 
-    let state = tutor.run(CallbackState::ask("Teach me sums.")).await?.finished()?;
-    println!("{}, after {} calls, {:?}", state.final_text(), state.tool_calls().len(), state.exit());
-    assert_eq!((state.final_text().as_str(), state.exit()), ("2 + 3 is 5.", Some(CallbackExit::EndTurn)));
+    let state = agent.run(AgentState::ask("What is 2 + 3?")).await?.finished()?;
+    assert_eq!(state.response.as_deref(), Some("2 + 3 is 5, as it always was."));
     Ok(())
 }

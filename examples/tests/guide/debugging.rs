@@ -45,7 +45,7 @@ const STATE: &str = r#"{
   "score": 3
 }"#;
 
-/// What it begins with.
+/// The input of the run.
 const BEGIN: &str = r#"{
   "tasks": [
     {
@@ -86,7 +86,7 @@ const EXPECTED: &str = r#"{
   "score": 0
 }"#;
 
-/// What the outside world has said.
+/// The recorded outcomes of effects.
 const CASSETTE: &str = r#"{
   "version": 1,
   "recordings": []

@@ -1,40 +1,47 @@
 //! Snippets of `docs/metrics.md`, and its table.
 
 use opentelemetry::global;
-use superstep::nodes::graphs::callback;
+use superstep::nodes::graphs::evaluator;
 use superstep::nodes::model::{Price, Prices};
 use superstep::nodes::telemetry::{AgentMetrics, AgentSpans, Metric, Rating};
 
-use superstep::nodes::graphs::{CallbackConfig, CallbackState};
-use superstep::nodes::model::Scripted;
+use superstep::nodes::graphs::{AgentState, EvaluatorConfig};
+use superstep::nodes::model::{Purpose, Scripted};
 use superstep::nodes::telemetry::MetricKind;
+
+fn model() -> Scripted {
+    Scripted::new()
+        .say("It is Paris.")
+        .on(Purpose::Evaluator, [r#"{ "iteration": 1, "score": 1.0, "complete": true, "feedback": "" }"#])
+        .on(Purpose::Ranker, [r#"{ "iteration": 1, "order": [1], "best": 1, "reason": "the only one" }"#])
+}
 
 #[tokio::test]
 async fn a_graph_is_measured_and_rated() -> super::Result {
-    let config = CallbackConfig::new(Scripted::new().say("Paris."), "Answer in a word.");
+    let config = EvaluatorConfig::new(model());
 
     let prices = Prices::none().with("claude-sonnet-4-5", Price::per_million(3.0, 15.0));
     let metrics = AgentMetrics::new().prices(prices);
-    let graph = callback(config)?.observe(metrics.clone());
+    let graph = evaluator(config)?.observe(metrics.clone());
 
-    let run = graph.run(CallbackState::ask("What is the capital of France?")).await?;
+    let run = graph.run(AgentState::ask("What is the capital of France?")).await?;
     metrics.rate(run.run, Rating::stars(4, 5)?)?;
 
     assert!(metrics.rate(run.run, Rating::stars(5, 5)?).is_err());
-    assert_eq!(run.finished()?.final_text(), "Paris.");
+    assert_eq!(run.finished()?.response.as_deref(), Some("It is Paris."));
     Ok(())
 }
 
 #[tokio::test]
 async fn a_graph_is_traced() -> super::Result {
-    let graph = callback(CallbackConfig::new(Scripted::new().say("Paris."), "Answer in a word."))?;
+    let graph = evaluator(EvaluatorConfig::new(model()))?;
 
     let tracer = global::tracer_with_scope(AgentSpans::scope());
     let spans = AgentSpans::new(tracer).provider("claude", "anthropic").provider("gpt", "openai");
     let graph = graph.observe(spans);
 
-    let run = graph.run(CallbackState::ask("What is the capital of France?")).await?;
-    assert_eq!(run.finished()?.final_text(), "Paris.");
+    let run = graph.run(AgentState::ask("What is the capital of France?")).await?;
+    assert_eq!(run.finished()?.response.as_deref(), Some("It is Paris."));
     Ok(())
 }
 

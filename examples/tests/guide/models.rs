@@ -30,7 +30,7 @@ async fn a_client_is_asked_directly() -> super::Result {
     let ledger = Ledger::of(Purpose::Agent, &reply, 850);
     let cost = ledger.cost(&prices);
     println!("{} tokens, {} millionths of a dollar", ledger.total().usage.total(), cost.micro_usd);
-    assert!(server.refusals().is_empty());
+    assert!(server.errors().is_empty());
     Ok(())
 }
 

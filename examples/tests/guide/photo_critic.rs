@@ -1,15 +1,17 @@
 //! Snippets of `docs/photo-critic.md`. The model is a script.
 
-use superstep::nodes::graphs::{CriticSettings, CriticState, Critique, VisionDetail, critic, critique_image};
 use superstep::nodes::images::ImagePreparation;
 use superstep::nodes::message::{Content, Detail, Part};
 use superstep::nodes::rag::EmbedderName;
 use superstep::prelude::*;
+use superstep_examples::critic::{
+    CriticSettings, CriticState, Critique, VisionDetail, critic, critique_image,
+};
 
 use std::path::Path;
 
-use superstep::nodes::graphs::CriticConfig;
 use superstep::nodes::model::Scripted;
+use superstep_examples::critic::CriticConfig;
 
 const PHOTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/photo_critic/landscape.jpg");
 const TEXTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/photo_critic/advice");

@@ -13,11 +13,13 @@ use hyper::Response;
 use hyper::body::Frame;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use serde_json::json;
-use superstep::nodes::graphs::{self, CallbackConfig, CallbackState};
-use superstep::nodes::model::{ModelEvent, Purpose, Scripted};
+use superstep::nodes::graphs::{AgentState, EvaluatorConfig, evaluator};
+use superstep::nodes::model::{ModelEvent, Purpose};
 use superstep::nodes::node::ModelChunk;
 use superstep::prelude::*;
 use superstep::run::{Feed, Received, RunEvent, RunRequest, View};
+
+use superstep::nodes::model::Scripted;
 
 /// Returns the text of an event that is a piece of an agent's reply.
 fn token(event: &RunEvent) -> Option<String> {
@@ -62,8 +64,8 @@ fn frames<S: State>(request: RunRequest<S>) -> BoxStream<'static, String> {
 type Body = StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
 
 /// Answers an HTTP request with the tokens of a run.
-fn answer(tutor: &Graph<CallbackState>, question: &str) -> Response<Body> {
-    let frames = frames(tutor.run(CallbackState::ask(question)));
+fn answer(agent: &Graph<AgentState>, question: &str) -> Response<Body> {
+    let frames = frames(agent.run(AgentState::ask(question)));
     let body = frames.map(|frame| Ok(Frame::data(Bytes::from(frame))));
     let mut response = Response::new(StreamBody::new(body.boxed()));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -89,12 +91,20 @@ fn frames_after(feed: &Feed, seen: Option<u64>) -> BoxStream<'static, String> {
     frames.boxed()
 }
 
+/// Returns a model that answers once, and is content with its answer.
+fn scripted(answer: &str) -> Scripted {
+    Scripted::new()
+        .say(answer)
+        .on(Purpose::Evaluator, [r#"{ "iteration": 1, "score": 1.0, "complete": true, "feedback": "" }"#])
+        .on(Purpose::Ranker, [r#"{ "iteration": 1, "order": [1], "best": 1, "reason": "the only one" }"#])
+}
+
 #[tokio::test]
 async fn tokens_are_printed() -> super::Result {
-    let model = Scripted::new().say("A fork copies nothing.");
-    let tutor = graphs::callback(CallbackConfig::new(model, "You are a patient tutor."))?;
-    let run = print(tutor.run(CallbackState::ask("What does a fork copy?"))).await?;
-    assert_eq!(run.finished()?.final_text(), "A fork copies nothing.");
+    let model = scripted("A fork copies nothing.");
+    let agent = evaluator(EvaluatorConfig::new(model))?;
+    let run = print(agent.run(AgentState::ask("What does a fork copy?"))).await?;
+    assert_eq!(run.finished()?.response.as_deref(), Some("A fork copies nothing."));
     Ok(())
 }
 
@@ -106,9 +116,9 @@ fn texts(frames: &str) -> String {
 
 #[tokio::test]
 async fn tokens_are_sent_to_a_browser() -> super::Result {
-    let model = Scripted::new().say("A fork\ncopies nothing.");
-    let tutor = graphs::callback(CallbackConfig::new(model, "You are a patient tutor."))?;
-    let response = answer(&tutor, "What does a fork copy?");
+    let model = scripted("A fork\ncopies nothing.");
+    let agent = evaluator(EvaluatorConfig::new(model))?;
+    let response = answer(&agent, "What does a fork copy?");
     let body = http_body_util::BodyExt::collect(response.into_body()).await?.to_bytes();
     let body = String::from_utf8(body.to_vec())?;
     assert_eq!(texts(&body), "A fork\ncopies nothing.");
@@ -118,10 +128,10 @@ async fn tokens_are_sent_to_a_browser() -> super::Result {
 
 #[tokio::test]
 async fn a_browser_comes_back() -> super::Result {
-    let model = Scripted::new().say("A fork copies nothing.");
-    let tutor = graphs::callback(CallbackConfig::new(model, "You are a patient tutor."))?;
+    let model = scripted("A fork copies nothing.");
+    let agent = evaluator(EvaluatorConfig::new(model))?;
 
-    let mut request = tutor.run(CallbackState::ask("What does a fork copy?"));
+    let mut request = agent.run(AgentState::ask("What does a fork copy?"));
     let feed = request.feed(1024);
     let run = tokio::spawn(request.into_future());
     let all: Vec<String> = frames_after(&feed, None).collect().await;

@@ -202,7 +202,7 @@ struct Shop {
     prices: Prices,
 }
 
-/// Where prices come from: the shop's service, or a test's own.
+/// A source of prices: the shop's service, or one of a test.
 #[derive(Clone)]
 struct Prices(Arc<dyn Fn(&str) -> u32 + Send + Sync>);
 

@@ -1,11 +1,17 @@
-//! The examples as programs: started, told, read, interrupted, killed and debugged.
+//! The examples as programs, started, interrupted, killed and debugged; and the graphs that they share.
 
 mod agent_loop;
 mod agentic;
+mod callback;
+mod course;
+mod critic;
 mod debugger;
 mod kill;
 mod mcp_server;
+mod metrics_page;
 mod network_model;
+#[cfg(target_os = "linux")]
+mod no_network;
 mod photo_critic;
 mod tutor;
 

@@ -81,8 +81,8 @@ fn a_model_behind_a_network_answers_and_is_heard_as_it_speaks() {
     assert_eq!(text(&output.stderr), format!("\nLet me look.\n\n{ANSWER}\n"));
     assert!(text(&output.stdout).starts_with(ANSWER), "{}", text(&output.stdout));
 
-    let refusals = desk.provider.refusals();
-    assert!(refusals.is_empty(), "{refusals:?}");
+    let errors = desk.provider.errors();
+    assert!(errors.is_empty(), "{errors:?}");
     let asked = desk.provider.received();
     assert_eq!(asked.len(), 4);
     let result = &asked[1].json()["messages"][2]["content"][0];
@@ -115,8 +115,8 @@ fn assert_answers(desk: &Desk, model: &str, variables: &[(&str, &str)]) {
     let output = desk.run_on(model, variables, &[QUESTION, "--thread", model]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stdout).starts_with(ANSWER), "{}", text(&output.stdout));
-    let refusals = desk.provider.refusals();
-    assert!(refusals.is_empty(), "{refusals:?}");
+    let errors = desk.provider.errors();
+    assert!(errors.is_empty(), "{errors:?}");
 }
 
 #[test]

@@ -6,13 +6,13 @@ use std::sync::Mutex;
 use std::sync::mpsc;
 
 use serde_json::{Value, json};
-use superstep::nodes::graphs::{COMPOSITION_TOOL, CRITIC_INSTRUCTIONS, CRITIC_PROMPT, Critique};
 use superstep::nodes::testkit::{Endpoint, MockServer, Reply};
+use superstep_examples::critic::{COMPOSITION_TOOL, CRITIC_INSTRUCTIONS, CRITIC_PROMPT, Critique};
 use tempfile::TempDir;
 
 use crate::{documents, example};
 
-/// What the example takes of the environment of whoever runs the tests, were it not removed.
+/// The variables that are removed from the environment of the example.
 const VARIABLES: [&str; 12] = [
     "SUPERSTEP_MODEL",
     "OPENAI_MODEL",
@@ -259,7 +259,7 @@ fn a_model_behind_a_network_sees_the_photograph_as_it_is_asked_for() {
     assert!(image["url"].as_str().expect("a URL").starts_with("data:image/jpeg;base64,/9j/"), "{image}");
     // The picture as it is has four times the pixels.
     assert!(image["url"].as_str().expect("a URL").len() < 20_000, "{image}");
-    assert!(provider.refusals().is_empty());
+    assert!(provider.errors().is_empty());
     // A dollar a token, so the cost is what was read.
     let usage =
         said.lines().find_map(|line| line.strip_prefix("1 model call of gpt-4.1: ")).expect("the usage");

@@ -40,7 +40,7 @@ enum State {
     Closed,
 }
 
-/// Why a request has no answer.
+/// The error of a request that has no answer.
 pub(super) enum RequestError {
     /// There is no connection: the request was not made.
     NotMade(McpError),
@@ -155,7 +155,7 @@ impl Connection {
         Ok((peer, number))
     }
 
-    /// Why a request over this connection has no answer. A connection that broke is not used again.
+    /// Returns the error of a request over this connection. A connection that broke is not used again.
     async fn failed(&self, number: u64, error: ServiceError) -> RequestError {
         let reason = match error {
             ServiceError::McpError(error) => {

@@ -1,4 +1,4 @@
-//! Where a server is, and how a connection is made.
+//! The endpoint of a server, and the connection to it.
 
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::child::{LastWords, ServerProcess};
 use super::handler::Handler;
-use super::lines::{Fault, Lines};
+use super::lines::{CloseReason, Lines};
 use super::transport::Answered;
 #[cfg(feature = "http")]
 use super::url::McpUrl;
@@ -78,7 +78,7 @@ impl From<McpUrl> for McpEndpoint {
 pub(super) struct Link {
     pub(super) service: RunningService<RoleClient, Handler>,
     pub(super) process: Option<ServerProcess>,
-    pub(super) fault: Fault,
+    pub(super) fault: CloseReason,
 }
 
 impl McpEndpoint {
@@ -105,7 +105,7 @@ impl McpEndpoint {
         words: &LastWordsSlot,
     ) -> Result<Link, McpError> {
         let unreachable = |reason: String| McpError::Unreachable { server: server.to_owned(), reason };
-        let fault = Fault::default();
+        let fault = CloseReason::default();
         match &self.0 {
             Kind::Command(command) => {
                 let (process, output, input) = ServerProcess::start(command).map_err(|error| {
@@ -162,7 +162,7 @@ impl McpEndpoint {
 fn serve<T: Transport<RoleClient> + 'static>(
     handler: Handler,
     transport: T,
-    fault: &Fault,
+    fault: &CloseReason,
 ) -> BoxFuture<'static, Result<RunningService<RoleClient, Handler>, ClientInitializeError>> {
     Box::pin(serve_client(handler, Answered::new(transport, Arc::clone(fault))))
 }
@@ -184,7 +184,7 @@ pub(super) fn introduction() -> ClientConfig {
         .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
 }
 
-fn reason(error: &ClientInitializeError, fault: &Fault) -> String {
+fn reason(error: &ClientInitializeError, fault: &CloseReason) -> String {
     match (fault.get(), error) {
         (Some(fault), _) => fault.clone(),
         (None, ClientInitializeError::ConnectionClosed(_)) => "it has ended the connection".to_owned(),
@@ -211,7 +211,7 @@ pub(super) fn of_transport(error: &DynamicTransportError) -> String {
     text
 }
 
-/// Where the standard error of a server goes that may have to be ended before it is connected to.
+/// The last standard error output of a server that may have to be ended before it is connected to.
 #[derive(Default)]
 struct LastWordsSlot(Mutex<Option<LastWords>>);
 

@@ -1,8 +1,8 @@
-//! Why an MCP server cannot be used.
+//! The errors of MCP servers.
 
 use std::time::Duration;
 
-/// Why an MCP server cannot be used. What goes wrong in a call of a tool is a result for the model instead.
+/// An error of an MCP server. A failed call of a tool is a result for the model instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {
@@ -15,7 +15,7 @@ pub enum McpError {
     /// The address is none that can be asked. Mend it.
     #[error("the address of the MCP server cannot be used: {reason}")]
     Address {
-        /// Why not.
+        /// The cause.
         reason: String,
     },
     /// The command cannot be started. Look whether it is installed and on the path.
@@ -23,7 +23,7 @@ pub enum McpError {
     Start {
         /// The server.
         server: String,
-        /// Why not.
+        /// The cause.
         reason: String,
     },
     /// There is no connection, or it broke before anything was agreed on.
@@ -31,7 +31,7 @@ pub enum McpError {
     Unreachable {
         /// The server.
         server: String,
-        /// Why not, with what a command has written to its standard error last.
+        /// The cause, with the last lines that a command wrote to its standard error.
         reason: String,
     },
     /// The server took too long to answer. Give it more time with
@@ -50,7 +50,7 @@ pub enum McpError {
     List {
         /// The server.
         server: String,
-        /// Why not.
+        /// The cause.
         reason: String,
     },
     /// The connection was closed by the program.

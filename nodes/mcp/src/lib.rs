@@ -20,6 +20,12 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+// The derives name the framework `superstep`, as users do.
+#[cfg(test)]
+extern crate superstep_core as superstep;
+
+#[cfg(feature = "http")]
+mod bearer_token;
 mod child;
 mod command;
 mod connection;
@@ -33,13 +39,13 @@ mod options;
 mod result;
 mod serve;
 mod server;
-#[cfg(feature = "http")]
-mod token;
 mod tool;
 mod transport;
 #[cfg(feature = "http")]
 mod url;
 
+#[cfg(feature = "http")]
+pub use bearer_token::BearerToken;
 pub use command::McpCommand;
 pub use endpoint::{McpEndpoint, McpStream};
 pub use error::McpError;
@@ -50,6 +56,7 @@ pub use serve::HttpAccess;
 pub use serve::{GraphTool, McpService, ServeError};
 pub use server::McpServer;
 #[cfg(feature = "http")]
-pub use token::BearerToken;
-#[cfg(feature = "http")]
 pub use url::McpUrl;
+
+#[cfg(test)]
+mod tests;

@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Why a connection was ended on this side; empty as long as it was not.
-pub(super) type Fault = Arc<OnceLock<String>>;
+/// The reason for which a connection was closed on this side; empty while it is open.
+pub(super) type CloseReason = Arc<OnceLock<String>>;
 
 /// Reads lines, and fails over one that is too long: a message that is left out would be waited for.
 pub(super) struct Lines<R> {
@@ -16,11 +16,11 @@ pub(super) struct Lines<R> {
     most: usize,
     /// The number of bytes read of the line.
     line: usize,
-    fault: Fault,
+    fault: CloseReason,
 }
 
 impl<R> Lines<R> {
-    pub(super) fn new(inner: R, most: usize, fault: Fault) -> Self {
+    pub(super) fn new(inner: R, most: usize, fault: CloseReason) -> Self {
         Self { inner, most, line: 0, fault }
     }
 }
@@ -57,7 +57,7 @@ mod tests {
 
     async fn read(text: &[u8], most: usize) -> Result<Vec<u8>, io::Error> {
         let mut read = Vec::new();
-        Lines::new(text, most, Fault::default()).read_to_end(&mut read).await?;
+        Lines::new(text, most, CloseReason::default()).read_to_end(&mut read).await?;
         Ok(read)
     }
 
@@ -77,7 +77,7 @@ mod tests {
             // The reader hangs up before all of it is written.
             drop(tokio::io::AsyncWriteExt::write_all(&mut near, b"ab\nabcdef").await);
         });
-        let fault = Fault::default();
+        let fault = CloseReason::default();
         let mut read = Vec::new();
         let error = Lines::new(far, 5, Arc::clone(&fault)).read_to_end(&mut read).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);

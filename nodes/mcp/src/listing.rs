@@ -50,7 +50,7 @@ pub struct LeftOut {
     pub server: String,
     /// The name of the tool there.
     pub tool: String,
-    /// Why it cannot be used.
+    /// The reason why it cannot be used.
     pub reason: String,
 }
 

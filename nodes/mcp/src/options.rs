@@ -23,7 +23,7 @@ pub(super) enum Hints {
     Trusted,
 }
 
-/// Which tools are called without asking somebody.
+/// The tools that are called without asking anyone.
 #[derive(Clone, Debug)]
 pub(super) enum Allowed {
     All,

@@ -12,7 +12,7 @@ use rmcp::transport::Transport;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::lines::Fault;
+use super::lines::CloseReason;
 
 /// The maximum number of requests from the other end that may be unanswered.
 const MOST_OPEN: usize = 64;
@@ -55,7 +55,7 @@ pub(super) struct Answered<T> {
     written: Arc<Written>,
     /// Since when too many wait.
     full: Option<Instant>,
-    fault: Fault,
+    fault: CloseReason,
 }
 
 /// The answers that are being written.
@@ -76,7 +76,7 @@ impl Drop for Answer {
 }
 
 impl<T> Answered<T> {
-    pub(super) fn new(inner: T, fault: Fault) -> Self {
+    pub(super) fn new(inner: T, fault: CloseReason) -> Self {
         let (asked, written) = (HashSet::new(), Arc::default());
         Self { inner: ClosedInTime(inner), asked, written, full: None, fault }
     }

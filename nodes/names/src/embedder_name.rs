@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use superstep_knowledge::rag::{Embedder, HashEmbedder};
 
-/// Which embedder, by a name that can stand on a command line or in a file of settings.
+/// The name of an embedder, for command lines and files of settings.
 ///
 /// | name | embedder |
 /// |---|---|
@@ -54,7 +54,7 @@ pub struct UnknownEmbedder {
     pub given: String,
 }
 
-/// Why an embedder that is named cannot be had.
+/// An error of opening a named embedder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenEmbedderError {

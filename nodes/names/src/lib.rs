@@ -6,18 +6,10 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-// The derives name the framework `superstep`, as users do.
-#[cfg(all(feature = "images", feature = "knowledge"))]
-extern crate superstep_core as superstep;
-
-mod course;
-#[cfg(all(feature = "images", feature = "knowledge"))]
-pub mod critic;
 #[cfg(feature = "knowledge")]
 mod embedder_name;
 mod model_name;
 
-pub use course::{CourseAgent, CourseSize};
 #[cfg(feature = "knowledge")]
 pub use embedder_name::{EmbedderName, OpenEmbedderError, UnknownEmbedder};
 pub use model_name::{ModelName, OpenModelError, UnknownModel};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use superstep_nodes::model::{ChatModel, Script, Scripted};
 
-/// Which model, by a name that can stand on a command line or in a file of settings.
+/// The name of a model, for command lines and files of settings.
 ///
 /// | name | model |
 /// |---|---|
@@ -69,7 +69,7 @@ pub struct UnknownModel {
     pub given: String,
 }
 
-/// Why a model that is named cannot be had.
+/// An error of opening a named model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenModelError {

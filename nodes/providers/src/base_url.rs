@@ -1,4 +1,4 @@
-//! Where a provider is.
+//! The base URL of a provider.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use reqwest::Url;
 
 use super::ProviderError;
 
-/// Where a provider is. It may have a query, as addresses of Azure do: `?api-version=…`. It is shown without the query, a
-/// name and a password.
+/// The base URL of a provider. It may have a query, as URLs of Azure do: `?api-version=…`. It is shown without the query,
+/// a name and a password.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct BaseUrl(Url);
 

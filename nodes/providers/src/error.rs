@@ -1,6 +1,6 @@
-//! Why a client cannot be made.
+//! The errors of making a client.
 
-/// Why a client cannot be made: something that it was given is not usable.
+/// An error of making a client: one of its arguments is not usable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProviderError {

@@ -19,15 +19,20 @@
 //!
 //! ```text
 //! ModelRequest ──▶ request ──▶ transport ──▶ bytes ──▶ sse ──▶ reader ──▶ ModelEvent, ModelEvent, …
-//!                                  └── status ──▶ refusal ──▶ ModelError
+//!                                  └── status ──▶ HttpError ──▶ ModelError
 //! ```
 
 #![forbid(unsafe_code)]
+
+// The derives name the framework `superstep`, as users do.
+#[cfg(test)]
+extern crate superstep_core as superstep;
 
 mod anthropic;
 mod api_key;
 mod base_url;
 mod error;
+mod http_error;
 mod names;
 mod openai;
 mod openai_chat;
@@ -35,7 +40,6 @@ mod openai_embedder;
 mod openai_responses;
 mod output_schema;
 mod overflow;
-mod refusal;
 mod reply_stream;
 mod sendable;
 mod sse;
@@ -53,3 +57,6 @@ pub use openai_chat::{InstructionRole, OpenAiChat, OutputLimit};
 pub use openai_embedder::OpenAiEmbedder;
 pub use openai_responses::{OpenAiResponses, Reasoning};
 pub use transport_options::TransportOptions;
+
+#[cfg(test)]
+mod tests;

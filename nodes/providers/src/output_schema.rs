@@ -30,7 +30,7 @@ fn is_closed(schema: &Value) -> bool {
     }
 }
 
-/// Whether a schema has a type, alone or among others.
+/// Returns true if a schema has a type, alone or among others.
 fn is_of(schema: &Map<String, Value>, kind: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(only)) => only == kind,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use superstep_nodes::model::{ModelError, ModelEvent, StreamFault};
 
 use super::ApiKey;
-use super::refusal::{Refusal, request_id};
+use super::http_error::{HttpError, request_id};
 use super::sse::{SseDecoder, SseEvent};
 use super::transport::{Call, Transport, text, unreachable};
 
@@ -28,23 +28,23 @@ pub(super) trait ReplyReader: Send + 'static {
     }
 }
 
-/// Why an event is no part of a reply.
+/// The error of an event that is no part of a reply.
 #[derive(Debug)]
 pub(super) enum Unreadable {
     /// The provider gives the call up.
-    Refused(Box<Refusal>),
+    Refused(Box<HttpError>),
     /// It is not in the form of its protocol.
     Malformed(String),
 }
 
 impl Unreadable {
     pub(super) fn refused(json: &Value) -> Self {
-        Self::Refused(Box::new(Refusal::of_json(json)))
+        Self::Refused(Box::new(HttpError::of_json(json)))
     }
 
     fn into_error(self, key: Option<&ApiKey>) -> ModelError {
         match self {
-            Self::Refused(refusal) => refusal.into_error(key),
+            Self::Refused(error) => error.into_error(key),
             Self::Malformed(reason) => ModelError::ServerFailed {
                 reason: format!("its stream is not in the form of its protocol: {reason}"),
             },
@@ -153,9 +153,9 @@ async fn event_stream(
         return Ok(answer);
     }
     let text = text(answer).await?;
-    let said = serde_json::from_str(&text).ok().and_then(|json| Refusal::of_success(&json));
+    let said = serde_json::from_str(&text).ok().and_then(|json| HttpError::of_success(&json));
     Err(match said {
-        Some(refusal) => refusal.into_error(key),
+        Some(error) => error.into_error(key),
         None => ModelError::ServerFailed {
             reason: format!("it answered with {kind} where a stream of events was asked for"),
         },

@@ -8,7 +8,7 @@ use serde_json::Value;
 use superstep_nodes::__private::{TlsError, tls};
 use superstep_nodes::model::ModelError;
 
-use super::refusal::Refusal;
+use super::http_error::HttpError;
 use super::{ApiKey, ProviderError, TransportOptions};
 
 /// The largest answer, and the largest event of a stream, that is taken in.
@@ -57,7 +57,7 @@ impl Transport {
         }
         let (status, headers) = (answer.status(), answer.headers().clone());
         let text = text(answer).await?;
-        Err(Refusal::of_answer(status, &headers, &text).into_error(key.as_ref()))
+        Err(HttpError::of_answer(status, &headers, &text).into_error(key.as_ref()))
     }
 
     /// Makes a call whose answer is one JSON value.

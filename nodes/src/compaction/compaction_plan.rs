@@ -27,7 +27,7 @@ pub struct CompactionPlan<'m> {
     pub(super) notes: KeyInformation,
 }
 
-/// Why a compaction is not made.
+/// A reason not to accept a compaction.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unaccepted {

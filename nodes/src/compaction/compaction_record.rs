@@ -1,4 +1,4 @@
-//! What is recorded of a compaction.
+//! The record of a compaction.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,21 +20,21 @@ pub struct Compaction {
     pub through: MessageId,
     /// The messages among these that models are still shown as they are.
     pub pinned: Vec<MessageId>,
-    /// How many messages the summary and the notes stand for: those that are covered, without system messages and pinned ones.
+    /// The number of messages that the summary and the notes replace, without system messages and pinned ones.
     pub summarised: u64,
-    /// What the summariser wrote. If none did, the last summary that one wrote; empty if there is none.
+    /// The summary. If no model wrote one, the last that a model wrote; empty if there is none.
     pub summary: String,
-    /// What was noted beside the summary, word for word, oldest first.
+    /// The notes beside the summary, word for word, oldest first.
     pub notes: Vec<String>,
-    /// Who wrote it.
+    /// The author of the summary.
     pub by: Summariser,
-    /// How many tokens the view had before.
+    /// The number of tokens of the view before.
     pub tokens_before: u64,
-    /// How many it has with the summary.
+    /// The number of tokens of the view with the summary.
     pub tokens_after: u64,
 }
 
-/// Who wrote a summary.
+/// The author of a summary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Summariser {
@@ -42,24 +42,24 @@ pub enum Summariser {
     Model {
         /// Its name.
         model: String,
-        /// What it was told to do: the beginning of the digest of its
+        /// The beginning of the digest of its
         /// [instructions](crate::prompt::SummaryPrompt::INSTRUCTIONS).
         prompt: String,
-        /// What it used.
+        /// The tokens used.
         usage: Usage,
-        /// How many of the messages it was not shown, because they were too many for it: the oldest ones.
+        /// The number of messages, the oldest ones, that were left out because there were too many.
         left_out: u64,
     },
     /// Nobody, as no model gave one that is of use: of what came after the last summary there are only the notes, until a
     /// model summarises it.
     Nobody {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Compaction {
-    /// How large the view is, as a part of what it was; 1 is no smaller.
+    /// Returns the size of the view relative to its size before; 1 is no smaller.
     pub fn ratio(&self) -> f64 {
         if self.tokens_before == 0 {
             return 1.0;

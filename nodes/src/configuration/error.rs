@@ -1,10 +1,10 @@
-//! Why settings cannot be used.
+//! The errors of settings.
 
 use std::path::PathBuf;
 
 use super::Origin;
 
-/// Why settings cannot be used. Nothing was done with them yet.
+/// An error in settings. No setting has been applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigurationError {
@@ -35,7 +35,7 @@ pub enum ConfigurationError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         reason: String,
     },
 }

@@ -1,9 +1,9 @@
-//! Why a picture cannot be made ready.
+//! The errors of preparing a picture.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a picture cannot be made ready for a model.
+/// An error of preparing a picture for a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImageError {
@@ -24,7 +24,7 @@ pub enum ImageError {
     },
 }
 
-/// Why the picture of a file cannot be made ready for a model.
+/// An error of preparing the picture in a file for a model.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImageFileError {
@@ -39,7 +39,7 @@ pub enum ImageFileError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// The content of the file cannot be used.
@@ -47,7 +47,7 @@ pub enum ImageFileError {
     Image {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: ImageError,
     },
 }

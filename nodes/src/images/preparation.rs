@@ -170,5 +170,4 @@ fn fault(error: image::ImageError) -> ImageError {
 }
 
 #[cfg(test)]
-#[path = "preparation/tests.rs"]
 mod tests;

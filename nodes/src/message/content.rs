@@ -1,4 +1,4 @@
-//! What a message says.
+//! The content of messages.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Part;
 
-/// What a message says: a list of parts, most often one text.
+/// The content of a message: a list of parts, most often one text.
 ///
 /// In JSON, content that is exactly one text is a plain string; anything else is a list of parts. Both
 /// forms are read.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AiMessage, Message, ToolCall, ToolMessage};
 
-/// What a tool call is answered with that has no result, because its work was cancelled, given up or killed. It
+/// The answer to a tool call without a result, because its task was cancelled, revoked or killed. It
 /// says nothing of what the tool did, as nobody knows.
 pub const NO_RESULT: &str =
     "No result: the work was stopped before the tool had answered. Whether it did anything is not known.";
@@ -142,7 +142,7 @@ fn unanswered(said: &AiMessage, index: usize, call: &ToolCall) -> ToolMessage {
 struct Results {
     /// By the id of the call, in order.
     by_call: HashMap<String, VecDeque<(usize, ToolMessage)>>,
-    /// Where calls of an id are.
+    /// The positions of the calls, by id.
     asked: HashMap<String, Vec<usize>>,
 }
 
@@ -193,5 +193,4 @@ fn usable_id(id: &str, otherwise: &str, taken: &mut HashSet<String>) -> String {
 }
 
 #[cfg(test)]
-#[path = "conversation/tests.rs"]
 mod tests;

@@ -6,21 +6,21 @@ use serde_json::Value;
 
 use super::{Content, MessageId, ToolCall, ToolStatus};
 
-/// What a person said.
+/// A message of a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HumanMessage {
     /// The id of the message.
     pub id: MessageId,
-    /// What was said.
+    /// The content.
     pub content: Content,
 }
 
-/// What a model said, and the tools it wants to have run.
+/// A reply of a model, with the tools that it asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AiMessage {
     /// The id of the message.
     pub id: MessageId,
-    /// What was said; may be empty when there are tool calls.
+    /// The content; may be empty when there are tool calls.
     pub content: Content,
     /// The tools to run, in the order the model asked for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -36,7 +36,7 @@ pub struct ToolMessage {
     pub tool_call_id: String,
     /// The name of the tool.
     pub name: String,
-    /// Whether the tool did its work.
+    /// The status of the call.
     pub status: ToolStatus,
     /// The output, as the model reads it.
     pub content: Content,

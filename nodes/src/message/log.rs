@@ -40,7 +40,7 @@ use super::{Conversation, Message};
 #[derive(Clone, Default, PartialEq)]
 pub struct MessageLog {
     messages: Vec<Message>,
-    /// Where each message is, so that a new one costs no search.
+    /// The position of each message, so that a new one costs no search.
     index: KeyedIndex,
 }
 

@@ -37,9 +37,9 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Message {
-    /// What a person said.
+    /// A message of a person.
     Human(HumanMessage),
-    /// What a model said.
+    /// A reply of a model.
     Ai(AiMessage),
     /// The answer to a tool call.
     Tool(ToolMessage),

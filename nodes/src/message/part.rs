@@ -19,14 +19,14 @@ pub enum Part {
     },
     /// An image, for a model that sees.
     Image(Image),
-    /// What a model thought before it spoke.
+    /// The thinking of a model before its reply.
     Thinking(Thinking),
     /// Something that only one provider understands.
     Native(Native),
     /// The place of a tool call among the other parts. It is there only where something follows: calls without
     /// such a part come after all content.
     ToolCall {
-        /// Which of the message's tool calls it is, from 0.
+        /// The position of the tool call in the message, from 0.
         index: usize,
     },
 }
@@ -67,10 +67,10 @@ impl Part {
 /// An image, for a model that sees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Image {
-    /// Where its bytes are.
+    /// The source of its bytes.
     #[serde(flatten)]
     pub source: ImageSource,
-    /// How closely the model is to look.
+    /// The level of detail at which the model looks at it.
     #[serde(default)]
     pub detail: Detail,
 }
@@ -103,7 +103,7 @@ impl Image {
     }
 }
 
-/// Where the bytes of an image are.
+/// The source of the bytes of an image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -122,7 +122,7 @@ pub enum ImageSource {
     },
 }
 
-/// How closely a model is to look at an image, where its provider lets one say.
+/// The level of detail at which a model looks at an image, for providers that take one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Detail {
@@ -135,13 +135,13 @@ pub enum Detail {
     High,
 }
 
-/// What a model thought before it spoke.
+/// The thinking of a model before its reply.
 ///
 /// Providers sign it, and refuse it when a byte is changed: so it is sent back as it came, to the model that
 /// thought it, and left out for every other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Thinking {
-    /// What of it can be read; empty where the provider hides it.
+    /// The readable text; empty where the provider hides it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// Whose thought it is.
@@ -161,7 +161,7 @@ pub struct Native {
     pub raw: Value,
 }
 
-/// Where a part comes from that only one provider understands.
+/// The origin of a part that only one provider understands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Origin {
     /// The protocol, such as `anthropic`.

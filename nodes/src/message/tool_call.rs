@@ -23,7 +23,7 @@ impl ToolCall {
     }
 }
 
-/// How a tool call went.
+/// The status of a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {

@@ -183,5 +183,4 @@ fn placed(parts: Vec<Part>, complete: &[Option<usize>]) -> Vec<Part> {
 }
 
 #[cfg(test)]
-#[path = "accumulator/tests.rs"]
 mod tests;

@@ -70,7 +70,7 @@ impl fmt::Debug for Embedding {
     }
 }
 
-/// Why texts cannot be embedded.
+/// An error of embedding texts.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmbedError {

@@ -1,4 +1,4 @@
-//! Why a model call has no answer.
+//! The errors of model calls.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Purpose;
 
-/// Why a model call has no answer.
+/// The errors of model calls.
 ///
 /// The error can be stored and read back, so that a recorded failure is replayed as the same failure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]

@@ -17,7 +17,7 @@ pub enum ModelEvent {
     Fallback {
         /// The name of the model that failed.
         failed: String,
-        /// Why: the [kind](super::ModelError::kind) of its error.
+        /// The [kind](super::ModelError::kind) of its error.
         error: String,
     },
     /// The stream begins.
@@ -45,7 +45,7 @@ pub enum ModelEvent {
     },
     /// The model begins to ask for a tool.
     ToolCallStart {
-        /// Which tool call of the stream this is.
+        /// The position of the tool call in the stream.
         index: u32,
         /// The id of the call.
         id: String,
@@ -54,21 +54,21 @@ pub enum ModelEvent {
     },
     /// More of the input of a tool call.
     ToolCallInput {
-        /// Which tool call of the stream this is.
+        /// The position of the tool call in the stream.
         index: u32,
         /// JSON text, to be put directly after what came before; need not be valid by itself.
         json: String,
     },
     /// The input of a tool call is complete.
     ToolCallEnd {
-        /// Which tool call of the stream this is.
+        /// The position of the tool call in the stream.
         index: u32,
     },
     /// The usage so far. Numbers are totals: of several events the largest counts, for each field.
     Usage(Usage),
     /// The reply is complete. Only a usage event may follow.
     Stop {
-        /// Why the model stopped.
+        /// The stop reason.
         reason: StopReason,
     },
 }

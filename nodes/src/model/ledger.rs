@@ -1,4 +1,4 @@
-//! What model calls were made, for what, and what they used.
+//! The model calls of a run, by purpose and model, with their usage.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use superstep_core::reducer::{Addend, Overflow};
 
 use super::{ModelReply, Prices, Purpose, Usage};
 
-/// What model calls were made, for what, of which models, and what they used.
+/// The model calls by purpose and model, with their usage.
 ///
 /// A field of this type has the reducer `Sum`: each node adds its own calls. Counted are replies; a call that failed
 /// adds nothing. What it all cost is asked of it with the [`Prices`] of the day, so a price that was wrong spoils
@@ -31,19 +31,19 @@ use super::{ModelReply, Prices, Purpose, Usage};
 #[serde(transparent)]
 pub struct Ledger(BTreeMap<Purpose, BTreeMap<String, Account>>);
 
-/// What the calls of one model for one purpose come to.
+/// The sum of the calls of one model for one purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Account {
-    /// How many replies there were.
+    /// The number of replies.
     pub calls: u64,
-    /// What they used.
+    /// The tokens used.
     #[serde(flatten)]
     pub usage: Usage,
-    /// How long they took, in milliseconds: from the request to the end of the reply.
+    /// The time they took, in milliseconds: from the request to the end of the reply.
     pub elapsed_ms: u64,
 }
 
-/// What calls cost.
+/// The cost of calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Millionths of a US dollar, rounded up for each account.

@@ -1,4 +1,4 @@
-//! What a model answers.
+//! The reply of a model.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 use super::{ModelEvent, StopReason, Usage};
 use crate::message::{AiMessage, Content, MessageId, Part, ToolCall};
 
-/// What a model answered.
+/// A reply of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelReply {
-    /// What it said; may be empty when it asks for tools.
+    /// The content; may be empty when it asks for tools.
     pub content: Content,
     /// The tools it asks for, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// What the call used.
+    /// The tokens used by the call.
     #[serde(default)]
     pub usage: Usage,
-    /// Why it stopped.
+    /// The stop reason.
     pub stop: StopReason,
     /// The name of the model that answered.
     pub model: String,

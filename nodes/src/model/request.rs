@@ -1,4 +1,4 @@
-//! What a model is asked.
+//! The request to a model.
 
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
@@ -8,11 +8,11 @@ use super::{Purpose, Settings, ToolChoice};
 use crate::message::{AiMessage, Conversation};
 use crate::tool::ToolSpec;
 
-/// What a model is asked: one complete request, nothing is remembered between two.
+/// A complete request to a model; nothing is remembered between two requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ModelRequest {
-    /// What the call is for.
+    /// The purpose of the call.
     pub purpose: Purpose,
     /// Standing instructions, before any system messages of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -22,13 +22,13 @@ pub struct ModelRequest {
     /// The tools the model may ask for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolSpec>,
-    /// Which of them it may ask for.
+    /// The tools that it may ask for.
     #[serde(default, skip_serializing_if = "ToolChoice::is_default")]
     pub tool_choice: ToolChoice,
     /// The form the reply's text is to have.
     #[serde(default)]
     pub output: OutputFormat,
-    /// How it is to answer.
+    /// The settings of the answer.
     #[serde(default, skip_serializing_if = "Settings::is_default")]
     pub settings: Settings,
     /// Set where the conversation ends with the beginning of the reply: see [`continuing`](Self::continuing).

@@ -1,10 +1,10 @@
-//! What a request says beside the conversation.
+//! The settings of a request beside the conversation.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Which tools a model may ask for, of those that it is told of.
+/// The choice of tools that a model may ask for, among those in the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -20,7 +20,7 @@ pub enum ToolChoice {
     Tool(String),
 }
 
-/// How a model is to answer. What is not said is as the provider has it by default; what a provider does not know
+/// The settings of an answer. A setting that is absent has the provider's default; one that a provider does not know
 /// is left out of its request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -28,16 +28,16 @@ pub struct Settings {
     /// At most so many tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
-    /// How much chance is in the answer, from 0.
+    /// The randomness of the answer, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// How much the model is to think.
+    /// The amount of thinking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
     /// Texts to stop at.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
-    /// Whether the model may ask for several tools at once.
+    /// True if the model may ask for several tools at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel_tool_calls: Option<bool>,
     /// Members that are put into the provider's request as they are, over those of the same name.
@@ -45,7 +45,7 @@ pub struct Settings {
     pub extra: Map<String, Value>,
 }
 
-/// How much a model is to think.
+/// The amount of thinking of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -1,9 +1,9 @@
-//! Why a model stopped.
+//! The reason for which a model stopped.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a model stopped.
+/// The reason for which a model stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -260,5 +260,4 @@ impl<T: DeserializeOwned> Form<T> {
 }
 
 #[cfg(test)]
-#[path = "structured/tests.rs"]
 mod tests;

@@ -1,10 +1,10 @@
-//! What a model call used.
+//! The usage of model calls.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep_core::reducer::{Addend, Overflow};
 
-/// What a model call used, in tokens. A model that has no tokens says in its documentation what it counts.
+/// The usage of a model call, in tokens. A model that has no tokens documents the unit that it counts.
 ///
 /// The first two are totals; the others say what of them is special, where the provider tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -13,13 +13,13 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Tokens written, with those of thinking.
     pub output_tokens: u64,
-    /// What of the input was found in the provider's cache.
+    /// The part of the input that was found in the provider's cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_read_tokens: u64,
-    /// What of the input was written to the provider's cache.
+    /// The part of the input that was written to the provider's cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_write_tokens: u64,
-    /// What of the output is thinking.
+    /// The part of the output that is thinking.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reasoning_tokens: u64,
 }

@@ -54,9 +54,6 @@ pub struct Agent<S: State> {
 }
 
 impl<S: State> Agent<S> {
-    /// The name of the events that contain the text of the model.
-    pub const REASONING: &'static str = "agent_reasoning";
-
     /// Makes an agent that continues `messages` and counts its visits in `iteration`.
     pub fn new(model: Arc<dyn ChatModel>, messages: MessagesField<S>, iteration: Field<S, u32>) -> Self {
         Self {
@@ -128,9 +125,8 @@ impl<S: State> Agent<S> {
         self
     }
 
-    /// Emits the text of the model, as a whole, in a custom event of the name [`REASONING`](Self::REASONING) with the data
-    /// [`Reasoning`]: on each visit whose reply has a text, before the [`Tools`] node calls any tool. The name is the agent's,
-    /// for observers of several agents.
+    /// Emits the text of the model, as a whole, as a [`Reasoning`] event: on each visit whose reply has a text, before the
+    /// [`Tools`] node calls any tool. The name is the agent's, for observers of several agents.
     #[must_use]
     pub fn tell_reasoning(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -284,7 +280,7 @@ impl<S: State> Agent<S> {
             let text = said.content.to_text();
             if !text.trim().is_empty() {
                 let (agent, text) = (agent.clone(), text.into_owned());
-                calls.emit(Self::REASONING, &Reasoning { agent, text });
+                calls.emit(Reasoning::EVENT, &Reasoning { agent, text });
             }
         }
         let id = |position: usize| calls.message_id_of(position);
@@ -325,11 +321,11 @@ fn costs(made: &Ledger, answers: &[Answer]) -> Vec<CallCost> {
     asked.chain(answers.iter().map(Answer::cost)).collect()
 }
 
-/// Why no call of a reply is run that a limit cut off: what it says of the others may have been the reason for them.
+/// The answer to the calls of a reply that a limit cut off: none is run, as the missing text may have restricted them.
 pub(super) const CUT_OFF: &str =
     "Not run: the reply was cut off before its end. Ask again, for less at once.";
 
-/// Why no call is run of an agent that may ask for none.
+/// The answer to the calls of an agent that may ask for none.
 const NOT_NOW: &str = "Not run: no tool may be called any more.";
 
 fn at_limit(limit: u32) -> String {

@@ -1,4 +1,4 @@
-//! What a call took.
+//! The cost of a call.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,16 +15,16 @@ pub enum CallCost {
     Model {
         /// For what.
         purpose: Purpose,
-        /// What it used.
+        /// The tokens used.
         usage: Usage,
-        /// How long it took, in milliseconds: from the request to the end of the reply.
+        /// The time it took, in milliseconds: from the request to the end of the reply.
         elapsed_ms: u64,
     },
     /// A tool was called, or refused.
     Tool {
         /// Its name.
         name: String,
-        /// How long it took, in milliseconds.
+        /// The time it took, in milliseconds.
         elapsed_ms: u64,
     },
 }

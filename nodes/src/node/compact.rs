@@ -46,7 +46,7 @@ type AppliedFields<S> = (Field<S, Option<bool>>, Field<S, Option<u32>>);
 
 /// The data of a compaction's custom event.
 #[derive(Serialize)]
-struct Told<'c> {
+struct CompactionEvent<'c> {
     #[serde(flatten)]
     compaction: &'c Compaction,
     /// The number of tokens above which a conversation is compacted.
@@ -108,7 +108,7 @@ impl<S: State> Compact<S> {
             let threshold = self.manager.limit();
             let elapsed_ms = calls.clock_ms().saturating_sub(began_ms);
             let model_ms = calls.waited_ms().saturating_sub(waited_ms);
-            calls.emit(Self::EVENT, &Told { compaction, threshold, elapsed_ms, model_ms });
+            calls.emit(Self::EVENT, &CompactionEvent { compaction, threshold, elapsed_ms, model_ms });
         }
         Ok(compaction)
     }
@@ -213,5 +213,4 @@ impl<S: State> fmt::Debug for Compact<S> {
 }
 
 #[cfg(test)]
-#[path = "compact/tests.rs"]
 mod tests;

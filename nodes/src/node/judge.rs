@@ -9,7 +9,7 @@ use super::model_calls::{ModelCalls, failure};
 use crate::model::{ATTEMPTS, Attempts, ChatModel, ModelError, ModelReply, ModelRequest};
 use crate::prompt::ReplyError;
 
-/// Why there is no judgement.
+/// The reason for a missing judgement.
 pub(super) enum NoJudgement {
     /// The model could not be asked.
     Model(ModelError),

@@ -1,4 +1,4 @@
-//! How many model calls were made, by purpose.
+//! The number of model calls, by purpose.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use superstep_core::reducer::{Addend, Overflow};
 use super::tally::Tally;
 use crate::model::{Ledger, Purpose};
 
-/// How many model calls were made, by purpose.
+/// The number of model calls, by purpose.
 ///
 /// A field of this type has the reducer `Sum`: each node adds its own calls. Counted are replies: a call that
 /// failed, and was made again by a retry, adds nothing, as its node wrote nothing. A reply that was no

@@ -37,9 +37,12 @@
 //!
 //! **Everything can be watched.** While a run is observed, the output of a model is emitted piece by piece as message chunks of
 //! the run's log: [`ModelChunk`]s. Custom events report what was done: each call of a model ([`ModelCall`]), each tool call
-//! that was answered ([`ToolRun`]), and the length of the conversation ([`ConversationLength`]).
+//! that was answered ([`ToolRun`]), and the length of the conversation ([`ConversationLength`]). [`AgentCallbacks`] and
+//! [`AgentEvent`] pick what an agent says and calls.
 
 mod agent;
+mod agent_callbacks;
+mod agent_event;
 mod agent_next;
 mod call_cost;
 mod candidates;
@@ -76,6 +79,8 @@ mod verify;
 mod verify_next;
 
 pub use agent::Agent;
+pub use agent_callbacks::AgentCallbacks;
+pub use agent_event::AgentEvent;
 pub use agent_next::AgentNext;
 pub use call_cost::CallCost;
 pub use compact::Compact;

@@ -33,7 +33,7 @@ pub struct ModelCall {
     /// `true` if the reply was taken from the record, so that no model was asked now.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recorded: bool,
-    /// Why there is no reply: the [kind](crate::model::ModelError::kind) of the error.
+    /// The [kind](crate::model::ModelError::kind) of the error, if there is no reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -44,5 +44,4 @@ impl ModelCall {
 }
 
 #[cfg(test)]
-#[path = "model_call/tests.rs"]
 mod tests;

@@ -31,7 +31,7 @@ pub(super) struct ModelCalls {
 
 /// The record of a call.
 #[derive(Serialize, Deserialize)]
-struct Recorded {
+struct RecordedReply {
     #[serde(flatten)]
     reply: ModelReply,
     /// The duration of the call, in milliseconds; 0 where it was not recorded.
@@ -213,7 +213,7 @@ impl ModelCalls {
         request: ModelRequest,
         key: String,
         tell: Option<Tell<'_>>,
-    ) -> Result<(Recorded, bool), ModelError> {
+    ) -> Result<(RecordedReply, bool), ModelError> {
         let purpose = request.purpose;
         let name = format!("model.{purpose}");
         let begun_ms = self.clock_ms();
@@ -222,7 +222,7 @@ impl ModelCalls {
         let call = || async {
             is_live.store(true, Ordering::Relaxed);
             let reply = self.converse(model, request, &asked_ms, tell).await?;
-            Ok::<_, ModelError>(Recorded { reply, elapsed_ms: self.since(&asked_ms) })
+            Ok::<_, ModelError>(RecordedReply { reply, elapsed_ms: self.since(&asked_ms) })
         };
         let result = self.effects.run_keyed(&name, key, call).await;
         let is_recorded = !is_live.load(Ordering::Relaxed);
@@ -244,13 +244,13 @@ impl ModelCalls {
         &self,
         purpose: Purpose,
         asked: &str,
-        result: &Result<Recorded, ModelError>,
+        result: &Result<RecordedReply, ModelError>,
         recorded: bool,
         elapsed_ms: u64,
     ) {
         let asked = asked.to_owned();
         let call = match result {
-            Ok(Recorded { reply, elapsed_ms }) => {
+            Ok(RecordedReply { reply, elapsed_ms }) => {
                 let (model, usage, elapsed_ms) = (reply.model.clone(), reply.usage, *elapsed_ms);
                 ModelCall { purpose, asked, model, usage, elapsed_ms, recorded, error: None }
             }
@@ -267,7 +267,7 @@ impl ModelCalls {
     fn count(
         &self,
         purpose: Purpose,
-        Recorded { reply, elapsed_ms }: Recorded,
+        RecordedReply { reply, elapsed_ms }: RecordedReply,
     ) -> Result<ModelReply, NodeError> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.try_add(Ledger::of(purpose, &reply, elapsed_ms)).map_err(NodeError::terminal)?;
@@ -348,5 +348,4 @@ pub(super) fn failure(error: ModelError) -> NodeError {
 }
 
 #[cfg(test)]
-#[path = "model_calls/tests.rs"]
 mod tests;

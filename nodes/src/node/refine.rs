@@ -28,16 +28,16 @@ pub struct Refine<S: State, T: OptionalCount = u32> {
     attempts: Field<S, T>,
 }
 
-/// What is told of a refinement.
+/// The data of a refinement's event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Refinement {
     /// The turn of the conversation.
     pub turn: u32,
-    /// Which refinement of the turn this is, from 1.
+    /// The number of the refinement in the turn, from 1.
     pub attempt: u32,
     /// The message that was taken out.
     pub message: MessageId,
-    /// How good it was.
+    /// The score of the refused response.
     pub score: Option<Score>,
 }
 
@@ -45,7 +45,7 @@ impl<S: State, T: OptionalCount> Refine<S, T> {
     /// The name of the events that tell of refinements.
     pub const EVENT: &'static str = "refinement";
 
-    /// How many refinements there are in a turn at most, if nobody says otherwise: so there are four responses.
+    /// The default for the maximum number of refinements in a turn, which makes four responses.
     pub const MAX_ATTEMPTS: u32 = 3;
 
     /// Makes a node that takes the response of the latest of `verifications` out of `messages`, and counts in `attempts`: the same

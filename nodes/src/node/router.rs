@@ -253,5 +253,4 @@ impl<S: State> fmt::Debug for Router<S> {
 }
 
 #[cfg(test)]
-#[path = "router/tests.rs"]
 mod tests;

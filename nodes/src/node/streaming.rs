@@ -82,5 +82,4 @@ fn digest(call: &ToolCall) -> String {
 }
 
 #[cfg(test)]
-#[path = "streaming/tests.rs"]
 mod tests;

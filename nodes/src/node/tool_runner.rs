@@ -48,7 +48,7 @@ pub(super) struct RunningTools<'t> {
 
 /// The record of a call.
 #[derive(Serialize, Deserialize)]
-struct Recorded {
+struct RecordedCall {
     #[serde(flatten)]
     message: ToolMessage,
     /// The outcome of the call; `None` where it was not recorded.
@@ -141,9 +141,9 @@ impl ToolTask {
             let elapsed_ms = self.info.clock().saturating_sub(begun).as_millis();
             let (outcome, message) = (Some(result.outcome()), result.into_message(id, &call));
             let elapsed_ms = u64::try_from(elapsed_ms).unwrap_or(u64::MAX);
-            Ok::<_, Infallible>(Recorded { message, outcome, elapsed_ms })
+            Ok::<_, Infallible>(RecordedCall { message, outcome, elapsed_ms })
         };
-        let Recorded { message, outcome, elapsed_ms } = match effects.run_keyed(&name, key, run).await {
+        let RecordedCall { message, outcome, elapsed_ms } = match effects.run_keyed(&name, key, run).await {
             Ok(recorded) => recorded,
             Err(never) => match never {},
         };

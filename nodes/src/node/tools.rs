@@ -117,5 +117,4 @@ impl<S: State> fmt::Debug for Tools<S> {
 }
 
 #[cfg(test)]
-#[path = "tools/tests.rs"]
 mod tests;

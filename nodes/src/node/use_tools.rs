@@ -239,5 +239,4 @@ impl<S: State> fmt::Debug for UseTools<S> {
 }
 
 #[cfg(test)]
-#[path = "use_tools/tests.rs"]
 mod tests;

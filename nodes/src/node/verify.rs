@@ -268,5 +268,4 @@ impl<S: State> fmt::Debug for Verify<S> {
 }
 
 #[cfg(test)]
-#[path = "verify/tests/mod.rs"]
 mod tests;

@@ -12,6 +12,6 @@ pub struct Candidate {
     pub iteration: u32,
     /// The response.
     pub response: String,
-    /// What the evaluator said of it, if it did.
+    /// The evaluation, if there is one.
     pub evaluation: Option<Evaluation>,
 }

@@ -1,4 +1,4 @@
-//! What the decider asks, when there are no iterations left.
+//! The prompt of the decider, for when no iterations are left.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::model::{ModelRequest, Purpose};
 /// Asks a model for the final response, when there are no iterations left and none gave a complete one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeciderPrompt {
-    /// What was asked for.
+    /// The task.
     pub task: String,
     /// The responses so far.
     pub candidates: Vec<Candidate>,

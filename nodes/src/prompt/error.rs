@@ -1,8 +1,8 @@
-//! Why a reply is no judgement.
+//! The errors of structured replies.
 
 use crate::verification::VerificationCriterion;
 
-/// Why a reply cannot be used as the structured answer that was asked for. Asking again may help: language
+/// An error of a reply that is not the structured answer that was asked for. Asking again may help: language
 /// models do not always keep to a form.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]

@@ -1,4 +1,4 @@
-//! What the evaluator asks.
+//! The prompt of the evaluator.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,13 +11,13 @@ use crate::model::{ModelReply, ModelRequest, OutputFormat, Purpose};
 /// Asks a model to judge one response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EvaluatorPrompt {
-    /// What was asked for.
+    /// The task.
     pub task: String,
     /// The iteration that gave the response.
     pub iteration: u32,
     /// The response.
     pub response: String,
-    /// What it may rest on.
+    /// The evidence for the response.
     pub evidence: Vec<Evidence>,
 }
 

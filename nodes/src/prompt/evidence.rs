@@ -1,4 +1,4 @@
-//! What a response rests on.
+//! The evidence for a response.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// How many tokens of evidence a model is shown, if nobody says otherwise.
+    /// The default for the maximum number of tokens of evidence in a prompt.
     pub const MOST_TOKENS: u64 = 16_000;
 
     /// Returns the outputs of the tools that ran without error since the last human message.
@@ -57,7 +57,7 @@ pub(crate) fn fit(texts: Vec<&mut String>, most: u64, count: impl Fn(&str) -> u6
     }
 }
 
-/// How large a size may be at most, so that all sizes, each cut to that, are no more than `most` together.
+/// Returns the largest limit for which all sizes, each cut to it, sum to at most `most`.
 fn share(sizes: &[u64], most: u64) -> u64 {
     let (mut sizes, mut left) = (sizes.to_vec(), most);
     sizes.sort_unstable();

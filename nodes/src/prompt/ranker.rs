@@ -1,4 +1,4 @@
-//! What the ranker asks.
+//! The prompt of the ranker.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::model::{ModelReply, ModelRequest, OutputFormat, Purpose};
 /// Asks a model to compare the latest response with the earlier ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankerPrompt {
-    /// What was asked for.
+    /// The task.
     pub task: String,
     /// The iteration that gave the latest response.
     pub iteration: u32,

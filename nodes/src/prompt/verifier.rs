@@ -135,5 +135,4 @@ Answer with JSON only.";
 }
 
 #[cfg(test)]
-#[path = "verifier/tests.rs"]
 mod tests;

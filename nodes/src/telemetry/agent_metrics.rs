@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use superstep_core::id::RunId;
 use superstep_core::run::{EventKind, Observer, RunEvent, Status};
 
-use super::catalogue::*;
+use super::all_metrics::*;
 use super::metric::Metric;
 use super::open_runs::{Loop, OpenRuns, OpenTask, Refining};
 use super::rating::{AlreadyRated, Rating};
@@ -16,7 +16,7 @@ use crate::model::Prices;
 use crate::node::{ModelCall, ToolRun};
 use crate::tool::ToolOutcome;
 
-/// Measures the runs that it observes, with the [`Metric`](super::Metric)s of the catalogue, and hands the numbers to the recorder
+/// Measures the runs that it observes, with the [`Metric`](super::Metric)s of the list, and hands the numbers to the recorder
 /// of the `metrics` facade that the program has installed. Without a recorder they go nowhere.
 ///
 /// Nothing is counted twice. A call that is taken from the record, as when a run is resumed, was counted when it was made; and
@@ -25,13 +25,13 @@ use crate::tool::ToolOutcome;
 /// Clones count together; the rate of errors of a graph is right where all its runs have the same one.
 ///
 /// ```
-/// use superstep_nodes::graphs::{CallbackConfig, CallbackState, callback};
+/// use superstep_nodes::graphs::{EvaluatorConfig, evaluator};
 /// use superstep_nodes::model::{Price, Prices, Scripted};
 /// use superstep_nodes::telemetry::AgentMetrics;
 ///
 /// let prices = Prices::none().with("claude-x", Price::per_million(3.0, 15.0));
 /// let metrics = AgentMetrics::new().prices(prices);
-/// let graph = callback(CallbackConfig::new(Scripted::new().say("Hello."), "Be kind."))?.observe(metrics);
+/// let graph = evaluator(EvaluatorConfig::new(Scripted::new().say("Hello, world.")))?.observe(metrics);
 /// # Ok::<(), superstep_core::graph::BuildError>(())
 /// ```
 #[derive(Clone, Default)]
@@ -316,5 +316,4 @@ impl fmt::Debug for AgentMetrics {
 }
 
 #[cfg(test)]
-#[path = "agent_metrics/tests/mod.rs"]
 mod tests;

@@ -34,13 +34,13 @@ use crate::tool::ToolOutcome;
 ///
 /// ```
 /// use opentelemetry::global;
-/// use superstep_nodes::graphs::{CallbackConfig, CallbackState, callback};
+/// use superstep_nodes::graphs::{EvaluatorConfig, evaluator};
 /// use superstep_nodes::model::Scripted;
 /// use superstep_nodes::telemetry::AgentSpans;
 ///
 /// // Without a provider, as here, the spans go nowhere.
 /// let spans = AgentSpans::new(global::tracer_with_scope(AgentSpans::scope())).provider("claude", "anthropic");
-/// let graph = callback(CallbackConfig::new(Scripted::new().say("Hello."), "Be kind."))?.observe(spans);
+/// let graph = evaluator(EvaluatorConfig::new(Scripted::new().say("Hello, world.")))?.observe(spans);
 /// # Ok::<(), superstep_core::graph::BuildError>(())
 /// ```
 pub struct AgentSpans<T> {
@@ -365,5 +365,4 @@ impl<T> fmt::Debug for AgentSpans<T> {
 }
 
 #[cfg(test)]
-#[path = "agent_spans/tests.rs"]
 mod tests;

@@ -2,7 +2,7 @@
 
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 
-use super::catalogue;
+use super::all_metrics;
 
 /// Something that is measured: what [`AgentMetrics`](super::AgentMetrics) may record, and nothing else.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,7 +34,7 @@ pub enum MetricKind {
 
 impl Metric {
     /// All that there are.
-    pub const ALL: &'static [Self] = catalogue::ALL;
+    pub const ALL: &'static [Self] = all_metrics::ALL;
 
     /// Returns the name as Prometheus has it.
     pub fn prometheus_name(&self) -> String {

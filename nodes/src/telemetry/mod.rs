@@ -12,7 +12,7 @@
 //!
 //! | type | feature | makes |
 //! |---|---|---|
-//! | `AgentMetrics` | `metrics` | counters, gauges and histograms, as the catalogue of `Metric`s says |
+//! | `AgentMetrics` | `metrics` | counters, gauges and histograms, as the list of `Metric`s says |
 //! | `AgentSpans` | `otel` | spans with the attributes of the semantic conventions for generative AI |
 
 #[cfg(feature = "metrics")]
@@ -20,7 +20,7 @@ mod agent_metrics;
 #[cfg(feature = "otel")]
 mod agent_spans;
 #[cfg(feature = "metrics")]
-mod catalogue;
+mod all_metrics;
 #[cfg(feature = "otel")]
 mod gen_ai;
 #[cfg(feature = "metrics")]

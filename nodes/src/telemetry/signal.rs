@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use superstep_core::state::Json;
 
 use crate::compaction::Summariser;
-use crate::graphs::CallbackState;
+use crate::graphs::AgentState;
 use crate::node::{Compact, ConversationLength, ModelCall, Refine, Router, Routing, ToolRun, Verify};
 
 /// The content of a custom event that one of the nodes here has emitted, reduced to the fields that are measured.
@@ -65,10 +65,10 @@ impl Verified {
     }
 }
 
-const COMPACTION: &str = Compact::<CallbackState>::EVENT;
-const ROUTING: &str = Router::<CallbackState>::EVENT;
-const VERIFICATION: &str = Verify::<CallbackState>::EVENT;
-const REFINEMENT: &str = Refine::<CallbackState>::EVENT;
+const COMPACTION: &str = Compact::<AgentState>::EVENT;
+const ROUTING: &str = Router::<AgentState>::EVENT;
+const VERIFICATION: &str = Verify::<AgentState>::EVENT;
+const REFINEMENT: &str = Refine::<AgentState>::EVENT;
 
 impl Signal {
     /// Reads a custom event; `None` for an event of another name or another content. Such events are no error: programs emit

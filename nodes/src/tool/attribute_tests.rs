@@ -1,4 +1,4 @@
-//! What the attribute `#[tool]` makes of functions.
+//! The expansion of the attribute `#[tool]`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

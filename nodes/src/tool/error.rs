@@ -1,11 +1,11 @@
-//! Why a call has no result of its tool.
+//! The errors of tool calls.
 
 use std::time::Duration;
 
 use super::ToolOutcome;
 use crate::message::NO_RESULT;
 
-/// Why a call has no result of its tool. The text is written for the model that made the call.
+/// An error of a call that has no result of its tool. The text is written for the model that made the call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolError {
@@ -30,7 +30,7 @@ pub enum ToolError {
     Denied {
         /// The name of the tool.
         name: String,
-        /// Why not.
+        /// The cause.
         reason: String,
     },
     /// The tool panicked: its code has a mistake.

@@ -108,5 +108,4 @@ impl<T> fmt::Debug for Execution<'_, T> {
 }
 
 #[cfg(test)]
-#[path = "execution/tests.rs"]
 mod tests;

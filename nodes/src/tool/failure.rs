@@ -1,8 +1,8 @@
-//! Why a tool did not do its work.
+//! The failure of a tool.
 
 use std::fmt;
 
-/// Why a tool did not do its work, in words for the model that asked for it.
+/// The failure of a tool, in words for the model that asked for it.
 ///
 /// Every error becomes one, so in [`Tool::call`](super::Tool::call) the operator `?` takes any. It is no
 /// [`Error`](std::error::Error) itself: it is a text to be read, not a cause to be traced.

@@ -1,6 +1,6 @@
-//! Why an input makes no sense.
+//! The error of an input that a tool does not take.
 
-/// Why a tool takes no such input, in words for the model that made it.
+/// The error of an input that a tool does not take, in words for the model that made it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct InvalidInput {

@@ -118,7 +118,7 @@ pub fn check_schema(schema: &serde_json::Value) -> Result<(), String> {
 /// without.
 pub use superstep_macros::tool;
 
-/// What the expansion of [`tool`](macro@tool) names. Not public API.
+/// The items that the expansion of [`tool`](macro@tool) names. Not public API.
 #[doc(hidden)]
 pub mod __private {
     pub use std::sync::Arc;

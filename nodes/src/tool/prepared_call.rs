@@ -30,7 +30,7 @@ struct Ready {
     policy: Arc<dyn PermissionPolicy>,
 }
 
-/// Why a call cannot be run.
+/// The answer to a call that cannot be run.
 struct Refused {
     /// `None` if there is no such tool.
     tool: Option<Arc<dyn Tool>>,
@@ -211,5 +211,4 @@ impl fmt::Debug for PreparedCall {
 }
 
 #[cfg(test)]
-#[path = "prepared_call/tests.rs"]
 mod tests;

@@ -30,7 +30,7 @@ pub(super) struct Registered {
     spec: ToolSpec,
 }
 
-/// Why a tool cannot be added.
+/// An error of adding a tool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistryError {
@@ -197,5 +197,4 @@ impl fmt::Debug for ToolRegistry {
 }
 
 #[cfg(test)]
-#[path = "registry/tests.rs"]
 mod tests;

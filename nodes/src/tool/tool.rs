@@ -168,5 +168,4 @@ pub const DEFAULT_MAX_RESULT_CHARS: usize = 50_000;
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
 #[cfg(test)]
-#[path = "tool/tests.rs"]
 mod tests;

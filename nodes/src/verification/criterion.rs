@@ -1,4 +1,4 @@
-//! What a response is judged by.
+//! The criteria for responses.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a judge says of a response.
+//! The judgement of a response.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

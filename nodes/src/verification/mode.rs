@@ -1,4 +1,4 @@
-//! How strict a verification is.
+//! The strictness of verifications.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Score;
 
-/// How strict a verification is: what becomes of the threshold.
+/// The strictness of a verification: it changes the threshold.
 ///
 /// ```
 /// use superstep_nodes::verification::{Score, VerificationMode};

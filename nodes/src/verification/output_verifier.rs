@@ -1,4 +1,4 @@
-//! How responses are verified.
+//! The settings of verifications.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct OutputVerifier {
     counter: Arc<dyn TokenCounter>,
 }
 
-/// What becomes of a response that the judge cannot be asked about, or that it gives no judgement on.
+/// The handling of a response that the judge cannot be asked about, or gives no judgement on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnJudgeError {

@@ -1,4 +1,4 @@
-//! How good a response is.
+//! The score of a response.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -7,8 +7,8 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// How good a response is: a number from 0 (unacceptable) to 1 (nothing to improve). There is no other, so scores can be
-/// compared and put in order.
+/// The quality of a response: a number from 0 (unacceptable) to 1 (nothing to improve). It is never NaN, so scores can
+/// be compared and sorted.
 ///
 /// ```
 /// use superstep_nodes::verification::Score;

@@ -1,12 +1,12 @@
-//! What became of the response of a turn.
+//! The verdict on the response of a turn.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Verification, VerifiedBy};
 
-/// What became of the response of a turn. Whoever shows it matches this: that a response was given does not say that it was
-/// accepted.
+/// The verdict on the response of a turn. Match it before you show the response: a response that is given is not always
+/// an accepted one.
 ///
 /// ```
 /// use superstep_nodes::verification::{Verdict, Verification};
@@ -30,21 +30,21 @@ pub enum Verdict {
     Unverified {
         /// The last verification: that of the response that is given.
         last: Verification,
-        /// Why there is no better one.
+        /// The reason for which there is no better one.
         why: WhyUnverified,
     },
     /// Nobody looked at it: the turn has no verification.
     Unchecked,
 }
 
-/// Why the response of a turn was not accepted and is given all the same.
+/// The reason for which a response that was not accepted is given all the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum WhyUnverified {
     /// As many responses as may be were refused.
     #[error("none of {refused} responses was accepted")]
     AttemptsUsedUp {
-        /// How many.
+        /// The number of refused responses.
         refused: u32,
     },
     /// The model said again what had been refused.
@@ -53,7 +53,7 @@ pub enum WhyUnverified {
     /// Nobody could judge it.
     #[error("nobody could judge the response: {reason}")]
     NotJudged {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }

@@ -13,13 +13,13 @@ use crate::message::MessageId;
 pub struct Verification {
     /// The turn of the conversation.
     pub turn: u32,
-    /// Which of the candidates of the turn this is, from 1.
+    /// The number of the candidate in the turn, from 1.
     pub attempt: u32,
     /// The AI message that was verified.
     pub message: MessageId,
-    /// What it says.
+    /// The text of the response.
     pub response: String,
-    /// What came of it.
+    /// The result.
     #[serde(flatten)]
     pub result: VerificationResult,
 }

@@ -1,4 +1,4 @@
-//! What came of a verification.
+//! The result of a verification.
 
 use std::collections::BTreeMap;
 
@@ -8,31 +8,31 @@ use serde::{Deserialize, Serialize};
 use super::{Finding, Judgement, Score, VerificationCriterion};
 use crate::model::Usage;
 
-/// What came of a verification.
+/// The result of a verification.
 ///
 /// A response passes exactly if its score is at least the threshold and nothing critical was found. One that was not accepted
 /// has feedback that is not blank. Where nobody could judge it, there is neither a score nor a decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerificationResult {
-    /// Whether the response is accepted; nothing if nobody could judge it.
+    /// True if the response is accepted; absent if it could not be judged.
     pub passed: Option<bool>,
-    /// How good it is: the mean of the scores by criterion, or the share of the rules that it keeps.
+    /// The score: the mean of the scores by criterion, or the share of the rules that the response keeps.
     pub score: Option<Score>,
     /// The score that it needs.
     pub threshold: Score,
-    /// How good it is by each criterion that a judge was asked about.
+    /// The score by each criterion that a judge was asked about.
     pub scores: BTreeMap<VerificationCriterion, Score>,
-    /// What the next response has to do otherwise.
+    /// The feedback for the next response.
     pub feedback: String,
-    /// What must not reach the user: rules that are broken, and what a judge calls critical.
+    /// The issues that must not reach the user: broken rules, and what a judge calls critical.
     pub critical_issues: Vec<String>,
-    /// What would make the response better.
+    /// Suggestions that would make the response better.
     pub suggestions: Vec<String>,
-    /// Who says so.
+    /// The author of the result.
     pub by: VerifiedBy,
 }
 
-/// Who verified a response.
+/// The author of a verification.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum VerifiedBy {
@@ -40,10 +40,10 @@ pub enum VerifiedBy {
     Judge {
         /// Its name.
         model: String,
-        /// What it was told to do: the beginning of the digest of its
+        /// The beginning of the digest of its
         /// [instructions](crate::prompt::VerifierPrompt::INSTRUCTIONS).
         prompt: String,
-        /// What its last call used.
+        /// The tokens used by its last call.
         usage: Usage,
     },
     /// Rules alone.
@@ -55,12 +55,12 @@ pub enum VerifiedBy {
     },
     /// Nobody again: the response is, but for white space, one that was refused before, and so is refused again.
     Earlier {
-        /// Which candidate of the turn that was, from 1.
+        /// The number of the candidate in the turn, from 1.
         attempt: u32,
     },
     /// Nobody: there is no rule, and no judge or none that could be asked.
     Nobody {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }

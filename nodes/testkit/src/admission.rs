@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::anthropic::ThinkingForm;
 use super::endpoint::{Endpoint, Vendor};
-use super::{Refusal, anthropic, chat, embeddings, responses};
+use super::{HttpError, anthropic, chat, embeddings, responses};
 
 /// The rules that decide which requests are admitted.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl Admission {
         method: &str,
         path: &str,
         headers: &HeaderMap,
-    ) -> Result<Endpoint, Refusal> {
+    ) -> Result<Endpoint, HttpError> {
         let vendor = Vendor::of(path);
         let endpoint = Endpoint::at(path).ok_or_else(|| not_found(vendor, method, path))?;
         if method != "POST" {
@@ -48,16 +48,16 @@ impl Admission {
             Vendor::OpenAi => self.check_openai_key(headers)?,
         }
         if vendor == Vendor::Anthropic && !headers.contains_key("anthropic-version") {
-            return Err(Refusal::invalid("anthropic-version: header is required"));
+            return Err(HttpError::invalid("anthropic-version: header is required"));
         }
         Ok(endpoint)
     }
 
     /// Checks the body.
-    pub(super) fn check_body(&self, endpoint: Endpoint, body: &[u8]) -> Result<Value, Refusal> {
+    pub(super) fn check_body(&self, endpoint: Endpoint, body: &[u8]) -> Result<Value, HttpError> {
         let body: Value = serde_json::from_slice(body).map_err(|error| match endpoint.vendor() {
-            Vendor::Anthropic => Refusal::invalid(format!("The request body is not valid JSON: {error}")),
-            Vendor::OpenAi => Refusal::invalid(format!(
+            Vendor::Anthropic => HttpError::invalid(format!("The request body is not valid JSON: {error}")),
+            Vendor::OpenAi => HttpError::invalid(format!(
                 "We could not parse the JSON body of your request. The OpenAI API expects a JSON payload, but what \
                  was sent was not valid JSON: {error}."
             )),
@@ -78,49 +78,49 @@ impl Admission {
         Ok(body)
     }
 
-    fn check_anthropic_key(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    fn check_anthropic_key(&self, headers: &HeaderMap) -> Result<(), HttpError> {
         let Some(Key(key)) = &self.key else {
             return Ok(());
         };
         match headers.get("x-api-key") {
-            None => Err(Refusal::new(401, "authentication_error", "x-api-key header is required")),
+            None => Err(HttpError::new(401, "authentication_error", "x-api-key header is required")),
             Some(given) if given == key => Ok(()),
-            Some(_) => Err(Refusal::new(401, "authentication_error", "invalid x-api-key")),
+            Some(_) => Err(HttpError::new(401, "authentication_error", "invalid x-api-key")),
         }
     }
 
-    fn check_openai_key(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    fn check_openai_key(&self, headers: &HeaderMap) -> Result<(), HttpError> {
         let Some(Key(key)) = &self.key else {
             return Ok(());
         };
         let given = headers.get("authorization").and_then(|value| value.to_str().ok());
         match given.and_then(|value| value.strip_prefix("Bearer ")) {
-            None => Err(Refusal::new(
+            None => Err(HttpError::new(
                 401,
                 "invalid_request_error",
                 "You didn't provide an API key. You need to provide your API key in an Authorization header using \
                  Bearer auth (i.e. Authorization: Bearer YOUR_KEY).",
             )),
             Some(given) if given == key => Ok(()),
-            Some(_) => Err(Refusal::new(401, "invalid_request_error", "Incorrect API key provided.")
+            Some(_) => Err(HttpError::new(401, "invalid_request_error", "Incorrect API key provided.")
                 .coded("invalid_api_key")),
         }
     }
 }
 
-fn not_found(vendor: Vendor, method: &str, path: &str) -> Refusal {
+fn not_found(vendor: Vendor, method: &str, path: &str) -> HttpError {
     match vendor {
-        Vendor::Anthropic => Refusal::new(404, "not_found_error", "Not Found"),
+        Vendor::Anthropic => HttpError::new(404, "not_found_error", "Not Found"),
         Vendor::OpenAi => {
-            Refusal::new(404, "invalid_request_error", format!("Invalid URL ({method} {path})"))
+            HttpError::new(404, "invalid_request_error", format!("Invalid URL ({method} {path})"))
         }
     }
 }
 
-fn wrong_method(vendor: Vendor, method: &str, path: &str) -> Refusal {
+fn wrong_method(vendor: Vendor, method: &str, path: &str) -> HttpError {
     match vendor {
-        Vendor::Anthropic => Refusal::new(405, "invalid_request_error", "Method Not Allowed"),
-        Vendor::OpenAi => Refusal::new(
+        Vendor::Anthropic => HttpError::new(405, "invalid_request_error", "Method Not Allowed"),
+        Vendor::OpenAi => HttpError::new(
             405,
             "invalid_request_error",
             format!(

@@ -7,7 +7,7 @@ use super::endpoint::{Endpoint, Vendor};
 use super::reply::What;
 use super::said::{BreakOff, Occasion, Said};
 use super::sse::{self, Event};
-use super::{Quirk, Refusal, Reply, Stop, anthropic, chat, responses};
+use super::{HttpError, Quirk, Reply, Stop, anthropic, chat, responses};
 
 /// A response to a client.
 pub(super) struct Answer {
@@ -32,8 +32,8 @@ impl Answer {
         let occasion = Occasion { request, number };
         let is_stream = request.get("stream") == Some(&Value::Bool(true));
         match &reply.what {
-            What::Error(error) => Self::error(error, endpoint.vendor(), id),
-            What::Fault(fault) => Self::error(&fault.at(endpoint), endpoint.vendor(), id),
+            What::HttpError(error) => Self::error(error, endpoint.vendor(), id),
+            What::VendorError(error) => Self::error(&error.at(endpoint), endpoint.vendor(), id),
             What::Raw { status, body } => Self::raw(*status, body, endpoint),
             What::Transcript(transcript) => Self::transcript(transcript, endpoint),
             What::Said(_) if !endpoint.generates() => {
@@ -47,7 +47,7 @@ impl Answer {
         }
     }
 
-    pub(super) fn error(error: &Refusal, vendor: Vendor, request_id: &str) -> Self {
+    pub(super) fn error(error: &HttpError, vendor: Vendor, request_id: &str) -> Self {
         let body = error.envelope(vendor, request_id).to_string();
         Self::plain(error.status(), JSON, vec![body.into()])
     }
@@ -117,11 +117,11 @@ fn said_in(answer: &Value, endpoint: Endpoint) -> (Vec<Value>, String) {
 }
 
 /// The error of an answer that fails before its end and is not streamed. The Responses API has a body for it.
-fn failure(said: &Said, endpoint: Endpoint) -> Option<Refusal> {
+fn failure(said: &Said, endpoint: Endpoint) -> Option<HttpError> {
     match (&said.breaks_off, said.stop()) {
-        (Some(error), _) => Some(Refusal::new(500, &error.kind, &error.message)),
+        (Some(error), _) => Some(HttpError::new(500, &error.kind, &error.message)),
         (None, Stop::Failed { code, message }) if endpoint != Endpoint::Responses => {
-            Some(Refusal::new(500, code, message))
+            Some(HttpError::new(500, code, message))
         }
         _ => None,
     }
@@ -146,9 +146,9 @@ fn error_event(error: &BreakOff, endpoint: Endpoint, number: usize) -> Event {
     }
 }
 
-fn misplaced(endpoint: Endpoint) -> Refusal {
+fn misplaced(endpoint: Endpoint) -> HttpError {
     let path = endpoint.path();
-    Refusal::new(
+    HttpError::new(
         500,
         "server_error",
         format!("no model speaks at {path}: give the mock server an error or bytes to answer there"),

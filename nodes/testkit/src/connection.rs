@@ -20,7 +20,7 @@ use super::endpoint::{Endpoint, Vendor};
 use super::pacing::{Head, Pacing};
 use super::playback::{Body, Outcome, Severed, play};
 use super::received::{self, Delivery, Received};
-use super::{Refusal, Reply};
+use super::{HttpError, Reply};
 
 /// The time to wait for another connection to end, when the program has as many open files as it may.
 const OUT_OF_FILES: Duration = Duration::from_millis(10);
@@ -77,7 +77,7 @@ async fn respond(request: Request<Incoming>, desk: Arc<Desk>) -> Result<Response
         json: serde_json::from_slice(&bytes).ok(),
         bytes,
         came: tokio::time::Instant::now().into_std(),
-        refusal: taken.as_ref().err().cloned(),
+        error: taken.as_ref().err().cloned(),
         path,
         query: head.uri.query().map(str::to_owned),
     });
@@ -102,7 +102,7 @@ fn request_id(number: usize) -> String {
 }
 
 fn reply_to(
-    taken: Result<(Endpoint, Value), Refusal>,
+    taken: Result<(Endpoint, Value), HttpError>,
     received: &Received,
     number: usize,
     desk: &Desk,
@@ -110,8 +110,8 @@ fn reply_to(
     let id = request_id(number);
     let (endpoint, body) = match taken {
         Ok(taken) => taken,
-        Err(refusal) => {
-            let answer = Answer::error(&refusal, Vendor::of(received.path()), &id);
+        Err(error) => {
+            let answer = Answer::error(&error, Vendor::of(received.path()), &id);
             return Paced { answer, headers: HeaderMap::new(), pacing: Pacing::new() };
         }
     };

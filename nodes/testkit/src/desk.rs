@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::admission::Admission;
 use super::answer::Answer;
 use super::received::Received;
-use super::{Endpoint, Refusal, Reply, anthropic, embeddings, responses};
+use super::{Endpoint, HttpError, Reply, anthropic, embeddings, responses};
 
 /// Answers requests that no queued reply is for.
 pub(super) type Responder = Arc<dyn Fn(&Received) -> Reply + Send + Sync>;
@@ -78,7 +78,7 @@ impl Desk {
     }
 
     /// Checks a request against what was sent before.
-    pub(super) fn check_memory(&self, endpoint: Endpoint, body: &Value) -> Result<(), Refusal> {
+    pub(super) fn check_memory(&self, endpoint: Endpoint, body: &Value) -> Result<(), HttpError> {
         if !self.admission.is_strict {
             return Ok(());
         }

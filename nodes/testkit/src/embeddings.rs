@@ -4,9 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::Refusal;
+use super::HttpError;
 use super::endpoint::Vendor;
-use super::place::Place;
+use super::request_value::RequestValue;
 
 const MOST_INPUTS: usize = 2048;
 
@@ -18,8 +18,8 @@ const DIMENSIONS: u64 = 8;
 /// # Errors
 ///
 /// Fails with the answer of OpenAI if it would not take the request.
-pub fn check(body: &Value) -> Result<(), Refusal> {
-    let request = Place::body(body, Vendor::OpenAi)?;
+pub fn check(body: &Value) -> Result<(), HttpError> {
+    let request = RequestValue::body(body, Vendor::OpenAi)?;
     request.only(&["dimensions", "encoding_format", "input", "model", "user"])?;
     request.need("model")?.text_up_to(256)?;
     request.get_nullable("dimensions").map(|number| number.whole(1)).transpose()?;

@@ -47,7 +47,7 @@
 //! let answer = ask(&format!(r#"{{"model": "claude-test-1", "max_tokens": 64, "messages": {question}}}"#))?;
 //! assert!(answer.contains(r#""text":"Paris.""#));
 //!
-//! assert_eq!(server.refusals()[0].message(), "max_tokens: Field required");
+//! assert_eq!(server.errors()[0].message(), "max_tokens: Field required");
 //! assert_eq!(server.received()[1].delivery(), Delivery::Delivered);
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -62,16 +62,15 @@ mod connection;
 mod desk;
 pub mod embeddings;
 mod endpoint;
-mod fault;
 mod function;
+mod http_error;
 mod image;
 mod pacing;
-mod place;
 mod playback;
 mod quirk;
 mod received;
-mod refusal;
 mod reply;
+mod request_value;
 pub mod responses;
 mod said;
 mod schema;
@@ -79,13 +78,17 @@ mod server;
 mod sse;
 mod stop;
 mod usage;
+mod vendor_error;
 
 pub use endpoint::Endpoint;
+pub use http_error::HttpError;
 pub use pacing::Pacing;
 pub use quirk::Quirk;
 pub use received::{Delivery, Received};
-pub use refusal::Refusal;
 pub use reply::Reply;
 pub use server::{MockServer, MockServerBuilder};
 pub use stop::Stop;
 pub use usage::Usage;
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use hyper::body::Bytes;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::{Endpoint, Refusal};
+use super::{Endpoint, HttpError};
 
 /// A request that came to the server. Copies of it tell the same of the answer, also later.
 #[derive(Clone)]
@@ -27,7 +27,7 @@ pub(super) struct Request {
     pub(super) bytes: Bytes,
     pub(super) json: Option<Value>,
     pub(super) came: Instant,
-    pub(super) refusal: Option<Refusal>,
+    pub(super) error: Option<HttpError>,
 }
 
 /// The delivery of an answer.
@@ -104,8 +104,8 @@ impl Received {
     }
 
     /// Returns why it was not taken, unless it was.
-    pub fn refusal(&self) -> Option<&Refusal> {
-        self.request.refusal.as_ref()
+    pub fn error(&self) -> Option<&HttpError> {
+        self.request.error.as_ref()
     }
 
     /// Returns what has become of the answer so far.
@@ -147,7 +147,7 @@ impl fmt::Debug for Received {
             .field("path", &self.request.path)
             .field("headers", &headers)
             .field("body", &String::from_utf8_lossy(&self.request.bytes))
-            .field("refusal", &self.request.refusal)
+            .field("error", &self.request.error)
             .field("delivery", &self.delivery())
             .finish_non_exhaustive()
     }

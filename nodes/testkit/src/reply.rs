@@ -6,9 +6,9 @@ use hyper::body::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 
-use super::fault::Fault;
 use super::said::{BreakOff, Part, Said};
-use super::{Pacing, Quirk, Refusal, Stop, Usage};
+use super::vendor_error::VendorError;
+use super::{HttpError, Pacing, Quirk, Stop, Usage};
 
 /// An answer of the mock server: a model's reply, an error, or raw bytes.
 ///
@@ -36,8 +36,8 @@ pub struct Reply {
 #[derive(Clone, Debug)]
 pub(super) enum What {
     Said(Said),
-    Error(Refusal),
-    Fault(Fault),
+    HttpError(HttpError),
+    VendorError(VendorError),
     Transcript(Bytes),
     Raw { status: u16, body: Bytes },
 }
@@ -60,7 +60,7 @@ impl Reply {
     /// Panics if the status is not from 200 to 599.
     pub fn error(status: u16, kind: impl Into<String>, message: impl Into<String>) -> Self {
         check_status(status);
-        Self::of(What::Error(Refusal::new(status, kind, message)))
+        Self::of(What::HttpError(HttpError::new(status, kind, message)))
     }
 
     /// A stream of events as it is.
@@ -183,10 +183,10 @@ impl Reply {
     /// Panics if the reply is no [`error`](Self::error).
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
-        let What::Error(error) = self.what else {
+        let What::HttpError(error) = self.what else {
             panic!("only an error has a code: begin with `Reply::error`");
         };
-        self.what = What::Error(error.coded(code));
+        self.what = What::HttpError(error.coded(code));
         self
     }
 

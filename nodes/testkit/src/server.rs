@@ -16,7 +16,7 @@ use super::admission::{Admission, Key};
 use super::anthropic::ThinkingForm;
 use super::connection::serve;
 use super::desk::Desk;
-use super::{Endpoint, Received, Refusal, Reply};
+use super::{Endpoint, HttpError, Received, Reply};
 
 /// A server on loopback that speaks the protocols of model vendors and takes no request that they would not.
 ///
@@ -106,8 +106,8 @@ impl MockServer {
     }
 
     /// Returns why requests were refused, in the order in which they came.
-    pub fn refusals(&self) -> Vec<Refusal> {
-        self.received().iter().filter_map(|received| received.refusal().cloned()).collect()
+    pub fn errors(&self) -> Vec<HttpError> {
+        self.received().iter().filter_map(|received| received.error().cloned()).collect()
     }
 
     /// Returns how many replies no request has taken.

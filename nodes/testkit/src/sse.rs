@@ -56,7 +56,7 @@ pub(super) fn split(transcript: &Bytes) -> Vec<Bytes> {
     pieces
 }
 
-/// Where the first event ends: after an empty line.
+/// Returns the end of the first event: after an empty line.
 fn end_of_event(bytes: &[u8]) -> Option<usize> {
     let ends = [&b"\r\n\r\n"[..], b"\n\n", b"\r\r"];
     (1..=bytes.len()).find(|end| ends.iter().any(|empty| bytes[..*end].ends_with(empty)))

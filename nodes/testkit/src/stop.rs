@@ -1,6 +1,6 @@
-//! Why a model stops.
+//! The reasons for which a model stops.
 
-/// Why an answer ends, in the words of each vendor.
+/// The reason for which an answer ends, in the words of each vendor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {

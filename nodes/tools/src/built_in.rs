@@ -1,4 +1,4 @@
-//! What the built-in tools have in common.
+//! The common part of the built-in tools.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use superstep_nodes::tool::{
 pub(super) trait BuiltIn: Send + Sync + 'static {
     type Input: DeserializeOwned + JsonSchema + Send + Sync + 'static;
 
-    /// What the tool does, its limits among it, for the model.
+    /// Returns the description of the tool and its limits, for the model.
     fn describe(&self) -> String;
 
-    /// What a call does to the world. One that is read-only may run beside others.
+    /// Returns the effect of a call. A read-only call may run beside others.
     fn effect_of(&self, input: &Self::Input) -> ToolEffect;
 
     /// The call in one line, for who decides on it.

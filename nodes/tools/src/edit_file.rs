@@ -50,7 +50,7 @@ struct Edited {
     path: PathBuf,
     content: Vec<u8>,
     text: String,
-    /// Where the first replacement begins, in bytes of the text.
+    /// The start of the first replacement, in bytes of the text.
     at: usize,
     times: usize,
 }
@@ -160,7 +160,7 @@ fn edit(folder: &Folder, files: &FilesRead, input: &EditFileInput) -> Result<Edi
     Ok(Edited { path, content, text, at, times })
 }
 
-/// What may be wrong with a text that is not there.
+/// Returns a hint for a text that was not found.
 fn hint(text: &str, old: &str) -> &'static str {
     let bare = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     if !old.trim().is_empty() && bare(text).contains(&bare(old)) {
@@ -190,5 +190,4 @@ impl Edited {
 }
 
 #[cfg(test)]
-#[path = "edit_file/tests.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-//! Which files were read in a session.
+//! The files read in a session.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use superstep_nodes::tool::ToolFailure;
 
 use super::workspace::{Folder, display};
 
-/// Which files were read in a session, each with the digest of what was in it.
+/// The files read in a session, each with the digest of its content.
 ///
 /// It is the digest and not the time of the last change that tells whether a file is as it was: a file system's times may
 /// be too coarse for two changes, and a time may be set.

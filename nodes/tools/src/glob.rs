@@ -48,7 +48,7 @@ impl Glob {
     /// The name of the tool.
     pub const NAME: &'static str = "glob";
 
-    /// How many files are listed if the input does not say.
+    /// The default number of files that are listed.
     pub const DEFAULT_LIMIT: usize = 200;
 
     const MAX_LIMIT: usize = 2_000;
@@ -121,5 +121,4 @@ pub(super) fn or_all(path: &str) -> &str {
 }
 
 #[cfg(test)]
-#[path = "glob/tests.rs"]
 mod tests;

@@ -76,7 +76,7 @@ impl Grep {
     /// The name of the tool.
     pub const NAME: &'static str = "grep";
 
-    /// How many lines, or files, are returned if the input does not say.
+    /// The default number of lines, or files, that are returned.
     pub const DEFAULT_LIMIT: usize = 100;
 
     /// The size in bytes above which a file is not searched, unless the program says otherwise.
@@ -170,5 +170,4 @@ fn expression(input: &GrepInput) -> Result<Regex, ToolFailure> {
 }
 
 #[cfg(test)]
-#[path = "grep/tests.rs"]
 mod tests;

@@ -55,7 +55,7 @@ impl ReadCsv {
     /// The name of the tool.
     pub const NAME: &'static str = "read_csv";
 
-    /// How many rows are returned if the input does not say.
+    /// The default number of rows that are returned.
     pub const DEFAULT_ROWS: usize = 50;
 
     /// The size in bytes above which a file is not read, unless the program says otherwise.
@@ -170,7 +170,7 @@ fn rows(
         .with_data(json!({ "path": named, "columns": names, "rows": all, "returned": returned })))
 }
 
-/// Where the columns are that are named.
+/// Returns the positions of the named columns.
 fn positions(names: &StringRecord, columns: &[String]) -> Result<Vec<usize>, ToolFailure> {
     let position = |column: &String| {
         names.iter().position(|name| name == column).ok_or_else(|| {
@@ -182,5 +182,4 @@ fn positions(names: &StringRecord, columns: &[String]) -> Result<Vec<usize>, Too
 }
 
 #[cfg(test)]
-#[path = "read_csv/tests.rs"]
 mod tests;

@@ -55,10 +55,10 @@ impl ReadFile {
     /// The name of the tool.
     pub const NAME: &'static str = "read_file";
 
-    /// How many lines are read if the input does not say.
+    /// The default number of lines that are read.
     pub const DEFAULT_LINES: usize = 2_000;
 
-    /// How many characters a result has at most, and a line.
+    /// The maximum number of characters of a result, and of a line.
     pub const MAX_CHARS: usize = 40_000;
 
     /// The size in bytes above which a text is not read, unless the program says otherwise.
@@ -171,5 +171,4 @@ fn lines(named: &str, text: &str, input: &ReadFileInput) -> Result<ToolOutput, T
 }
 
 #[cfg(test)]
-#[path = "read_file/tests.rs"]
 mod tests;

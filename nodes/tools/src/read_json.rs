@@ -46,7 +46,7 @@ impl ReadJson {
     /// The name of the tool.
     pub const NAME: &'static str = "read_json";
 
-    /// How many items of a list are returned if the input does not say.
+    /// The default number of items of a list that are returned.
     pub const DEFAULT_ITEMS: usize = 50;
 
     /// The size in bytes above which a file is not read, unless the program says otherwise.
@@ -178,7 +178,7 @@ fn show(named: &str, value: &Value, input: &ReadJsonInput) -> Result<ToolOutput,
     Ok(ToolOutput::text(text).with_data(json!({ "path": named, "items": all.len(), "from": from, "to": to })))
 }
 
-/// What a value is, without what is in it.
+/// Returns the outline of a value, without its content.
 fn outline(value: &Value, most_chars: usize) -> String {
     let text = match value {
         Value::Object(members) => {
@@ -203,5 +203,4 @@ fn kind(value: &Value) -> String {
 }
 
 #[cfg(test)]
-#[path = "read_json/tests.rs"]
 mod tests;

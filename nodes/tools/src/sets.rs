@@ -30,5 +30,4 @@ fn registry(make: impl FnOnce(ToolRegistry) -> Result<ToolRegistry, RegistryErro
 }
 
 #[cfg(test)]
-#[path = "sets/tests.rs"]
 mod tests;

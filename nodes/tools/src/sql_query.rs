@@ -30,7 +30,7 @@ pub struct SqlQuery {
     time: Duration,
 }
 
-/// What statements may do.
+/// The access that statements have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
@@ -61,10 +61,10 @@ impl SqlQuery {
     /// The name of the tool.
     pub const NAME: &'static str = "sql_query";
 
-    /// How many rows are returned if the input does not say.
+    /// The default number of rows that are returned.
     pub const DEFAULT_LIMIT: usize = 100;
 
-    /// How long a statement may take, unless the program says otherwise.
+    /// The default time limit of a statement.
     pub const DEFAULT_TIME: Duration = Duration::from_secs(30);
 
     const MAX_LIMIT: usize = 1_000;
@@ -144,5 +144,4 @@ impl BuiltIn for SqlQuery {
 built_in!(SqlQuery);
 
 #[cfg(test)]
-#[path = "sql_query/tests.rs"]
 mod tests;

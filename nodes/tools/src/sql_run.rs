@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MOST_CELL_CHARS: usize = 2_000;
 const MOST_BYTES: usize = 40_000;
 
-/// Where and how a statement is run.
+/// The connection and the limits of a statement.
 pub(super) struct Question<'a> {
     pub(super) path: &'a Path,
     pub(super) access: Access,

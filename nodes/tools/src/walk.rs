@@ -8,10 +8,10 @@ use superstep_nodes::tool::ToolFailure;
 
 use super::workspace::{Folder, display};
 
-/// Which files are found.
+/// The files to find.
 pub(super) struct Walk<'a> {
     pub(super) folder: &'a Folder,
-    /// Where to begin, relative to the workspace and without links.
+    /// The folder to begin in, relative to the workspace and without links.
     pub(super) from: &'a Path,
     /// `true` to visit hidden files, too.
     pub(super) hidden: bool,

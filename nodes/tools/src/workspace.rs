@@ -19,7 +19,7 @@ use superstep_nodes::tool::{PermissionMatcher, ToolContext, ToolFailure};
 #[derive(Clone, Debug, Default)]
 pub struct Workspace(Option<Arc<Folder>>);
 
-/// Why a folder cannot be worked in.
+/// An error of opening a workspace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkspaceError {
@@ -187,5 +187,4 @@ pub(super) fn path_matcher(named: &str) -> Option<PermissionMatcher> {
 }
 
 #[cfg(test)]
-#[path = "workspace/tests.rs"]
 mod tests;

@@ -194,5 +194,4 @@ pub(super) fn not_of_git(path: &Path) -> Result<(), ToolFailure> {
 }
 
 #[cfg(test)]
-#[path = "write_file/tests.rs"]
 mod tests;

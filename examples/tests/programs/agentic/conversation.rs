@@ -33,7 +33,7 @@ fn weather() -> ToolRegistry {
     ToolRegistry::new().with(tool).expect("a good tool")
 }
 
-/// What the provider answers: it looks at what it is told to do.
+/// Returns the provider's answer, by the instructions in the request.
 fn answer(asked: &Received) -> Reply {
     let body = asked.json();
     let system = body["system"].to_string();
@@ -138,8 +138,8 @@ async fn s0_098_a_conversation_of_500_turns_stays_valid_and_knows_its_facts_and_
         sizes.push(std::fs::metadata(&file).expect("a file").len());
     }
 
-    let refusals = provider.refusals();
-    assert!(refusals.is_empty(), "{refusals:?}");
+    let errors = provider.errors();
+    assert!(errors.is_empty(), "{errors:?}");
     let missing = facts.missing.lock().expect("no panic").clone();
     assert!(missing.is_empty(), "{missing:?}");
     assert!(compactions > 10, "{compactions}");

@@ -82,7 +82,7 @@ fn script(said: &str, judged: &[Value]) -> String {
         .to_string()
 }
 
-/// What a judge says who gives each criterion this score.
+/// Returns the judgement of a judge that gives this score by every criterion.
 fn judgement(score: f64, feedback: &str) -> Value {
     let findings = ["accuracy", "completeness", "clarity", "relevance", "safety", "sources"]
         .map(|name| json!({ "criterion": name, "finding": "So.", "score": score }));

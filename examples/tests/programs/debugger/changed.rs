@@ -16,7 +16,7 @@ use superstep::state::JsonState;
 
 use super::Recorded;
 
-/// What is said of the first divergence on the thread that was recorded first.
+/// Returns the report of the first divergence on the thread that was recorded first.
 async fn first(recorded: &Recorded, graph: &dyn Debuggable) -> String {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };

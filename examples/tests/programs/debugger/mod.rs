@@ -26,7 +26,7 @@ struct Recorded {
     folder: TempDir,
     /// The file in which it keeps its threads.
     file: PathBuf,
-    /// What comes before `debug`.
+    /// The arguments before `debug`.
     options: &'static [&'static str],
     /// An input for another run, as JSON.
     input: &'static str,
@@ -34,7 +34,7 @@ struct Recorded {
     field: &'static str,
 }
 
-/// What a program said.
+/// The output of a program.
 struct Said {
     code: i32,
     out: String,

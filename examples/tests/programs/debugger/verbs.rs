@@ -4,7 +4,7 @@ use superstep::cli::{self, Look, Screen};
 
 use super::{Recorded, Said};
 
-/// What the program `superstep` says, which knows none of the examples' types.
+/// Runs the program `superstep`, which knows none of the examples' types.
 fn superstep(arguments: &[&str]) -> Said {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let screen = Screen { out: &mut out, err: &mut err, look: Look::PIPED };

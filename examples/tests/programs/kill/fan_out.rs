@@ -61,7 +61,7 @@ impl Notes {
         file.write_all(format!("{what} {task}\n").as_bytes())
     }
 
-    /// How often each note was made.
+    /// Returns the number of times that each note was made.
     pub(crate) fn read(&self) -> BTreeMap<String, usize> {
         let mut notes = BTreeMap::new();
         if self.0.exists() {
@@ -141,7 +141,7 @@ pub(crate) fn run() {
     });
 }
 
-/// What a file had recorded when the process died, and what had happened until then.
+/// The records of a file when the process died, and the notes until then.
 pub(crate) struct Ledger {
     notes: Notes,
     /// The notes of tasks and effects whose outcome is in the file: none of them may be made again.

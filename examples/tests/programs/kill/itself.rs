@@ -20,7 +20,7 @@ pub(crate) fn command(test: &str, db: PathBuf, mark: &str) -> Command {
     command
 }
 
-/// Whether this process is the program under test.
+/// Returns true if this process is the program under test.
 pub(crate) fn was_asked_for() -> bool {
     std::env::var_os(DB).is_some()
 }

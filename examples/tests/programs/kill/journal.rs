@@ -1,4 +1,4 @@
-//! What is kept of finished supersteps for a replay: bounded, and enough.
+//! The journal of finished supersteps that a replay needs: bounded, and enough.
 //!
 //! At the barrier go the results, failures, open questions and open effects of a superstep. Answers and outcomes stay, a
 //! row each, until a retention takes their checkpoint.
@@ -30,10 +30,10 @@ const BEYOND_OUTCOME: u64 = 160;
 /// a hundred questions.
 const BEYOND_ANSWER: u64 = 200;
 
-/// Where the program is killed: while siblings are under way, and when a superstep has just been stored.
+/// The points where the program is killed: while siblings run, and when a superstep has just been stored.
 const MARKS: [&str; 2] = ["node-end:350", "after-commit:500"];
 
-/// How many supersteps lie between the checkpoints from which the thread is replayed.
+/// The number of supersteps between the checkpoints from which the thread is replayed.
 const APART: usize = 10;
 
 #[test]
@@ -179,9 +179,9 @@ struct Rows {
     happened: usize,
     /// Those on checkpoints that are not there.
     lost: usize,
-    /// What the file takes for each effect beyond its outcome.
+    /// The bytes of the file for each effect beyond its outcome.
     beyond_outcome: u64,
-    /// What it takes for each question beyond its text and its answer.
+    /// The bytes of the file for each question beyond its text and its answer.
     beyond_answer: u64,
 }
 

@@ -20,10 +20,10 @@ use super::itself;
 /// The test that is the program.
 const TEST: &str = "journal::the_journal_of_a_long_thread_is_bounded_and_enough";
 
-/// How often the thread goes through its graph, and in how many supersteps each time: `plan`, the siblings, `close`.
+/// The number of turns of the thread, and of supersteps in each: `plan`, the siblings, `close`.
 pub(crate) const TURNS: usize = 100;
 pub(crate) const STEPS: usize = 3;
-/// What each turn leaves in the journal: a drawn value, and two effects of each sibling but the one that asks.
+/// The effects of a turn in the journal: a drawn value, and two of each sibling but the one that asks.
 pub(crate) const EFFECTS: usize = 1 + 2 * SIBLINGS;
 const SIBLINGS: usize = 3;
 /// The sibling whose second effect fails at first.

@@ -21,7 +21,7 @@ use program::{End, Program};
 
 const POINTS: [&str; 4] = ["before-commit", "after-commit", "node-start", "node-end"];
 
-/// How often each program is killed at a random moment, and its resumed run again.
+/// The number of times that each program is killed at a random moment, and its resumed run again.
 const RANDOM_KILLS: u64 = 16;
 
 /// Kills a program at each point each time that it is passed. Returns how often that was.

@@ -15,7 +15,7 @@ use crate::{documents, example};
 /// A mark that no point has: the run counts its points and goes to the end.
 pub(crate) const NOWHERE: &str = "nowhere:1";
 
-/// How a program ended that was to be killed.
+/// The end of a program that was to be killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Killed,
@@ -139,7 +139,7 @@ impl Started {
     }
 }
 
-/// What a program said and printed, by itself or until it was killed.
+/// The output of a program, by itself or until it was killed.
 pub(crate) struct Ended {
     pub(crate) said: Vec<String>,
     pub(crate) printed: String,
@@ -152,13 +152,13 @@ impl Ended {
         self.said.iter().filter_map(step).collect()
     }
 
-    /// How often each point was passed.
+    /// Returns the number of times that each point was passed.
     pub(crate) fn passed(&self) -> BTreeMap<String, u32> {
         let passed = self.said.iter().filter_map(|line| line.strip_prefix("passed ")?.split_once(' '));
         passed.map(|(point, count)| (point.to_owned(), count.parse().expect("a count"))).collect()
     }
 
-    /// What must not depend on whether the run was killed.
+    /// Returns the part of the output that must not depend on kills.
     pub(crate) fn result(&self) -> Value {
         let line = self.printed.lines().find(|line| line.starts_with('{'));
         let line = line.unwrap_or_else(|| panic!("no result in {:?}; {:?}", self.printed, self.said));

@@ -1,8 +1,8 @@
-//! Why documents cannot be indexed.
+//! The errors of indexing documents.
 
 use std::path::PathBuf;
 
-/// Why a folder cannot be indexed.
+/// An error of indexing a folder.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexError {

@@ -1,4 +1,4 @@
-//! What a search found.
+//! The results of a search.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub struct SearchHits {
     pub searched: u64,
 }
 
-/// How common a word is.
+/// The frequency of a word.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WordCount {
     /// The word, in lower case.

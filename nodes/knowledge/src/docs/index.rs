@@ -133,5 +133,4 @@ impl fmt::Debug for DocIndex {
 }
 
 #[cfg(test)]
-#[path = "index/tests.rs"]
 mod tests;

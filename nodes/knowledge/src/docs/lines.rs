@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Where the lines of a text begin.
+/// The beginnings of the lines of a text.
 pub(super) struct Lines {
     starts: Vec<usize>,
 }

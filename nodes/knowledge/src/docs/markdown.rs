@@ -48,7 +48,7 @@ struct Reader<'t> {
     title: Option<String>,
     /// The number of open tags.
     depth: usize,
-    /// Where the items or rows of the block being read are.
+    /// The positions of the items or rows of the block being read.
     pieces: Vec<Range<usize>>,
     blocks: Vec<Block>,
 }
@@ -162,5 +162,4 @@ fn join_announced(text: &str, blocks: Vec<Block>) -> Vec<Block> {
 }
 
 #[cfg(test)]
-#[path = "markdown/tests.rs"]
 mod tests;

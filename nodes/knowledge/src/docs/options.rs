@@ -4,13 +4,13 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexOptions {
-    /// Which kinds of files are read.
+    /// The kinds of files that are read.
     pub files: FileKinds,
     /// The size in bytes above which a file is skipped.
     pub max_file_bytes: u64,
 }
 
-/// Which kinds of files are read.
+/// The kinds of files that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileKinds {

@@ -11,7 +11,7 @@ pub struct Passage {
     /// The headings above it, outermost first, joined by ` > `; for a comment in source code the line it
     /// is about.
     pub heading: String,
-    /// What kind of block it is.
+    /// The kind of its block.
     pub kind: PassageKind,
     /// Its first line in the file, counted from 1.
     pub line_start: u32,
@@ -19,11 +19,11 @@ pub struct Passage {
     pub line_end: u32,
     /// Its text as it stands in the file; comments are without their markers.
     pub text: String,
-    /// How well it fits the query; larger is better. Comparable within one search only.
+    /// The score for the query; larger is better. It can be compared within one search only.
     pub score: f64,
 }
 
-/// What kind of block a passage is.
+/// The kind of block of a passage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

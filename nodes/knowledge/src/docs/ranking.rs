@@ -1,4 +1,4 @@
-//! Which sections answer a question.
+//! The ranking of sections for a question.
 
 use std::collections::HashMap;
 use std::sync::Arc;

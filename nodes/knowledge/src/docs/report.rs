@@ -28,7 +28,7 @@ impl IndexReport {
 pub struct Skipped {
     /// The file, relative to the indexed folder.
     pub path: String,
-    /// Why it was not indexed.
+    /// The reason why it was not indexed.
     pub reason: SkipReason,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Skipped {
     }
 }
 
-/// Why a file was not indexed.
+/// The reason why a file was not indexed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkipReason {

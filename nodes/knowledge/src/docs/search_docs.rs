@@ -40,7 +40,7 @@ impl SearchDocs {
     /// The name of the tool.
     pub const NAME: &'static str = "search_docs";
 
-    /// How many passages are returned if the input does not say.
+    /// The default number of passages that are returned.
     pub const DEFAULT_LIMIT: u32 = 12;
 
     const MAX_LIMIT: u32 = 50;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::matching::{Found, Match, find};
+use super::matching::{Match, SearchResult, find};
 use crate::docs::{Passage, SearchHits};
 
 /// The text that the model returns when the documents that were searched do not answer the question, and nothing in them is near.
@@ -35,7 +35,7 @@ pub fn is_refusal(response: &str) -> bool {
 const MOST: usize = 3;
 
 /// The answer to a question after a search.
-pub(super) struct Answer<'h>(Found<'h>);
+pub(super) struct Answer<'h>(SearchResult<'h>);
 
 /// Quotes what answers a question, or names what is near.
 pub(super) fn answer<'h>(question: &str, searches: &'h [SearchHits]) -> Answer<'h> {
@@ -45,7 +45,7 @@ pub(super) fn answer<'h>(question: &str, searches: &'h [SearchHits]) -> Answer<'
 impl fmt::Display for Answer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Found::Quotes { quotes, also } => {
+            SearchResult::Quotes { quotes, also } => {
                 write_quotes(f, quotes)?;
                 write_list(f, "Sources:", quotes.iter().map(|quote| quote.passage))?;
                 if also.is_empty() {
@@ -53,8 +53,8 @@ impl fmt::Display for Answer<'_> {
                 }
                 write_list(f, SEE_ALSO, also.iter().copied())
             }
-            Found::Near(passages) => write_list(f, NO_SENTENCE_MATCHES, passages.iter().copied()),
-            Found::Nothing => f.write_str(NOT_ANSWERED),
+            SearchResult::Near(passages) => write_list(f, NO_SENTENCE_MATCHES, passages.iter().copied()),
+            SearchResult::Nothing => f.write_str(NOT_ANSWERED),
         }
     }
 }

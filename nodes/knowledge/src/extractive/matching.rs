@@ -1,4 +1,4 @@
-//! Which sentences of the passages found answer a question.
+//! The choice of sentences that answer a question, among those of the passages found.
 
 use super::quote::quote;
 use crate::docs::{Passage, SearchHits, frequency};
@@ -17,7 +17,7 @@ const AS_GOOD: f64 = 0.85;
 const FOR_SENTENCE: f64 = 0.2;
 
 /// The result of the searches for a question.
-pub(super) enum Found<'h> {
+pub(super) enum SearchResult<'h> {
     /// Pieces of passages that may answer it, the best first; there is at least one.
     Quotes {
         quotes: Vec<Match<'h>>,
@@ -55,7 +55,7 @@ impl Match<'_> {
 }
 
 /// Finds what answers a question, or is near: at most `limit` pieces or passages.
-pub(super) fn find<'h>(question: &str, searches: &'h [SearchHits], limit: usize) -> Found<'h> {
+pub(super) fn find<'h>(question: &str, searches: &'h [SearchHits], limit: usize) -> SearchResult<'h> {
     let matches = matches(question, searches);
     match matches.first() {
         Some(best) if best.coverage >= ENOUGH => {
@@ -63,10 +63,10 @@ pub(super) fn find<'h>(question: &str, searches: &'h [SearchHits], limit: usize)
             let quotes = quotes(matches, limit);
             let is_quoted = |page: &&Passage| quotes.iter().any(|quote| quote.passage.path == page.path);
             let also = near.into_iter().filter(|page| !is_quoted(page)).collect();
-            Found::Quotes { quotes, also }
+            SearchResult::Quotes { quotes, also }
         }
-        Some(best) if best.coverage >= NEAR => Found::Near(near(&matches, limit)),
-        _ => Found::Nothing,
+        Some(best) if best.coverage >= NEAR => SearchResult::Near(near(&matches, limit)),
+        _ => SearchResult::Nothing,
     }
 }
 

@@ -80,7 +80,7 @@ impl Chunker {
         self.ranges(text).into_iter().map(chunk).collect()
     }
 
-    /// Where the chunks are, in bytes.
+    /// Returns the positions of the chunks, in bytes.
     fn ranges(&self, text: &str) -> Vec<Range<usize>> {
         // Lengths are in characters: the place of each, and behind them the end.
         let places: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
@@ -103,7 +103,7 @@ impl Chunker {
         }
     }
 
-    /// Where a chunk that begins here ends, behind the end of the last one: at its greatest pause, and at the last of
+    /// Returns the end of a chunk that begins here, behind the end of the last one: its greatest pause, and the last of
     /// those.
     fn cut(&self, pauses: &[Pause], start: usize, last: usize) -> usize {
         let most = start + self.size;
@@ -115,7 +115,7 @@ impl Chunker {
         within(start + self.size / 2).or_else(|| within(last)).unwrap_or(most)
     }
 
-    /// Where the chunk behind a cut begins: with as many whole sentences, or else words, as may be repeated.
+    /// Returns the start of the chunk behind a cut: it repeats as many whole sentences, or else words, as are allowed.
     fn next_start(&self, pauses: &[Pause], start: usize, cut: usize) -> usize {
         let least = (start + 1).max(cut.saturating_sub(self.overlap));
         let first = pauses.partition_point(|pause| pause.at < least);
@@ -126,5 +126,4 @@ impl Chunker {
 }
 
 #[cfg(test)]
-#[path = "chunker/tests.rs"]
 mod tests;

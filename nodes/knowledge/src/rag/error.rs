@@ -1,11 +1,11 @@
-//! Why a knowledge base cannot be used.
+//! An error of a knowledge base.
 
 use std::path::PathBuf;
 
 use super::EmbedError;
 use crate::docs::IndexError;
 
-/// Why a knowledge base cannot be used.
+/// An error of a knowledge base.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KnowledgeError {

@@ -6,7 +6,7 @@ use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
 pub(super) struct Headings(Vec<Heading>);
 
 struct Heading {
-    /// Where it begins, in bytes.
+    /// The start, in bytes.
     at: usize,
     level: HeadingLevel,
     text: String,

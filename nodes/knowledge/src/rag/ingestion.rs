@@ -200,5 +200,4 @@ impl fmt::Debug for Ingestion<'_> {
 }
 
 #[cfg(test)]
-#[path = "ingestion/tests.rs"]
 mod tests;

@@ -10,7 +10,7 @@ use superstep_nodes::__private::blocking;
 use super::embedder::{embed, embed_one};
 use super::fusion::fuse;
 use super::store::{Candidate, NewDocument, Store};
-use super::{Chunk, Embedder, Embedding, Found, Ingestion, KnowledgeError};
+use super::{Chunk, Embedder, Embedding, FoundChunk, Ingestion, KnowledgeError};
 
 /// A collection of documents in a SQLite file, cut into chunks that can be searched by their words and by what they mean.
 ///
@@ -145,7 +145,7 @@ impl KnowledgeBase {
     ///
     /// # Errors
     /// When the question cannot be embedded, or the file cannot be read.
-    pub async fn search(&self, question: &str, limit: usize) -> Result<Vec<Found>, KnowledgeError> {
+    pub async fn search(&self, question: &str, limit: usize) -> Result<Vec<FoundChunk>, KnowledgeError> {
         self.search_by(SearchBy::Both, question, limit).await
     }
 
@@ -159,7 +159,7 @@ impl KnowledgeBase {
         by: SearchBy,
         question: &str,
         limit: usize,
-    ) -> Result<Vec<Found>, KnowledgeError> {
+    ) -> Result<Vec<FoundChunk>, KnowledgeError> {
         let meaning = match by {
             SearchBy::Words => None,
             SearchBy::Both | SearchBy::Meaning => Some(embed_one(&*self.embedder, question).await?),
@@ -193,7 +193,7 @@ fn look_up(
     words: Option<&str>,
     meaning: Option<&Embedding>,
     limit: usize,
-) -> Result<Vec<Found>, KnowledgeError> {
+) -> Result<Vec<FoundChunk>, KnowledgeError> {
     let _moment = store.moment()?;
     let (each, least) = CANDIDATES;
     let candidates = limit.saturating_mul(each).max(least);
@@ -204,7 +204,7 @@ fn look_up(
     let mut found = Vec::new();
     for Candidate { chunk, score } in fuse([&by_words[..], &by_meaning]).into_iter().take(limit) {
         let chunk = store.found(chunk)?.map(|found| (found, similar.get(&chunk).copied()));
-        found.extend(chunk.map(|(found, similarity)| Found { similarity, score, ..found }));
+        found.extend(chunk.map(|(found, similarity)| FoundChunk { similarity, score, ..found }));
     }
     Ok(found)
 }
@@ -218,5 +218,4 @@ impl fmt::Debug for KnowledgeBase {
 }
 
 #[cfg(test)]
-#[path = "knowledge_base/tests.rs"]
 mod tests;

@@ -5,7 +5,7 @@
 //! folder ──walk──▶ documents ──Chunker──▶ chunks ──Embedder──▶ embeddings ──▶ KnowledgeBase
 //!                     └─▶ unchanged ones are left alone                        │        │
 //!                                                                    words, by bm25   meaning, by cosine
-//! question ─────────────────────────────────────────────────────────────▶     └──fusion──┘ ──▶ Found
+//! question ─────────────────────────────────────────────────────────────▶     └──fusion──┘ ──▶ FoundChunk
 //! ```
 //!
 //! A [`KnowledgeBase`] is a collection of documents. [`ingest`](KnowledgeBase::ingest) brings a folder into it, and
@@ -22,7 +22,7 @@ mod chunk;
 mod chunker;
 mod embedder;
 mod error;
-mod found;
+mod found_chunk;
 mod fusion;
 mod hash_embedder;
 mod headings;
@@ -35,7 +35,7 @@ mod store;
 pub use chunk::Chunk;
 pub use chunker::Chunker;
 pub use error::KnowledgeError;
-pub use found::Found;
+pub use found_chunk::FoundChunk;
 pub use hash_embedder::HashEmbedder;
 pub use ingestion::{IngestProgress, IngestReport, Ingestion};
 pub use knowledge_base::{KnowledgeBase, SearchBy};

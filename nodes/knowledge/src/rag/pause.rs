@@ -1,4 +1,4 @@
-//! Where a text pauses.
+//! The pauses of a text.
 
 /// A place in a text where it may be cut: what follows begins there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,11 +8,11 @@ use superstep_nodes::tool::{
     InvalidInput, Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult,
 };
 
-use super::{Found, KnowledgeBase};
+use super::{FoundChunk, KnowledgeBase};
 
 /// A tool that searches a [`KnowledgeBase`].
 ///
-/// The content of its output lists what was found, numbered, with where it stands; the data is a list of [`Found`].
+/// The content of its output lists what was found, numbered, with where it stands; the data is a list of [`FoundChunk`].
 #[derive(Clone, Debug)]
 pub struct SearchKnowledge {
     base: KnowledgeBase,
@@ -33,7 +33,7 @@ impl SearchKnowledge {
     /// The name of the tool, if nobody gives another.
     pub const NAME: &'static str = "search_knowledge";
 
-    /// How many chunks a search returns at most, if nobody says otherwise.
+    /// The default maximum number of chunks that a search returns.
     pub const DEFAULT_LIMIT: usize = 3;
 
     /// Makes the tool of a knowledge base.
@@ -132,9 +132,9 @@ impl Tool for SearchKnowledge {
     }
 }
 
-/// What was found, for a model to read.
-fn listing(found: &[Found]) -> String {
-    let each = (1..).zip(found).map(|(number, Found { source, chunk, .. })| {
+/// Returns the results, for a model to read.
+fn listing(found: &[FoundChunk]) -> String {
+    let each = (1..).zip(found).map(|(number, FoundChunk { source, chunk, .. })| {
         let heading = if chunk.heading.is_empty() { String::new() } else { format!(" ({})", chunk.heading) };
         format!("[{number}] {source}:{}-{}{heading}\n{}", chunk.line_start, chunk.line_end, chunk.text)
     });
@@ -142,5 +142,4 @@ fn listing(found: &[Found]) -> String {
 }
 
 #[cfg(test)]
-#[path = "search_knowledge/tests.rs"]
 mod tests;

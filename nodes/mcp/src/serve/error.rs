@@ -1,6 +1,6 @@
-//! Why a graph cannot be served.
+//! An error of serving a graph.
 
-/// Why a graph cannot be served.
+/// An error of serving a graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
@@ -36,13 +36,13 @@ pub enum ServeError {
         "everybody could ask the MCP server at {address}, which other machines may reach: ask for a token, or listen at 127.0.0.1"
     )]
     NoToken {
-        /// Where the server would be.
+        /// The address of the server.
         address: String,
     },
     /// The connection could not be made or kept.
     #[error("the connection with the MCP client has failed: {reason}")]
     Connection {
-        /// Why.
+        /// The cause.
         reason: String,
     },
 }

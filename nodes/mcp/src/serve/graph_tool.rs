@@ -20,13 +20,13 @@ use super::ServeError;
 use super::outcome::{Ended, Failed, schema};
 use super::progress::Watcher;
 
-/// What the tool that goes on with a run has behind the name of the tool that begins one.
+/// The suffix of the tool that continues a run, after the name of the tool that begins one.
 const RESUME: &str = "_resume";
 
-/// How many letters the name of a tool may have, with what goes behind it.
+/// The maximum number of letters of a tool's name, without the suffix.
 const MOST_LETTERS: usize = 64 - RESUME.len();
 
-/// How many bytes the name of a thread may have that a client gives.
+/// The maximum number of bytes of a thread's name that a client gives.
 const MOST_OF_THREAD: usize = 200;
 
 /// A graph as a tool of an [`McpService`](super::McpService).
@@ -81,7 +81,7 @@ pub struct GraphTool {
     pub(super) graph: Arc<dyn Served>,
 }
 
-/// What a client wants done.
+/// The work that a client asks for.
 pub(super) enum Work {
     /// A run with an input, on this thread or on a new one.
     Begin { thread: Option<ThreadId>, input: Value },
@@ -98,7 +98,7 @@ pub(super) enum Answers {
 
 /// A graph without its types.
 pub(super) trait Served: Send + Sync + 'static {
-    /// Whether there is a store that keeps its threads.
+    /// Returns true if a store keeps its threads.
     fn keeps(&self) -> bool;
 
     fn run(
@@ -150,7 +150,7 @@ impl GraphTool {
         self.graph.keeps().then(|| format!("{}{RESUME}", self.name))
     }
 
-    /// What is wrong with it, if anything is; otherwise its input has the thread from now on.
+    /// Checks the tool and adds the thread to its input.
     pub(super) fn prepare(&mut self) -> Result<(), ServeError> {
         let name = || self.name.clone();
         let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
@@ -173,7 +173,7 @@ impl GraphTool {
         Ok(())
     }
 
-    /// What clients are told of it.
+    /// Returns the descriptions of its tools for clients.
     pub(super) fn listed(&self) -> Vec<Listed> {
         let with = |name: &str, description: &str, input: &Value| {
             let input = input.as_object().cloned().unwrap_or_default();
@@ -333,12 +333,12 @@ where
     }
 }
 
-/// What a function of the program's gives back. A panic would leave the client without an answer.
+/// Calls a function of the program and catches a panic, which would leave the client without an answer.
 fn unless_it_panics<T>(function: impl FnOnce() -> T, does: &str) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(function)).map_err(|_| format!("the function that {does} has panicked"))
 }
 
-/// Whether what was done before is there to go on from.
+/// Returns true if the run can be continued from what was stored.
 const fn is_kept(error: &RunError) -> bool {
     matches!(error, RunError::Node(_) | RunError::StepTimedOut { .. })
 }

@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use super::{McpService, ServeError};
 use crate::BearerToken;
 
-/// Where the server is, below its address.
+/// The path of the server, below its address.
 const PATH: &str = "/mcp";
 
 /// After how long a client that says nothing and is told nothing is taken for gone.

@@ -1,4 +1,4 @@
-//! What a client gets of a run.
+//! The result of a run, for a client.
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use superstep_core::id::ThreadId;
 use superstep_core::run::{Interrupt, Status};
 
-/// How a run ended, without the types of its graph.
+/// The end of a run, without the types of its graph.
 pub(super) struct Ended {
     /// Its thread, if there is a store that keeps it.
     pub(super) thread: Option<ThreadId>,
@@ -16,7 +16,7 @@ pub(super) struct Ended {
     pub(super) output: Option<Value>,
 }
 
-/// Why there is no such end.
+/// The error of a run that did not end.
 pub(super) struct Failed {
     pub(super) thread: Option<ThreadId>,
     pub(super) reason: String,
@@ -58,7 +58,7 @@ pub(super) fn schema<O: JsonSchema>() -> Map<String, Value> {
 }
 
 impl Ended {
-    /// What a client gets. `resume` is the tool that goes on with the run, if there is one.
+    /// Returns the result for a client. `resume` is the tool that continues the run, if there is one.
     pub(super) fn into_result(self, resume: Option<&str>) -> CallToolResult {
         let Self { thread, status, output } = self;
         let thread = thread.map(|thread| thread.to_string());
@@ -101,7 +101,7 @@ impl Ended {
 }
 
 impl Failed {
-    /// What a client gets. `resume` is the tool that goes on with the run, if there is one.
+    /// Returns the result for a client. `resume` is the tool that continues the run, if there is one.
     pub(super) fn into_result(self, resume: Option<&str>) -> CallToolResult {
         let Self { thread, reason } = self;
         let mut text = reason;

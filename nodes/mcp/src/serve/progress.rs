@@ -26,9 +26,9 @@ pub(super) struct Watcher {
 }
 
 /// The progress notifications for a client, if it has requested them.
-pub(super) struct Watched(Option<Told>);
+pub(super) struct Watched(Option<ProgressChannel>);
 
-struct Told {
+struct ProgressChannel {
     events: mpsc::Receiver<(u32, String)>,
     token: ProgressToken,
 }
@@ -38,7 +38,7 @@ pub(super) fn watch(token: Option<ProgressToken>) -> (Watcher, Watched) {
     let (tell, told) = match token {
         Some(token) => {
             let (tell, events) = mpsc::channel(WAITING);
-            (Some(tell), Some(Told { events, token }))
+            (Some(tell), Some(ProgressChannel { events, token }))
         }
         None => (None, None),
     };
@@ -46,7 +46,7 @@ pub(super) fn watch(token: Option<ProgressToken>) -> (Watcher, Watched) {
 }
 
 impl Watcher {
-    /// Where the thread will be, once the run has begun.
+    /// Returns a cell that holds the thread once the run has begun.
     pub(super) fn thread(&self) -> Arc<OnceLock<ThreadId>> {
         Arc::clone(&self.thread)
     }
@@ -74,7 +74,9 @@ impl Watched {
 
     /// Tells a client of what happens, until nothing does any more or the client is gone.
     async fn forward(&mut self, client: &Peer<RoleServer>) {
-        let Some(Told { events, token }) = &mut self.0 else { return std::future::pending().await };
+        let Some(ProgressChannel { events, token }) = &mut self.0 else {
+            return std::future::pending().await;
+        };
         while let Some((count, message)) = events.recv().await {
             let progress =
                 ProgressNotificationParam::new(token.clone(), f64::from(count)).with_message(message);

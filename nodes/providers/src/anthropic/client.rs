@@ -39,7 +39,7 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
-    /// Where Anthropic is.
+    /// The base URL of Anthropic.
     pub const BASE_URL: &'static str = "https://api.anthropic.com";
 
     /// The environment variable of the key.

@@ -145,7 +145,7 @@ impl MessageReader {
     }
 }
 
-/// Where the input of a block is held while it comes.
+/// The member of a block that holds its input while it arrives.
 const PARTIAL_INPUT: &str = "partial_input";
 
 fn append(raw: &mut Value, member: &str, more: &str) {
@@ -202,5 +202,4 @@ impl ReplyReader for MessageReader {
 }
 
 #[cfg(test)]
-#[path = "reader/tests.rs"]
 mod tests;

@@ -289,5 +289,4 @@ fn tool_choice(choice: &ToolChoice, parallel: Option<bool>) -> Option<Value> {
 }
 
 #[cfg(test)]
-#[path = "request/tests.rs"]
 mod tests;

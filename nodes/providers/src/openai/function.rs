@@ -24,7 +24,7 @@ pub(crate) fn arguments(input: &Value) -> String {
     }
 }
 
-/// Which tools may be called; `named` puts the name of one in the protocol's form.
+/// Returns the `tool_choice` of a request; `named` writes the name of one tool in the protocol's form.
 pub(crate) fn tool_choice(choice: &ToolChoice, named: fn(&str) -> Value) -> Option<Value> {
     match choice {
         ToolChoice::None => Some("none".into()),

@@ -137,5 +137,4 @@ fn number(position: usize) -> u32 {
 }
 
 #[cfg(test)]
-#[path = "calls/tests.rs"]
 mod tests;

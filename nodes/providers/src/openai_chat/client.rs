@@ -42,7 +42,7 @@ pub struct OpenAiChat {
 }
 
 impl OpenAiChat {
-    /// Where OpenAI is.
+    /// The base URL of OpenAI.
     pub const BASE_URL: &'static str = OpenAiServer::BASE_URL;
 
     /// The environment variable of the key.

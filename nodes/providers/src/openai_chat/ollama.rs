@@ -1,4 +1,4 @@
-//! Where Ollama is.
+//! The base URL of Ollama.
 
 /// The port on which it listens.
 const PORT: &str = "11434";

@@ -180,5 +180,4 @@ impl ReplyReader for ChunkReader {
 }
 
 #[cfg(test)]
-#[path = "reader/tests.rs"]
 mod tests;

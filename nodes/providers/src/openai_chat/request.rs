@@ -251,5 +251,4 @@ fn tools(request: &ModelRequest) -> Vec<Value> {
 }
 
 #[cfg(test)]
-#[path = "request/tests.rs"]
 mod tests;

@@ -37,7 +37,7 @@ pub struct OpenAiResponses {
 }
 
 impl OpenAiResponses {
-    /// Where OpenAI is.
+    /// The base URL of OpenAI.
     pub const BASE_URL: &'static str = OpenAiServer::BASE_URL;
 
     /// The environment variable of the key.

@@ -59,7 +59,7 @@ impl Places {
 /// An output item in the making.
 #[derive(Default)]
 struct Item {
-    /// Which of the calls it is, if it is one.
+    /// The position of the call, if it is one.
     call: Option<u32>,
     /// The part of its text, or of its input, that has been received.
     heard: String,
@@ -263,5 +263,4 @@ impl ReplyReader for ItemReader {
 }
 
 #[cfg(test)]
-#[path = "reader/tests.rs"]
 mod tests;

@@ -105,5 +105,4 @@ fn tool(spec: &ToolSpec) -> Value {
 }
 
 #[cfg(test)]
-#[path = "request/tests.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-//! What can be set of an agentic loop.
+//! The settings of an agentic loop.
 
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
@@ -33,25 +33,25 @@ use crate::verification::{OnJudgeError, OutputVerifier, VerificationMode};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgenticSettings {
-    /// Whether a conversation that is too long is shown to models in short.
+    /// If true, models are shown a summary of a conversation that is too long.
     pub enable_context_compaction: bool,
-    /// How many tokens are too long.
+    /// The number of tokens from which a conversation is too long.
     pub compaction_threshold: u64,
-    /// How many it is to have then.
+    /// The target number of tokens of a compaction.
     pub target_after_compaction: u64,
-    /// How many of the last messages stay as they are.
+    /// The number of latest messages that are not compacted.
     pub recent_message_count: usize,
-    /// Whether responses are verified.
+    /// If true, responses are verified.
     pub enable_verification: bool,
-    /// How good a response has to be, from 0 to 1, in the standard mode.
+    /// The minimum score of a response, from 0 to 1, in the standard mode.
     pub verification_quality_threshold: f64,
-    /// How often a refused response is made anew in a turn, at most.
+    /// The maximum number of refinements of a refused response in a turn.
     pub max_refinement_attempts: u32,
-    /// How strict the verification is.
+    /// The strictness of the verification.
     pub verification_mode: VerificationMode,
-    /// What becomes of a response that the judge fails to judge.
+    /// The handling of a response that the judge fails to judge.
     pub on_judge_error: OnJudgeError,
-    /// How often tools are run for a request, at most.
+    /// The maximum number of rounds of tool calls for a request.
     pub max_tool_rounds: NonZeroU32,
 }
 
@@ -72,9 +72,9 @@ impl Default for AgenticSettings {
     }
 }
 
-/// How many tokens may be too long: fewer than that are to be left.
+/// The range of the threshold; a compaction leaves fewer tokens than the threshold.
 const THRESHOLDS: RangeInclusive<u64> = 2..=10_000_000;
-/// How many tokens may be left.
+/// The range of the target.
 const TARGETS: RangeInclusive<u64> = 1..=10_000_000;
 const SWITCH: &str = "true or false";
 

@@ -24,41 +24,41 @@ pub struct AgenticState {
     /// The conversation. Nothing is taken out of it but responses that were refused.
     #[reducer(KeyedLog)]
     pub messages: MessageLog,
-    /// How the request is worked on.
+    /// The next action for the request.
     pub next_action: Option<NextAction>,
-    /// Who asks; the same one in later turns, until another is named.
+    /// The id of the user; it is kept in later turns until another is given.
     pub user_id: Option<String>,
     /// By what those who ask know this turn.
     pub request_id: Option<String>,
-    /// How sure the router was, from 0 to 1.
+    /// The confidence of the router, from 0 to 1.
     pub routing_confidence: Option<f64>,
-    /// Why it decided so.
+    /// The reason for the router's decision.
     pub reasoning: Option<String>,
-    /// Whether the conversation was compacted in this turn; nothing before that was looked at.
+    /// True if the conversation was compacted in this turn; absent before that was checked.
     pub compaction_applied: Option<bool>,
-    /// How many messages the conversation had when that was looked at.
+    /// The number of messages of the conversation at that check.
     pub original_message_count: Option<u32>,
-    /// Whether the last response was accepted; nothing if nobody judged it.
+    /// True if the last response was accepted; absent if it was not judged.
     pub verification_passed: Option<bool>,
-    /// How good it is, from 0 to 1; nothing if nobody judged it.
+    /// The score of the last response, from 0 to 1; absent if it was not judged.
     pub verification_score: Option<f64>,
-    /// What was said of it.
+    /// The feedback on the last response.
     pub verification_feedback: Option<String>,
-    /// How many responses of this turn were refused and made anew.
+    /// The number of responses of this turn that were refused and refined.
     pub refinement_attempts: Option<u32>,
-    /// What is asked for in this turn. It becomes a message of the user at its beginning.
+    /// The request of this turn. It becomes a message of the user when the turn begins.
     pub user_request: Option<String>,
     /// The turn of the conversation, from 1.
     #[reducer(Sum)]
     pub turn: u32,
-    /// How many responses were made in this turn.
+    /// The number of responses made in this turn.
     pub responses: u32,
-    /// Why the model ended the last of them; nothing of one that the tools led to.
+    /// The stop reason of the last response; absent if tools led to it.
     pub stop: Option<StopReason>,
-    /// What models are no longer shown of the conversation.
+    /// The compactions of the conversation, for the parts that models are no longer shown.
     #[reducer(KeyedLog)]
     pub compactions: Vec<Compaction>,
-    /// What came of all verifications, with the responses.
+    /// All verifications, with the responses.
     #[reducer(Append)]
     pub verifications: Vec<Verification>,
     /// The model calls of the conversation.
@@ -69,8 +69,8 @@ pub struct AgenticState {
 impl AgenticState {
     /// Makes the input that begins a turn, on a new thread or on one that has a conversation.
     ///
-    /// What else is known of it is added: `AgenticState::ask("..").user_id("u1".to_owned())`. A request with more than text, such
-    /// as a picture, is given as a message with the same text, too: `.messages([message])`.
+    /// Further fields can be set on it: `AgenticState::ask("..").user_id("u1".to_owned())`. A request with more than text,
+    /// such as a picture, is also given as a message with the same text: `.messages([message])`.
     pub fn ask(request: impl Into<String>) -> AgenticStateUpdate {
         Self::update()
             .set_next_action(None)

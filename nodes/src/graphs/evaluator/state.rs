@@ -8,7 +8,7 @@ use superstep_core::state::State;
 use crate::message::MessageLog;
 use crate::node::{LlmCalls, TurnEvaluation, TurnRanking, Unjudged};
 
-/// How often the agent is visited in a turn, at most, if nobody says otherwise.
+/// The default for the maximum number of visits of the agent in a turn.
 pub const DEFAULT_MAX_ITERATIONS: u32 = 5;
 
 /// The state of an [`evaluator`](super::evaluator()) graph.
@@ -18,15 +18,15 @@ pub const DEFAULT_MAX_ITERATIONS: u32 = 5;
 /// are about the current one. An evaluation or a ranking names its turn.
 #[derive(State, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentState {
-    /// What is asked for in this turn. The agent's first visit adds it to the messages.
+    /// The task of this turn. The agent's first visit adds it to the messages.
     pub task: String,
     /// The conversation.
     #[reducer(KeyedLog)]
     pub messages: MessageLog,
-    /// What the evaluator said, one entry per visit.
+    /// The evaluations, one entry per visit of the evaluator.
     #[reducer(Append)]
     pub evaluations: Vec<TurnEvaluation>,
-    /// What the ranker said, one entry per visit.
+    /// The rankings, one entry per visit of the ranker.
     #[reducer(Append)]
     pub rankings: Vec<TurnRanking>,
     /// The final response of this turn; nothing until the decider sets it.
@@ -34,9 +34,9 @@ pub struct AgentState {
     /// The turn of the conversation, from 1; 0 for one that began with a whole state as input.
     #[reducer(Sum)]
     pub turn: u32,
-    /// How often the agent was visited in this turn; visits that only ask for tools count.
+    /// The number of visits of the agent in this turn; visits that only ask for tools count.
     pub iteration: u32,
-    /// How often it may be visited in a turn.
+    /// The maximum number of visits in a turn.
     pub max_iterations: u32,
     /// The model calls of this turn.
     #[reducer(Sum)]
@@ -67,7 +67,7 @@ impl Default for AgentState {
 impl AgentState {
     /// Makes the input that begins a turn, on a new thread or on one that has a conversation.
     ///
-    /// What else the turn needs is added to it: `AgentState::ask("..").max_iterations(3)`. The limit then holds
+    /// Further fields can be set on it: `AgentState::ask("..").max_iterations(3)`. The limit then holds
     /// for later turns of the thread too.
     pub fn ask(task: impl Into<String>) -> AgentStateUpdate {
         Self::update()

@@ -30,7 +30,7 @@ struct Chat {
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-/// What was emitted, by name.
+/// The emitted events, by name.
 #[derive(Clone, Default)]
 struct Emitted(Arc<Mutex<Vec<(String, Value)>>>);
 

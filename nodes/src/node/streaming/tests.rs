@@ -20,7 +20,7 @@ use crate::model::{ModelError, ModelEvent, StopReason};
 use crate::node::{Agent, AgentNext, Tools};
 use crate::tool::{Concurrency, ExecutionPolicy, ToolEffect, ToolRegistry, TypedTool};
 
-/// How long a model takes to say one piece.
+/// The time that a model takes for one piece.
 const PIECE: Duration = Duration::from_millis(60);
 
 #[derive(State, Clone, Default)]
@@ -36,7 +36,7 @@ struct City {
     city: String,
 }
 
-/// What a stream says, and after that its error.
+/// The events of a stream, and the error after them.
 type Said = (Vec<ModelEvent>, Option<ModelError>);
 
 /// A model that takes its time for each piece.
@@ -79,7 +79,7 @@ fn answer() -> Said {
     ([vec![ModelEvent::TextDelta { text }], stop(StopReason::EndTurn)].concat(), None)
 }
 
-/// What happened, and how many milliseconds after the run had begun.
+/// The events, each with the milliseconds since the run began.
 #[derive(Clone)]
 struct Notes(Arc<Mutex<Vec<(u128, String)>>>, Instant);
 
@@ -134,14 +134,14 @@ fn graph(model: Slow, notes: &Notes, streams: bool) -> Graph<Chat> {
     g.compile().unwrap().checkpointer(MemorySaver::new())
 }
 
-struct Played {
+struct PlayedStream {
     messages: Vec<Message>,
     notes: Vec<(u128, String)>,
     took: Duration,
 }
 
 /// Plays a turn with this script.
-async fn play(streams: bool, max_visits: u32, said: impl IntoIterator<Item = Said>) -> Played {
+async fn play(streams: bool, max_visits: u32, said: impl IntoIterator<Item = Said>) -> PlayedStream {
     let notes = Notes::begin();
     let graph = graph(Slow(Mutex::new(said.into_iter().collect())), &notes, streams);
     let thread = graph.thread("t");
@@ -150,7 +150,7 @@ async fn play(streams: bool, max_visits: u32, said: impl IntoIterator<Item = Sai
     let took = notes.1.elapsed();
     let replay = thread.replay().await.unwrap();
     assert!(replay.is_equal(), "{replay:?}");
-    Played { messages: state.messages.to_vec(), notes: notes.all(), took }
+    PlayedStream { messages: state.messages.to_vec(), notes: notes.all(), took }
 }
 
 fn texts(messages: &[Message]) -> Vec<String> {
@@ -179,7 +179,7 @@ async fn a_run_whose_tools_stream_has_the_same_history_in_less_time() {
     let long = |index| call(index, "weather", &format!("city {index}"));
     let said = || [((0..3).flat_map(long).chain(stop(StopReason::ToolUse)).collect(), None), answer()];
     let (streams, waits) = (play(true, 5, said()).await, play(false, 5, said()).await);
-    let json = |played: &Played| -> Vec<_> {
+    let json = |played: &PlayedStream| -> Vec<_> {
         let without_id = |message: &Message| {
             let mut message = serde_json::to_value(message).unwrap();
             message.as_object_mut().unwrap().remove("id").unwrap();
@@ -188,7 +188,7 @@ async fn a_run_whose_tools_stream_has_the_same_history_in_less_time() {
         played.messages.iter().map(without_id).collect()
     };
     assert_eq!(json(&streams), json(&waits));
-    let ids = |played: &Played| -> Vec<_> {
+    let ids = |played: &PlayedStream| -> Vec<_> {
         let ai = played.messages.iter().filter(|message| matches!(message, Message::Ai(_)));
         ai.map(|message| message.id().clone()).collect()
     };

@@ -39,7 +39,7 @@ struct City {
     city: String,
 }
 
-/// What must be in no span: it is said, or a secret.
+/// Texts that no span may contain: of the conversation, or secret.
 const SAID: [&str; 4] = ["mackerel", "herring", "sprat", "anchovy"];
 
 /// An agent that looks something up, and one more node that says how its response is.

@@ -110,7 +110,7 @@ fn s2_109_a_matcher_says_whether_a_rule_is_about_a_call() {
     assert!(!matcher.matches("rm *"));
 }
 
-/// Which version of a file was read in this session, if any.
+/// The version of a file that was read in this session, if any.
 #[derive(Default)]
 struct LastRead(std::sync::Mutex<Option<String>>);
 

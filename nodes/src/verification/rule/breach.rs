@@ -1,6 +1,6 @@
-//! Why a rule is not kept.
+//! The breach of a rule.
 
-/// Why a rule does not accept a response.
+/// The breach of a rule by a response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Breach {
     /// The response breaks it.
@@ -12,18 +12,18 @@ pub enum Breach {
     /// The rule cannot be checked, which is no fault of the response. Correct the rule.
     #[error("{reason}")]
     Unable {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Why a response is not verified: one of its rules cannot be checked, which says nothing of the response. Correct the rule.
+/// An error of a rule that cannot be checked, so that the response is not verified. Correct the rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the rule `{rule}` cannot be checked: {reason}")]
 pub struct RuleError {
     /// The name of the rule.
     pub rule: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 

@@ -64,7 +64,7 @@ impl Rule for CitationRule {
         let made_up: Vec<String> = named
             .iter()
             .filter(|place| !all().any(|source| returned(source, place)))
-            .map(Place::to_string)
+            .map(CitedSource::to_string)
             .collect();
         match made_up.is_empty() {
             true => Ok(()),
@@ -78,13 +78,13 @@ impl Rule for CitationRule {
 
 /// A source as the response names it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Place<'r> {
+pub(super) struct CitedSource<'r> {
     pub(super) path: &'r str,
     /// The first line and the last.
     pub(super) lines: Option<(u32, u32)>,
 }
 
-impl std::fmt::Display for Place<'_> {
+impl std::fmt::Display for CitedSource<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.lines {
             None => f.write_str(self.path),
@@ -95,7 +95,7 @@ impl std::fmt::Display for Place<'_> {
 }
 
 /// The sources that a response names in its last list of sources.
-pub(super) fn named(response: &str) -> Vec<Place<'_>> {
+pub(super) fn named(response: &str) -> Vec<CitedSource<'_>> {
     let lines: Vec<&str> = response.lines().map(str::trim).collect();
     let Some(heading) = lines.iter().rposition(|line| is_heading(line)) else { return Vec::new() };
     let list = lines[heading + 1..].iter().skip_while(|line| line.is_empty());
@@ -121,13 +121,13 @@ fn item(line: &str) -> Option<&str> {
 }
 
 /// The place that an item names: without a heading in parentheses, and of a link where it leads.
-fn place(item: &str) -> Place<'_> {
+fn place(item: &str) -> CitedSource<'_> {
     let linked = item.split_once("](").and_then(|(_, rest)| rest.split_once(')')).map(|(target, _)| target);
     let place = linked.unwrap_or_else(|| item.split_once(" (").map_or(item, |(place, _)| place));
     let place = place.trim_matches(|sign: char| sign.is_whitespace() || "`<>*_".contains(sign));
     match place.rsplit_once(':').and_then(|(path, lines)| Some((path, span(lines)?))) {
-        Some((path, lines)) if !path.is_empty() => Place { path, lines: Some(lines) },
-        _ => Place { path: place, lines: None },
+        Some((path, lines)) if !path.is_empty() => CitedSource { path, lines: Some(lines) },
+        _ => CitedSource { path: place, lines: None },
     }
 }
 
@@ -139,7 +139,7 @@ fn span(lines: &str) -> Option<(u32, u32)> {
 }
 
 /// Tells whether a tool returned this place.
-fn returned(source: &Evidence, named: &Place<'_>) -> bool {
+fn returned(source: &Evidence, named: &CitedSource<'_>) -> bool {
     let lines: Vec<_> = mentions(&source.output, named.path).collect();
     match named.lines {
         Some((first, last)) if lines.iter().any(Option::is_some) => {

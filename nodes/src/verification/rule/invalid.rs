@@ -1,6 +1,6 @@
-//! Why a rule is none.
+//! The error of an invalid rule.
 
-/// Why a rule cannot be made: its schema or its regular expression is none.
+/// An error of making a rule: its schema or its regular expression is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no such rule: {reason}")]
 pub struct InvalidRule {

@@ -1,4 +1,4 @@
-use super::citation::{Place, named};
+use super::citation::{CitedSource, named};
 use super::*;
 use crate::prompt::Evidence;
 use crate::verification::Submission;
@@ -54,7 +54,7 @@ async fn a_response_without_sources_is_refused_unless_it_need_not_have_any() {
 
 #[test]
 fn sources_are_read_in_the_forms_in_which_models_write_them() {
-    let read = |text: &str| named(text).iter().map(Place::to_string).collect::<Vec<_>>();
+    let read = |text: &str| named(text).iter().map(CitedSource::to_string).collect::<Vec<_>>();
     for heading in ["Sources:", "## Sources", "**Sources:**", "sources", "References:"] {
         assert_eq!(
             read(&format!("x\n{heading}\n\n- a.md:1\n* b.md:2-3 (B)\n")),

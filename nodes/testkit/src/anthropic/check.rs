@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::{cache, content, pairing, thinking, tools};
-use crate::Refusal;
+use crate::HttpError;
 use crate::endpoint::Vendor;
-use crate::place::Place;
+use crate::request_value::RequestValue;
 use crate::schema;
 
 /// The members that every request may have. `GENERATING` lists those that only a generating request may have.
@@ -54,16 +54,16 @@ const MOST_MESSAGES: usize = 100_000;
 /// assert!(anthropic::check(&request).is_ok());
 ///
 /// request["messages"][0]["content"] = json!([{ "type": "text", "text": "" }]);
-/// let refusal = anthropic::check(&request).unwrap_err();
-/// assert_eq!(refusal.message(), "messages: text content blocks must be non-empty");
+/// let error = anthropic::check(&request).unwrap_err();
+/// assert_eq!(error.message(), "messages: text content blocks must be non-empty");
 /// ```
 ///
 /// # Errors
 ///
 /// Fails with the answer of Anthropic if it would not take the request. Whether thinking blocks are those
 /// that were sent is not seen here: the server remembers them.
-pub fn check(body: &Value) -> Result<(), Refusal> {
-    let request = Place::body(body, Vendor::Anthropic)?;
+pub fn check(body: &Value) -> Result<(), HttpError> {
+    let request = RequestValue::body(body, Vendor::Anthropic)?;
     request.only(&[&COUNTED[..], &GENERATING[..]].concat())?;
     request.need("max_tokens")?.whole(1)?;
     shared(&request)?;
@@ -75,14 +75,14 @@ pub fn check(body: &Value) -> Result<(), Refusal> {
 /// # Errors
 ///
 /// As [`check`].
-pub fn check_count(body: &Value) -> Result<(), Refusal> {
-    let request = Place::body(body, Vendor::Anthropic)?;
+pub fn check_count(body: &Value) -> Result<(), HttpError> {
+    let request = RequestValue::body(body, Vendor::Anthropic)?;
     request.only(&COUNTED)?;
     shared(&request)
 }
 
 /// The checks of what both have. Forms come first, then how they fit each other.
-fn shared(request: &Place<'_>) -> Result<(), Refusal> {
+fn shared(request: &RequestValue<'_>) -> Result<(), HttpError> {
     request.need("model")?.text_up_to(256)?;
     let messages = content::messages(&request.need("messages")?.items_up_to(MOST_MESSAGES)?)?;
     if let Some(system) = request.get("system") {
@@ -98,13 +98,13 @@ fn shared(request: &Place<'_>) -> Result<(), Refusal> {
     thinking::check_last_turn(request, &messages)
 }
 
-fn sampling(request: &Place<'_>) -> Result<(), Refusal> {
+fn sampling(request: &RequestValue<'_>) -> Result<(), HttpError> {
     if let Some(stream) = request.get("stream") {
         stream.flag()?;
     }
     for sequence in request.get("stop_sequences").map(|all| all.items()).transpose()?.into_iter().flatten() {
         if sequence.text()?.trim().is_empty() {
-            return Err(Refusal::invalid("stop_sequences: each stop sequence must contain non-whitespace"));
+            return Err(HttpError::invalid("stop_sequences: each stop sequence must contain non-whitespace"));
         }
     }
     for share in ["temperature", "top_p"] {
@@ -119,7 +119,7 @@ fn sampling(request: &Place<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn output_config(config: &Place<'_>) -> Result<(), Refusal> {
+fn output_config(config: &RequestValue<'_>) -> Result<(), HttpError> {
     config.only(&["effort", "format", "task_budget"])?;
     if let Some(effort) = config.get("effort") {
         effort.one_of(&["low", "medium", "high", "xhigh", "max"])?;

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::cache;
-use crate::Refusal;
+use crate::HttpError;
 use crate::image::{self, MEDIA_TYPES};
-use crate::place::{Place, is_name};
+use crate::request_value::{RequestValue, is_name};
 
 /// The blocks that a message may have, of whom, and what each may have beside its type.
 const BLOCKS: [(&str, Whose, &[&str]); 10] = [
@@ -35,33 +35,33 @@ enum Whose {
 
 /// A message whose form is right.
 pub(super) struct Message<'a> {
-    pub(super) place: Place<'a>,
+    pub(super) place: RequestValue<'a>,
     pub(super) is_user: bool,
     /// Empty where the content is a text.
-    pub(super) blocks: Vec<Place<'a>>,
+    pub(super) blocks: Vec<RequestValue<'a>>,
 }
 
 impl<'a> Message<'a> {
     /// The blocks of a type, each with its index.
-    pub(super) fn blocks_of(&self, kind: &'static str) -> impl Iterator<Item = (usize, &Place<'a>)> {
+    pub(super) fn blocks_of(&self, kind: &'static str) -> impl Iterator<Item = (usize, &RequestValue<'a>)> {
         self.blocks.iter().enumerate().filter(move |(_, block)| is(block, kind))
     }
 }
 
 /// Returns `true` if a block has a type.
-pub(super) fn is(block: &Place<'_>, kind: &str) -> bool {
+pub(super) fn is(block: &RequestValue<'_>, kind: &str) -> bool {
     block.value().get("type").is_some_and(|found| found == kind)
 }
 
 /// Checks the form of the messages.
-pub(super) fn messages<'a>(messages: &[Place<'a>]) -> Result<Vec<Message<'a>>, Refusal> {
+pub(super) fn messages<'a>(messages: &[RequestValue<'a>]) -> Result<Vec<Message<'a>>, HttpError> {
     if messages.is_empty() {
-        return Err(Refusal::invalid("messages: at least one message is required"));
+        return Err(HttpError::invalid("messages: at least one message is required"));
     }
     messages.iter().map(message).collect()
 }
 
-fn message<'a>(message: &Place<'a>) -> Result<Message<'a>, Refusal> {
+fn message<'a>(message: &RequestValue<'a>) -> Result<Message<'a>, HttpError> {
     message.only(&["role", "content"])?;
     let is_user = message.need("role")?.one_of(&["user", "assistant"])? == "user";
     let content = message.need("content")?;
@@ -90,12 +90,12 @@ fn message<'a>(message: &Place<'a>) -> Result<Message<'a>, Refusal> {
     Ok(Message { place: message.clone(), is_user, blocks })
 }
 
-fn empty(message: &Place<'_>) -> Refusal {
+fn empty(message: &RequestValue<'_>) -> HttpError {
     message.refuse("all messages must have non-empty content except for the optional final assistant message")
 }
 
 /// Checks the system prompt: a text, or blocks of text.
-pub(super) fn system(system: &Place<'_>) -> Result<(), Refusal> {
+pub(super) fn system(system: &RequestValue<'_>) -> Result<(), HttpError> {
     if system.value().is_string() {
         return Ok(());
     }
@@ -104,24 +104,24 @@ pub(super) fn system(system: &Place<'_>) -> Result<(), Refusal> {
         let place = place.tagged("text");
         place.only(&["type", "text", "cache_control", "citations"])?;
         if place.need("text")?.text()?.is_empty() {
-            return Err(Refusal::invalid("system: text content blocks must be non-empty"));
+            return Err(HttpError::invalid("system: text content blocks must be non-empty"));
         }
         cache::form(&place)?;
     }
     Ok(())
 }
 
-fn check_text(text: &str) -> Result<(), Refusal> {
+fn check_text(text: &str) -> Result<(), HttpError> {
     if text.is_empty() {
-        return Err(Refusal::invalid("messages: text content blocks must be non-empty"));
+        return Err(HttpError::invalid("messages: text content blocks must be non-empty"));
     }
     if text.trim().is_empty() {
-        return Err(Refusal::invalid("messages: text content blocks must contain non-whitespace text"));
+        return Err(HttpError::invalid("messages: text content blocks must contain non-whitespace text"));
     }
     Ok(())
 }
 
-fn block(place: &Place<'_>, kind: &str) -> Result<(), Refusal> {
+fn block(place: &RequestValue<'_>, kind: &str) -> Result<(), HttpError> {
     let place = place.tagged(kind);
     let (_, _, known) = BLOCKS.iter().find(|(known, ..)| *known == kind).expect("its tag is known");
     place.only(&[&["type"], *known].concat())?;
@@ -147,7 +147,7 @@ fn block(place: &Place<'_>, kind: &str) -> Result<(), Refusal> {
     cache::form(&place)
 }
 
-fn id(id: &Place<'_>) -> Result<(), Refusal> {
+fn id(id: &RequestValue<'_>) -> Result<(), HttpError> {
     let text = id.text()?;
     if text.is_empty() || !is_name(text) {
         return Err(id.refuse("String should match pattern '^[a-zA-Z0-9_-]+$'"));
@@ -155,7 +155,7 @@ fn id(id: &Place<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn result(result: &Place<'_>) -> Result<(), Refusal> {
+fn result(result: &RequestValue<'_>) -> Result<(), HttpError> {
     id(&result.need("tool_use_id")?)?;
     result.get("is_error").map(|error| error.flag()).transpose()?;
     let Some(content) = result.get("content").filter(|content| !content.value().is_string()) else {
@@ -171,7 +171,7 @@ fn result(result: &Place<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn source(source: &Place<'_>) -> Result<(), Refusal> {
+fn source(source: &RequestValue<'_>) -> Result<(), HttpError> {
     let kind = source.tag(&["base64", "url", "file"])?;
     let source = source.tagged(kind);
     match kind {
@@ -195,7 +195,7 @@ fn source(source: &Place<'_>) -> Result<(), Refusal> {
     }
 }
 
-fn picture(data: &Place<'_>, said: &str) -> Result<(), Refusal> {
+fn picture(data: &RequestValue<'_>, said: &str) -> Result<(), HttpError> {
     let Some(bytes) = image::decode(data.text()?) else {
         return Err(data.refuse("Input should be valid base64-encoded data"));
     };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::Refusal;
+use crate::HttpError;
 
 /// The parts of the answers so far that later requests must send back unchanged.
 #[derive(Default)]
@@ -63,7 +63,7 @@ impl Memory {
     ///
     /// Blocks that are sent back must be known, wherever they stand. In the turn that is still going on none
     /// may be missing or stand elsewhere, as long as the request asks for thinking.
-    pub(crate) fn check(&self, body: &Value) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, body: &Value) -> Result<(), HttpError> {
         let messages = body.get("messages").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let begins = messages.iter().rposition(begins_turn).unwrap_or(0);
         for (index, message) in messages.iter().enumerate() {
@@ -82,22 +82,22 @@ impl Memory {
         Ok(())
     }
 
-    fn check_block(&self, block: &Value, is_latest: bool, path: &str) -> Result<(), Refusal> {
+    fn check_block(&self, block: &Value, is_latest: bool, path: &str) -> Result<(), HttpError> {
         match Part::of(block) {
             Some(Part::Thinking(signature)) => match self.thinking.get(&signature) {
                 Some(sent) if block.get("thinking").is_some_and(|text| text == sent) => Ok(()),
                 Some(_) if is_latest => Err(modified(path)),
-                _ => Err(Refusal::invalid(format!("{path}: Invalid `signature` in `thinking` block"))),
+                _ => Err(HttpError::invalid(format!("{path}: Invalid `signature` in `thinking` block"))),
             },
             Some(Part::Redacted(data)) if !self.redacted.contains(&data) => {
-                Err(Refusal::invalid(format!("{path}: Invalid `data` in `redacted_thinking` block")))
+                Err(HttpError::invalid(format!("{path}: Invalid `data` in `redacted_thinking` block")))
             }
             _ => Ok(()),
         }
     }
 
     /// Checks the order of a message that was sent. Calls may have been left out of it.
-    fn check_order(&self, content: &[Value], index: usize) -> Result<(), Refusal> {
+    fn check_order(&self, content: &[Value], index: usize) -> Result<(), HttpError> {
         let now: Vec<Part> = content.iter().filter_map(Part::of).collect();
         let sent = self.turns.iter().rev().find(|turn| turn.iter().any(|part| now.contains(part)));
         let Some(sent) = sent else {
@@ -122,8 +122,8 @@ fn asks_for_thinking(body: &Value) -> bool {
     body.pointer("/thinking/type").is_some_and(|kind| kind != "disabled")
 }
 
-fn modified(path: &str) -> Refusal {
-    Refusal::invalid(format!(
+fn modified(path: &str) -> HttpError {
+    HttpError::invalid(format!(
         "{path}: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These \
          blocks must remain as they were in the original response."
     ))
@@ -143,7 +143,7 @@ mod tests {
         ]
     }
 
-    fn after(content: Value) -> Result<(), Refusal> {
+    fn after(content: Value) -> Result<(), HttpError> {
         let mut memory = Memory::default();
         memory.learn(&sent());
         memory.check(&json!({

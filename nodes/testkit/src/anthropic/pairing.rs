@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::content::{Message, is};
-use crate::Refusal;
-use crate::place::string_of;
+use crate::HttpError;
+use crate::request_value::string_of;
 
 /// Checks the messages against each other.
-pub(super) fn check(messages: &[Message<'_>], has_tools: bool) -> Result<(), Refusal> {
+pub(super) fn check(messages: &[Message<'_>], has_tools: bool) -> Result<(), HttpError> {
     let touches_tools = messages.iter().any(|message| {
         message.blocks_of("tool_use").chain(message.blocks_of("tool_result")).next().is_some()
     });
     if touches_tools && !has_tools {
-        return Err(Refusal::invalid(
+        return Err(HttpError::invalid(
             "Requests which include `tool_use` or `tool_result` blocks must define tools",
         ));
     }
@@ -22,7 +22,7 @@ pub(super) fn check(messages: &[Message<'_>], has_tools: bool) -> Result<(), Ref
         let calls: Vec<&str> =
             message.blocks_of("tool_use").map(|(_, call)| string_of(call.value(), "id")).collect();
         if !calls.iter().all(|id| seen.insert(*id)) {
-            return Err(Refusal::invalid("messages: `tool_use` ids must be unique"));
+            return Err(HttpError::invalid("messages: `tool_use` ids must be unique"));
         }
         answered(message, &calls, messages.get(index + 1))?;
         let before = index.checked_sub(1).map(|before| &messages[before]);
@@ -31,7 +31,7 @@ pub(super) fn check(messages: &[Message<'_>], has_tools: bool) -> Result<(), Ref
     match messages.last() {
         // A turn that the server paused, to run tools of its own, is sent back as it came.
         Some(last) if last.blocks_of("server_tool_use").next().is_some() => Ok(()),
-        Some(last) if !last.is_user => Err(Refusal::invalid(
+        Some(last) if !last.is_user => Err(HttpError::invalid(
             "This model does not support assistant message prefill. The conversation must end with a user \
              message.",
         )),
@@ -39,15 +39,15 @@ pub(super) fn check(messages: &[Message<'_>], has_tools: bool) -> Result<(), Ref
     }
 }
 
-fn turns(messages: &[Message<'_>]) -> Result<(), Refusal> {
+fn turns(messages: &[Message<'_>]) -> Result<(), HttpError> {
     if !messages[0].is_user {
-        return Err(Refusal::invalid("messages: first message must use the \"user\" role"));
+        return Err(HttpError::invalid("messages: first message must use the \"user\" role"));
     }
     match messages.windows(2).find(|pair| pair[0].is_user == pair[1].is_user) {
         None => Ok(()),
         Some(pair) => {
             let role = if pair[0].is_user { "user" } else { "assistant" };
-            Err(Refusal::invalid(format!(
+            Err(HttpError::invalid(format!(
                 "messages: roles must alternate between \"user\" and \"assistant\", but found multiple \"{role}\" \
                  roles in a row"
             )))
@@ -56,7 +56,7 @@ fn turns(messages: &[Message<'_>]) -> Result<(), Refusal> {
 }
 
 /// Checks that the next message begins with the results of these calls.
-fn answered(message: &Message<'_>, calls: &[&str], next: Option<&Message<'_>>) -> Result<(), Refusal> {
+fn answered(message: &Message<'_>, calls: &[&str], next: Option<&Message<'_>>) -> Result<(), HttpError> {
     if calls.is_empty() {
         return Ok(());
     }
@@ -84,7 +84,7 @@ fn answered(message: &Message<'_>, calls: &[&str], next: Option<&Message<'_>>) -
 }
 
 /// Checks that the results of a message are of calls in the message before, one of each.
-fn asked(message: &Message<'_>, before: Option<&Message<'_>>) -> Result<(), Refusal> {
+fn asked(message: &Message<'_>, before: Option<&Message<'_>>) -> Result<(), HttpError> {
     let calls: Vec<&str> = before.map_or_else(Vec::new, |before| {
         before.blocks_of("tool_use").map(|(_, call)| string_of(call.value(), "id")).collect()
     });
@@ -92,13 +92,13 @@ fn asked(message: &Message<'_>, before: Option<&Message<'_>>) -> Result<(), Refu
     for (index, result) in message.blocks_of("tool_result") {
         let (id, path) = (string_of(result.value(), "tool_use_id"), message.place.path());
         if !calls.contains(&id) {
-            return Err(Refusal::invalid(format!(
+            return Err(HttpError::invalid(format!(
                 "{path}.content.{index}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each \
                  `tool_result` block must have a corresponding `tool_use` block in the previous message."
             )));
         }
         if !seen.insert(id) {
-            return Err(Refusal::invalid(format!(
+            return Err(HttpError::invalid(format!(
                 "{path}.content.{index}: each tool_use must have a single result. Found multiple `tool_result` \
                  blocks with id: {id}"
             )));

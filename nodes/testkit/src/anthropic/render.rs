@@ -46,7 +46,7 @@ fn block(part: &Part, index: usize, occasion: &Occasion<'_>) -> Value {
     }
 }
 
-/// Why an answer ends, as the members that tell it.
+/// Returns the members that tell why an answer ends.
 pub(super) fn ending(stop: &Stop) -> Map<String, Value> {
     let reason = match stop {
         Stop::EndTurn | Stop::Failed { .. } => "end_turn",

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::content::{Message, is};
-use crate::Refusal;
-use crate::place::Place;
+use crate::HttpError;
+use crate::request_value::RequestValue;
 
 const LEAST_BUDGET: u64 = 1024;
 
@@ -23,15 +23,15 @@ pub enum ThinkingForm {
 
 impl ThinkingForm {
     /// Checks that a request, whose shape is right, asks for thinking in this form.
-    pub(crate) fn check(self, body: &Value) -> Result<(), Refusal> {
+    pub(crate) fn check(self, body: &Value) -> Result<(), HttpError> {
         let asked = body.pointer("/thinking/type").and_then(Value::as_str);
         match (self, asked) {
-            (Self::Adaptive, Some("enabled")) => Err(Refusal::invalid(
+            (Self::Adaptive, Some("enabled")) => Err(HttpError::invalid(
                 "\"thinking.type.enabled\" is not supported for this model. Use \"thinking.type.adaptive\" and \
                  \"output_config.effort\" to control thinking behavior.",
             )),
             (Self::Budget, Some("adaptive" | "between_tools")) => {
-                Err(Refusal::invalid("adaptive thinking is not supported on this model"))
+                Err(HttpError::invalid("adaptive thinking is not supported on this model"))
             }
             _ => Ok(()),
         }
@@ -39,7 +39,7 @@ impl ThinkingForm {
 }
 
 /// Checks how thinking is asked for, and what it excludes.
-pub(super) fn check(request: &Place<'_>) -> Result<(), Refusal> {
+pub(super) fn check(request: &RequestValue<'_>) -> Result<(), HttpError> {
     let Some(thinking) = request.get("thinking") else {
         return Ok(());
     };
@@ -51,7 +51,7 @@ pub(super) fn check(request: &Place<'_>) -> Result<(), Refusal> {
             let budget = place.need("budget_tokens")?.whole(LEAST_BUDGET)?;
             let most = request.value().get("max_tokens").and_then(Value::as_u64);
             if most.is_some_and(|most| most <= budget) {
-                return Err(Refusal::invalid(
+                return Err(HttpError::invalid(
                     "`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation \
                      at https://docs.claude.com/en/docs/build-with-claude/extended-thinking#max-tokens-and-\
                      context-window-size",
@@ -64,20 +64,20 @@ pub(super) fn check(request: &Place<'_>) -> Result<(), Refusal> {
     place.get_nullable("display").map(|display| display.one_of(&["summarized", "omitted"])).transpose()?;
     let forced = request.value().pointer("/tool_choice/type").and_then(Value::as_str);
     if matches!(forced, Some("any" | "tool")) {
-        return Err(Refusal::invalid("Thinking may not be enabled when tool_choice forces tool use."));
+        return Err(HttpError::invalid("Thinking may not be enabled when tool_choice forces tool use."));
     }
     if request.value().get("temperature").and_then(Value::as_f64).is_some_and(|heat| heat < 1.0) {
-        return Err(Refusal::invalid("`temperature` may only be set to 1 when thinking is enabled."));
+        return Err(HttpError::invalid("`temperature` may only be set to 1 when thinking is enabled."));
     }
     if request.get("top_k").is_some() {
-        return Err(Refusal::invalid("`top_k` must be unset when thinking is enabled."));
+        return Err(HttpError::invalid("`top_k` must be unset when thinking is enabled."));
     }
     Ok(())
 }
 
 /// Checks where thinking stands: never last in a message and, with a budget, first in the turn whose tools
 /// have just run.
-pub(super) fn check_last_turn(request: &Place<'_>, messages: &[Message<'_>]) -> Result<(), Refusal> {
+pub(super) fn check_last_turn(request: &RequestValue<'_>, messages: &[Message<'_>]) -> Result<(), HttpError> {
     for message in messages {
         if message.blocks.last().is_some_and(is_thinking) {
             return Err(message
@@ -95,7 +95,7 @@ pub(super) fn check_last_turn(request: &Place<'_>, messages: &[Message<'_>]) -> 
     match turn.blocks.first() {
         Some(first) if !is_thinking(first) => {
             let found = first.value().get("type").and_then(Value::as_str).unwrap_or_default();
-            Err(Refusal::invalid(format!(
+            Err(HttpError::invalid(format!(
                 "{}.type: Expected `thinking` or `redacted_thinking`, but found `{found}`. When `thinking` is \
                  enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost \
                  set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from \
@@ -107,6 +107,6 @@ pub(super) fn check_last_turn(request: &Place<'_>, messages: &[Message<'_>]) -> 
     }
 }
 
-fn is_thinking(block: &Place<'_>) -> bool {
+fn is_thinking(block: &RequestValue<'_>) -> bool {
     is(block, "thinking") || is(block, "redacted_thinking")
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::cache;
-use crate::Refusal;
-use crate::place::Place;
+use crate::HttpError;
+use crate::request_value::RequestValue;
 use crate::schema;
 
 const KNOWN: [&str; 10] = [
@@ -23,11 +23,11 @@ const KNOWN: [&str; 10] = [
 ];
 
 /// Checks the tools and the choice of them.
-pub(super) fn check(request: &Place<'_>) -> Result<(), Refusal> {
+pub(super) fn check(request: &RequestValue<'_>) -> Result<(), HttpError> {
     let mut names = BTreeSet::new();
     for place in request.get("tools").map(|tools| tools.items()).transpose()?.into_iter().flatten() {
         if !names.insert(tool(&place)?) {
-            return Err(Refusal::invalid("tools: Tool names must be unique."));
+            return Err(HttpError::invalid("tools: Tool names must be unique."));
         }
     }
     let Some(choice) = request.get("tool_choice") else {
@@ -42,20 +42,20 @@ pub(super) fn check(request: &Place<'_>) -> Result<(), Refusal> {
     })?;
     place.get("disable_parallel_tool_use").map(|flag| flag.flag()).transpose()?;
     if names.is_empty() {
-        return Err(Refusal::invalid(
+        return Err(HttpError::invalid(
             "tool_choice: tool_choice may only be specified while providing tools.",
         ));
     }
     if kind == "tool" {
         let name = place.need("name")?.text()?;
         if !names.contains(name) {
-            return Err(Refusal::invalid(format!("Tool '{name}' not found in provided tools")));
+            return Err(HttpError::invalid(format!("Tool '{name}' not found in provided tools")));
         }
     }
     Ok(())
 }
 
-fn tool<'a>(place: &Place<'a>) -> Result<&'a str, Refusal> {
+fn tool<'a>(place: &RequestValue<'a>) -> Result<&'a str, HttpError> {
     place.members()?;
     let kind = place.value().get("type").and_then(Value::as_str);
     if kind.is_some_and(|kind| kind != "custom") {
@@ -75,7 +75,7 @@ fn tool<'a>(place: &Place<'a>) -> Result<&'a str, Refusal> {
     Ok(name)
 }
 
-fn input_schema(input: &Place<'_>, strict: bool) -> Result<(), Refusal> {
+fn input_schema(input: &RequestValue<'_>, strict: bool) -> Result<(), HttpError> {
     let members = input.members()?;
     input.need("type")?.one_of(&["object"])?;
     if ["allOf", "anyOf", "oneOf"].iter().any(|keyword| members.contains_key(*keyword)) {

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::{messages, options};
-use crate::Refusal;
+use crate::HttpError;
 use crate::endpoint::Vendor;
 use crate::function;
-use crate::place::Place;
+use crate::request_value::RequestValue;
 
 const KNOWN: [&str; 37] = [
     "audio",
@@ -63,15 +63,15 @@ const MOST_TOOLS: usize = 128;
 /// assert!(chat::check(&request).is_ok());
 ///
 /// request["stream_options"] = json!({ "include_usage": true });
-/// let refusal = chat::check(&request).unwrap_err();
-/// assert_eq!(refusal.message(), "The 'stream_options' parameter is only allowed when 'stream' is enabled.");
+/// let error = chat::check(&request).unwrap_err();
+/// assert_eq!(error.message(), "The 'stream_options' parameter is only allowed when 'stream' is enabled.");
 /// ```
 ///
 /// # Errors
 ///
 /// Fails with the answer of OpenAI if it would not take the request.
-pub fn check(body: &Value) -> Result<(), Refusal> {
-    let request = Place::body(body, Vendor::OpenAi)?;
+pub fn check(body: &Value) -> Result<(), HttpError> {
+    let request = RequestValue::body(body, Vendor::OpenAi)?;
     request.only(&KNOWN)?;
     request.need("model")?.text_up_to(256)?;
     tools(&request)?;
@@ -79,7 +79,7 @@ pub fn check(body: &Value) -> Result<(), Refusal> {
     messages::check(&request.need("messages")?.items_of_some()?)
 }
 
-fn tools(request: &Place<'_>) -> Result<(), Refusal> {
+fn tools(request: &RequestValue<'_>) -> Result<(), HttpError> {
     let mut names = Vec::new();
     if let Some(tools) = request.get_nullable("tools") {
         tools.items_up_to(MOST_TOOLS)?;
@@ -99,7 +99,7 @@ fn tools(request: &Place<'_>) -> Result<(), Refusal> {
     for key in ["tool_choice", "parallel_tool_calls"] {
         let is_said = request.get_nullable(key).is_some_and(|value| value.value() != "none");
         if is_said && request.get_nullable("tools").is_none() {
-            return Err(Refusal::invalid(format!(
+            return Err(HttpError::invalid(format!(
                 "Invalid value for '{key}': '{key}' is only allowed when 'tools' are specified."
             ))
             .at(key));
@@ -110,7 +110,7 @@ fn tools(request: &Place<'_>) -> Result<(), Refusal> {
 }
 
 /// The function that a request wants called, if it says which.
-fn choice<'a>(request: &Place<'a>) -> Result<Option<&'a str>, Refusal> {
+fn choice<'a>(request: &RequestValue<'a>) -> Result<Option<&'a str>, HttpError> {
     let Some(choice) = request.get_nullable("tool_choice") else {
         return Ok(None);
     };

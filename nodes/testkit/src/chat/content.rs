@@ -1,11 +1,15 @@
 //! The content of messages: a text, or parts.
 
-use crate::Refusal;
+use crate::HttpError;
 use crate::image;
-use crate::place::Place;
+use crate::request_value::RequestValue;
 
 /// Checks the content of a message of a role.
-pub(super) fn check(content: &Place<'_>, role: &str, message: &Place<'_>) -> Result<(), Refusal> {
+pub(super) fn check(
+    content: &RequestValue<'_>,
+    role: &str,
+    message: &RequestValue<'_>,
+) -> Result<(), HttpError> {
     if content.value().is_string() {
         return Ok(());
     }
@@ -20,7 +24,7 @@ pub(super) fn check(content: &Place<'_>, role: &str, message: &Place<'_>) -> Res
         };
         if role != "user" && part.value().get("type").is_some_and(|kind| kind == "image_url") {
             let path = message.path();
-            return Err(Refusal::invalid(format!(
+            return Err(HttpError::invalid(format!(
                 "Invalid '{path}'. Image URLs are only allowed for messages with role 'user', but this message with \
                  role '{role}' contains an image URL."
             ))
@@ -43,7 +47,7 @@ pub(super) fn check(content: &Place<'_>, role: &str, message: &Place<'_>) -> Res
     Ok(())
 }
 
-fn picture(picture: &Place<'_>) -> Result<(), Refusal> {
+fn picture(picture: &RequestValue<'_>) -> Result<(), HttpError> {
     picture.only(&["detail", "url"])?;
     picture.get("detail").map(|detail| detail.one_of(&["auto", "low", "high"])).transpose()?;
     let url = picture.need("url")?;

@@ -1,7 +1,7 @@
 //! The messages of a request: who says what, and that every tool call is answered.
 
-use crate::Refusal;
-use crate::place::Place;
+use crate::HttpError;
+use crate::request_value::RequestValue;
 
 use super::content;
 
@@ -11,14 +11,14 @@ const LONGEST_ID: usize = 40;
 const ROLES: [&str; 6] = ["system", "assistant", "user", "function", "tool", "developer"];
 
 /// Checks the form of the messages, then their order.
-pub(super) fn check(messages: &[Place<'_>]) -> Result<(), Refusal> {
+pub(super) fn check(messages: &[RequestValue<'_>]) -> Result<(), HttpError> {
     for message in messages {
         form(message)?;
     }
     pairing(messages)
 }
 
-fn form(message: &Place<'_>) -> Result<(), Refusal> {
+fn form(message: &RequestValue<'_>) -> Result<(), HttpError> {
     message.members()?;
     let role = message.need("role")?.one_of(&ROLES)?;
     message.only(match role {
@@ -37,7 +37,7 @@ fn form(message: &Place<'_>) -> Result<(), Refusal> {
     }
 }
 
-fn assistant(message: &Place<'_>) -> Result<(), Refusal> {
+fn assistant(message: &RequestValue<'_>) -> Result<(), HttpError> {
     message.get_nullable("refusal").map(|refusal| refusal.text()).transpose()?;
     if let Some(content) = message.get_nullable("content") {
         content::check(&content, "assistant", message)?;
@@ -45,7 +45,7 @@ fn assistant(message: &Place<'_>) -> Result<(), Refusal> {
         .iter()
         .all(|key| message.get_nullable(key).is_none())
     {
-        return Err(Refusal::invalid("Invalid value for 'content': expected a string, got null.")
+        return Err(HttpError::invalid("Invalid value for 'content': expected a string, got null.")
             .at(format!("{}.content", message.path())));
     }
     let calls = message.get("tool_calls").map(|calls| calls.items_of_some()).transpose()?;
@@ -63,14 +63,14 @@ fn assistant(message: &Place<'_>) -> Result<(), Refusal> {
 }
 
 /// Checks that tool messages answer the calls of the message before them, all of them and no others.
-fn pairing(messages: &[Place<'_>]) -> Result<(), Refusal> {
+fn pairing(messages: &[RequestValue<'_>]) -> Result<(), HttpError> {
     let mut pending: Vec<&str> = Vec::new();
     for message in messages {
         let member = |key| message.get(key).and_then(|value| value.value().as_str()).unwrap_or_default();
         if member("role") == "tool" {
             let id = member("tool_call_id");
             let Some(at) = pending.iter().position(|call| *call == id) else {
-                return Err(Refusal::invalid(
+                return Err(HttpError::invalid(
                     "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with \
                      'tool_calls'.",
                 )
@@ -87,11 +87,11 @@ fn pairing(messages: &[Place<'_>]) -> Result<(), Refusal> {
     all_answered(&pending)
 }
 
-fn all_answered(pending: &[&str]) -> Result<(), Refusal> {
+fn all_answered(pending: &[&str]) -> Result<(), HttpError> {
     if pending.is_empty() {
         return Ok(());
     }
-    Err(Refusal::invalid(format!(
+    Err(HttpError::invalid(format!(
         "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. \
          The following tool_call_ids did not have response messages: {}",
         pending.join(", ")

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use crate::Refusal;
+use crate::HttpError;
 use crate::function::{check_format, check_metadata};
-use crate::place::Place;
+use crate::request_value::RequestValue;
 
 const MOST_STOPS: usize = 4;
 
 /// Checks the members that are neither messages nor tools.
-pub(super) fn check(request: &Place<'_>) -> Result<(), Refusal> {
+pub(super) fn check(request: &RequestValue<'_>) -> Result<(), HttpError> {
     numbers(request)?;
     for flag in ["logprobs", "store", "stream"] {
         request.get_nullable(flag).map(|flag| flag.flag()).transpose()?;
@@ -35,7 +35,7 @@ pub(super) fn check(request: &Place<'_>) -> Result<(), Refusal> {
     request.get_nullable("response_format").map_or(Ok(()), |format| response_format(&format, request))
 }
 
-fn numbers(request: &Place<'_>) -> Result<(), Refusal> {
+fn numbers(request: &RequestValue<'_>) -> Result<(), HttpError> {
     for (key, least, most) in [
         ("frequency_penalty", -2.0, 2.0),
         ("presence_penalty", -2.0, 2.0),
@@ -49,7 +49,7 @@ fn numbers(request: &Place<'_>) -> Result<(), Refusal> {
     }
     let both = ["max_completion_tokens", "max_tokens"].map(|key| request.get_nullable(key).is_some());
     if both == [true, true] {
-        return Err(Refusal::invalid(
+        return Err(HttpError::invalid(
             "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.",
         )
         .at("max_tokens")
@@ -58,7 +58,7 @@ fn numbers(request: &Place<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn stream_options(request: &Place<'_>) -> Result<(), Refusal> {
+fn stream_options(request: &RequestValue<'_>) -> Result<(), HttpError> {
     let Some(options) = request.get_nullable("stream_options") else {
         return Ok(());
     };
@@ -74,7 +74,7 @@ fn stream_options(request: &Place<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn response_format(format: &Place<'_>, request: &Place<'_>) -> Result<(), Refusal> {
+fn response_format(format: &RequestValue<'_>, request: &RequestValue<'_>) -> Result<(), HttpError> {
     match format.tag(&["json_object", "json_schema", "text"])? {
         "json_schema" => {
             format.only(&["type", "json_schema"])?;
@@ -82,7 +82,7 @@ fn response_format(format: &Place<'_>, request: &Place<'_>) -> Result<(), Refusa
             wanted.only(&["description", "name", "schema", "strict"])?;
             check_format(&wanted, "response_format")
         }
-        "json_object" if !speaks_of_json(request.value()) => Err(Refusal::invalid(
+        "json_object" if !speaks_of_json(request.value()) => Err(HttpError::invalid(
             "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
         )
         .at("messages")),

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::{items, pairing};
-use crate::Refusal;
+use crate::HttpError;
 use crate::endpoint::Vendor;
 use crate::function;
-use crate::place::Place;
+use crate::request_value::RequestValue;
 
 /// The members that every request may have. `GENERATING` lists those that only a generating request may have.
 const COUNTED: [&str; 12] = [
@@ -78,18 +78,18 @@ const INCLUDES: [&str; 8] = [
 /// assert!(responses::check(&request).is_ok());
 ///
 /// request["input"] = json!([{ "type": "function_call_output", "call_id": "call_1", "output": "3" }]);
-/// let refusal = responses::check(&request).unwrap_err();
-/// assert_eq!(refusal.message(), "No tool call found for function call output with call_id call_1.");
+/// let error = responses::check(&request).unwrap_err();
+/// assert_eq!(error.message(), "No tool call found for function call output with call_id call_1.");
 /// ```
 ///
 /// # Errors
 ///
 /// Fails with the answer of OpenAI if it would not take the request. Whether reasoning is what was sent, and
 /// what an earlier response called, is not seen here: the server remembers them.
-pub fn check(body: &Value) -> Result<(), Refusal> {
-    let request = Place::body(body, Vendor::OpenAi)?;
+pub fn check(body: &Value) -> Result<(), HttpError> {
+    let request = RequestValue::body(body, Vendor::OpenAi)?;
     if let Some((old, new)) = MOVED.into_iter().find(|(old, _)| request.get(old).is_some()) {
-        return Err(Refusal::invalid(format!(
+        return Err(HttpError::invalid(format!(
             "Unsupported parameter: '{old}'. In the Responses API, this parameter has moved to '{new}'. Try again \
              with the new parameter. See the API documentation for more information: \
              https://platform.openai.com/docs/api-reference/responses/create."
@@ -107,13 +107,13 @@ pub fn check(body: &Value) -> Result<(), Refusal> {
 /// # Errors
 ///
 /// As [`check`].
-pub fn check_count(body: &Value) -> Result<(), Refusal> {
-    let request = Place::body(body, Vendor::OpenAi)?;
+pub fn check_count(body: &Value) -> Result<(), HttpError> {
+    let request = RequestValue::body(body, Vendor::OpenAi)?;
     request.only(&COUNTED)?;
     shared(&request)
 }
 
-fn shared(request: &Place<'_>) -> Result<(), Refusal> {
+fn shared(request: &RequestValue<'_>) -> Result<(), HttpError> {
     request.need("model")?.text_up_to(256)?;
     request.get_nullable("instructions").map(|text| text.text()).transpose()?;
     request.get_nullable("previous_response_id").map(|id| id.text()).transpose()?;
@@ -135,7 +135,7 @@ fn shared(request: &Place<'_>) -> Result<(), Refusal> {
     pairing::check(&all, continues)
 }
 
-fn options(request: &Place<'_>) -> Result<(), Refusal> {
+fn options(request: &RequestValue<'_>) -> Result<(), HttpError> {
     request.get_nullable("max_output_tokens").map(|most| most.whole(16)).transpose()?;
     request.get_nullable("max_tool_calls").map(|most| most.whole(1)).transpose()?;
     request.get_nullable("temperature").map(|heat| heat.number(0.0, 2.0)).transpose()?;
@@ -161,7 +161,7 @@ fn options(request: &Place<'_>) -> Result<(), Refusal> {
     function::check_metadata(request)
 }
 
-fn reasoning(request: &Place<'_>) -> Result<(), Refusal> {
+fn reasoning(request: &RequestValue<'_>) -> Result<(), HttpError> {
     let Some(reasoning) = request.get_nullable("reasoning") else {
         return Ok(());
     };
@@ -173,7 +173,7 @@ fn reasoning(request: &Place<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn text_format(request: &Place<'_>) -> Result<(), Refusal> {
+fn text_format(request: &RequestValue<'_>) -> Result<(), HttpError> {
     let Some(text) = request.get_nullable("text") else {
         return Ok(());
     };
@@ -189,7 +189,7 @@ fn text_format(request: &Place<'_>) -> Result<(), Refusal> {
     function::check_format(&format, "text.format.schema")
 }
 
-fn tools(request: &Place<'_>) -> Result<(), Refusal> {
+fn tools(request: &RequestValue<'_>) -> Result<(), HttpError> {
     let mut names = Vec::new();
     let tools = request.get_nullable("tools").map(|tools| tools.items()).transpose()?;
     for tool in tools.into_iter().flatten() {
@@ -207,14 +207,14 @@ fn tools(request: &Place<'_>) -> Result<(), Refusal> {
         request.value().get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
     let is_required = request.value().get("tool_choice").is_some_and(|choice| choice == "required");
     if is_required && !has_tools {
-        return Err(Refusal::invalid("Tool choice 'required' must be specified with 'tools' parameter.")
+        return Err(HttpError::invalid("Tool choice 'required' must be specified with 'tools' parameter.")
             .at("tool_choice"));
     }
     function::check_choice(&names, chosen)
 }
 
 /// The function that a request wants called, if it says which.
-fn choice<'a>(request: &Place<'a>) -> Result<Option<&'a str>, Refusal> {
+fn choice<'a>(request: &RequestValue<'a>) -> Result<Option<&'a str>, HttpError> {
     let Some(choice) = request.get_nullable("tool_choice") else {
         return Ok(None);
     };

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::place::string_of;
+use crate::request_value::string_of;
 
 /// The items of a stream that came to their end, and the id of the response.
 pub(crate) fn heard(events: &[Value]) -> (Vec<Value>, String) {

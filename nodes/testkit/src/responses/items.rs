@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use crate::Refusal;
+use crate::HttpError;
 use crate::image;
-use crate::place::Place;
+use crate::request_value::RequestValue;
 
 /// The maximum length of the id of a call.
 const LONGEST_ID: usize = 64;
 
 /// Checks the form of the items. What is not kept must be there in full.
-pub(super) fn check(items: &[Place<'_>], is_stateless: bool) -> Result<(), Refusal> {
+pub(super) fn check(items: &[RequestValue<'_>], is_stateless: bool) -> Result<(), HttpError> {
     let mut ids: Vec<&str> = Vec::new();
     for item in items {
         item.members()?;
@@ -40,7 +40,7 @@ pub(super) fn check(items: &[Place<'_>], is_stateless: bool) -> Result<(), Refus
         }
         if let Some(id) = item.value().get("id").and_then(Value::as_str) {
             if ids.contains(&id) {
-                return Err(Refusal::invalid(format!(
+                return Err(HttpError::invalid(format!(
                     "Duplicate item found with id {id}. Remove duplicate items from your input and try again."
                 ))
                 .at("input"));
@@ -52,12 +52,12 @@ pub(super) fn check(items: &[Place<'_>], is_stateless: bool) -> Result<(), Refus
 }
 
 /// The type of an item. A message need not say that it is one.
-pub(super) fn kind<'a>(item: &Place<'a>) -> Option<&'a str> {
+pub(super) fn kind<'a>(item: &RequestValue<'a>) -> Option<&'a str> {
     let kind = item.value().get("type").map(|kind| kind.as_str().unwrap_or_default());
     kind.or(item.value().get("role").map(|_| "message"))
 }
 
-fn message(item: &Place<'_>) -> Result<(), Refusal> {
+fn message(item: &RequestValue<'_>) -> Result<(), HttpError> {
     item.only(&["content", "id", "phase", "role", "status", "type"])?;
     let role = item.need("role")?.one_of(&["assistant", "system", "developer", "user"])?;
     id(item, "msg")?;
@@ -69,7 +69,7 @@ fn message(item: &Place<'_>) -> Result<(), Refusal> {
     parts(&item.need("content")?, known)
 }
 
-fn reasoning(item: &Place<'_>, is_stateless: bool) -> Result<(), Refusal> {
+fn reasoning(item: &RequestValue<'_>, is_stateless: bool) -> Result<(), HttpError> {
     item.only(&["content", "encrypted_content", "id", "status", "summary", "type"])?;
     id(item, "rs")?;
     for part in item.need("summary")?.items()? {
@@ -80,7 +80,7 @@ fn reasoning(item: &Place<'_>, is_stateless: bool) -> Result<(), Refusal> {
     let sealed = item.get_nullable("encrypted_content").map(|sealed| sealed.text()).transpose()?;
     if is_stateless && sealed.is_none() {
         let id = item.value().get("id").and_then(Value::as_str).unwrap_or_default();
-        return Err(Refusal::new(
+        return Err(HttpError::new(
             404,
             "invalid_request_error",
             format!(
@@ -94,7 +94,7 @@ fn reasoning(item: &Place<'_>, is_stateless: bool) -> Result<(), Refusal> {
 }
 
 /// An id, which says what it is of.
-fn id(item: &Place<'_>, prefix: &str) -> Result<(), Refusal> {
+fn id(item: &RequestValue<'_>, prefix: &str) -> Result<(), HttpError> {
     let Some(id) = item.get_nullable("id") else {
         return Ok(());
     };
@@ -106,14 +106,14 @@ fn id(item: &Place<'_>, prefix: &str) -> Result<(), Refusal> {
     Err(id.refuse(message).coded("invalid_value"))
 }
 
-fn status(item: &Place<'_>) -> Result<(), Refusal> {
+fn status(item: &RequestValue<'_>) -> Result<(), HttpError> {
     let known = ["in_progress", "completed", "incomplete"];
     item.get_nullable("status").map(|status| status.one_of(&known)).transpose()?;
     Ok(())
 }
 
 /// A text, or parts of these types.
-fn parts(content: &Place<'_>, known: &[&str]) -> Result<(), Refusal> {
+fn parts(content: &RequestValue<'_>, known: &[&str]) -> Result<(), HttpError> {
     if content.value().is_string() {
         return Ok(());
     }
@@ -146,7 +146,7 @@ fn parts(content: &Place<'_>, known: &[&str]) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn picture(part: &Place<'_>) -> Result<(), Refusal> {
+fn picture(part: &RequestValue<'_>) -> Result<(), HttpError> {
     if part.get_nullable("file_id").is_some() {
         return Ok(());
     }

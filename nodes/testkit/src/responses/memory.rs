@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::pairing::{unanswered, unasked};
-use crate::Refusal;
-use crate::place::string_of;
+use crate::HttpError;
+use crate::request_value::string_of;
 
 /// The parts of the answers so far that later requests must send back unchanged.
 #[derive(Default)]
@@ -44,7 +44,7 @@ impl Memory {
 
     /// Checks that reasoning in a request is what was sent and where it was, and that what follows an earlier
     /// response answers the calls of that.
-    pub(crate) fn check(&self, body: &Value) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, body: &Value) -> Result<(), HttpError> {
         let items = body.get("input").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         for (index, item) in items.iter().enumerate() {
             let id = string_of(item, "id");
@@ -54,7 +54,7 @@ impl Memory {
             let before = index.checked_sub(1).map_or("", |before| string_of(&items[before], "id"));
             if let Some(reason) = self.reasons.get(id).filter(|reason| *reason != before) {
                 let kind = string_of(item, "type");
-                return Err(Refusal::invalid(format!(
+                return Err(HttpError::invalid(format!(
                     "Item '{id}' of type '{kind}' was provided without its required 'reasoning' item: '{reason}'."
                 ))
                 .at("input"));
@@ -66,7 +66,7 @@ impl Memory {
         }
     }
 
-    fn check_reasoning(&self, item: &Value, id: &str) -> Result<(), Refusal> {
+    fn check_reasoning(&self, item: &Value, id: &str) -> Result<(), HttpError> {
         let sealed = item.get("encrypted_content").filter(|sealed| !sealed.is_null());
         let has_seal = |sent: &&Value| sent.get("encrypted_content") == sealed;
         let sent = match id {
@@ -77,16 +77,16 @@ impl Memory {
         if sent.is_some_and(|sent| sent.get("summary") == item.get("summary")) {
             return Ok(());
         }
-        Err(Refusal::invalid(format!(
+        Err(HttpError::invalid(format!(
             "The encrypted content for item {id} could not be verified. Reason: Encrypted content could not be \
              decrypted or parsed."
         ))
         .coded("invalid_encrypted_content"))
     }
 
-    fn check_continued(&self, previous: &str, items: &[Value]) -> Result<(), Refusal> {
+    fn check_continued(&self, previous: &str, items: &[Value]) -> Result<(), HttpError> {
         let Some(calls) = self.calls.get(previous) else {
-            return Err(Refusal::invalid(format!("Previous response with id '{previous}' not found."))
+            return Err(HttpError::invalid(format!("Previous response with id '{previous}' not found."))
                 .at("previous_response_id")
                 .coded("previous_response_not_found"));
         };
@@ -120,7 +120,7 @@ mod tests {
         ]
     }
 
-    fn after(items: Value) -> Result<(), Refusal> {
+    fn after(items: Value) -> Result<(), HttpError> {
         let mut memory = Memory::default();
         memory.learn("resp_1", &sent());
         memory.check(&json!({"input": items}))

@@ -69,7 +69,7 @@ impl Exchange<'_> {
         request.send().await.map_err(|error| ToolFailure::new(format!("`{host}`: {}", root(&error))))
     }
 
-    /// Where an answer sends to, if that is followed.
+    /// Returns the target of a redirect, if it is followed.
     fn redirected(&self, answer: &Response) -> Result<Option<Url>, ToolFailure> {
         const MOVED: [StatusCode; 5] = [
             StatusCode::MOVED_PERMANENTLY,

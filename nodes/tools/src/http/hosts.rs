@@ -1,4 +1,4 @@
-//! Which servers may be asked.
+//! The servers that may be asked.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use reqwest::Url;
 use superstep_nodes::tool::ToolFailure;
 
-use super::public::is_public;
+use super::address_policy::is_public;
 
-/// Which servers may be asked.
+/// The servers that may be asked.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hosts {
     /// If there are any, no others.
@@ -17,7 +17,7 @@ pub(super) struct Hosts {
     internal: BTreeSet<(String, Option<u16>)>,
 }
 
-/// Why a rule of [`HttpRequest`](super::HttpRequest) is none.
+/// An error of a rule of [`HttpRequest`](super::HttpRequest).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpRuleError {

@@ -6,9 +6,9 @@
 //!            └───────────────────────────── redirect ◀─────────────────────────────┘
 //! ```
 
+mod address_policy;
 mod exchange;
 mod hosts;
-mod public;
 mod request;
 mod resolver;
 

@@ -100,10 +100,10 @@ impl HttpRequest {
     /// The name of the tool.
     pub const NAME: &'static str = "http_request";
 
-    /// How long a request may take with its redirects and its answer, unless the program says otherwise.
+    /// The default time limit of a request with its redirects and its answer.
     pub const DEFAULT_TIME: Duration = Duration::from_secs(30);
 
-    /// How many bytes of an answer are read, unless the program says otherwise.
+    /// The default maximum number of bytes of an answer.
     pub const MAX_BYTES: usize = 1 << 20;
 
     /// Makes a tool that asks any server of the public internet.
@@ -301,5 +301,4 @@ fn headers(named: &BTreeMap<String, String>) -> Result<HeaderMap, ToolFailure> {
 }
 
 #[cfg(test)]
-#[path = "request/tests.rs"]
 mod tests;

@@ -12,7 +12,7 @@ use super::hosts::{Hosts, not_public};
 /// moment later changes nothing.
 pub(super) struct PublicResolver(pub(super) Hosts);
 
-/// Why a name has no address that may be asked, in words for a model.
+/// The error of a name without an address that may be asked, in words for a model.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct NotAsked(String);

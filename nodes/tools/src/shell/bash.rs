@@ -73,7 +73,7 @@ impl Bash {
     /// The name of the tool.
     pub const NAME: &'static str = "bash";
 
-    /// How long a command may take, unless the program says otherwise.
+    /// The default time limit of a command.
     pub const DEFAULT_TIME: Duration = Duration::from_secs(120);
 
     /// Makes a tool that runs commands in a workspace.
@@ -154,7 +154,7 @@ impl Bash {
         environment.into_iter().collect()
     }
 
-    /// How long a command may take that asks for so many seconds.
+    /// Returns the time limit of a call.
     fn time_of(&self, input: &BashInput) -> Duration {
         input.seconds.map_or(self.time, |seconds| Duration::from_secs(seconds).min(self.time))
     }
@@ -222,7 +222,7 @@ impl BuiltIn for Bash {
 
 built_in!(Bash);
 
-/// What a model is told of a command.
+/// Returns the result of a command for the model.
 fn told(report: Report, time: Duration) -> Result<ToolOutput, ToolFailure> {
     let Report { end, output, goes_on } = report;
     let (bytes, missing) = (output.bytes(), output.missing());
@@ -261,5 +261,4 @@ fn simple_commands(line: &str) -> Option<Vec<String>> {
 }
 
 #[cfg(test)]
-#[path = "bash/tests.rs"]
 mod tests;

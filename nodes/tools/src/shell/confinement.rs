@@ -33,7 +33,7 @@ pub(super) struct Confinement {
     pub(super) network: Network,
 }
 
-/// Why there is no sandbox.
+/// The error of a missing sandbox.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no sandbox for commands here: {0}")]
 pub(super) struct NoSandbox(pub(super) String);

@@ -48,11 +48,11 @@ impl Mark {
             processes.sort_unstable_by(|a, b| b.cmp(a));
             let mut again = false;
             for process in processes.into_iter().filter_map(Pid::from_raw) {
-                again |= match self.look_at(process) {
-                    Found::Other => false,
-                    Found::Gone => true,
-                    Found::Dead => dead.insert(process),
-                    Found::Alive => {
+                again |= match self.state_of(process) {
+                    ProcessState::Other => false,
+                    ProcessState::Gone => true,
+                    ProcessState::Dead => dead.insert(process),
+                    ProcessState::Alive => {
                         self.kill(process);
                         true
                     }
@@ -67,36 +67,36 @@ impl Mark {
     /// Kills a process if it is still the one that has the mark: its number may be another's by now.
     fn kill(&self, process: Pid) {
         if let Ok(handle) = pidfd_open(process, PidfdFlags::empty())
-            && self.look_at(process) == Found::Alive
+            && self.state_of(process) == ProcessState::Alive
         {
             // It may have ended by itself; whether it has is looked at again.
             let _ = pidfd_send_signal(handle, Signal::KILL);
         }
     }
 
-    fn look_at(&self, process: Pid) -> Found {
+    fn state_of(&self, process: Pid) -> ProcessState {
         let read = |file: &str| fs::read_to_string(format!("/proc/{}/{file}", process.as_raw_pid()));
         let limits = match read("limits") {
             Ok(limits) => limits,
             // Where the system hides processes of others.
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Found::Other,
-            Err(_) => return Found::Gone,
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return ProcessState::Other,
+            Err(_) => return ProcessState::Gone,
         };
         let limit = limits.lines().find(|line| line.starts_with("Max realtime timeout"));
         if limit.and_then(|line| line.split_whitespace().nth(4)?.parse().ok()) != Some(self.0) {
-            return Found::Other;
+            return ProcessState::Other;
         }
-        let Ok(stat) = read("stat") else { return Found::Gone };
+        let Ok(stat) = read("stat") else { return ProcessState::Gone };
         match stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X'])) {
-            true => Found::Dead,
-            false => Found::Alive,
+            true => ProcessState::Dead,
+            false => ProcessState::Alive,
         }
     }
 }
 
 /// The state of a process that was looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum ProcessState {
     Alive,
     /// It has ended, and its parent has not waited for it.
     Dead,

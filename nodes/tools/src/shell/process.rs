@@ -36,7 +36,7 @@ pub(super) struct Order {
     pub(super) limits: ProcessLimits,
 }
 
-/// Why a command was not started.
+/// An error of starting a command.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StartError {
     #[error("{0}, and without one commands are refused")]

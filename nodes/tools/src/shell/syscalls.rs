@@ -229,5 +229,4 @@ fn rule<const N: usize>(conditions: [SeccompCondition; N]) -> Result<SeccompRule
 }
 
 #[cfg(test)]
-#[path = "syscalls/tests.rs"]
 mod tests;

@@ -27,7 +27,7 @@ async fn guides() -> (TempDir, KnowledgeBase) {
     (folder, base)
 }
 
-fn sources(found: &[Found]) -> Vec<&str> {
+fn sources(found: &[FoundChunk]) -> Vec<&str> {
     found.iter().map(|found| found.source.as_str()).collect()
 }
 

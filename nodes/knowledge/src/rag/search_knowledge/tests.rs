@@ -32,7 +32,7 @@ async fn s3_039_what_is_found_is_numbered_and_has_its_source() {
         text.starts_with("[1] a.md:1-3 (Lines)\n# Lines\n\nLeading lines guide the eye.\n\n[2] b.md:1-1\n"),
         "{text}"
     );
-    let data: Vec<Found> = serde_json::from_value(found.data.unwrap()).unwrap();
+    let data: Vec<FoundChunk> = serde_json::from_value(found.data.unwrap()).unwrap();
     assert_eq!(data[1].chunk.text, "Lines of a poem.");
 }
 
@@ -43,7 +43,7 @@ async fn s3_038_three_pieces_are_returned_unless_somebody_says_otherwise() {
     let (_folder, base) = base(&texts).await;
     let count = async |tool| {
         let found = answer(tool, json!({ "query": "light" })).await.data.unwrap();
-        serde_json::from_value::<Vec<Found>>(found).unwrap().len()
+        serde_json::from_value::<Vec<FoundChunk>>(found).unwrap().len()
     };
     assert_eq!(count(SearchKnowledge::new(base.clone())).await, 3);
     assert_eq!(count(SearchKnowledge::new(base).limit(4)).await, 4);

@@ -8,7 +8,7 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use self::embedding::{similarity_of_bytes, to_bytes};
-use super::{Chunk, EmbedError, Embedding, Found, KnowledgeError};
+use super::{Chunk, EmbedError, Embedding, FoundChunk, KnowledgeError};
 use crate::text::Query;
 
 /// One collection of a file.
@@ -195,7 +195,7 @@ impl Store {
     }
 
     /// Returns a chunk with its place.
-    pub(super) fn found(&self, chunk: i64) -> Result<Option<Found>, KnowledgeError> {
+    pub(super) fn found(&self, chunk: i64) -> Result<Option<FoundChunk>, KnowledgeError> {
         let mut select = self.db.prepare_cached(
             "select document.source, heading, line_start, line_end, text
              from chunk join document on document.id = chunk.document where chunk.id = ?1",
@@ -207,7 +207,7 @@ impl Store {
                 line_end: row.get(3)?,
                 text: row.get(4)?,
             };
-            Ok(Found { source: row.get(0)?, chunk, similarity: None, score: 0.0 })
+            Ok(FoundChunk { source: row.get(0)?, chunk, similarity: None, score: 0.0 })
         };
         Ok(select.query_row([chunk], row).optional()?)
     }

@@ -41,7 +41,7 @@ fn delta(index: Option<u64>, id: &str, name: &str, arguments: &str) -> Value {
     delta
 }
 
-/// Which calls had ended after each delta.
+/// Returns the calls that had ended after each delta.
 fn ended(deltas: &[Value]) -> Vec<Vec<u32>> {
     let (mut calls, mut said) = (Calls::default(), Vec::new());
     let ends = |said: &[ModelEvent]| {

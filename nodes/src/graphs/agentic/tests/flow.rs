@@ -1,4 +1,4 @@
-//! What a turn does.
+//! The flow of a turn.
 
 use super::*;
 use crate::NextAction;

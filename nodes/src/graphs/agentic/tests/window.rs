@@ -8,7 +8,7 @@ use super::*;
 use crate::message::{Message, ToolCall};
 use crate::model::{ModelError, ModelEvent, ModelReply, ModelRequest, RoughTokens, TokenCounter, ToolChoice};
 
-/// How many tokens a request may have.
+/// The maximum number of tokens of a request.
 const WINDOW: u64 = 16_000;
 
 /// In which turns the user asks for something that takes tools, and in which the first response is refused.
@@ -19,7 +19,7 @@ const GUESSES: usize = 7;
 #[derive(Default)]
 struct Windowed {
     refused: Mutex<Vec<(Purpose, u64)>>,
-    /// What it was shown at most, in each role.
+    /// The largest request in each role, in tokens.
     largest: Mutex<std::collections::BTreeMap<&'static str, u64>>,
     judged: AtomicUsize,
 }

@@ -115,7 +115,7 @@ async fn run(graph: &Graph<Chat>) -> Chat {
 
 /// The events of a run.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<Heard>>>);
+struct EventLog(Arc<Mutex<Vec<Heard>>>);
 
 #[derive(Clone)]
 enum Heard {
@@ -123,7 +123,7 @@ enum Heard {
     Custom(String, Value),
 }
 
-impl Told {
+impl EventLog {
     fn observe(&self, graph: Graph<Chat>) -> Graph<Chat> {
         let told = Arc::clone(&self.0);
         graph.observe(move |event: &RunEvent| {

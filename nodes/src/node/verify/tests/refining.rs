@@ -18,7 +18,7 @@ async fn s0_048_a_response_that_passes_ends_the_run() {
 
 #[tokio::test]
 async fn test_verification_prevents_bad_responses() {
-    let (model, told) = (model(&[0.2, 0.9]), Told::default());
+    let (model, told) = (model(&[0.2, 0.9]), EventLog::default());
     let state = run(&told.observe(graph(&model, passing(), 3))).await;
     assert_eq!(told.nodes(), ["respond", "verify", "refine", "respond", "verify"]);
     // The bad response is in no conversation, neither in the one that is kept nor in what the model was asked next.
@@ -58,7 +58,7 @@ async fn s0_004_s0_053_s0_057_what_was_wrong_is_told_to_the_model_and_the_respon
 
 #[tokio::test]
 async fn s0_051_s0_055_a_judge_that_refuses_everything_ends_with_the_fourth_response() {
-    let (model, told) = (model(&[0.1, 0.2, 0.4, 0.3]), Told::default());
+    let (model, told) = (model(&[0.1, 0.2, 0.4, 0.3]), EventLog::default());
     let state = run(&told.observe(graph(&model, passing(), Refine::<Chat>::MAX_ATTEMPTS))).await;
     let visits = |name: &str| told.nodes().iter().filter(|node| *node == name).count();
     assert_eq!((visits("respond"), visits("verify"), visits("refine")), (4, 4, 3));
@@ -114,7 +114,7 @@ async fn each_turn_of_a_thread_is_verified_by_itself() {
 
 #[tokio::test]
 async fn those_who_watch_are_told_of_verifications_and_refinements() {
-    let told = Told::default();
+    let told = EventLog::default();
     let state = run(&told.observe(graph(&model(&[0.2, 0.9]), passing(), 3))).await;
     let of_loop = |name: &str| [Verify::<Chat>::EVENT, Refine::<Chat>::EVENT].contains(&name);
     let mut events = told.events();
@@ -171,7 +171,7 @@ proptest! {
         turns in prop::collection::vec(any_judge(), 0..16),
         max in 0_u32..5,
     ) {
-        let told = Told::default();
+        let told = EventLog::default();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let state = runtime.block_on(run(&told.observe(graph(&judged_by(turns), passing(), max))));
         let steps = told.nodes().len() as u32;

@@ -195,7 +195,7 @@ struct Essay {
     verifications: Vec<Verification>,
 }
 
-/// What a judge says who gives this score for everything.
+/// The judgement of a judge that gives this score by every criterion.
 fn judgement(score: f64) -> Turn {
     let finding = |criterion| json!({ "criterion": criterion, "finding": "", "score": score });
     Turn::Json(json!({

@@ -13,12 +13,12 @@ use crate::telemetry::{Metric, MetricKind};
 
 mod graphs;
 
-/// Returns the metrics recorded since the last call, by name and labels, and checks each against the catalogue.
+/// Returns the metrics recorded since the last call, by name and labels, and checks each against the list.
 fn recorded(recorder: &Snapshotter) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for (key, _, _, value) in recorder.snapshot().into_vec() {
         let metric = Metric::ALL.iter().find(|metric| metric.name == key.key().name());
-        let metric = metric.unwrap_or_else(|| panic!("{key:?} is not in the catalogue"));
+        let metric = metric.unwrap_or_else(|| panic!("{key:?} is not in the list"));
         let kind = match key.kind() {
             Kind::Counter => MetricKind::Counter,
             Kind::Gauge => MetricKind::Gauge,
@@ -51,13 +51,13 @@ fn of(recorded: &BTreeMap<String, String>, begins: &str) -> Vec<String> {
 }
 
 /// A run whose events are emitted by the test.
-struct Told<'m> {
+struct ReportedRun<'m> {
     metrics: &'m AgentMetrics,
     run: RunId,
     at_ms: u64,
 }
 
-impl<'m> Told<'m> {
+impl<'m> ReportedRun<'m> {
     fn begin(metrics: &'m AgentMetrics, number: u32) -> Self {
         let run = serde_json::from_value(format!("00000000-0000-7000-8000-{number:012}").into()).unwrap();
         let mut told = Self { metrics, run, at_ms: 1_000_000 };
@@ -132,7 +132,7 @@ fn s0_093_to_096_a_loop_tells_how_long_its_parts_took_and_what_a_refinement_chan
     let snapshot = recorder.snapshotter();
     let _here = metrics::set_default_local_recorder(&recorder);
     let metrics = AgentMetrics::new();
-    let mut run = Told::begin(&metrics, 1);
+    let mut run = ReportedRun::begin(&metrics, 1);
     let routing =
         json!({ "action": "respond", "confidence": 0.9, "reasoning": "it is clear", "by": "model" });
     run.plays(1, "router", 200, &[model_call("router", 180, [90, 10]), ("routing", routing)]);
@@ -226,7 +226,7 @@ fn a_refinement_of_an_earlier_run_has_an_outcome_and_no_duration() {
     let snapshot = recorder.snapshotter();
     let _here = metrics::set_default_local_recorder(&recorder);
     let metrics = AgentMetrics::new();
-    let mut run = Told::begin(&metrics, 1);
+    let mut run = ReportedRun::begin(&metrics, 1);
     run.plays(6, "verify", 900, &[verification(3, Some(false), Some(0.5))]);
     run.plays(7, "refine", 5, &[refinement(3, 0.5)]);
     run.plays(9, "verify", 900, &[verification(4, None, None)]);
@@ -251,7 +251,7 @@ fn what_a_failed_attempt_has_told_counts_when_another_one_finishes_and_a_recorde
     let snapshot = recorder.snapshotter();
     let _here = metrics::set_default_local_recorder(&recorder);
     let metrics = AgentMetrics::new();
-    let mut run = Told::begin(&metrics, 1);
+    let mut run = ReportedRun::begin(&metrics, 1);
     let events = [model_call("verifier", 900, [300, 50]), verification(1, Some(true), Some(0.8))];
     run.starts(3, "verify");
     for (event, data) in &events {
@@ -274,7 +274,7 @@ fn what_a_failed_attempt_has_told_counts_when_another_one_finishes_and_a_recorde
     run.plays(3, "verify", 5, &again);
     run.tell(EventKind::RunFailed { message: "the machine stops".into() });
     // A resumed run tells that the task was finished.
-    let mut run = Told::begin(&metrics, 2);
+    let mut run = ReportedRun::begin(&metrics, 2);
     run.finishes(3, "verify", true);
     run.ends(Status::Finished);
 
@@ -299,9 +299,9 @@ fn s0_119_the_rate_of_errors_is_that_of_runs_that_are_not_to_be_continued() {
         Status::LimitReached { limit: 25 },
     ];
     for (number, status) in (1..).zip(statuses) {
-        Told::begin(&metrics, number).ends(status);
+        ReportedRun::begin(&metrics, number).ends(status);
     }
-    Told::begin(&metrics, 9).tell(EventKind::RunFailed { message: "no".into() });
+    ReportedRun::begin(&metrics, 9).tell(EventKind::RunFailed { message: "no".into() });
     let recorded = recorded(&snapshot);
     assert_eq!(of(&recorded, "agent.error_rate"), ["agent.error_rate graph=loop: 0.5"]);
     assert_eq!(
@@ -322,7 +322,7 @@ fn s0_120_a_run_is_rated_once() {
     let snapshot = recorder.snapshotter();
     let _here = metrics::set_default_local_recorder(&recorder);
     let metrics = AgentMetrics::new();
-    let runs = [1, 2].map(|number| Told::begin(&metrics, number).run);
+    let runs = [1, 2].map(|number| ReportedRun::begin(&metrics, number).run);
     assert_eq!(metrics.rate(runs[0], Rating::new(0.25).unwrap()), Ok(()));
     assert_eq!(metrics.clone().rate(runs[0], Rating::new(1.0).unwrap()), Err(AlreadyRated));
     assert_eq!(metrics.rate(runs[1], Rating::stars(4, 5).unwrap()), Ok(()));
@@ -335,7 +335,7 @@ fn calls_have_a_cost_where_there_are_prices_and_tools_that_nobody_has_are_one() 
     let snapshot = recorder.snapshotter();
     let _here = metrics::set_default_local_recorder(&recorder);
     let metrics = AgentMetrics::new().prices(Prices::none().with("m-1", Price::per_million(2.0, 10.0)));
-    let mut run = Told::begin(&metrics, 1);
+    let mut run = ReportedRun::begin(&metrics, 1);
     let (event, mut unpriced) = model_call("agent", 10, [5, 5]);
     unpriced["model"] = "other".into();
     let (_, mut failed) = model_call("agent", 10, [0, 0]);

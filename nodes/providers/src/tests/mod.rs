@@ -1,0 +1,13 @@
+//! The clients of all protocols against a server that is as strict as the providers are.
+
+mod addresses;
+mod broken_turns;
+mod clients;
+mod conversations;
+mod delivery;
+mod embeddings;
+mod failures;
+mod handover;
+mod paused_turns;
+mod secrets;
+mod structured;
