@@ -114,8 +114,7 @@ impl SizeLimits {
         self.values
     }
 
-    /// Returns the limits for a record. The values in it are not counted separately, so it may have twice as many
-    /// values.
+    /// Returns the limits for a record: twice as many values, because the values in it are not checked one by one.
     #[must_use]
     pub const fn of_record(self) -> Self {
         Self { values: self.values.saturating_mul(2), frame: Self::FRAME, ..self }

@@ -28,7 +28,7 @@ async fn judge() -> Verdict {
 
 async fn work(_item: Input<u32>) {}
 
-/// A node that says what it writes, as prebuilt nodes do.
+/// A node that declares its written field, as prebuilt nodes do.
 struct Writes(FieldId);
 
 impl<C: Send + Sync + 'static> Node<Essay, C> for Writes {
@@ -178,8 +178,8 @@ fn a_join_has_several_sources() {
     assert_eq!(lines, ["the join into \"c\" has fewer than two sources; use g.edge"]);
 }
 
-/// A checkpoint names a half-arrived join by its nodes. Of two joins with the same ones only the first got
-/// its arrivals back after a resume, and from then on the two fired at different times.
+/// A checkpoint names a half-arrived join by its nodes. Of two joins with the same nodes, only the first used to
+/// get its arrivals back after a resume, and from then on they ran at different times.
 #[test]
 fn a_join_that_is_wired_twice_is_one() {
     let program = built(|g, [a, b, c]| {
