@@ -1,4 +1,4 @@
-//! The changes between a lock file and a program, in words.
+//! The changes between a lock file and a program, as text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::format;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{GraphDifference, LockedGraph};
 use crate::state::{FieldSchema, Lifetime, Schema};
 
-/// The differences of all graphs, by name.
+/// Returns the differences of all graphs, by name.
 pub(super) fn all(
     old: &BTreeMap<String, LockedGraph>,
     new: &BTreeMap<String, LockedGraph>,
@@ -78,7 +78,7 @@ impl Told {
         }
     }
 
-    /// Reports a change of the state's version, and returns `true` if older states go through a migration.
+    /// Reports a change of the state's version, and returns `true` if older states are migrated.
     fn version(&mut self, old: &LockedGraph, new: &LockedGraph) -> bool {
         let (from, to) = (old.schema.version, new.schema.version);
         let migrated = new.migrates_from.contains(&from);
