@@ -167,8 +167,8 @@ impl fmt::Display for NodeError {
         let (Some(asked_for), Some(longest)) = (self.retry_after, self.longest_wait) else { return Ok(()) };
         write!(
             f,
-            "; it is to be tried again after {asked_for:?}, and the node's policy waits {longest:?} at most: resume \
-             the thread later, or let it wait longer with Retry::max"
+            "; the error asks for a retry after {asked_for:?}, but the node's policy waits {longest:?} at most: \
+             resume the thread later, or raise the limit with Retry::max"
         )
     }
 }
@@ -203,15 +203,15 @@ pub enum EffectError {
     /// The effect was started before and has no recorded end. Declare an [`OnUnknown`](crate::node::OnUnknown)
     /// policy for it.
     #[error(
-        "effect `{effect}` was started before, and whether it happened is not known; if it may run again, declare \
-         it with on_unknown(OnUnknown::Retry), and with OnUnknown::Ask somebody is asked"
+        "effect `{effect}` was started before, and its outcome is unknown; if it may run again, declare \
+         on_unknown(OnUnknown::Retry); to ask a person, declare on_unknown(OnUnknown::Ask)"
     )]
     Unknown {
         /// The effect.
         effect: String,
     },
     /// A person was asked about the effect's outcome, and answered that the task must fail.
-    #[error("effect `{effect}` was started before, and the answer to what became of it was to fail")]
+    #[error("effect `{effect}` was started before, and the answer about its outcome was to fail")]
     GivenUp {
         /// The effect.
         effect: String,
@@ -228,8 +228,8 @@ pub enum EffectError {
     /// The effect succeeded in an earlier run of the node, but the code no longer runs it, because it was renamed
     /// or removed. If its value may be discarded, set `on_mismatch(OnMismatch::RunAgain)`.
     #[error(
-        "the journal holds effect `{effect}`, which the node no longer runs; if it was renamed, it has run twice \
-         now; to go on without it, declare on_mismatch(OnMismatch::RunAgain)"
+        "the journal holds effect `{effect}`, which the node no longer runs; if it was renamed, it has now run \
+         twice; to continue without it, declare on_mismatch(OnMismatch::RunAgain)"
     )]
     Gone {
         /// The effect.
@@ -266,8 +266,8 @@ pub enum EffectError {
     /// The effect is recorded as failed, and its error cannot be created from the recorded text. Add a constructor
     /// with `Cassette::error_as`.
     #[error(
-        "effect `{effect}` is recorded as failed with {text:?}, and no `{wanted}` is made from a text; say how with \
-         Cassette::error_as"
+        "effect `{effect}` is recorded as failed with {text:?}, and no `{wanted}` can be created from a text; add a \
+         constructor with Cassette::error_as"
     )]
     NotRepeatable {
         /// The effect.
@@ -296,7 +296,7 @@ pub enum Timeout {
     #[error("the attempt took longer than {0:?}")]
     Run(Duration),
     /// The attempt sent no heartbeat for longer than the node's idle timeout.
-    #[error("the attempt showed no sign of life for {0:?}")]
+    #[error("the attempt sent no heartbeat for {0:?}")]
     Idle(Duration),
 }
 

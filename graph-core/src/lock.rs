@@ -91,7 +91,7 @@ pub enum LockError {
     Missing(PathBuf),
     /// Something that stored threads depend on has changed.
     #[error(
-        "{} graphs differ from {}:\n{}\nIf this is meant, write the file anew with `{VARIABLE}=update cargo test`",
+        "{} graphs differ from {}:\n{}\nIf this is meant, rewrite the file with `{VARIABLE}=update cargo test`",
         .differences.len(), path.display(), .differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     )]
     Differs {
@@ -153,7 +153,7 @@ impl fmt::Display for GraphDifference {
         }
         f.write_str(match self.loads {
             true => "\n  old threads load",
-            false => "\n  old threads may not load, or not go on: try them with `check_threads`",
+            false => "\n  old threads may not load or continue: check them with `check_threads`",
         })
     }
 }

@@ -64,7 +64,7 @@ pub enum Problem {
         node: NodeName,
     },
     /// The node has no outgoing edge.
-    #[error("node {node:?} leads nowhere; if the run ends there, say so with g.edge({node}, END)")]
+    #[error("node {node:?} leads nowhere; if the run ends there, add g.edge({node}, END)")]
     LeadsNowhere {
         /// The node.
         node: NodeName,
@@ -76,24 +76,22 @@ pub enum Problem {
         node: NodeName,
     },
     /// The node returns a route, but there is no map for it.
-    #[error(
-        "node {node:?} returns a route, and nothing says where its cases lead; add g.route({node}, |route| ..)"
-    )]
+    #[error("node {node:?} returns a route, but its cases have no targets; add g.route({node}, |route| ..)")]
     Unrouted {
         /// The node.
         node: NodeName,
     },
     /// The node blocks its thread, so it cannot be suspended until an answer arrives.
     #[error(
-        "node {node:?} blocks its thread and takes `Ask` or `Effects`, which may wait for ever; make it an async node, \
-         and run what blocks with spawn_blocking"
+        "node {node:?} blocks its thread and takes `Ask` or `Effects`, which could wait forever; make it an async \
+         node, and run its blocking code with spawn_blocking"
     )]
     BlockingWaits {
         /// The node, or the node whose error handler it is.
         node: NodeName,
     },
     /// The node takes the failure that only error handlers receive.
-    #[error("node {node:?} takes `Failed`, which only error handlers are given; wire it with on_error(..)")]
+    #[error("node {node:?} takes `Failed`, which only error handlers receive; wire it with on_error(..)")]
     FailedOutsideHandler {
         /// The node.
         node: NodeName,
@@ -128,13 +126,13 @@ pub enum Problem {
         target: NodeName,
     },
     /// An edge leads to `each`, which decides how many tasks run and therefore belongs in a route.
-    #[error("a plain edge from {from:?} leads to `each(..)`; items are made by a route")]
+    #[error("a plain edge from {from:?} leads to `each(..)`; only a route can send items")]
     EachOnEdge {
         /// The edge's source.
         from: NodeName,
     },
     /// The node is deferred, so it would run once, but it takes items of `each`, which need one task each.
-    #[error("node {node:?} takes items of `each(..)`, which run as they come: it cannot be deferred")]
+    #[error("node {node:?} takes items of `each(..)`, one task each, so it cannot be deferred")]
     DeferredTakesItems {
         /// The node.
         node: NodeName,
@@ -144,7 +142,7 @@ pub enum Problem {
     ForeignHandle,
     /// Two nodes that always run in the same superstep both write a field that allows one writer.
     #[error(
-        "nodes {first:?} and {second:?} always run in one superstep and both write {field:?}, which takes one writer"
+        "nodes {first:?} and {second:?} always run in one superstep and both write {field:?}, which allows one writer"
     )]
     CertainConflict {
         /// One node.
@@ -155,7 +153,7 @@ pub enum Problem {
         field: String,
     },
     /// The graph has exits with decisions of two types.
-    #[error("the graph has exits of two types, {first} and {second}; let one enum hold both")]
+    #[error("the graph has exits of two types, {first} and {second}; use one enum for both")]
     TwoExits {
         /// One.
         first: String,
@@ -191,7 +189,7 @@ pub enum Problem {
     /// The lens copies a secret field to a field that is not secret.
     #[error(
         "the lens of subgraph {node:?} copies {from:?}, which is secret, to {to:?}, which is not: make that secret as \
-         well, or copy what is not secret of it with give_with or take_with"
+         well, or copy only the public part with give_with or take_with"
     )]
     SecretLeaks {
         /// The subgraph's node.
@@ -216,7 +214,7 @@ pub enum Problem {
         limit: usize,
     },
     /// A question or an edge of the graph does not fit into the graph's stored description.
-    #[error("the graph cannot be described: {reason}; ask for types that are nested less")]
+    #[error("the graph cannot be described: {reason}; use types with less nesting in its questions")]
     Indescribable {
         /// The reason.
         reason: String,
@@ -237,13 +235,13 @@ pub enum Problem {
 }
 
 fn leaves(exit: Option<&str>) -> String {
-    exit.map_or("is never left".into(), |exit| alloc::format!("is left with a {exit}"))
+    exit.map_or("has no exit".into(), |exit| alloc::format!("exits with a {exit}"))
 }
 
 fn expects(lens: Option<&str>) -> String {
     match lens {
         Some(lens) => alloc::format!("expects a {lens}"),
-        None => "does not say so; add .exits::<..>() to it".into(),
+        None => "declares none; add .exits::<..>() to it".into(),
     }
 }
 

@@ -61,7 +61,7 @@ impl Excess {
     pub(crate) fn allowed_by(self, raises: impl core::fmt::Display) -> String {
         match self {
             // This limit cannot be raised.
-            Self::Depth(_) => alloc::format!("{self}, and nothing may have more"),
+            Self::Depth(_) => alloc::format!("{self}, and this limit cannot be raised"),
             _ => alloc::format!("{self}; {raises} allows more"),
         }
     }

@@ -69,7 +69,7 @@ pub enum LoadError {
     /// not. Raise that version and add a migration.
     #[error(
         "its fields under {path:?} are of version {stored} of the embedded state, and {state} embeds version {own}: \
-         give {state} a new version, whose migration migrates them as well"
+         give {state} a new version, with a migration that converts them too"
     )]
     Embedded {
         /// The type of the surrounding state.

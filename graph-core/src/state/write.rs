@@ -107,8 +107,8 @@ impl<T, W> Write<T, W> {
 /// A type that a setter accepts for a write of type `W`: the write itself, or a convenient form of it (`"text"` for
 /// a `String`, an array for a `Vec`, a value for an `Option` of it).
 #[diagnostic::on_unimplemented(
-    message = "this field is not written with a `{Self}`",
-    label = "expected a `{W}` or something that reads as one",
+    message = "this field cannot be written with a `{Self}`",
+    label = "expected a `{W}` or a value that converts into one",
     note = "`&str` is accepted for `String`, arrays for `Vec`, and a value for an `Option` of it"
 )]
 pub trait IntoWrite<W> {

@@ -21,7 +21,7 @@ pub enum CassetteError {
     /// The file does not exist. Record it first: see
     /// [`Cassette::record_or_replay`](super::Cassette::record_or_replay).
     #[error(
-        "there is no cassette {path}; record it with Cassette::record_or_replay where a live run may happen"
+        "there is no cassette {path}; record it with Cassette::record_or_replay where live runs are allowed"
     )]
     Missing {
         /// The path.
@@ -45,7 +45,7 @@ pub enum CassetteError {
         source: io::Error,
     },
     /// The text is not a cassette. Look for a mistake if it was edited by hand.
-    #[error("{what} is no cassette: {reason}")]
+    #[error("{what} is not a cassette: {reason}")]
     NoCassette {
         /// The path, or a description of the text.
         what: String,
@@ -129,13 +129,13 @@ pub enum TurnError {
         status: Box<Status>,
     },
     /// The final state differs from the expected one.
-    #[error("the state is another one:\n  {}", .differences.join("\n  "))]
+    #[error("the state differs:\n  {}", .differences.join("\n  "))]
     Differs {
         /// The differences, each with its path.
         differences: Vec<String>,
     },
     /// The next nodes differ from the expected ones.
-    #[error("it was to lead to [{}], and it leads to [{}]", .expected.join(", "), .led.join(", "))]
+    #[error("expected [{}] to be next, but found [{}]", .expected.join(", "), .led.join(", "))]
     LeadsElsewhere {
         /// The expected next nodes.
         expected: Vec<String>,
@@ -156,7 +156,7 @@ pub enum TurnError {
         fields: String,
     },
     /// There is no such operation.
-    #[error("the input writes {field:?} by {op:?}, which is no operation")]
+    #[error("the input writes {field:?} by {op:?}, which is not an operation")]
     NoOp {
         /// The field.
         field: String,

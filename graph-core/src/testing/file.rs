@@ -254,8 +254,9 @@ mod tests {
             "the text is a cassette of version 2, and this library reads version 1"
         );
         let entry = r#"{"version":1,"recordings":[{"node":"n","step":1,"effect":"e"}]}"#;
-        let said = "the text is no cassette: recording 1: it has to be an `effect` with `ok` or `err`, or `asks` with its `answer`";
+        let said = "the text is not a cassette: recording 1: it has to be an `effect` with `ok` or `err`, or `asks` \
+            with its `answer`";
         assert_eq!(read(entry), said);
-        assert!(read("[]").starts_with("the text is no cassette: "));
+        assert!(read("[]").starts_with("the text is not a cassette: "));
     }
 }

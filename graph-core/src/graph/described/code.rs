@@ -17,7 +17,7 @@ use crate::state::{ErasedState, FieldId, Json, JsonFields, JsonState, JsonUpdate
 /// The decision that a registered function may return: none, or that of its [`JsonOutcome`].
 #[diagnostic::on_unimplemented(
     message = "a function of a described graph cannot decide by returning `{Self}`",
-    label = "a described graph knows its cases by name",
+    label = "a described graph names its cases",
     note = "return a `JsonOutcome`, a `serde_json::Value`, a `JsonUpdate`, `()`, or a `Result` of those"
 )]
 pub trait JsonDecision: sealed::Sealed {}

@@ -142,7 +142,7 @@ mod tests {
         let error = Description::from_json(&nested).unwrap_err().to_string();
         assert_eq!(
             error,
-            "the description has more than 128 levels of lists and objects, and nothing may have more"
+            "the description has more than 128 levels of lists and objects, and this limit cannot be raised"
         );
         let error = Description::from_json("{").unwrap_err();
         assert!(error.to_string().starts_with("the description is not JSON: ") && error.excess().is_none());

@@ -125,7 +125,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         let Known { index, place, function } = known;
         let cases = place.member("cases").map(|cases| Arc::new(self.cases(&cases, None, true)));
         if let (Some(to), true) = (place.member("to"), known.decides()) {
-            self.problems.add(&to, "a node with cases has no plain edges; its cases say where it leads");
+            self.problems.add(&to, "a node with cases has no plain edges; put the targets into its cases");
         } else if let Some(to) = place.member("to") {
             self.edges(*index, &to);
         }
@@ -256,7 +256,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
             Some(items) => Some(self.list(&items)?),
             None if gives => None,
             None => {
-                self.problems.add(place, "the \"items\" are missing: the field that holds them");
+                self.problems.add(place, "\"items\" is missing; name the field with the items");
                 return None;
             }
         };
@@ -318,7 +318,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         for (case, way) in ways.into_iter().flatten() {
             if !values.iter().any(|value| value == case) {
                 let meant = suggestion(case, values.iter().map(String::as_str));
-                self.problems.add(&way, format!("field {name:?} never is {case:?}{meant}"));
+                self.problems.add(&way, format!("field {name:?} is never {case:?}{meant}"));
             }
         }
         let missing: Vec<&str> =
@@ -353,7 +353,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
                     |given| format!("an `Input<{}>`", short_type_name(given)),
                 );
                 let reason =
-                    format!("the function takes an `Input<{takes}>`, and that of its node takes {given}");
+                    format!("the function takes an `Input<{takes}>`, but that of its node takes {given}");
                 self.problems.add(&run, reason);
             }
         }

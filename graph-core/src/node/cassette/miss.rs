@@ -136,7 +136,7 @@ impl fmt::Display for Miss {
             }
             Hint::Nothing { nodes } if nodes.is_empty() => f.write_str("\n  it is empty"),
             Hint::Nothing { nodes } => {
-                f.write_str("\n  nothing is recorded of this node, but of ")?;
+                f.write_str("\n  nothing is recorded for this node, but for ")?;
                 for (at, node) in nodes.iter().enumerate() {
                     write!(f, "{}{node}", if at > 0 { ", " } else { "" })?;
                 }
