@@ -147,7 +147,7 @@ fn wide_graph() -> Graph<Wide> {
     g.compile().expect("the cycle is a sound graph").recursion_limit(STEPS)
 }
 
-/// W9f: the cycle of W2 over a state of 100 fields of which a step changes one, against a state of one field.
+/// W9f: the cycle of W2 over a state of 100 fields, one of them changed per step, against a state of one field.
 pub(crate) fn fields() -> Figure {
     on_worker(async {
         let (mut values, mut baselines) = (Vec::new(), Vec::new());
@@ -220,7 +220,7 @@ async fn change(large: Snapshot<Large>) -> Update<Large> {
     Large::update().step(kibibyte(&(step + 1).to_string()))
 }
 
-/// W6: 100 fields of 1 KiB, of which a step changes one, against a raw insert of 1 KiB.
+/// W6: 100 fields of 1 KiB, one of them changed per step, against a raw insert of 1 KiB.
 pub(crate) fn replaced() -> Figure {
     on_worker(async {
         let (mut values, mut baselines) = (Vec::new(), Vec::new());

@@ -26,7 +26,7 @@ const RUN: u64 = 1_000;
 const RUNS: u64 = 10;
 /// The number of checkpoints that pruning keeps.
 const KEPT: usize = 1_000;
-/// The number of topics, of which the latest value is kept.
+/// The number of topics; the latest value of each is kept.
 const TOPICS: u64 = 50;
 
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -32,7 +32,7 @@ async fn note(notes: Snapshot<Notes>) -> Update<Notes> {
     Notes::update().notes([format!("{left} left")]).left(left)
 }
 
-/// The checkpoint file, with two threads, of which the second is a branch.
+/// The checkpoint file, with two threads; the second is a branch.
 static FILE: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("notes.db");

@@ -1,4 +1,4 @@
-//! The problems of a graph, all of which are found in one check.
+//! The problems of a graph; one check finds all of them.
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -58,7 +58,7 @@ pub enum NoInput {}
 #[derive(Debug)]
 pub struct Takes<T>(PhantomData<fn(T)>);
 
-/// Combines the input types of a node's arguments, of which at most one may be an [`Input`].
+/// Combines the input types of a node's arguments. At most one of them may be an [`Input`].
 #[diagnostic::on_unimplemented(
     message = "a node takes at most one `Input<..>`",
     label = "a second `Input`",

@@ -68,7 +68,7 @@ impl Op {
     }
 }
 
-/// One write of a task, as it is stored in a checkpoint's task record or a pending write.
+/// One write of a task, in the form stored in a checkpoint's task record or a pending write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LoggedWrite {
     /// The written field.

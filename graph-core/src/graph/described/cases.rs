@@ -35,7 +35,7 @@ pub(super) enum Way {
     },
 }
 
-/// A decision as it is recorded: the case, and the items of each of its `each` targets, in order.
+/// A decision in its recorded form: the case, and the items of each of its `each` targets, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Chosen {
     pub(super) case: String,

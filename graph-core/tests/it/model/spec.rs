@@ -273,7 +273,7 @@ impl Spec {
     }
 }
 
-/// Generates random graphs of at most eight nodes, some of which are smaller graphs.
+/// Generates random graphs of at most eight nodes; some of the nodes are smaller graphs.
 pub(crate) fn specs() -> impl Strategy<Value = Spec> {
     drawn(0).prop_map(|drawn| drawn.spec(0, false))
 }
