@@ -1,4 +1,4 @@
-//! The workloads that the project is measured by, each as a ratio to a baseline of the same run.
+//! The benchmarks of the project. Each result is a ratio to a baseline that is measured in the same run.
 //!
 //! ```text
 //! cargo bench --bench workloads -- [IDS] [--json]

@@ -3,7 +3,7 @@
 use proc_macro2::{Delimiter, Spacing, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 
-/// Returns the text of `tokens` with canonical spacing: `Vec < String >` and `Vec<String>` both give the latter.
+/// Returns the text of `tokens` with canonical spacing: `Vec < String >` becomes `Vec<String>`.
 ///
 /// The text becomes part of a schema's fingerprint, so it must depend on the tokens only, not on their layout.
 pub(crate) fn text(tokens: &impl ToTokens) -> String {

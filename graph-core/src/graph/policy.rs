@@ -68,8 +68,8 @@ impl<'g, S: State, C: Send + Sync + 'static, In, Out> PolicyOf<'g, S, C, In, Out
         self.set(|policy| policy.deferred = true)
     }
 
-    /// Stops every run before the node runs, at the barrier after which it is next. There the thread can be
-    /// inspected and edited; `thread.resume()` passes the breakpoint.
+    /// Stops every run at the barrier before the node runs. There the thread can be inspected and edited;
+    /// `thread.resume()` passes the breakpoint.
     pub fn interrupt_before(self) -> Self {
         self.set(|policy| policy.interrupt_before = true)
     }

@@ -296,7 +296,7 @@ pub(crate) enum Wire {
     Edge,
     /// This case of a route or branch.
     Case(String),
-    /// This case of a route or branch, once per item.
+    /// This case of a route or branch, with one task per item.
     Each(String),
     /// This case of the decision of the node's error handler.
     OnError(String),

@@ -49,10 +49,10 @@ pub(super) struct Held {
     secrets: SecretTexts,
 }
 
-/// A part of a live place. The thread distinguishes supersteps of different threads.
+/// One part of a [`Live`] place, with the thread of its superstep. Supersteps of two threads are different parts.
 type LiveMark = (Option<ThreadId>, Mark);
 
-/// The live place of an effect or a question in the run.
+/// The place in the current run at which an effect or a question occurs.
 pub(super) struct Live {
     pub(super) place: Vec<Level>,
     /// The threads of the levels, from the graph at the top down.

@@ -255,7 +255,7 @@ impl JsonFields {
     /// Applies a write to the value of a field.
     ///
     /// # Panics
-    /// Panics if the write does not fit, like any reducer that cannot continue. The run then reports the node.
+    /// Panics if the write does not fit. The run catches the panic and reports the node.
     pub(super) fn apply(&self, id: FieldId, value: &mut Value, write: &Logged, index: &mut KeyedIndex) {
         if let Err(error) = self.field(id).reducer.apply(value, write, index) {
             match self.schema.field(id) {
