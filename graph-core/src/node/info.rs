@@ -41,8 +41,8 @@ impl TaskInfo {
         self.attempt
     }
 
-    /// Returns `true` if the node's retry policies allow no further attempt, whatever the error. A node that has a
-    /// fallback can use it only then, and rely on a retry before.
+    /// Returns `true` if the node's retry policies allow no further attempt, whatever the error. A node can then
+    /// use a fallback, and rely on retries in earlier attempts.
     #[must_use]
     pub fn is_last_attempt(&self) -> bool {
         self.attempt >= self.cell.facts.attempts

@@ -119,7 +119,7 @@ impl Deck {
         !self.held.lock().troubles.is_empty()
     }
 
-    /// Has questions asked even if their answers are recorded.
+    /// Asks all questions, even if their answers are recorded.
     pub(crate) fn ask_all(&self) {
         *self.asks.lock() = true;
     }

@@ -143,7 +143,7 @@ type Backstage = Dep<Shared>;
 /// The result of a node.
 type Acted<O> = BoxFuture<'static, Result<O, NodeError>>;
 
-/// Builds a node without an item: it performs, and `outcome` converts its writes into its result.
+/// Builds a node without an item. It calls `perform`, and then `outcome` converts its writes into its result.
 fn acting<O: Send + 'static>(
     spec: &Arc<Spec>,
     position: usize,
