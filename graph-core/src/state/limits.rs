@@ -219,7 +219,7 @@ fn shape(text: &str, values: usize, depth: usize) -> Result<(), Excess> {
     if found.values > values { Err(Excess::Values(values)) } else { Ok(()) }
 }
 
-/// The characters that may mark values and levels; those inside strings count as well.
+/// The numbers of characters that may mark values and levels, including those inside strings.
 struct Marks {
     commas: usize,
     levels: usize,

@@ -108,8 +108,8 @@ fn in_another_order(spec: &mut Spec) -> bool {
     many > 1
 }
 
-/// Counts the graphs that could be changed, and those for which the engine's result differs from the reference's
-/// result for the changed graph.
+/// Runs random graphs, and compares each with the reference's result for a changed graph. Returns the number of
+/// changed graphs, and the number of differences that were found.
 fn found_out(change: fn(&mut Spec) -> bool) -> (usize, usize) {
     let (mut changed, mut found) = (0, 0);
     for mut spec in drawn(60) {
