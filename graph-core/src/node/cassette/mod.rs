@@ -5,8 +5,8 @@
 //!                                                                  └─► Miss: the nearest recording, and the difference
 //! ```
 //!
-//! A replay takes the journal of the same task that it repeats. With a cassette the program may have changed: a
-//! recording is found by node, name and key, and recordings with the same ones are distinguished by their order.
+//! A replay takes the journal of the same task that it repeats. With a cassette the program may have changed, so a
+//! recording is found by node, name and key. If several match, their order decides.
 
 mod deck;
 mod miss;

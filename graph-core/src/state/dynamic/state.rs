@@ -74,7 +74,7 @@ impl JsonState {
         self.fields.apply(field, &mut self.values[field.index()], write, index);
     }
 
-    /// Returns the value of a field after applying those of `writes` that write it.
+    /// Returns the value of a field with `writes` applied. Writes to other fields are ignored.
     pub(crate) fn field_with(&self, field: FieldId, writes: &[JsonWrite]) -> Value {
         let mut value = self.values[field.index()].clone();
         let mut index = KeyedIndex::new();
