@@ -86,8 +86,8 @@ impl<S: State> TurnTest<S> {
         self
     }
 
-    /// Sets the value of a secret field, as JSON, for every place where the test has `"<secret>"` for it. Results
-    /// are compared without secrets: if the text of a secret occurs in another field, the test has `<secret>`
+    /// Sets the value of a secret field, as JSON. It replaces the `"<secret>"` that the test has for the field.
+    /// Results are compared without secrets: if the text of a secret occurs in another field, the test has `<secret>`
     /// there.
     pub fn secret(mut self, field: impl Into<String>, value: impl Into<String>) -> Self {
         self.secrets.insert(field.into(), value.into());
