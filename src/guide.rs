@@ -1,7 +1,7 @@
-//! The guide, one page a topic: the pages of the folder `docs`.
+//! The guide: the pages of the folder `docs`, one module per page.
 //!
-//! A page links to others by references that it defines at its end, as files. Here the same references are
-//! defined before it, as modules; the first definition counts.
+//! Each page defines its links to other pages at its end, as links to files. The macro defines the same links
+//! before the page, as links to modules, and the first definition of a link counts.
 
 macro_rules! page {
     ($file:literal) => {

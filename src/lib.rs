@@ -1,5 +1,5 @@
-//! A typed state-graph framework: LangGraph's model, with the state, the routes and the questions checked by
-//! the compiler, every step checkpointed at the cost of what changed, and time travel.
+//! A typed state-graph framework with the model of LangGraph. The compiler checks the state, the routes and the
+//! questions, every superstep is checkpointed at a cost proportional to what changed, and time travel is built in.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -41,14 +41,14 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`prelude`] | what a program that composes graphs needs |
+//! | [`prelude`] | everything that a program needs to build and run graphs |
 //! | [`state`], [`reducer`] | fields, updates, and how concurrent writes become one value |
-//! | [`node`], [`route`] | functions of extractors as nodes; decisions |
-//! | [`graph`] | wiring, its checks, drawings |
+//! | [`node`], [`route`] | node functions, extractors, effects and questions; decisions |
+//! | [`graph`] | the graph builder, its checks, drawings |
 //! | [`run`] | threads, runs, history, events, traces; [`flow`] for plain async code |
-//! | [`lock`] | a lock file of states and graphs, for a test that notices changes |
-//! | [`testing`] | for tests of graphs: cassettes, single nodes, a clock moved by hand, claims about what ran |
-//! | [`checkpoint`] | what is stored; the savers |
+//! | [`lock`] | a lock file of states and graphs, for a test that detects changes |
+//! | [`testing`] | tools for testing graphs: cassettes, single nodes, a manual clock, assertions about runs |
+//! | [`checkpoint`] | checkpoints, the trait of savers, and the savers |
 //! | [`store`] | values that outlive threads |
 //! | `nodes` | messages, models, tools, prebuilt nodes and graphs (feature `nodes`, on by default) |
 //! | `driver` | everything that savers and drivers of one's own are made of (feature `unstable-driver`) |
@@ -74,7 +74,7 @@ pub mod testing;
 #[cfg(feature = "cli")]
 pub use superstep_cli::{self as cli, debugger};
 
-/// Values that outlive threads, by namespace and key: the extractor, the trait, and the stores.
+/// Values that outlive threads, stored by namespace and key: the extractor, the trait, and the stores.
 pub mod store {
     pub use superstep_core::store::*;
 
@@ -84,7 +84,7 @@ pub mod store {
 
 /// Messages, models, tools, prebuilt nodes and graphs.
 ///
-/// Some modules, and items of the others, are there with a feature only:
+/// Some modules and items need another feature:
 ///
 /// | item | feature |
 /// |---|---|
@@ -109,7 +109,7 @@ pub mod nodes {
     #[cfg(feature = "testkit")]
     pub use superstep_testkit as testkit;
 
-    /// Built-in tools: those of [`superstep_tools`], and the search in documents.
+    /// Built-in tools: those of [`superstep_tools`], and the document search.
     #[cfg(feature = "tools")]
     pub mod tools {
         #[cfg(feature = "knowledge")]
@@ -117,7 +117,8 @@ pub mod nodes {
         pub use superstep_tools::*;
     }
 
-    /// Knowledge for a model to look up, by words and by meaning: [`superstep_knowledge::rag`], and embedders by their names.
+    /// Knowledge bases that search by words and by meaning: [`superstep_knowledge::rag`], and embedders selected by
+    /// name.
     #[cfg(feature = "knowledge")]
     pub mod rag {
         pub use superstep_knowledge::rag::*;
@@ -209,7 +210,7 @@ pub mod checkpoint {
 #[doc(hidden)]
 pub use superstep_core::__private;
 
-/// Everything a program that composes graphs needs.
+/// The items that a program needs to build and run graphs.
 pub mod prelude {
     #[cfg(feature = "sqlite")]
     pub use superstep_checkpoint::{Durability, SqliteSaver, SqliteStore};
@@ -234,7 +235,7 @@ pub mod prelude {
 #[cfg(all(doc, not(doctest)))]
 pub mod guide;
 
-/// The README's program is a documentation test.
+/// Runs the README's program as a documentation test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

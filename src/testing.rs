@@ -1,7 +1,7 @@
-//! What tests of graphs are written with.
+//! Tools for testing graphs.
 //!
-//! See [the guide](crate::guide::testing), and `superstep test` of [the command line](crate::guide::cli), which writes a
-//! test from a checkpoint.
+//! See [the guide](crate::guide::testing), and `superstep test` of [the command line](crate::guide::cli), which
+//! generates a test from a checkpoint.
 
 pub use superstep_core::testing::*;
 
@@ -13,10 +13,11 @@ use crate::checkpoint::{At, SqliteReader, StoreError};
 #[cfg(feature = "sqlite")]
 use crate::id::ThreadId;
 
-/// The journal of a thread in a checkpoint file, as a cassette: like [`Cassette::of`], without the program that wrote it.
+/// Returns the journal of a thread in a checkpoint file as a cassette: like [`Cassette::of`], but without the
+/// program that wrote the file.
 ///
 /// # Errors
-/// When the file cannot be read. A thread that is not there has an empty journal.
+/// Returns an error if the file cannot be read. A thread that does not exist has an empty journal.
 #[cfg(feature = "sqlite")]
 pub fn cassette_of_file(path: impl AsRef<Path>, thread: impl Into<ThreadId>) -> Result<Cassette, StoreError> {
     Ok(SqliteReader::open(path)?.journal(thread.into(), At::Head)?.cassette())

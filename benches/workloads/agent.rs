@@ -1,4 +1,4 @@
-//! What an agent waits for: tools while its model speaks, and what it looks up.
+//! Benchmarks of an agent: tools that run while the model streams its reply, and searches in a knowledge base.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use superstep::prelude::*;
 use crate::engine::on_worker;
 use crate::report::Figure;
 
-/// How long a model takes for one piece of what it says.
+/// The time that the model takes for one part of its reply.
 const PIECE: Duration = Duration::from_millis(60);
-/// How long a tool takes.
+/// The time that a tool takes.
 const WORK: Duration = Duration::from_millis(300);
-/// How many tools a reply asks for.
+/// The number of tool calls in a reply.
 const CALLS: u32 = 3;
 
 const ROUNDS: usize = 3;
 
-/// How many chunks are searched.
+/// The number of chunks that are searched.
 const CHUNKS: u32 = 10_000;
 const SEARCHES: usize = 20;
 
@@ -42,7 +42,7 @@ struct Chat {
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-/// A model that asks for all tools in its first reply, and ends with the second.
+/// A model that calls all tools in its first reply, and ends with the second one.
 struct Slow;
 
 impl ChatModel for Slow {
@@ -63,7 +63,7 @@ impl ChatModel for Slow {
     }
 }
 
-/// The calls, in four pieces each.
+/// Returns the calls, in four parts each.
 fn calls() -> Vec<ModelEvent> {
     let call = |index: u32| {
         let input = |json: &str| ModelEvent::ToolCallInput { index, json: json.into() };
@@ -99,7 +99,7 @@ async fn turn(streams: bool) -> f64 {
     begun.elapsed().as_secs_f64() * 1e3
 }
 
-/// A turn whose tools begin while the model speaks, beside one whose tools run one after the other behind it.
+/// Compares a turn whose tools start while the model streams with one whose tools run one by one after the reply.
 pub(crate) fn streaming() -> Figure {
     let (mut values, mut baselines) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -110,7 +110,7 @@ pub(crate) fn streaming() -> Figure {
     Figure { unit: "ms/turn", values, baselines, extra: Map::new(), target }
 }
 
-/// Makes a knowledge base of so many chunks.
+/// Creates a knowledge base with [`CHUNKS`] chunks.
 async fn knowledge(file: &Path) -> KnowledgeBase {
     let base = KnowledgeBase::open(file, "bench", HashEmbedder::default()).expect("a new file opens");
     let chunk = |number: u32| Chunk {
@@ -130,7 +130,7 @@ async fn knowledge(file: &Path) -> KnowledgeBase {
     base
 }
 
-/// A search by meaning, beside reading the same embeddings with raw rusqlite.
+/// Compares a search by meaning with reading the same embeddings with plain rusqlite.
 pub(crate) fn search() -> Figure {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("knowledge.db");

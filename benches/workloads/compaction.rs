@@ -1,4 +1,4 @@
-//! What an agent pays for a conversation that is shown in short, beside the call of the model.
+//! Benchmarks of compaction: its cost to an agent, except for the call of the model.
 
 use std::time::Instant;
 
@@ -11,7 +11,8 @@ use crate::report::{Figure, median, round};
 
 const ROUNDS: usize = 21;
 
-/// Instructions of 2,000 tokens, 14 messages of 500 and 5 of 600: 12,000 by the estimate.
+/// Returns a conversation with instructions of 2,000 tokens, 14 messages of 500 and 5 of 600 tokens: 12,000 in the
+/// estimate.
 fn conversation() -> Vec<Message> {
     // Three tokens are for the frame of each message.
     let text = |tokens: usize| "word ".repeat(tokens)[..4 * (tokens - 3)].to_owned();
@@ -21,7 +22,8 @@ fn conversation() -> Vec<Message> {
     [system].into_iter().chain(said).collect()
 }
 
-/// Compacts a conversation: the time of all that is not the model's, and of counting the conversation once, in milliseconds.
+/// Compacts a conversation. Returns the time of everything except the model, and of counting the tokens once, in
+/// milliseconds.
 fn compact(counter: impl TokenCounter + Clone + 'static, messages: &[Message]) -> (f64, f64) {
     let manager = ContextManager::new().counter(counter);
     let begun = Instant::now();
@@ -40,8 +42,8 @@ fn compact(counter: impl TokenCounter + Clone + 'static, messages: &[Message]) -
     (compacting.as_secs_f64() * 1e3, counting.as_secs_f64() * 1e3)
 }
 
-/// A conversation of 12,000 tokens is planned, summarised by a reply that is there, and shown in short, beside counting its
-/// tokens once.
+/// Compares planning, summarising with a prepared reply and shortening a conversation of 12,000 tokens with
+/// counting its tokens once.
 pub(crate) fn compaction() -> Figure {
     let messages = conversation();
     let (values, baselines): (Vec<f64>, Vec<f64>) =
@@ -50,7 +52,7 @@ pub(crate) fn compaction() -> Figure {
     #[cfg(feature = "tokens")]
     {
         let counter = superstep::nodes::model::Tiktoken::default();
-        // The vocabulary is read before the first text is.
+        // This call loads the vocabulary.
         counter.text("word");
         let times: Vec<f64> = (0..ROUNDS).map(|_| compact(counter, &messages).0).collect();
         extra.insert("tiktoken_ms".to_owned(), round(median(&times)).into());

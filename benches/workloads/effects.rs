@@ -1,4 +1,4 @@
-//! The cost of recording an effect.
+//! Benchmarks of recording effects.
 
 use std::convert::Infallible;
 use std::time::Instant;
@@ -37,7 +37,7 @@ pub(crate) fn process() -> Figure {
     measured(Durability::Process)
 }
 
-/// W17p: the same with `Power` durability, the default.
+/// W17p: W17 with `Power` durability, the default.
 pub(crate) fn power() -> Figure {
     measured(Durability::Power)
 }
@@ -62,7 +62,7 @@ fn measured(durability: Durability) -> Figure {
     })
 }
 
-/// The time of a step whose node runs `effects` effects at once, in microseconds.
+/// Returns the time of a step whose node runs `effects` effects at once, in microseconds.
 async fn timed(durability: Durability, effects: u64) -> f64 {
     let folder = TempDir::new().expect("a folder for the files");
     let saver = SqliteSaver::options().durability(durability).open(folder.path().join("effects.db"));

@@ -1,4 +1,4 @@
-//! The engine without a store, and with one in memory.
+//! Benchmarks of the engine without a store, and with a store in memory.
 
 use std::hint::black_box;
 use std::pin::Pin;
@@ -12,9 +12,9 @@ use superstep::prelude::*;
 
 use crate::report::{Figure, median, round};
 
-/// Supersteps of one run of the cycle.
+/// The supersteps of one run of the cycle.
 pub(crate) const STEPS: u64 = 10_000;
-/// Rounds: the figures are medians over them.
+/// The number of rounds. The figures are medians over them.
 pub(crate) const ROUNDS: usize = 9;
 
 /// The state of the cycle: one counter.
@@ -27,7 +27,7 @@ async fn bump(counter: Snapshot<Counter>) -> Update<Counter> {
     Counter::update().count(counter.count + 1)
 }
 
-/// Two nodes that lead to each other, until the recursion limit.
+/// Builds the cycle: two nodes that lead to each other, until the recursion limit.
 pub(crate) fn cycle_graph(steps: u64) -> Graph<Counter> {
     let mut g = StateGraph::<Counter>::new("cycle");
     let ping = g.node("ping", bump);
@@ -46,7 +46,7 @@ pub(crate) fn on_worker<T: Send + 'static>(work: impl Future<Output = T> + Send 
     runtime.block_on(async move { tokio::spawn(work).await.expect("a workload does not panic") })
 }
 
-/// The time a step takes, in nanoseconds.
+/// Returns the time per step, in nanoseconds.
 pub(crate) async fn timed_cycle(graph: &Graph<Counter>) -> f64 {
     let begun = Instant::now();
     let run = graph.thread("cycle").run(Counter::update()).await.expect("the cycle runs");
@@ -132,7 +132,7 @@ fn fan_graph(width: u64) -> Graph<Fan> {
     g.compile().expect("the fan is a sound graph")
 }
 
-/// The time a task takes, in nanoseconds.
+/// Returns the time per task, in nanoseconds.
 async fn timed_fan(width: u64) -> f64 {
     let graph = fan_graph(width);
     let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! What a step costs as graphs, states and levels grow: it should not notice.
+//! Benchmarks of a step in growing graphs, states and levels of subgraphs. Its cost should stay the same.
 
 use std::path::Path;
 use std::time::Instant;
@@ -13,14 +13,14 @@ use crate::engine::{Counter, ROUNDS, STEPS, cycle_graph, on_worker, timed_cycle}
 use crate::report::{Figure, median, round};
 use crate::storage::{file_bytes, raw_inserts};
 
-/// Steps in a round of the chains, whatever their length.
+/// The number of steps in a round of the chains, whatever their length.
 const CHAIN_STEPS: u64 = 5_000;
 
 async fn bump(counter: Snapshot<Counter>) -> Update<Counter> {
     Counter::update().count(counter.count + 1)
 }
 
-/// A chain of so many nodes.
+/// Builds a chain of `nodes` nodes.
 fn chain_graph(nodes: u64) -> Graph<Counter> {
     let mut g = StateGraph::<Counter>::new("chain");
     let mut last = g.node("node 0", bump);
@@ -34,13 +34,13 @@ fn chain_graph(nodes: u64) -> Graph<Counter> {
     g.compile().expect("a chain is a sound graph").recursion_limit(nodes)
 }
 
-/// The time of a step in microseconds, and the bytes it adds to the file.
+/// Returns the time of a step in microseconds, and the number of bytes that it adds to the file.
 async fn timed_chain(nodes: u64, folder: &Path) -> (f64, f64) {
     let path = folder.join(format!("chain{nodes}.db"));
     let saver = SqliteSaver::options().durability(Durability::Process).open(&path).await;
     let graph = chain_graph(nodes).checkpointer(saver.expect("a new file opens"));
     let thread = graph.thread("chain");
-    // The first run also stores what the graph is.
+    // The first run also stores the description of the graph.
     let warm = thread.run(Counter::update()).await.expect("the chain runs");
     let before = pages(&path);
     let begun = Instant::now();
@@ -54,7 +54,7 @@ async fn timed_chain(nodes: u64, folder: &Path) -> (f64, f64) {
     (taken.as_nanos() as f64 / 1_000.0 / steps, (pages(&path) - before) as f64 / steps)
 }
 
-/// The size of the database in bytes, its log included.
+/// Returns the size of the database in bytes, including its log.
 fn pages(path: &Path) -> u64 {
     let file = rusqlite::Connection::open(path).expect("the file opens");
     let query = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()";
@@ -83,7 +83,7 @@ pub(crate) fn chain() -> Figure {
     })
 }
 
-/// Hands the names of 99 fields to a macro.
+/// Passes the names of 99 fields to a macro.
 macro_rules! with_fields {
     ($states:ident) => {
         $states! {
@@ -122,7 +122,7 @@ macro_rules! large_state {
         }
 
         impl Large {
-            /// All fields but the one that changes.
+            /// Returns an update that fills all fields except the one that changes.
             fn filled() -> Update<Self> {
                 Self::update()$(.$field(kibibyte(stringify!($field))))*
             }
@@ -147,7 +147,7 @@ fn wide_graph() -> Graph<Wide> {
     g.compile().expect("the cycle is a sound graph").recursion_limit(STEPS)
 }
 
-/// W9f: the cycle of W2 over a state of 100 fields, of which a step changes one, against one field.
+/// W9f: the cycle of W2 over a state of 100 fields, one of them changed per step, against a state of one field.
 pub(crate) fn fields() -> Figure {
     on_worker(async {
         let (mut values, mut baselines) = (Vec::new(), Vec::new());
@@ -164,10 +164,10 @@ pub(crate) fn fields() -> Figure {
     })
 }
 
-/// Runs of the subgraphs in a round.
+/// The number of runs of the subgraphs in a round.
 const NESTED_RUNS: u64 = 2_000;
 
-/// A node under so many levels of subgraphs.
+/// Builds a node inside `levels` levels of subgraphs.
 fn levels_graph(levels: u32) -> Graph<Counter> {
     let mut g = StateGraph::<Counter>::new(format!("level {levels}"));
     let node = match levels {
@@ -182,7 +182,7 @@ fn levels_graph(levels: u32) -> Graph<Counter> {
     g.compile().expect("a graph of one node is sound")
 }
 
-/// The time of a level in nanoseconds.
+/// Returns the time per level in nanoseconds.
 async fn timed_levels(levels: u32) -> f64 {
     let graph = levels_graph(levels);
     let begun = Instant::now();
@@ -193,7 +193,7 @@ async fn timed_levels(levels: u32) -> f64 {
     begun.elapsed().as_nanos() as f64 / NESTED_RUNS as f64 / f64::from(levels + 1)
 }
 
-/// W9s: five levels of subgraphs, per level, against one.
+/// W9s: five levels of subgraphs, time per level, against one level.
 pub(crate) fn levels() -> Figure {
     on_worker(async {
         let (mut values, mut baselines) = (Vec::new(), Vec::new());
@@ -206,21 +206,21 @@ pub(crate) fn levels() -> Figure {
     })
 }
 
-/// Steps of the run of W6.
+/// The number of steps of the run of W6.
 const LARGE_STEPS: u64 = 1_000;
 
-/// 1 KiB that nothing else is.
+/// Returns 1 KiB of text that is unique to `of`.
 fn kibibyte(of: &str) -> String {
     format!("{of} ").chars().cycle().take(1_024).collect()
 }
 
-/// Writes the number of the step, at length.
+/// Writes the number of the step, as a long text.
 async fn change(large: Snapshot<Large>) -> Update<Large> {
     let step: u64 = large.step.split(' ').next().and_then(|step| step.parse().ok()).unwrap_or_default();
     Large::update().step(kibibyte(&(step + 1).to_string()))
 }
 
-/// W6: 100 fields of 1 KiB, of which a step changes one, against a raw insert of 1 KiB.
+/// W6: 100 fields of 1 KiB, one of them changed per step, against a raw insert of 1 KiB.
 pub(crate) fn replaced() -> Figure {
     on_worker(async {
         let (mut values, mut baselines) = (Vec::new(), Vec::new());

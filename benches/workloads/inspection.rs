@@ -1,4 +1,4 @@
-//! The command-line program on a long thread.
+//! Benchmarks of the command-line program on a long thread.
 
 use std::path::Path;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::engine::on_worker;
 use crate::report::{Figure, median, round};
 
-/// Supersteps of the thread; its input and its start are checkpoints, too.
+/// The supersteps of the thread. Its input and its start are checkpoints, too.
 const STEPS: u64 = 9_998;
 
 const ROUNDS: usize = 9;
@@ -52,7 +52,7 @@ async fn write(path: &Path) {
     assert_eq!(last.state.count, STEPS);
 }
 
-/// How long a verb takes, in milliseconds.
+/// Returns the time that a verb takes, in milliseconds.
 fn timed(path: &Path, words: &[&str]) -> f64 {
     let path = path.to_str().expect("a path of text");
     let words = ["superstep", words[0], path].into_iter().chain(words[1..].iter().copied());
@@ -65,7 +65,7 @@ fn timed(path: &Path, words: &[&str]) -> f64 {
     taken
 }
 
-/// The baseline: to open the file with SQLite and to count what is in it.
+/// Measures the baseline: opening the file with SQLite and counting its rows, in milliseconds.
 fn opened(path: &Path) -> f64 {
     let begun = Instant::now();
     let file = Connection::open(path).expect("the file opens");
@@ -75,7 +75,7 @@ fn opened(path: &Path) -> f64 {
     begun.elapsed().as_secs_f64() * 1_000.0
 }
 
-/// W11: verbs on a thread of 10,000 checkpoints; the value is the slowest of `threads`, `log`, `show` and `diff`.
+/// W11: verbs on a thread of 10,000 checkpoints. The value is the slowest of `threads`, `log`, `show` and `diff`.
 pub(crate) fn verbs() -> Figure {
     on_worker(async {
         let folder = TempDir::new().expect("a folder for the file");

@@ -1,11 +1,11 @@
-//! The workloads that the project is measured by, each as a ratio to a baseline of the same run.
+//! The benchmarks of the project. Each result is a ratio to a baseline that is measured in the same run.
 //!
 //! ```text
 //! cargo bench --bench workloads -- [IDS] [--json]
 //! ```
 //!
-//! Every workload runs in rounds; a round times the baseline and the workload in turn, so that a noisy machine
-//! disturbs both. The figures are medians over the rounds.
+//! Every workload runs in rounds. A round measures the baseline and the workload in turn, so that other programs on
+//! the machine affect both. The figures are medians over the rounds.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -26,7 +26,7 @@ mod threads;
 
 use report::{Figure, Output};
 
-/// A workload: its id, and what runs it.
+/// A workload: its id, and the function that runs it.
 type Workload = (&'static str, fn() -> Figure);
 
 const WORKLOADS: &[Workload] = &[
@@ -56,7 +56,7 @@ const WORKLOADS: &[Workload] = &[
     ("W17p", effects::power),
 ];
 
-/// Those that run only where they are named.
+/// The workloads that only run if they are named.
 const LONG: &[&str] = &["W10"];
 
 fn main() {
@@ -83,7 +83,7 @@ fn arguments() -> (Output, Vec<String>) {
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
             "--json" => output = Output::Json,
-            // Cargo says which kind of target it runs.
+            // Cargo passes this to state the kind of target.
             "--bench" => {}
             _ => ids.push(argument),
         }

@@ -1,4 +1,4 @@
-//! A long conversation: what a message costs, and what reading the conversation back does.
+//! Benchmarks of a long conversation: the cost of adding a message, and of reading the conversation back.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -17,9 +17,9 @@ use crate::engine::on_worker;
 use crate::report::{Figure, median, round};
 use crate::storage::{file_bytes, raw_inserts};
 
-/// Messages of the conversation.
+/// The number of messages of the conversation.
 const MESSAGES: u64 = 2_000;
-/// The letters of a message; with its other members it is some 500 bytes of JSON.
+/// The number of letters of a message; with its other members it is about 500 bytes of JSON.
 const LETTERS: usize = 440;
 
 const ROUNDS: usize = 5;
@@ -45,10 +45,10 @@ struct Chat {
     messages: Vec<Message>,
 }
 
-/// When each step began.
+/// The times at which the steps began.
 type Times = Arc<Mutex<Vec<Instant>>>;
 
-/// The wire by which the next message follows.
+/// The wire that leads to the next message.
 #[derive(Clone, Copy)]
 enum Wire {
     Edge,
@@ -100,12 +100,12 @@ fn chat_graph(times: Times, wire: Wire) -> Graph<Chat> {
     g.compile().expect("a loop is a sound graph").recursion_limit(MESSAGES)
 }
 
-/// The decision after so many messages.
+/// Returns the decision after this many messages.
 fn next(messages: u64) -> Next {
     if messages < MESSAGES { Next::Again } else { Next::Done }
 }
 
-/// Writes the conversation; when each of its steps began.
+/// Writes the conversation, and returns the times at which its steps began.
 async fn converse(path: &Path, wire: Wire) -> Vec<Instant> {
     let saver = SqliteSaver::options().durability(Durability::Process).open(path).await;
     let times = Times::default();
@@ -116,24 +116,24 @@ async fn converse(path: &Path, wire: Wire) -> Vec<Instant> {
     std::mem::take(&mut times.lock().expect("no step panics"))
 }
 
-/// The bytes of all messages as JSON.
+/// Returns the bytes of all messages as JSON.
 fn raw_bytes() -> u64 {
     let length =
         |number| serde_json::to_string(&Message::number(number)).expect("messages have a JSON form").len();
     (0..MESSAGES).map(|number| length(number) as u64).sum()
 }
 
-/// W4: a message a step, against a raw log of the same bytes.
+/// W4: one message per step, against a raw log of the same bytes.
 pub(crate) fn by_edge() -> Figure {
     appended(Wire::Edge)
 }
 
-/// W4r: the same, where the node decides on the next step.
+/// W4r: W4 with a node that decides on the next step.
 pub(crate) fn by_route() -> Figure {
     appended(Wire::Route)
 }
 
-/// W4b: the same, where a branch decides on the state.
+/// W4b: W4 with a branch that decides on the state.
 pub(crate) fn by_branch() -> Figure {
     appended(Wire::Branch)
 }
@@ -165,7 +165,7 @@ fn appended(wire: Wire) -> Figure {
     })
 }
 
-/// W7: loading the head of the conversation, against decoding the same bytes.
+/// W7: loading the latest checkpoint of the conversation, against decoding the same bytes.
 pub(crate) fn read_back() -> Figure {
     on_worker(async {
         let folder = TempDir::new().expect("a folder for the file");
@@ -202,7 +202,7 @@ pub(crate) fn read_back() -> Figure {
     })
 }
 
-/// The time of a bare query for the rows of all checkpoints, in milliseconds.
+/// Returns the time of a bare query for the rows of all checkpoints, in milliseconds.
 fn selected(path: &Path) -> f64 {
     let file = Connection::open(path).expect("the file opens");
     let begun = Instant::now();
@@ -213,7 +213,7 @@ fn selected(path: &Path) -> f64 {
     begun.elapsed().as_secs_f64() * 1_000.0
 }
 
-/// The time of a walk over all states, in milliseconds.
+/// Returns the time of reading all states in turn, in milliseconds.
 fn walked(path: &Path) -> f64 {
     let reader = SqliteReader::open(path).expect("the file opens");
     let begun = Instant::now();

@@ -1,18 +1,18 @@
-//! Figures, and how they are printed.
+//! The results of workloads, and their output.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// How figures are printed.
+/// The output format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// A table for people.
+    /// A table.
     Table,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// What a workload measured.
+/// The result of a workload.
 pub(crate) struct Figure {
     /// The unit of `value` and `baseline`.
     pub(crate) unit: &'static str,
@@ -20,9 +20,9 @@ pub(crate) struct Figure {
     pub(crate) values: Vec<f64>,
     /// Samples of the baseline, one per round.
     pub(crate) baselines: Vec<f64>,
-    /// Other figures of the same runs.
+    /// Other results of the same runs.
     pub(crate) extra: Map<String, Value>,
-    /// What the baseline is, and what the ratio should stay under.
+    /// The definition of the baseline, and the target of the ratio.
     pub(crate) target: &'static str,
 }
 
@@ -37,7 +37,7 @@ struct Line<'a> {
     extra: &'a Map<String, Value>,
 }
 
-/// The median of some samples.
+/// Returns the median of some samples.
 pub(crate) fn median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -45,13 +45,13 @@ pub(crate) fn median(samples: &[f64]) -> f64 {
     if sorted.len().is_multiple_of(2) { (sorted[middle - 1] + sorted[middle]) / 2.0 } else { sorted[middle] }
 }
 
-/// The median of the ratios of each round: what a drifting machine disturbs least.
+/// Returns the median of the ratios of all rounds, which a drifting machine affects least.
 fn ratio(values: &[f64], baselines: &[f64]) -> f64 {
     let ratios: Vec<f64> = values.iter().zip(baselines).map(|(value, baseline)| value / baseline).collect();
     median(&ratios)
 }
 
-/// Rounds to four significant digits, as more would be noise.
+/// Rounds to four significant digits; more would be noise.
 pub(crate) fn round(value: f64) -> f64 {
     format!("{value:.3e}").parse().expect("a printed number is a number")
 }

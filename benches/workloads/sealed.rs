@@ -1,4 +1,4 @@
-//! What encryption costs.
+//! Benchmarks of encryption.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::storage::file_bytes;
 const STEPS: u64 = 1_000;
 const ROUNDS: usize = 5;
 
-/// A text of 10 kB, which each step replaces by another one.
+/// A text of 10 kB, which each step replaces with another one.
 #[derive(State, Clone, Debug, Default)]
 struct Page {
     step: u64,
@@ -48,7 +48,7 @@ pub(crate) fn encrypted() -> Figure {
     })
 }
 
-/// The time of a step in microseconds, and the bytes of the file.
+/// Returns the time of a step in microseconds, and the size of the file in bytes.
 async fn timed(options: SqliteOptions) -> (f64, u64) {
     let folder = TempDir::new().expect("a folder for the files");
     let path = folder.path().join("pages.db");

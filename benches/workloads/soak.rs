@@ -1,7 +1,7 @@
-//! A program that does not end: what it holds must not grow with the supersteps.
+//! A long-running program, whose memory, open files and file size must not grow with the number of supersteps.
 //!
-//! It is long, so it runs only where it is named. `SUPERSTEP_SOAK_STEPS` is how many supersteps it takes, and
-//! `SUPERSTEP_SOAK_HOURS` for how long it runs instead.
+//! It takes long, so it only runs if it is named. `SUPERSTEP_SOAK_STEPS` sets the number of supersteps;
+//! `SUPERSTEP_SOAK_HOURS` sets a duration instead.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,20 +18,20 @@ use tokio::task::JoinHandle;
 use crate::engine::on_worker;
 use crate::report::{Figure, median, round};
 
-/// Supersteps, unless the environment says otherwise.
+/// The number of supersteps, unless the environment sets another.
 const STEPS: u64 = 1_000_000;
-/// Supersteps of a run, after which what is held is measured.
+/// The supersteps of a run, after which the program is measured.
 const RUN: u64 = 1_000;
-/// Runs between two prunings.
+/// The number of runs between two prunings.
 const RUNS: u64 = 10;
-/// Checkpoints that stay.
+/// The number of checkpoints that pruning keeps.
 const KEPT: usize = 1_000;
-/// Topics of which the latest word is kept.
+/// The number of topics; the latest value of each is kept.
 const TOPICS: u64 = 50;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A counter, and a map whose entries are overwritten again and again: a chain of operations without an end.
+/// A counter, and a map whose entries are overwritten repeatedly, which makes an endless chain of operations.
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Soak {
     count: u64,
@@ -52,7 +52,7 @@ fn graph() -> Graph<Soak> {
     g.compile().expect("a loop is a sound graph").recursion_limit(RUN)
 }
 
-/// What is measured after a run.
+/// The measurements after a run.
 #[derive(Clone, Copy)]
 struct Sample {
     step_us: f64,
@@ -62,7 +62,7 @@ struct Sample {
     log: f64,
 }
 
-/// How long it goes on.
+/// The condition that ends the benchmark.
 enum Until {
     Steps(u64),
     Time(Duration),
@@ -88,7 +88,7 @@ impl Until {
     }
 }
 
-/// The resident memory of this process in KiB, and how many files it has open.
+/// Returns the resident memory of this process in KiB, and the number of its open files.
 fn held() -> (f64, f64) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -101,7 +101,7 @@ fn bytes(path: &Path) -> f64 {
     std::fs::metadata(path).map_or(0.0, |is| is.len() as f64)
 }
 
-/// Prunes and collects, beside the run.
+/// Prunes and collects garbage while the run continues. Returns the number of pruned checkpoints.
 fn prune(path: &Path) -> u64 {
     let retention = Retention::new().keep_last(KEPT);
     let pruned = care::prune(path, &retention, PATIENCE).expect("the file can be pruned");

@@ -1,4 +1,4 @@
-//! The engine with a store on disk.
+//! Benchmarks of the engine with a store on disk.
 
 use std::path::Path;
 use std::time::Instant;
@@ -11,15 +11,15 @@ use tempfile::TempDir;
 use crate::engine::{STEPS, cycle_graph, on_worker, timed_cycle};
 use crate::report::{Figure, round};
 
-/// Rounds of the workloads that write to the disk.
+/// The number of rounds of the workloads that write to the disk.
 const ROUNDS: usize = 5;
 
-/// W3: the cycle with `Process` durability.
+/// W3: the cycle of W1 with `Process` durability.
 pub(crate) fn cycle_process() -> Figure {
     cycle(Durability::Process, "NORMAL", "raw inserts of the same bytes, WAL NORMAL, ≤ 2.5")
 }
 
-/// W3p: the cycle with `Power` durability, the default.
+/// W3p: the cycle of W1 with `Power` durability, the default.
 pub(crate) fn cycle_power() -> Figure {
     cycle(Durability::Power, "FULL", "raw inserts of the same bytes, WAL FULL, ≤ 1.3")
 }
@@ -46,12 +46,12 @@ fn cycle(durability: Durability, synchronous: &'static str, target: &'static str
     })
 }
 
-/// How large a file is that nobody has open.
+/// Returns the size of a file that no program has open, in bytes.
 pub(crate) fn file_bytes(path: &Path) -> u64 {
     std::fs::metadata(path).expect("the file is there").len()
 }
 
-/// The bytes in the columns of all checkpoints.
+/// Returns the number of bytes in the columns of all checkpoints.
 pub(crate) fn row_bytes(path: &Path) -> u64 {
     let file = Connection::open(path).expect("the file opens");
     let mut columns =
@@ -64,7 +64,7 @@ pub(crate) fn row_bytes(path: &Path) -> u64 {
     u64::try_from(sum).expect("lengths are not negative")
 }
 
-/// The time of one of `count` raw inserts of `bytes` bytes, each in a transaction of its own, in microseconds.
+/// Returns the time of one of `count` raw inserts of `bytes` bytes, each in its own transaction, in microseconds.
 pub(crate) fn raw_inserts(path: &Path, synchronous: &str, bytes: u64, count: u64) -> f64 {
     let file = Connection::open(path).expect("a new file opens");
     file.pragma_update(None, "journal_mode", "WAL").expect("WAL is available");

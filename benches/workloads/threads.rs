@@ -1,4 +1,4 @@
-//! Many threads on one file.
+//! Benchmarks of many threads on one file.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -36,7 +36,7 @@ fn graph() -> Graph<Counter> {
     g.compile().expect("a loop is a sound graph").recursion_limit(STEPS)
 }
 
-/// All threads at once, each step durable before the next; in milliseconds.
+/// Returns the time of running all threads at once, each step durable before the next, in milliseconds.
 async fn driven(path: &Path) -> f64 {
     let graph = graph().checkpointer(SqliteSaver::open(path).await.expect("a new file opens"));
     let begun = Instant::now();
@@ -50,7 +50,8 @@ async fn driven(path: &Path) -> f64 {
     begun.elapsed().as_secs_f64() * 1_000.0
 }
 
-/// A thread that inserts what it is sent, as much as there is in one transaction, and then says so.
+/// Runs a thread that inserts the rows that it receives, all available ones in one transaction, and then confirms
+/// them.
 fn group_commit(path: PathBuf, rows: mpsc::Receiver<(String, oneshot::Sender<()>)>) {
     let file = Connection::open(path).expect("a new file opens");
     file.pragma_update(None, "journal_mode", "WAL").expect("WAL is available");
@@ -71,7 +72,7 @@ fn group_commit(path: PathBuf, rows: mpsc::Receiver<(String, oneshot::Sender<()>
     }
 }
 
-/// The same sleeps and rows without an engine, in milliseconds.
+/// Returns the time of the same sleeps and rows without an engine, in milliseconds.
 async fn raw(path: PathBuf, bytes: usize) -> f64 {
     let (rows, received) = mpsc::channel();
     let writer = thread::spawn(move || group_commit(path, received));
@@ -79,7 +80,7 @@ async fn raw(path: PathBuf, bytes: usize) -> f64 {
     let tasks = (0..THREADS).map(|_| {
         let rows = rows.clone();
         tokio::spawn(async move {
-            // An input and a start are checkpoints, too.
+            // The input and the start are checkpoints, too.
             for step in 0..STEPS + 2 {
                 if step >= 2 {
                     tokio::time::sleep(WORK).await;

@@ -1,4 +1,4 @@
-//! The parsers of what is written on the command line: addresses, paths, predicates, assignments.
+//! Parses arbitrary command-line arguments: addresses, paths, predicates, assignments.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! The three texts of a checkpoint's row, on a line each.
+//! Reads arbitrary input as the three texts of a checkpoint's row, one per line.
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};

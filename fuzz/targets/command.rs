@@ -1,4 +1,5 @@
-//! Verbs that only read, on a small file, with arguments from anywhere: one a line after the verb's.
+//! Runs read-only verbs on a small file with arbitrary arguments: the verb on the first line, one argument per line
+//! after it.
 #![no_main]
 
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use superstep::cli::{Exit, Look, Screen, run};
 use superstep::prelude::*;
 use tempfile::TempDir;
 
-/// Verbs that only read.
+/// The read-only verbs.
 const VERBS: [&str; 9] = ["threads", "log", "show", "diff", "blame", "why", "grep", "bisect", "compare"];
 
 #[derive(State, Clone, Default, Serialize, Deserialize)]
@@ -31,7 +32,7 @@ async fn note(notes: Snapshot<Notes>) -> Update<Notes> {
     Notes::update().notes([format!("{left} left")]).left(left)
 }
 
-/// A file with two threads, the second of them a branch.
+/// The checkpoint file, with two threads; the second is a branch.
 static FILE: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("notes.db");
@@ -59,7 +60,7 @@ fuzz_target!(|text: &str| -> Corpus {
     let mut lines = text.lines();
     let Some(verb) = lines.next().filter(|verb| VERBS.contains(verb)) else { return Corpus::Reject };
     let arguments: Vec<&str> = lines.take(8).collect();
-    // Nothing outside this folder may be read.
+    // No file outside this folder may be read.
     if arguments.iter().any(|argument| argument.contains('\0') || argument.contains('/')) {
         return Corpus::Reject;
     }

@@ -1,4 +1,4 @@
-//! A graph described in JSON or in TOML: it is refused with a message, or compiles.
+//! Reads arbitrary input as a graph described in JSON or TOML, which must be rejected with a message or compile.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

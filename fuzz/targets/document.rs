@@ -1,4 +1,4 @@
-//! A thread as a document, that may come from anybody.
+//! Reads arbitrary input as a thread document.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

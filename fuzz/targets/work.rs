@@ -1,4 +1,4 @@
-//! A text of the tables beside that of the checkpoints: results, failures, questions, outcomes, what was emitted.
+//! Reads arbitrary input as a text of pending work: a result, failure, question or outcome, or an emitted event.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

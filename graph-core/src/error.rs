@@ -1,4 +1,4 @@
-//! The error of a node, with what decides whether it is retried.
+//! The error of a node, and the properties that decide whether it is retried.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -14,19 +14,19 @@ use crate::caught::{caught, dropped, text_of, without_text};
 /// Any error a node may return.
 pub type BoxError = Box<dyn Error + Send + Sync + 'static>;
 
-/// Why a node failed.
+/// The error of a node.
 ///
-/// Every error converts into it with `?`, and its source stays downcastable. Whether it is retried is decided
-/// by the node's retry policy; [`retryable`](Self::retryable) and [`terminal`](Self::terminal) decide it here.
+/// `?` converts every error into it, and the source stays downcastable. The node's retry policy decides whether it
+/// is retried, unless it was created with [`retryable`](Self::retryable) or [`terminal`](Self::terminal).
 /// Unclassified errors are terminal, except I/O errors and timeouts.
 ///
-/// Like `anyhow::Error` it does not itself implement [`Error`], so that `?` can take every error. Where the code of the
-/// error panics, as its `Display` or its `Drop`, the panic ends here, and another text says so.
+/// Like `anyhow::Error`, it does not implement [`Error`], so that `?` can convert every error. If code of the error
+/// panics, such as its `Display` or its `Drop`, the panic is caught, and a replacement text says so.
 pub struct NodeError {
     kind: NodeErrorKind,
     source: Returned,
     retry_after: Option<Duration>,
-    /// The longest wait of the policy that did not wait as long as the error asked for.
+    /// The maximum wait of the policy, if the error asked for a longer one.
     longest_wait: Option<Duration>,
 }
 
@@ -50,50 +50,50 @@ impl Drop for Returned {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NodeErrorKind {
-    /// The node returned an error that nothing classified.
+    /// The node returned an unclassified error.
     Failed,
-    /// The node returned an error that it marked as worth a retry.
+    /// The node returned an error marked as retryable.
     Retryable,
-    /// The node returned an error that it marked as final.
+    /// The node returned an error marked as terminal.
     Terminal,
     /// The node panicked.
     Panicked,
-    /// An attempt took longer than its timeout, or was idle for too long: the source is a [`Timeout`].
+    /// An attempt took longer than its timeout, or was idle for too long. The source is a [`Timeout`].
     TimedOut,
-    /// The node finished, and the routing after it failed.
+    /// The node finished, but the routing after it failed.
     Routing,
-    /// An effect's journal could not be read or written, or it does not match: the source is an [`EffectError`] or
-    /// the store's error.
+    /// An effect's journal could not be read or written, or does not match. The source is an [`EffectError`] or the
+    /// store's error.
     Effect,
     /// A value of the task could not be encoded or decoded.
     Codec,
 }
 
 impl NodeError {
-    /// An error of the given kind.
+    /// Creates an error of the given kind.
     pub fn new(kind: NodeErrorKind, source: impl Into<BoxError>) -> Self {
         Self { kind, source: Returned(Some(source.into())), retry_after: None, longest_wait: None }
     }
 
-    /// An error that is worth another attempt, whatever its type.
+    /// Creates an error that is retried, whatever its type.
     pub fn retryable(source: impl Into<BoxError>) -> Self {
         Self::new(NodeErrorKind::Retryable, source)
     }
 
-    /// An error that no further attempt can mend, whatever its type.
+    /// Creates an error that is not retried, whatever its type.
     pub fn terminal(source: impl Into<BoxError>) -> Self {
         Self::new(NodeErrorKind::Terminal, source)
     }
 
-    /// Waits at least this long before the next attempt. A wait that is longer than the longest one of the node's
-    /// [policy](crate::node::Retry::max) is not waited for: the node fails.
+    /// Sets the minimum wait before the next attempt. If it exceeds the maximum wait of the node's
+    /// [policy](crate::node::Retry::max), the node fails without another attempt.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.retry_after = Some(delay);
         self
     }
 
-    /// Says that the wait it asks for was longer than the longest one of the node's policy.
+    /// Records that the requested wait exceeded the maximum wait of the node's policy.
     pub(crate) fn not_waited_for(mut self, longest: Duration) -> Self {
         self.longest_wait = Some(longest);
         self
@@ -105,31 +105,31 @@ impl NodeError {
         self.kind
     }
 
-    /// The shortest wait before the next attempt, where the error asks for one.
+    /// Returns the minimum wait before the next attempt, if the error asks for one.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
-    /// The error that the node returned.
+    /// Returns the error that the node returned.
     #[must_use]
     pub fn source(&self) -> &(dyn Error + Send + Sync + 'static) {
         self.source.get()
     }
 
-    /// The error that the node returned, if it is an `E`.
+    /// Returns the error that the node returned, if it is an `E`.
     #[must_use]
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
         self.source.get().downcast_ref()
     }
 
-    /// Takes the error that the node returned.
+    /// Returns the error that the node returned, by value.
     #[must_use]
     pub fn into_source(mut self) -> BoxError {
         self.source.0.take().expect("it is taken only when it goes")
     }
 
-    /// The error with other texts, where those it has may not be seen. Nothing is left to downcast to.
+    /// Replaces the texts of the error, for texts that must not be shown. It can no longer be downcast.
     pub(crate) fn retold(self, mut tell: impl FnMut(&str) -> String) -> Self {
         let ErrorReport { message, causes, .. } = self.report();
         let mut source = None;
@@ -137,11 +137,11 @@ impl NodeError {
             source = Some(Box::new(Retold { text: tell(text), source }));
         }
         let source: BoxError = source.expect("there is a message");
-        // The texts have it.
+        // The new texts already contain the wait.
         Self { source: Returned(Some(source)), longest_wait: None, ..self }
     }
 
-    /// The form in which the error is stored and reported.
+    /// Returns the form in which the error is stored and reported.
     #[must_use]
     pub fn report(&self) -> ErrorReport {
         let mut causes = Vec::new();
@@ -167,8 +167,8 @@ impl fmt::Display for NodeError {
         let (Some(asked_for), Some(longest)) = (self.retry_after, self.longest_wait) else { return Ok(()) };
         write!(
             f,
-            "; it is to be tried again after {asked_for:?}, and the node's policy waits {longest:?} at most: resume \
-             the thread later, or let it wait longer with Retry::max"
+            "; the error asks for a retry after {asked_for:?}, but the node's policy waits {longest:?} at most: \
+             resume the thread later, or raise the limit with Retry::max"
         )
     }
 }
@@ -183,12 +183,12 @@ impl fmt::Debug for NodeError {
     }
 }
 
-/// The cause of an error.
+/// Returns the cause of an error.
 fn source_of<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
     caught(|| error.source()).unwrap_or_default()
 }
 
-/// An error in other words, with those it was caused by.
+/// An error with replaced texts, and its causes.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 struct Retold {
@@ -200,41 +200,42 @@ struct Retold {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EffectError {
-    /// It was started before and has no recorded end. Declare what is then to be done.
+    /// The effect was started before and has no recorded end. Declare an [`OnUnknown`](crate::node::OnUnknown)
+    /// policy for it.
     #[error(
-        "effect `{effect}` was started before, and whether it happened is not known; if it may run again, declare \
-         it with on_unknown(OnUnknown::Retry), and with OnUnknown::Ask somebody is asked"
+        "effect `{effect}` was started before, and its outcome is unknown; if it may run again, declare \
+         on_unknown(OnUnknown::Retry); to ask a person, declare on_unknown(OnUnknown::Ask)"
     )]
     Unknown {
         /// The effect.
         effect: String,
     },
-    /// A person was asked about its outcome, and answered that the task must fail.
-    #[error("effect `{effect}` was started before, and the answer to what became of it was to fail")]
+    /// A person was asked about the effect's outcome, and answered that the task must fail.
+    #[error("effect `{effect}` was started before, and the answer about its outcome was to fail")]
     GivenUp {
         /// The effect.
         effect: String,
     },
-    /// Its recorded value is not what the code expects now. Run it again with
-    /// `on_mismatch(OnMismatch::RunAgain)`, where that is right.
+    /// The recorded value does not decode as the type that the code now expects. If the effect may run again, set
+    /// `on_mismatch(OnMismatch::RunAgain)`.
     #[error("the recorded value of effect `{effect}` does not decode: {reason}")]
     Undecodable {
         /// The effect.
         effect: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It succeeded in an earlier run of the node, and the code has no place for it any more: it was renamed or
-    /// removed. Where its value may be forgotten, say so with `on_mismatch(OnMismatch::RunAgain)`.
+    /// The effect succeeded in an earlier run of the node, but the code no longer runs it, because it was renamed
+    /// or removed. If its value may be discarded, set `on_mismatch(OnMismatch::RunAgain)`.
     #[error(
-        "the journal holds effect `{effect}`, which the node no longer runs; if it was renamed, it has run twice \
-         now; to go on without it, declare on_mismatch(OnMismatch::RunAgain)"
+        "the journal holds effect `{effect}`, which the node no longer runs; if it was renamed, it has now run \
+         twice; to continue without it, declare on_mismatch(OnMismatch::RunAgain)"
     )]
     Gone {
         /// The effect.
         effect: String,
     },
-    /// Another effect of the same name and key is in flight. Tell them apart by a key.
+    /// Another effect of the same name and key is in flight. Give them different keys.
     #[error(
         "effect `{effect}` was started while another of the same name and key was in flight; tell them apart with \
          run_keyed"
@@ -243,58 +244,59 @@ pub enum EffectError {
         /// The effect.
         effect: String,
     },
-    /// Something was asked inside of it. A question waits for the task to pause, and a task does not pause while an
-    /// effect is in flight: ask before the effect, or after it.
+    /// A question was asked inside the effect. A question waits for the task to pause, and a task does not pause
+    /// while an effect is in flight, so ask before or after the effect.
     #[error("a question was asked inside effect `{effect}`; ask before the effect, or after it")]
     Asks {
         /// The effect.
         effect: String,
     },
-    /// The run is replayed, and the recording has no outcome of it that could be returned.
+    /// The run is a replay, and the recording has no outcome for the effect.
     #[error("the recording has no outcome of effect `{effect}` to replay")]
     NotRecorded {
         /// The effect.
         effect: String,
     },
-    /// The run is given a cassette, and the cassette has no recording of it. The report names the nearest one.
+    /// The run uses a cassette that has no recording of the effect. The report names the nearest one.
     #[error("{report}")]
     NotOnCassette {
-        /// The missing recording, its place, and the nearest recording.
+        /// The message with the missing recording, its place, and the nearest recording.
         report: String,
     },
-    /// The cassette says that it failed, and the error cannot be made from its text. Say how, with
-    /// `Cassette::error_as`.
+    /// The effect is recorded as failed, and its error cannot be created from the recorded text. Add a constructor
+    /// with `Cassette::error_as`.
     #[error(
-        "effect `{effect}` is recorded as failed with {text:?}, and no `{wanted}` is made from a text; say how with \
-         Cassette::error_as"
+        "effect `{effect}` is recorded as failed with {text:?}, and no `{wanted}` can be created from a text; add a \
+         constructor with Cassette::error_as"
     )]
     NotRepeatable {
         /// The effect.
         effect: String,
-        /// The text of its error.
+        /// The text of the recorded error.
         text: String,
-        /// The type of its error.
+        /// The type of the error that the code expects.
         wanted: String,
     },
-    /// Its value cannot be stored.
+    /// The value of the effect cannot be stored.
     #[error("the value of effect `{effect}` cannot be recorded: {reason}")]
     Unencodable {
         /// The effect.
         effect: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Why an attempt was given up: the source of a [`NodeError`] of kind [`NodeErrorKind::TimedOut`].
+/// The reason for which an attempt was abandoned: the source of a [`NodeError`] of kind
+/// [`NodeErrorKind::TimedOut`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Timeout {
-    /// It took longer than the node's timeout.
+    /// The attempt took longer than the node's timeout.
     #[error("the attempt took longer than {0:?}")]
     Run(Duration),
-    /// It sent no heartbeat for longer than the node's idle timeout.
-    #[error("the attempt showed no sign of life for {0:?}")]
+    /// The attempt sent no heartbeat for longer than the node's idle timeout.
+    #[error("the attempt sent no heartbeat for {0:?}")]
     Idle(Duration),
 }
 

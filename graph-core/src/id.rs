@@ -1,4 +1,4 @@
-//! The identities of things: newtypes, so that no two kinds are confused.
+//! Identifiers. Each kind is a newtype, so that no two kinds are confused.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -16,7 +16,7 @@ macro_rules! text_id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// The text.
+            /// Returns the text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -55,7 +55,7 @@ macro_rules! text_id {
     };
 }
 
-/// Reads a text into the place where it stays.
+/// Deserializes a text without copying it twice.
 struct AnyText;
 
 impl Visitor<'_> for AnyText {
@@ -79,20 +79,20 @@ text_id! {
     NodeName
 }
 
-/// Between a thread's name and the task whose subgraph has the thread below it.
+/// The separator between a thread's name and the task whose subgraph runs on a thread below it.
 const BELOW: char = '\u{1f}';
 
-/// The beginning of the last part of a deleted thread's name. Tasks are named by hexadecimal digits.
+/// The prefix of the last part of a deleted thread's name. It is not hexadecimal, so no task's id begins with it.
 const REMNANT: &str = "deleted ";
 
 impl ThreadId {
-    /// The thread of the subgraph that `task` runs on this thread.
+    /// Returns the thread of the subgraph that `task` runs on this thread.
     #[must_use]
     pub fn below(&self, task: TaskId) -> Self {
         alloc::format!("{self}{BELOW}{task}").into()
     }
 
-    /// The thread at the top, and the tasks that lead from there to this one, with `|` between them.
+    /// Returns the thread at the top, and the tasks that lead from it to this thread, separated by `|`.
     #[cfg(feature = "tokio")]
     pub(crate) fn levels(&self) -> (&str, String) {
         match self.0.split_once(BELOW) {
@@ -101,27 +101,27 @@ impl ThreadId {
         }
     }
 
-    /// Returns `true` if it is `other`, or a thread of one of its subgraphs.
+    /// Returns `true` if this is `other`, or a thread of one of its subgraphs.
     #[must_use]
     pub fn is_on_or_below(&self, other: &Self) -> bool {
         self.0.strip_prefix(other.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(BELOW))
     }
 
-    /// The thread whose task runs this one, if it is a subgraph's.
+    /// Returns the thread whose task runs this one, if this is a subgraph's thread.
     #[must_use]
     pub fn above(&self) -> Option<Self> {
         self.0.rsplit_once(BELOW).map(|(above, _)| above.into())
     }
 
-    /// The name under which a deleted thread stays for those that share its past; `number` tells it from other
-    /// threads of this name. It counts as one that [`is_below`](Self::is_below).
+    /// Returns the name under which a deleted thread is kept for threads that share its past. `number`
+    /// distinguishes it from other threads of this name. [`is_below`](Self::is_below) returns `true` for it.
     #[must_use]
     pub fn remnant(&self, number: u64) -> Self {
         alloc::format!("{self}{BELOW}{REMNANT}{number}").into()
     }
 
-    /// The name that the thread had before it was deleted, if it is a [`remnant`](Self::remnant); otherwise its
-    /// name.
+    /// Returns the name that the thread had before it was deleted, if it is a [`remnant`](Self::remnant); otherwise
+    /// its name.
     #[must_use]
     pub fn before_deletion(&self) -> Self {
         match self.0.rsplit_once(BELOW) {
@@ -130,8 +130,8 @@ impl ThreadId {
         }
     }
 
-    /// Returns `true` if a store removes it together with `deleted`, unless others need it: it is on or below that
-    /// thread, or an earlier deletion has left it. `is_there` tells whether a thread of a name exists.
+    /// Returns `true` if deleting `deleted` also removes this thread, unless others need it: it is on or below that
+    /// thread, or remains from an earlier deletion of it. `is_there` returns `true` for names of existing threads.
     pub fn goes_with(&self, deleted: &Self, is_there: impl Fn(&Self) -> bool) -> bool {
         let left_over = || match self.0.split_once(BELOW) {
             Some((root, _)) => self.before_deletion() != *self || !is_there(&root.into()),
@@ -140,7 +140,8 @@ impl ThreadId {
         self.is_on_or_below(deleted) || left_over()
     }
 
-    /// Returns `true` if it is a subgraph's thread. Such threads are not listed, and are run by the thread above them.
+    /// Returns `true` if this is a subgraph's thread. Such threads are not listed, and run as part of the thread
+    /// above them.
     #[must_use]
     pub fn is_below(&self) -> bool {
         self.0.contains(BELOW)
@@ -157,19 +158,20 @@ pub(crate) const END_NAME: &str = "__end__";
 pub(crate) const EDIT_NAME: &str = "__edit__";
 
 impl NodeName {
-    /// Returns `true` if it is START's, whose task merges the input of a run.
+    /// Returns `true` if this is START, whose task merges the input of a run.
     #[must_use]
     pub fn is_start(&self) -> bool {
         self.as_str() == START_NAME
     }
 
-    /// Returns `true` if it is END's. A subgraph that was left has END as its next task, with the decision as the input.
+    /// Returns `true` if this is END. A subgraph that took an exit has END as its next task, with the decision as
+    /// the input.
     #[must_use]
     pub fn is_end(&self) -> bool {
         self.as_str() == END_NAME
     }
 
-    /// Returns `true` if it stands for an edit instead of a node that ran.
+    /// Returns `true` if this stands for an edit instead of a node that ran.
     #[must_use]
     pub fn is_edit(&self) -> bool {
         self.as_str() == EDIT_NAME
@@ -215,7 +217,8 @@ uuid_id! {
 }
 
 impl CheckpointId {
-    /// When the id was drawn, in milliseconds since the Unix epoch: the time that a UUIDv7 begins with.
+    /// Returns the time at which the id was drawn, in milliseconds since the Unix epoch: the first part of a
+    /// UUIDv7.
     #[must_use]
     pub fn unix_ms(self) -> u64 {
         let (high, low, ..) = self.0.as_fields();
@@ -230,19 +233,19 @@ macro_rules! hash_id {
         pub struct $name([u8; 16]);
 
         impl $name {
-            /// The id with these bytes.
+            /// Creates the id with these bytes.
             #[must_use]
             pub fn from_bytes(bytes: [u8; 16]) -> Self {
                 Self(bytes)
             }
 
-            /// The bytes.
+            /// Returns the bytes.
             #[must_use]
             pub fn as_bytes(&self) -> &[u8; 16] {
                 &self.0
             }
 
-            /// The first 16 bytes of the BLAKE3 hash of `parts`, each preceded by its length.
+            /// Returns the first 16 bytes of the BLAKE3 hash of `parts`, each preceded by its length.
             pub(crate) fn hash(parts: &[&[u8]]) -> Self {
                 let mut hasher = blake3::Hasher::new();
                 for part in parts {
@@ -298,31 +301,31 @@ macro_rules! hash_id {
 }
 
 hash_id! {
-    /// Names a task: the same work has the same id in every process and after every resume.
+    /// Identifies a task: the same work has the same id in every process and after every resume.
     TaskId
 }
 hash_id! {
-    /// Names one question of one task.
+    /// Identifies one question of one task.
     InterruptId
 }
 
 hash_id! {
-    /// The key that an effect passes to the other side, so that a repetition of the effect is recognised: the same in
-    /// every attempt and after every resume, and a different one for every other effect, thread and fork. Its text is
-    /// 32 hexadecimal digits.
+    /// The key that an effect sends to the other side, so that a repetition is recognised. It is the same in every
+    /// attempt and after every resume, and different for every other effect, thread and fork. Its text is 32
+    /// hexadecimal digits.
     IdempotencyKey
 }
 
 hash_id! {
-    /// A short hash that names a schema or a topology.
+    /// A short hash that identifies a schema or a topology.
     Fingerprint
 }
 
 impl Fingerprint {
-    /// The fingerprint of `value`'s JSON form.
+    /// Returns the fingerprint of `value`'s JSON form.
     ///
     /// # Panics
-    /// When `value` has no JSON form; schemas and topologies always have one.
+    /// Panics if `value` has no JSON form. Schemas and topologies always have one.
     #[must_use]
     pub fn of<T: Serialize>(value: &T) -> Self {
         let text = serde_json::to_string(value).expect("a description of plain data has a JSON form");
@@ -331,7 +334,7 @@ impl Fingerprint {
 }
 
 impl TaskId {
-    /// The id of a task planned on `base`: a task of another branch or another step never shares it.
+    /// Returns the id of a task that was planned on `base`. Tasks of other branches and other steps have other ids.
     #[must_use]
     pub fn derive(
         base: CheckpointId,
@@ -353,7 +356,7 @@ impl TaskId {
 }
 
 impl IdempotencyKey {
-    /// The key of an effect of a task on a thread.
+    /// Returns the key of an effect of a task on a thread.
     #[must_use]
     pub fn derive(thread: &ThreadId, task: TaskId, name: &str, key: &str, occurrence: u32) -> Self {
         let parts = [thread.as_str().as_bytes(), task.as_bytes(), name.as_bytes(), key.as_bytes()];
@@ -363,15 +366,15 @@ impl IdempotencyKey {
 }
 
 impl InterruptId {
-    /// The id of a question: another text under the same key is another question, so that it never gets the
-    /// old one's answer.
+    /// Returns the id of a question. Another text under the same key has another id, so that it never gets the
+    /// answer to the old one.
     #[must_use]
     pub fn derive(task: TaskId, key: &str, occurrence: u32, question: &str) -> Self {
         Self::hash(&[task.as_bytes(), key.as_bytes(), &occurrence.to_le_bytes(), question.as_bytes()])
     }
 }
 
-/// A text that is not 32 hexadecimal digits.
+/// The error of parsing a text that is not 32 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an id is 32 hexadecimal digits")]
 pub struct ParseIdError;

@@ -1,7 +1,7 @@
 //! A lock file of everything that stored threads depend on, so that changes to it are reviewed.
 //!
-//! A test compares the graphs of a program with the file, and fails when a state's schema or a graph's nodes and wires
-//! changed. `SUPERSTEP_LOCK=update cargo test` rewrites the file; its difference is then part of the review.
+//! A test compares the program's graphs with the file, and fails if a state's schema, or a graph's nodes or edges,
+//! changed. `SUPERSTEP_LOCK=update cargo test` rewrites the file, and the difference becomes part of the review.
 //!
 //! ```
 //! # extern crate superstep_core as superstep;
@@ -41,20 +41,20 @@ use crate::state::{Excess, Schema, SizeLimits, State};
 /// The environment variable that makes [`check`] write the file: `SUPERSTEP_LOCK=update`.
 pub const VARIABLE: &str = "SUPERSTEP_LOCK";
 
-/// A graph of any state and any context, for a lock file.
+/// A graph of any state and any context, for use in a lock file.
 pub trait Locked {
-    /// The entries for it and for its subgraphs in the lock file, by name.
+    /// Returns the entries of the graph and its subgraphs in the lock file, by name.
     fn locked(&self) -> BTreeMap<String, LockedGraph>;
 }
 
 /// The entry for a graph in a lock file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LockedGraph {
-    /// The state.
+    /// The schema of the state.
     pub schema: Schema,
-    /// The nodes and wires, as a checkpoint file keeps them.
+    /// The nodes and edges, as stored in a checkpoint file.
     pub topology: serde_json::Value,
-    /// The older versions of the state that migrations lead from.
+    /// The older versions of the state from which migrations exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub migrates_from: Vec<u32>,
 }
@@ -81,16 +81,17 @@ impl<S: State, C> Locked for Graph<S, C> {
     }
 }
 
-/// Why a lock file does not fit. Its debug form is its text, so that a test that unwraps it is readable.
+/// The error of comparing with a lock file. Its `Debug` form is its message, so that a test which unwraps it is
+/// readable.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// There is no such file yet.
+    /// The file does not exist yet.
     #[error("there is no lock file {}; write it with `{VARIABLE}=update cargo test`", .0.display())]
     Missing(PathBuf),
     /// Something that stored threads depend on has changed.
     #[error(
-        "{} graphs differ from {}:\n{}\nIf this is meant, write the file anew with `{VARIABLE}=update cargo test`",
+        "{} graphs differ from {}:\n{}\nIf this is meant, rewrite the file with `{VARIABLE}=update cargo test`",
         .differences.len(), path.display(), .differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     )]
     Differs {
@@ -104,10 +105,10 @@ pub enum LockError {
     NotALock {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The file is larger than one may be, or would be. Give larger limits: see [`check_within`] and [`write_within`].
+    /// The file is, or would be, too large. Raise the limits: see [`check_within`] and [`write_within`].
     #[error(
         "the lock file {} has {}", path.display(), .excess.allowed_by("lock::check_within or lock::write_within")
     )]
@@ -122,7 +123,7 @@ pub enum LockError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
 }
@@ -140,7 +141,7 @@ pub struct GraphDifference {
     pub graph: String,
     /// A line for each change, which says how it affects stored threads.
     pub changes: Vec<String>,
-    /// `true` if stored threads load and continue, as far as can be told without them.
+    /// `true` if stored threads load and continue, as far as that can be determined without them.
     pub loads: bool,
 }
 
@@ -152,24 +153,25 @@ impl fmt::Display for GraphDifference {
         }
         f.write_str(match self.loads {
             true => "\n  old threads load",
-            false => "\n  old threads may not load, or not go on: try them with `check_threads`",
+            false => "\n  old threads may not load or continue: check them with `check_threads`",
         })
     }
 }
 
-/// Compares graphs with the lock file at `path`. With `SUPERSTEP_LOCK=update` in the environment it writes the file
-/// instead.
+/// Compares graphs with the lock file at `path`. If `SUPERSTEP_LOCK=update` is set in the environment, it writes
+/// the file instead.
 ///
 /// # Errors
-/// When the file does not exist, differs, is larger than a record [may be](SizeLimits), or cannot be read or written.
+/// Returns an error if the file does not exist, differs, exceeds the [size limits](SizeLimits) of a record, or
+/// cannot be read or written.
 pub fn check(path: impl AsRef<Path>, graphs: &[&dyn Locked]) -> Result<(), LockError> {
     check_within(path, graphs, SizeLimits::default())
 }
 
-/// As [`check`], of a file that may be larger, or is to be smaller.
+/// Works like [`check`], with other limits on the file.
 ///
 /// # Errors
-/// Those of [`check`].
+/// Returns the errors of [`check`].
 pub fn check_within(
     path: impl AsRef<Path>,
     graphs: &[&dyn Locked],
@@ -191,18 +193,19 @@ pub fn check_within(
     if differences.is_empty() { Ok(()) } else { Err(LockError::Differs { path: path.into(), differences }) }
 }
 
-/// Writes the lock file of graphs: JSON, the graphs by name.
+/// Writes the lock file: JSON with the graphs by name.
 ///
 /// # Errors
-/// When the file would be larger than a record [may be](SizeLimits), or cannot be written. A file that is there stays then.
+/// Returns an error if the file would exceed the [size limits](SizeLimits) of a record, or cannot be written. An
+/// existing file is then unchanged.
 pub fn write(path: impl AsRef<Path>, graphs: &[&dyn Locked]) -> Result<(), LockError> {
     write_within(path, graphs, SizeLimits::default())
 }
 
-/// As [`write()`], of a file that may be larger, or is to be smaller: who checks it needs the same limits.
+/// Works like [`write()`], with other limits on the file. Check the file with the same limits.
 ///
 /// # Errors
-/// Those of [`write()`].
+/// Returns the errors of [`write()`].
 pub fn write_within(
     path: impl AsRef<Path>,
     graphs: &[&dyn Locked],

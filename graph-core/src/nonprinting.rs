@@ -1,14 +1,14 @@
-//! Characters that are not seen, or that change how the text around them is shown.
+//! Characters that are invisible, or that change how the text around them is displayed.
 //!
-//! A text from elsewhere can hide words from its reader with them, reorder the line that it stands in, or move the cursor of
-//! a terminal. The command line, and the descriptions of tools from other programs, have escapes in their place.
+//! A text from another source can use them to hide words from its reader, to reorder its line, or to move the
+//! cursor of a terminal. They are escaped on the command line, and in the descriptions of tools from other programs.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
 
 /// The first and the last character of each range, in order, without the control characters that [`char::is_control`] knows.
 const RANGES: [(char, char); 18] = [
-    // Soft hyphen, grapheme joiner; below, the letters of scripts that are blank.
+    // Soft hyphen and grapheme joiner; further down, blank letters of several scripts.
     ('\u{ad}', '\u{ad}'),
     ('\u{34f}', '\u{34f}'),
     // Arabic letter mark: bidirectional.
@@ -25,7 +25,7 @@ const RANGES: [(char, char); 18] = [
     // Word joiner, invisible operators, bidirectional isolates.
     ('\u{2060}', '\u{206f}'),
     ('\u{3164}', '\u{3164}'),
-    // Variation selectors, but for those that choose how an emoji looks.
+    // Variation selectors, except those that select the form of an emoji.
     ('\u{fe00}', '\u{fe0d}'),
     // Zero-width no-break space, the byte order mark.
     ('\u{feff}', '\u{feff}'),
@@ -39,17 +39,18 @@ const RANGES: [(char, char); 18] = [
     ('\u{e0000}', '\u{e0fff}'),
 ];
 
-/// Returns whether a character is not seen, or changes how the text around it is shown: control characters (ASCII, and C1),
-/// bidirectional controls, zero-width characters, line separators, tags, and the others that Unicode ignores by default.
+/// Returns `true` if a character is invisible, or changes how the text around it is displayed: control characters
+/// (ASCII and C1), bidirectional controls, zero-width characters, line separators, tags, and the others that
+/// Unicode ignores by default.
 ///
-/// Blanks are seen, and so are the two selectors between an emoji and its text form (`U+FE0E`, `U+FE0F`).
+/// Spaces count as visible, and so do the two selectors between an emoji and its text form (`U+FE0E`, `U+FE0F`).
 #[must_use]
 pub fn is_nonprinting(letter: char) -> bool {
     let is_listed = || RANGES.iter().any(|(first, last)| (*first..=*last).contains(&letter));
     letter.is_control() || (!letter.is_ascii() && is_listed())
 }
 
-/// Returns a text with the [nonprinting](is_nonprinting) characters escaped, as `\u{202e}`; line breaks and tabs stay.
+/// Escapes the [nonprinting](is_nonprinting) characters of a text, as `\u{202e}`; line breaks and tabs stay.
 ///
 /// ```
 /// use superstep_core::nonprinting::escape_nonprinting;
@@ -69,7 +70,7 @@ pub fn escape_nonprinting(text: &str) -> Cow<'_, str> {
         match letter {
             '\n' | '\t' => escaped.push(letter),
             _ if is_break || !is_nonprinting(letter) => escaped.push(letter),
-            // A carriage return alone lets what follows overwrite the line.
+            // A single carriage return would let the next text overwrite the line.
             _ => escaped.extend(letter.escape_default()),
         }
     }

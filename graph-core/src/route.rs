@@ -1,4 +1,4 @@
-//! Routes: the typed decisions by which a node says where to go next.
+//! Routes: the typed decisions by which a node selects the next nodes.
 
 use alloc::vec::Vec;
 
@@ -30,20 +30,20 @@ pub use superstep_macros::Route;
 
 /// A decision of a node, wired to targets with `graph.route(node, |route| match route { .. })`.
 ///
-/// Derive it on an enum: `#[derive(Route, Serialize, Deserialize)]`. A case that the wiring forgets is then
-/// rustc's own "non-exhaustive patterns" error.
+/// Derive it on an enum: `#[derive(Route, Serialize, Deserialize)]`. If the wiring forgets a case, rustc reports
+/// its "non-exhaustive patterns" error.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a route",
     note = "derive it on an enum: `#[derive(Route, Serialize, Deserialize)] enum {Self} {{ .. }}`"
 )]
 pub trait Route: Serialize + DeserializeOwned + Send + 'static {
-    /// One example per case, so that `compile()` can see and draw where each case leads.
+    /// Returns one example per case, with which `compile()` determines where each case leads.
     ///
-    /// Payloads are defaulted, or given by `#[route(example = ..)]`; targets that depend on a payload are
-    /// therefore a lower bound, and declared with `may_reach`.
+    /// The payloads have their default values, or those of `#[route(example = ..)]`. If targets depend on a
+    /// payload, declare them with `may_reach`, because the examples only show some of them.
     fn cases() -> Vec<Case<Self>>;
 
-    /// The name of this value's case.
+    /// Returns the name of this value's case.
     fn case(&self) -> &'static str;
 }
 
@@ -56,7 +56,7 @@ pub struct Case<R> {
     pub example: R,
 }
 
-/// The payload that the derive gives an example.
+/// A payload for which the derive provides an example.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no `Default`, so the case needs an example",
@@ -64,7 +64,7 @@ pub struct Case<R> {
     note = "implement `Default` for `{Self}`, or write `#[route(example = ..)]` above the variant or the field"
 )]
 pub trait Example {
-    /// The example.
+    /// Returns the example.
     fn example() -> Self;
 }
 

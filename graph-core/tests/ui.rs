@@ -1,6 +1,6 @@
-//! The mistakes that users make, and what the compiler then says.
+//! Compile errors for the mistakes that users make.
 //!
-//! The expected messages are those of the pinned toolchain; `TRYBUILD=overwrite` writes them anew.
+//! The expected messages are those of the pinned toolchain; `TRYBUILD=overwrite` rewrites them.
 
 #[test]
 fn mistakes_are_explained() {

@@ -1,4 +1,4 @@
-//! Several errors at once: a user sees all mistakes of an item in one build.
+//! Collects several errors, so that one build reports all mistakes of an item.
 
 use core::fmt::Display;
 
@@ -23,7 +23,7 @@ impl Errors {
         }
     }
 
-    /// The value, or its error added to the others.
+    /// Returns the value, or adds the error to the others and returns `None`.
     pub(crate) fn take<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.push(error)).ok()
     }
@@ -33,7 +33,7 @@ impl Errors {
         self.0.is_none()
     }
 
-    /// The `compile_error!` calls, if there are errors.
+    /// Returns the `compile_error!` calls, or `None` if there are no errors.
     pub(crate) fn into_tokens(self) -> Option<TokenStream> {
         self.0.map(|errors| errors.into_compile_error())
     }

@@ -10,7 +10,7 @@ use syn::{Attribute, Data, DeriveInput, GenericParam, Member, Path, Type};
 use crate::errors::Errors;
 use crate::source;
 
-/// The expansion for the item in `input`.
+/// Expands the derive for the item in `input`.
 pub(crate) fn derive(input: TokenStream) -> TokenStream {
     let item: DeriveInput = match syn::parse2(input) {
         Ok(item) => item,
@@ -23,9 +23,9 @@ pub(crate) fn derive(input: TokenStream) -> TokenStream {
     quote!(#errors #expansion)
 }
 
-/// A struct whose fields nodes take as `Dep`.
+/// A struct that derives `FromRef`: a graph's context.
 struct Context {
-    /// The fields to implement `FromRef` for: one for each type.
+    /// The fields that get a `FromRef` implementation: at most one per type.
     parts: Vec<(Member, Type)>,
     /// The `__private` module of the crate that the expansion calls.
     private: TokenStream,

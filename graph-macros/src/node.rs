@@ -8,10 +8,10 @@ use syn::{FnArg, GenericArgument, ItemFn, Path, PathArguments, ReturnType, Type}
 use crate::errors::Errors;
 use crate::source;
 
-/// The most arguments that a node function can have.
+/// The maximum number of arguments of a node function.
 const MOST_ARGUMENTS: usize = 12;
 
-/// The function as it is, followed by checks of its signature.
+/// Returns the unchanged function, followed by checks of its signature.
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let options = errors.take(Options::read(arguments)).unwrap_or_default();
@@ -33,7 +33,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     quote!(#item #errors #checks)
 }
 
-/// `#[node(state = Essay, context = Deps)]`.
+/// The arguments of the attribute, as in `#[node(state = Essay, context = Deps)]`.
 #[derive(Default)]
 struct Options {
     state: Option<Type>,
@@ -63,7 +63,7 @@ impl Options {
     }
 }
 
-/// Refuses what no node can be.
+/// Rejects functions that cannot be nodes.
 fn check(function: &ItemFn, errors: &mut Errors) {
     let signature = &function.sig;
     if signature.asyncness.is_none() {
@@ -105,13 +105,13 @@ fn check(function: &ItemFn, errors: &mut Errors) {
     }
 }
 
-/// The assertions. They are never called.
+/// Generates the assertions. They are compiled and never called.
 fn checks(function: &ItemFn, state: Option<Type>, options: &Options) -> TokenStream {
     let signature = &function.sig;
     let krate = options.krate.as_ref().map_or_else(|| quote!(::superstep), ToTokens::to_token_stream);
     let private = quote!(#krate::__private);
 
-    // A state or context that is not known stands for all: the check is then generic over it.
+    // If the state or the context is unknown, the check is generic over it.
     let mut generics = signature.generics.clone();
     let state = state.map_or_else(
         || {
@@ -139,7 +139,7 @@ fn checks(function: &ItemFn, state: Option<Type>, options: &Options) -> TokenStr
             FnArg::Receiver(_) => None,
         })
         .collect();
-    // Whether a part exists can only be said of a known context.
+    // A `Dep` can only be checked against a known context.
     let knows_context = options.context.is_some();
     let arguments = types
         .iter()
@@ -170,7 +170,7 @@ fn checks(function: &ItemFn, state: Option<Type>, options: &Options) -> TokenStr
     }
 }
 
-/// The function's name with its parameters, which its arguments need not determine.
+/// Returns the function's name with its type parameters, because the arguments may not determine them.
 fn called(function: &ItemFn) -> TokenStream {
     let (ident, generics) = (&function.sig.ident, &function.sig.generics);
     if generics.lifetimes().next().is_some() {
@@ -181,7 +181,8 @@ fn called(function: &ItemFn) -> TokenStream {
     quote!(#ident #turbofish)
 }
 
-/// The `S` of the first `Snapshot<S>` or `Update<S>` in the signature; an error when they differ.
+/// Returns the `S` of the first `Snapshot<S>` or `Update<S>` in the signature, and adds an error if another one
+/// differs.
 fn inferred_state(function: &ItemFn, errors: &mut Errors) -> Option<Type> {
     let mut found = Vec::new();
     for argument in &function.sig.inputs {
@@ -194,8 +195,8 @@ fn inferred_state(function: &ItemFn, errors: &mut Errors) -> Option<Type> {
     }
     let first = found.first()?.clone();
     if let Some(other) = found.iter().find(|ty| source::text(*ty) != source::text(&first)) {
-        errors.at(other, "a node belongs to one graph and so to one state, and this is another");
-        errors.at(&first, "the node's state is said to be this");
+        errors.at(other, "a node belongs to one graph and so to one state, and this is another one");
+        errors.at(&first, "the node's state is given here");
     }
     Some(first)
 }

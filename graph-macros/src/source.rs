@@ -1,23 +1,23 @@
-//! Types as tokens: their text, independent of how it was formatted, and the names in them.
+//! Functions on tokens: their canonical text, and the names that occur in them.
 
 use proc_macro2::{Delimiter, Spacing, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 
-/// The text of `tokens` with one canonical spacing: `Vec < String >` and `Vec<String>` are both the latter.
+/// Returns the text of `tokens` with canonical spacing: `Vec < String >` becomes `Vec<String>`.
 ///
-/// It becomes part of a schema's fingerprint, so it depends on the tokens only, not on their layout.
+/// The text becomes part of a schema's fingerprint, so it must depend on the tokens only, not on their layout.
 pub(crate) fn text(tokens: &impl ToTokens) -> String {
     let mut printer = Printer { text: String::new(), last: Last::Open };
     printer.stream(tokens.to_token_stream());
     printer.text
 }
 
-/// Returns `true` if the name `name` occurs in `tokens`.
+/// Returns `true` if the identifier `name` occurs in `tokens`.
 pub(crate) fn mentions(tokens: &impl ToTokens, name: &str) -> bool {
     find(tokens, name).is_some()
 }
 
-/// Where the name `name` occurs in `tokens`.
+/// Returns the span of the first occurrence of the identifier `name` in `tokens`.
 pub(crate) fn find(tokens: &impl ToTokens, name: &str) -> Option<Span> {
     tokens.to_token_stream().into_iter().find_map(|token| match token {
         TokenTree::Ident(found) if found == name => Some(found.span()),
@@ -26,7 +26,7 @@ pub(crate) fn find(tokens: &impl ToTokens, name: &str) -> Option<Span> {
     })
 }
 
-/// `tokens` with another span, for code whose errors are to point there.
+/// Returns `tokens` with the span `span`, so that errors in the generated code point there.
 pub(crate) fn respan(tokens: &impl ToTokens, span: Span) -> TokenStream {
     let respanned = tokens.to_token_stream().into_iter().map(|mut token| {
         token.set_span(span);
@@ -40,14 +40,14 @@ struct Printer {
     last: Last,
 }
 
-/// The kind of the last printed token, as far as spacing depends on it.
+/// The kind of the last printed token, which decides the spacing before the next one.
 #[derive(Clone, Copy, PartialEq)]
 enum Last {
-    /// An opening, or punctuation that sticks to what follows.
+    /// An opening delimiter, or punctuation that is joined to the next token.
     Open,
     /// A closing delimiter or `>`.
     Close,
-    /// A word.
+    /// An identifier or a literal.
     Word,
     /// A comma or semicolon, or an operator that stands alone.
     Break,
@@ -89,7 +89,7 @@ impl Printer {
             Delimiter::Parenthesis => ("(", ")"),
             Delimiter::Bracket => ("[", "]"),
             Delimiter::Brace => ("{", "}"),
-            // Around a type that came out of a `macro_rules!` variable.
+            // An invisible group, around a type that came from a `macro_rules!` variable.
             Delimiter::None => return self.stream(stream),
         };
         if self.last == Last::Break {

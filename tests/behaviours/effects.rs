@@ -240,9 +240,9 @@ async fn an_effect_of_unknown_outcome_is_not_repeated_silently() {
             let error = thread.resume().await.expect_err("nobody knows whether it was paid");
             assert_eq!(
                 error.to_string(),
-                "node \"pays\" failed at step 1: effect `pay` was started before, and whether it happened is \
-                 not known; if it may run again, declare it with on_unknown(OnUnknown::Retry), and with OnUnknown::Ask \
-                 somebody is asked"
+                "node \"pays\" failed at step 1: effect `pay` was started before, and its outcome is unknown; if it \
+                 may run again, declare on_unknown(OnUnknown::Retry); to ask a person, declare \
+                 on_unknown(OnUnknown::Ask)"
             );
         }
         assert_eq!(stage.calls.of("paid"), 1);

@@ -418,7 +418,7 @@ fn mistakes_with_handlers_are_found_at_compile() {
     g.on_error(rescue);
     assert_eq!(
         g.compile().expect_err("two mistakes").to_string(),
-        "graph \"g\" has 2 problems\n  - node \"plain\" takes `Failed`, which only error handlers are given; wire it \
+        "graph \"g\" has 2 problems\n  - node \"plain\" takes `Failed`, which only error handlers receive; wire it \
          with on_error(..)\n  - node \"decides\" returns a route, which the graph's error handler does not; give the \
          node a handler of its own, or the graph one with on_error_route(..)"
     );

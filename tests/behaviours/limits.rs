@@ -154,8 +154,8 @@ async fn a_longer_wait_than_the_policy_allows_is_an_error_at_once() {
         let failure = failure(thread.run(Log::update()).await);
         assert_eq!((failure.attempt, began.elapsed()), (1, Duration::ZERO));
         assert_eq!(failure.error.downcast_ref(), Some(&Smashed("it".into())), "it is the node's error still");
-        let told = "node \"node\" failed at step 1: it is broken; it is to be tried again after 86400s, and the node's \
-                    policy waits 60s at most: resume the thread later, or let it wait longer with Retry::max";
+        let told = "node \"node\" failed at step 1: it is broken; the error asks for a retry after 86400s, but the \
+            node's policy waits 60s at most: resume the thread later, or raise the limit with Retry::max";
         assert_eq!(failure.to_string(), told);
         let head = thread.head().await.expect("it ran");
         assert!(told.ends_with(&head.loaded().failures[0].error.message), "and it is stored so");

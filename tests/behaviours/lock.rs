@@ -83,20 +83,20 @@ fn a_change_is_told_with_what_it_is_to_old_threads() {
     assert_eq!(
         differences[0].changes,
         [
-            r#"field "topic" retyped: String is now Option<String>; old values load only where they decode as that"#,
+            r#"field "topic" retyped: String is now Option<String>; old values load only if they decode as the new type"#,
             r#"field "text" renamed to "draft""#,
-            r#"field "gone" removed: its values are not read any more"#,
+            r#"field "gone" removed: its values are no longer read"#,
             r#"field "key" added: String"#,
             r#"edge "plan" -> "write" removed"#,
             r#"edge "plan" -> "draft" added"#,
-            r#"node "write" removed: threads at which it is next do not go on"#,
+            r#"node "write" removed: threads where it is next cannot continue"#,
             r#"node "draft" added"#,
         ]
     );
     assert!(!differences[0].loads);
     let text = format!("{error:?}");
     assert!(text.contains("graph \"essay\":\n  field \"topic\" retyped"), "{text}");
-    assert!(text.ends_with("write the file anew with `SUPERSTEP_LOCK=update cargo test`"), "{text}");
+    assert!(text.ends_with("rewrite the file with `SUPERSTEP_LOCK=update cargo test`"), "{text}");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_migration_makes_a_change_of_types_fit() {
 
     let back = lock::check(&path, &[&essays::<Essay>("essay", &["plan"])]).expect_err("it went back");
     let LockError::Differs { differences, .. } = &back else { panic!("{back}") };
-    assert_eq!(differences[0].changes[0], "state version 2 is now 1, which refuses what is stored");
+    assert_eq!(differences[0].changes[0], "state version 2 is now 1, which rejects the stored values");
     assert!(!differences[0].loads);
 }
 

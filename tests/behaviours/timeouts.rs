@@ -61,7 +61,7 @@ async fn silence_ends_an_attempt() {
     let began = Instant::now();
     let failure = failure(graph.run(Log::update()).await);
     assert_eq!((timeout(&failure), began.elapsed()), (Timeout::Idle(secs(5)), secs(5)));
-    assert_eq!(failure.error.to_string(), "the attempt showed no sign of life for 5s");
+    assert_eq!(failure.error.to_string(), "the attempt sent no heartbeat for 5s");
 }
 
 #[tokio::test(start_paused = true)]

@@ -60,8 +60,8 @@ fn problems_are_reported_together() {
         problems.to_string(),
         "graph \"greeting\" has 4 problems\n  \
          - two nodes are called \"greet\"\n  \
-         - node \"greet\" leads nowhere; if the run ends there, say so with g.edge(greet, END)\n  \
+         - node \"greet\" leads nowhere; if the run ends there, add g.edge(greet, END)\n  \
          - node \"greet\" cannot be reached from START\n  \
-         - node \"greet\" leads nowhere; if the run ends there, say so with g.edge(greet, END)"
+         - node \"greet\" leads nowhere; if the run ends there, add g.edge(greet, END)"
     );
 }

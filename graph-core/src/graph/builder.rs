@@ -1,4 +1,4 @@
-//! The builder: nodes, and the wires between them.
+//! The graph builder: registers nodes and connects them.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -26,10 +26,10 @@ use crate::node::{CalledAs, IntoNode, short_type_name};
 use crate::route::Route;
 use crate::state::{Schema, State, caught};
 
-/// A graph under construction: states `S`, with a context of type `C` for its nodes.
+/// A graph under construction, with states of type `S` and a context of type `C` for its nodes.
 ///
-/// Register nodes, wire their handles, then compile. Mistakes that the compiler cannot see are collected and
-/// reported together by `compile()`.
+/// Register nodes, wire their handles, then compile. `compile()` collects the mistakes that the compiler cannot
+/// detect, and reports all of them together.
 pub struct StateGraph<S: State, C = ()> {
     graph: u32,
     name: NodeName,
@@ -51,17 +51,17 @@ struct Draft {
     program: NodeProgram,
 }
 
-/// Handles of different graphs must not be confused, so each builder gets a number.
+/// Each builder has a number, so that handles of different graphs are not confused.
 static NEXT_GRAPH: AtomicU32 = AtomicU32::new(ANY_GRAPH + 1);
 
 impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
-    /// An empty graph. Its name is what threads remember: a thread belongs to the graph that first ran it.
+    /// Creates an empty graph. The name is stored with threads: a thread belongs to the graph that first ran it.
     #[must_use]
     pub fn new(name: impl Into<NodeName>) -> Self {
         Self::with_schema(name, S::schema(), S::initial())
     }
 
-    /// An empty graph over a state whose schema is a value: `initial` is a thread's state before any input.
+    /// Creates an empty graph over a state whose schema is a value. `initial` is a thread's state before any input.
     #[must_use]
     pub fn with_schema(name: impl Into<NodeName>, schema: Schema, initial: S) -> Self {
         let draft = |name: &str| Draft {
@@ -87,7 +87,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
 
     /// Adds a node: an `async fn` of extractors, or a type that implements [`Node`](crate::node::Node).
     ///
-    /// The name is for storage and for people; it is the only place where a string names the node.
+    /// The name is for storage and for people. No other call names the node by a string.
     pub fn node<Signature, N>(&mut self, name: impl Into<NodeName>, node: N) -> NodeRef<N::Input, N::Route>
     where
         N: CalledAs<S, C, Signature> + IntoNode<S, C, Signature>,
@@ -109,17 +109,17 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         index(self.nodes.len() - 1)
     }
 
-    /// The number that its handles carry.
+    /// Returns the number of the builder, which its handles carry.
     pub(super) fn number(&self) -> u32 {
         self.graph
     }
 
-    /// Keeps a problem for `compile()`.
+    /// Adds a problem, which `compile()` reports.
     pub(super) fn report(&mut self, problem: Problem) {
         self.problems.push(problem);
     }
 
-    /// Says that a node runs `program`.
+    /// Declares that a node runs `program` as a subgraph.
     #[cfg(feature = "tokio")]
     pub(crate) fn nest<In, Out>(&mut self, node: NodeRef<In, Out>, program: &Arc<Program>) {
         if let Some(node) = self.own(node.graph, node.node) {
@@ -127,7 +127,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         }
     }
 
-    /// Runs `target` after every task of `from`: once per superstep in which any node leads to it.
+    /// Runs `target` after the tasks of `from`, once per superstep in which any node leads to it.
     pub fn edge<In, Out: Unrouted>(&mut self, from: NodeRef<In, Out>, target: impl EdgeTarget) {
         let Some(from) = self.own(from.graph, from.node) else {
             return;
@@ -145,11 +145,10 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         }
     }
 
-    /// Runs `target` once all of `sources` have run, whichever supersteps they ran in; then waits for all of
-    /// them again.
+    /// Runs `target` once all of `sources` have run, in any supersteps; then waits for all of them again.
     ///
-    /// The sources are an array, `[a, b]`, or a tuple, `(a, b)`, where their handles differ in type: the items of an array
-    /// have one type, so an array of a node that takes an `Input` and one that takes none is rustc's error E0308.
+    /// The sources are an array, `[a, b]`, or a tuple, `(a, b)`. If their handles have different types, for example
+    /// because only one node takes an `Input`, use a tuple: in an array they are rustc's error E0308.
     pub fn join<To: TakesNothing, Decides>(
         &mut self,
         sources: impl JoinSources,
@@ -170,16 +169,16 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
             self.problems.push(Problem::JoinOfOne { target: self.name_of(target) });
         }
         let join = Join { sources: ids, target: NodeId(target) };
-        // Like an edge that is wired twice, it is one: a checkpoint names a join by its nodes.
+        // A join that is wired twice counts once, like an edge, because checkpoints name a join by its nodes.
         if !self.joins.iter().any(|other| other.same_nodes(&join)) {
             self.joins.push(join);
         }
     }
 
-    /// Says where each case of a node's decision leads.
+    /// Declares where each case of a node's decision leads.
     ///
-    /// The map is also called at `compile()` with an example of each case, to check and draw the graph; so it
-    /// must be pure. Targets that depend on a case's payload are declared with [`Wiring::may_reach`].
+    /// `compile()` also calls the map, with an example of each case, to check and draw the graph. The map must
+    /// therefore be pure. Declare targets that depend on a case's payload with [`Wiring::may_reach`].
     pub fn route<In, R: Route, T: IntoTargets>(
         &mut self,
         from: NodeRef<In, R>,
@@ -198,8 +197,8 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         self.decision(node, cases)
     }
 
-    /// A conditional edge: `decide` looks at the state, with the node's own writes and no sibling's, and `map`
-    /// says where each of its cases leads.
+    /// Adds a conditional edge: `decide` chooses a case from the state, which includes the node's own writes and
+    /// excludes its siblings' writes, and `map` returns where the case leads.
     pub fn branch<In, Out, R: Route, T: IntoTargets>(
         &mut self,
         from: NodeRef<In, Out>,
@@ -216,12 +215,11 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         self.decision(node, cases)
     }
 
-    /// A way out of this graph where it runs as a subgraph: one of its nodes then decides what the graph around
-    /// it does next. A graph has one type of exit.
+    /// Declares an exit of this graph for use as a subgraph. One of its nodes can then decide how the surrounding
+    /// graph continues. A graph has exits of one type.
     ///
-    /// A route leads there with [`Exit::with`]. In the graph around it the subgraph's node decides with an
-    /// [`Exited<R>`](super::Exited), if its lens says so. Where the graph runs by itself, the exit is just an
-    /// end.
+    /// A route leads to the exit with [`Exit::with`]. In the surrounding graph, the subgraph's node decides with an
+    /// [`Exited<R>`](super::Exited), if its lens says so. If the graph runs by itself, the exit only ends the run.
     pub fn exit<R: Route + Sync>(&mut self) -> Exit<R> {
         let exit = ExitType::of::<R>();
         match self.exit {
@@ -235,18 +233,18 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         Exit::new(self.graph)
     }
 
-    /// Notes something that is wrong with the graph.
+    /// Adds a problem, which `compile()` reports.
     pub(crate) fn problem(&mut self, problem: Problem) {
         self.problems.push(problem);
     }
 
-    /// The schema of the graph's state.
+    /// Returns the schema of the graph's state.
     #[cfg(feature = "tokio")]
     pub(crate) fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// The policies of a node.
+    /// Returns the policies of a node, to change them.
     pub fn policy<In, Out>(&mut self, node: NodeRef<In, Out>) -> PolicyOf<'_, S, C, In, Out> {
         let own = self.own(node.graph, node.node);
         PolicyOf::new(self, own.unwrap_or(START_INDEX))
@@ -255,7 +253,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     /// Checks the graph and freezes it.
     ///
     /// # Errors
-    /// Every problem that the graph has, at once.
+    /// Returns all problems of the graph.
     pub fn build(mut self) -> Result<Program, BuildError> {
         self.settle_handlers();
         let topology = self.topology();
@@ -335,12 +333,12 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         topology
     }
 
-    /// Where each case of a router's decision leads.
+    /// Returns where each case of a router's decision leads.
     pub(super) fn router_cases<R: Route>(&mut self, node: u32, router: &Router) -> Vec<CaseTargets> {
         self.cases::<R>(self.graph, node, &|route| (router.map)(alloc::boxed::Box::new(route)))
     }
 
-    /// Where each case of `R` leads, by its examples.
+    /// Returns where each case of `R` leads, by calling the map with its examples.
     fn cases<R: Route>(
         &mut self,
         graph: u32,
@@ -354,7 +352,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         for case in R::cases() {
             let targets = match caught(|| map(case.example)) {
                 Ok(Ok(targets)) => targets.into_vec(),
-                // An error for the example's payload says nothing of others.
+                // An error for the example does not mean an error for other payloads.
                 Ok(Err(_)) => continue,
                 Err(panic) => {
                     let node = self.name_of(node);
@@ -363,7 +361,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
                 }
             };
             let targets = targets.into_iter().filter_map(|Target { graph, node, items }| {
-                // An exit is an end, as far as this graph goes.
+                // For this graph, an exit is an end.
                 let node = self.own(graph, node).filter(|node| *node != END_INDEX)?;
                 Some((NodeId(node), items.is_some()))
             });
@@ -379,7 +377,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         Wiring { graph: self, decision }
     }
 
-    /// The index of a handle, if it is one of this graph's.
+    /// Returns the index of a handle; reports a problem if it belongs to another graph.
     fn own(&mut self, graph: u32, node: u32) -> Option<u32> {
         if graph == self.graph || graph == ANY_GRAPH {
             return Some(node);
@@ -391,7 +389,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         None
     }
 
-    /// The program of a node, to be changed.
+    /// Returns the program of a node, to change it.
     pub(super) fn program(&mut self, node: u32) -> &mut NodeProgram {
         &mut self.draft(node).program
     }
@@ -400,7 +398,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         &mut self.nodes[node as usize]
     }
 
-    /// The decisions of a node, to be changed.
+    /// Returns the decisions of a node, to change them.
     pub(super) fn decisions(&mut self, node: u32) -> &mut Vec<Decision> {
         &mut self.draft(node).decisions
     }
@@ -410,7 +408,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         self.nodes[node as usize].decides
     }
 
-    /// The nodes that the user registered.
+    /// Returns the indexes of the nodes that the user registered.
     pub(super) fn user_nodes(&self) -> core::ops::Range<u32> {
         END_INDEX + 1..index(self.nodes.len())
     }
@@ -420,14 +418,14 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
     }
 }
 
-/// A route or a branch that was just wired.
+/// A route or a branch that was just added.
 pub struct Wiring<'g, S: State, C> {
     graph: &'g mut StateGraph<S, C>,
     decision: Option<(u32, usize)>,
 }
 
 impl<S: State, C: Send + Sync + 'static> Wiring<'_, S, C> {
-    /// Declares a node that some payload may lead to, where the examples of the cases do not.
+    /// Declares that some payload may lead to `node`, although no example of a case does.
     pub fn may_reach<In, Out>(self, node: NodeRef<In, Out>) -> Self {
         if let (Some(target), Some((from, decision))) = (self.graph.own(node.graph, node.node), self.decision)
         {

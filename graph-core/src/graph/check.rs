@@ -1,4 +1,4 @@
-//! The problems that a graph can have, found all at once.
+//! The problems of a graph; one check finds all of them.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,12 +12,12 @@ use super::topology::{NodeId, Topology, Wire};
 use crate::id::NodeName;
 use crate::state::{FieldId, Found, Schema, Writers};
 
-/// A graph that cannot run, with everything that is wrong with it.
+/// The error of a graph that cannot run, with all of its problems.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BuildError {
     /// The graph's name.
     pub graph: NodeName,
-    /// The problems, all of them.
+    /// All problems of the graph.
     pub problems: Vec<Problem>,
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for BuildError {
     }
 }
 
-/// As for people: this is what a `main` that returns the error prints.
+/// Formats like `Display`, because a `main` that returns the error prints it with `Debug`.
 impl fmt::Debug for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -38,67 +38,65 @@ impl fmt::Debug for BuildError {
 
 impl core::error::Error for BuildError {}
 
-/// One thing that is wrong with a graph.
+/// One problem of a graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// Names identify nodes in storage: each is used once.
+    /// Two nodes have the same name. Names identify nodes in storage, so each must be unique.
     #[error("two nodes are called {name:?}")]
     DuplicateName {
         /// The name.
         name: NodeName,
     },
-    /// The name means something else, or nothing.
+    /// The name is empty or has a special meaning. Choose another one.
     #[error("a node cannot be called {name:?}: the name is reserved")]
     ReservedName {
         /// The name.
         name: NodeName,
     },
-    /// A graph begins somewhere.
+    /// No edge leads from START to a node.
     #[error("nothing leads from START to a node; add g.edge(START, node)")]
     NoStart,
-    /// A node that no run can reach.
+    /// No run can reach this node.
     #[error("node {node:?} cannot be reached from START")]
     Unreachable {
         /// The node.
         node: NodeName,
     },
-    /// A node without an outgoing wire.
-    #[error("node {node:?} leads nowhere; if the run ends there, say so with g.edge({node}, END)")]
+    /// The node has no outgoing edge.
+    #[error("node {node:?} leads nowhere; if the run ends there, add g.edge({node}, END)")]
     LeadsNowhere {
         /// The node.
         node: NodeName,
     },
-    /// A run that reaches this node never ends.
+    /// A run that reaches this node can never end.
     #[error("node {node:?} has no way to END")]
     NoWayToEnd {
         /// The node.
         node: NodeName,
     },
-    /// A node that returns a route, without a map for it.
-    #[error(
-        "node {node:?} returns a route, and nothing says where its cases lead; add g.route({node}, |route| ..)"
-    )]
+    /// The node returns a route, but there is no map for it.
+    #[error("node {node:?} returns a route, but its cases have no targets; add g.route({node}, |route| ..)")]
     Unrouted {
         /// The node.
         node: NodeName,
     },
-    /// A function on a thread of its own cannot be put aside until an answer comes.
+    /// The node blocks its thread, so it cannot be suspended until an answer arrives.
     #[error(
-        "node {node:?} blocks its thread and takes `Ask` or `Effects`, which may wait for ever; make it an async node, \
-         and run what blocks with spawn_blocking"
+        "node {node:?} blocks its thread and takes `Ask` or `Effects`, which could wait forever; make it an async \
+         node, and run its blocking code with spawn_blocking"
     )]
     BlockingWaits {
-        /// The node, or the one whose error handler it is.
+        /// The node, or the node whose error handler it is.
         node: NodeName,
     },
-    /// A node that takes what only error handlers are given.
-    #[error("node {node:?} takes `Failed`, which only error handlers are given; wire it with on_error(..)")]
+    /// The node takes the failure that only error handlers receive.
+    #[error("node {node:?} takes `Failed`, which only error handlers receive; wire it with on_error(..)")]
     FailedOutsideHandler {
         /// The node.
         node: NodeName,
     },
-    /// A node that returns a route, and whose error handler, the graph's, makes no decision.
+    /// The node returns a route, but the graph's error handler, which applies to it, makes no decision.
     #[error(
         "node {node:?} returns a route, which the graph's error handler does not; give the node a handler of its \
          own, or the graph one with on_error_route(..)"
@@ -107,44 +105,44 @@ pub enum Problem {
         /// The node.
         node: NodeName,
     },
-    /// Two maps for one decision.
+    /// The node has two maps for its decision.
     #[error("node {node:?} is routed twice")]
     RoutedTwice {
         /// The node.
         node: NodeName,
     },
-    /// A join whose sources cannot all run before its target does.
+    /// A source of the join only runs after the join's target, so the join cannot complete.
     #[error("the join into {target:?} can never complete: {source_node:?} cannot run before {target:?} has")]
     JoinNeverCompletes {
         /// The joined node.
         target: NodeName,
-        /// The source that comes too late.
+        /// The source that runs too late.
         source_node: NodeName,
     },
-    /// A join needs several sources.
+    /// The join has fewer than two sources.
     #[error("the join into {target:?} has fewer than two sources; use g.edge")]
     JoinOfOne {
         /// The joined node.
         target: NodeName,
     },
-    /// `each` decides how many tasks run, so it belongs into a route.
-    #[error("a plain edge from {from:?} leads to `each(..)`; items are made by a route")]
+    /// An edge leads to `each`, which decides how many tasks run and therefore belongs in a route.
+    #[error("a plain edge from {from:?} leads to `each(..)`; only a route can send items")]
     EachOnEdge {
         /// The edge's source.
         from: NodeName,
     },
-    /// A deferred node runs once, when nothing else is left; items of `each` are one task each.
-    #[error("node {node:?} takes items of `each(..)`, which run as they come: it cannot be deferred")]
+    /// The node is deferred, so it would run once, but it takes items of `each`, which need one task each.
+    #[error("node {node:?} takes items of `each(..)`, one task each, so it cannot be deferred")]
     DeferredTakesItems {
         /// The node.
         node: NodeName,
     },
-    /// A handle that another graph's builder returned.
+    /// The handle was returned by the builder of another graph.
     #[error("a handle of another graph was used; use the handles that this graph's `node` returned")]
     ForeignHandle,
-    /// Two nodes that always run together both write a field that takes one writer.
+    /// Two nodes that always run in the same superstep both write a field that allows one writer.
     #[error(
-        "nodes {first:?} and {second:?} always run in one superstep and both write {field:?}, which takes one writer"
+        "nodes {first:?} and {second:?} always run in one superstep and both write {field:?}, which allows one writer"
     )]
     CertainConflict {
         /// One node.
@@ -154,32 +152,32 @@ pub enum Problem {
         /// The field.
         field: String,
     },
-    /// A graph is left with decisions of one type.
-    #[error("the graph has exits of two types, {first} and {second}; let one enum hold both")]
+    /// The graph has exits with decisions of two types.
+    #[error("the graph has exits of two types, {first} and {second}; use one enum for both")]
     TwoExits {
         /// One.
         first: String,
         /// The other.
         second: String,
     },
-    /// A subgraph is left with other decisions than its lens expects.
+    /// The decision type of the subgraph's exit differs from the one that its lens expects.
     #[error("subgraph {node:?} {}, and its lens {}", leaves(.exit.as_deref()), expects(.lens.as_deref()))]
     OtherExit {
         /// The subgraph's node.
         node: NodeName,
         /// The type that the graph's exit leaves with.
         exit: Option<String>,
-        /// The type that the lens expects.
+        /// The decision type that the lens expects.
         lens: Option<String>,
     },
-    /// A lens shares two fields whose reducers differ.
+    /// The lens shares two fields that have different reducers.
     #[error(
         "the lens of subgraph {node:?} shares {outer:?}, which is reduced by {outer_reducer}, and {inner:?}, which is reduced by {inner_reducer}"
     )]
     SharedDifferently {
         /// The subgraph's node.
         node: NodeName,
-        /// The field around the subgraph.
+        /// The field of the surrounding graph.
         outer: String,
         /// Its reducer.
         outer_reducer: String,
@@ -188,21 +186,21 @@ pub enum Problem {
         /// Its reducer.
         inner_reducer: String,
     },
-    /// A lens copies a secret field to one whose values are shown.
+    /// The lens copies a secret field to a field that is not secret.
     #[error(
         "the lens of subgraph {node:?} copies {from:?}, which is secret, to {to:?}, which is not: make that secret as \
-         well, or copy what is not secret of it with give_with or take_with"
+         well, or copy only the public part with give_with or take_with"
     )]
     SecretLeaks {
         /// The subgraph's node.
         node: NodeName,
         /// The secret field.
         from: String,
-        /// The other.
+        /// The field that is not secret.
         to: String,
     },
-    /// Subgraphs inside of subgraphs, more levels of them than a description of the graph can hold. A node can run a graph of
-    /// its own instead, which is stored by itself.
+    /// Subgraphs are nested in more levels than the stored description of a graph allows. A node function can run a
+    /// graph of its own instead, which is stored separately.
     #[error(
         "node {node:?} runs subgraphs in {levels} levels, and there may be {limit}; let a node in between run its graph as \
          one of its own, with graph.thread(..).run(..)"
@@ -210,21 +208,21 @@ pub enum Problem {
     TooManyLevels {
         /// The node of the outermost subgraph.
         node: NodeName,
-        /// The levels of subgraphs that it has.
+        /// The number of levels of subgraphs in it.
         levels: usize,
-        /// The most levels there may be.
+        /// The maximum number of levels.
         limit: usize,
     },
-    /// A question or a wire of the graph does not fit into its stored description.
-    #[error("the graph cannot be described: {reason}; ask for types that are nested less")]
+    /// A question or an edge of the graph does not fit into the graph's stored description.
+    #[error("the graph cannot be described: {reason}; use types with less nesting in its questions")]
     Indescribable {
         /// The reason.
         reason: String,
     },
-    /// A mistake in a description, and where it stands.
+    /// A mistake in a description, with its path.
     #[error("{0}")]
     Described(Found),
-    /// A map panicked on the example of a case.
+    /// The map of a route panicked on the example of a case.
     #[error("the route of {node:?} panicked on the example of its case {case}: {panic}")]
     MapPanicked {
         /// The node.
@@ -237,17 +235,17 @@ pub enum Problem {
 }
 
 fn leaves(exit: Option<&str>) -> String {
-    exit.map_or("is never left".into(), |exit| alloc::format!("is left with a {exit}"))
+    exit.map_or("has no exit".into(), |exit| alloc::format!("exits with a {exit}"))
 }
 
 fn expects(lens: Option<&str>) -> String {
     match lens {
         Some(lens) => alloc::format!("expects a {lens}"),
-        None => "does not say so; add .exits::<..>() to it".into(),
+        None => "declares none; add .exits::<..>() to it".into(),
     }
 }
 
-/// Checks a topology; `writes` are the fields that each node declares to write.
+/// Checks a topology. `writes` contains the fields that each node declares to write.
 pub(super) fn topology(
     topology: &Topology,
     writes: &[&[FieldId]],
@@ -268,7 +266,7 @@ pub(super) fn topology(
             problems.push(Problem::Unreachable { node: node() });
         }
         if wires.edges(at).all(|edge| matches!(edge.weight(), Wire::OnError(_))) {
-            // An unrouted decision is reported as such.
+            // A decision without a map is reported as its own problem.
             if !problems.contains(&Problem::Unrouted { node: node() }) {
                 problems.push(Problem::LeadsNowhere { node: node() });
             }
@@ -287,7 +285,8 @@ pub(super) fn topology(
     conflicts(topology, writes, schema, problems);
 }
 
-/// A description holds those of subgraphs, and no text may be nested any deeper.
+/// Checks the levels of subgraphs: a description contains the descriptions of its subgraphs, and the nesting of
+/// JSON is limited.
 fn levels(topology: &Topology, problems: &mut Vec<Problem>) {
     for node in &topology.nodes {
         let levels = node.subgraph.as_ref().map_or(0, |inner| 1 + inner.levels());
@@ -298,7 +297,7 @@ fn levels(topology: &Topology, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Which nodes can be reached from `start`.
+/// Returns, for each node, whether it can be reached from `start`.
 fn reach(wires: &DiGraph<NodeId, Wire>, start: NodeIndex) -> Vec<bool> {
     let mut reached = alloc::vec![false; wires.node_count()];
     let mut search = Dfs::new(wires, start);
@@ -308,7 +307,7 @@ fn reach(wires: &DiGraph<NodeId, Wire>, start: NodeIndex) -> Vec<bool> {
     reached
 }
 
-/// Which nodes can reach END.
+/// Returns, for each node, whether it can reach END.
 fn ways_to_end(wires: &DiGraph<NodeId, Wire>) -> Vec<bool> {
     let mut ending = alloc::vec![false; wires.node_count()];
     let backwards = Reversed(wires);
@@ -319,7 +318,7 @@ fn ways_to_end(wires: &DiGraph<NodeId, Wire>) -> Vec<bool> {
     ending
 }
 
-/// A join cannot complete when one of its sources is only reached through its own target.
+/// Finds joins that cannot complete because one of their sources is only reached through their target.
 fn joins(topology: &Topology, wires: &DiGraph<NodeId, Wire>, problems: &mut Vec<Problem>) {
     for join in &topology.joins {
         let mut without = wires.clone();
@@ -339,7 +338,8 @@ fn joins(topology: &Topology, wires: &DiGraph<NodeId, Wire>, problems: &mut Vec<
     }
 }
 
-/// Targets of plain edges of one node always share a superstep, unless one of them is deferred.
+/// Finds conflicting writes: the targets of a node's plain edges always run in the same superstep, unless one of
+/// them is deferred.
 fn conflicts(topology: &Topology, writes: &[&[FieldId]], schema: &Schema, problems: &mut Vec<Problem>) {
     for node in &topology.nodes {
         for (position, first) in node.edges.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Graphs from data: nodes, edges and state described in JSON or TOML, over registered functions.
+//! Graphs from data: nodes, edges and state are described in JSON or TOML, and refer to registered functions.
 //!
 //! ```text
 //! Description::from_json(text)      what: state, nodes, where each leads, policies
@@ -7,7 +7,7 @@
 //!   registry.build(&description)  ──►  StateGraph<JsonState, C>  ── compile() ──►  as any graph
 //! ```
 //!
-//! A mistake in a description is reported by `compile()` with all others, and with its path.
+//! `compile()` reports all mistakes in a description together, each with its path.
 
 mod cases;
 mod code;

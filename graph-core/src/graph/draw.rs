@@ -1,4 +1,4 @@
-//! Pictures of a graph: Mermaid and Graphviz DOT, every case listed.
+//! Drawings of a graph as Mermaid and as Graphviz DOT, with every case.
 
 use alloc::string::String;
 use core::fmt::Write;
@@ -8,8 +8,8 @@ use petgraph::visit::EdgeRef;
 use super::topology::{NodeId, Topology, Wire};
 
 impl Topology {
-    /// The graph as a Mermaid flowchart. Cases label their arrows; items of `each` are drawn dotted, joins
-    /// thick.
+    /// Returns the graph as a Mermaid flowchart. Cases label their arrows; arrows of `each` are dotted, and those
+    /// of joins are thick.
     #[must_use]
     pub fn mermaid(&self) -> String {
         let mut text = String::from("flowchart TD\n");
@@ -37,7 +37,7 @@ impl Topology {
         text
     }
 
-    /// The graph in Graphviz' DOT language, drawn like [`mermaid`](Self::mermaid).
+    /// Returns the graph in Graphviz' DOT language, drawn like [`mermaid`](Self::mermaid).
     #[must_use]
     pub fn dot(&self) -> String {
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Ways out of a subgraph, into the graph around it.
+//! Exits of a subgraph into the surrounding graph.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,8 +12,8 @@ use super::handle::{END_INDEX, List, Target, Targets};
 use crate::node::{Item, short_type_name};
 use crate::route::{Case, Route};
 
-/// A way out of a graph that runs as a subgraph: [`StateGraph::exit`](super::StateGraph::exit) makes it, and
-/// the graph's own routes lead to it.
+/// An exit of a graph that runs as a subgraph, created by [`StateGraph::exit`](super::StateGraph::exit). The
+/// graph's own routes lead to it.
 pub struct Exit<R> {
     graph: u32,
     route: PhantomData<fn(R)>,
@@ -24,9 +24,9 @@ impl<R: Route + Sync> Exit<R> {
         Self { graph, route: PhantomData }
     }
 
-    /// Leads out of the graph, with a decision for the graph around it. The superstep is finished first, so what
-    /// it wrote counts; whatever else it leads to does not run. Of several tasks that leave at once, the first
-    /// in merge order decides.
+    /// Leads out of the graph, with a decision for the surrounding graph. The current superstep is finished first,
+    /// so its writes count; nothing else that it leads to runs. If several tasks leave at once, the first one in
+    /// merge order decides.
     pub fn with(self, decision: R) -> Targets {
         let items = Some(vec![Item::new(decision)]);
         Targets(List::One(Target { graph: self.graph, node: END_INDEX, items }))
@@ -47,13 +47,13 @@ impl<R> fmt::Debug for Exit<R> {
     }
 }
 
-/// The end of a subgraph that has an [`Exit`]: the decision of its node in the graph around it.
+/// The decision of a subgraph's node in the surrounding graph, for a subgraph with an [`Exit`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exited<R> {
-    /// Nothing was left to run.
+    /// The subgraph finished, because nothing was left to run.
     Finished,
-    /// One of its nodes left it.
+    /// A node of the subgraph took the exit, with this decision.
     With(R),
 }
 
@@ -72,7 +72,7 @@ impl<R: Route> Route for Exited<R> {
     }
 }
 
-/// The type of a graph's exit.
+/// The decision type of a graph's exit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExitType {
     id: TypeId,

@@ -11,7 +11,8 @@ use super::topology::NodeId;
 use crate::error::BoxError;
 use crate::node::{Item, NoInput, Takes};
 
-/// A handle to a node of a graph under construction: `Copy`, and typed by what the node takes and decides.
+/// A handle to a node of a graph under construction. It is `Copy`, and its type contains the node's input and
+/// decision.
 pub struct NodeRef<In, Out> {
     pub(crate) graph: u32,
     pub(crate) node: u32,
@@ -38,14 +39,14 @@ impl<In, Out> fmt::Debug for NodeRef<In, Out> {
     }
 }
 
-/// The input type of [`START`], which nothing leads to.
+/// The input type of [`START`], to which nothing leads.
 #[derive(Clone, Copy, Debug)]
 pub enum Nothing {}
 
-/// Where a run begins: the source of the first edges.
+/// The start of a run, and the source of the first edges.
 pub const START: NodeRef<Nothing, ()> = NodeRef::new(ANY_GRAPH, START_INDEX);
 
-/// Where a run ends: a target of edges and routes.
+/// The end of a run, a target of edges and routes.
 pub const END: Targets = Targets(List::None);
 
 /// The graph number of handles that belong to every graph.
@@ -53,7 +54,7 @@ pub(crate) const ANY_GRAPH: u32 = 0;
 pub(crate) const START_INDEX: u32 = 0;
 pub(crate) const END_INDEX: u32 = 1;
 
-/// A node that makes no decision, so that plain edges and joins may leave it.
+/// A node that makes no decision, and may therefore have plain edges and joins.
 #[diagnostic::on_unimplemented(
     message = "this node decides where to go by returning `{Self}`, so a plain edge may not leave it",
     label = "this node returns a route",
@@ -63,7 +64,7 @@ pub trait Unrouted {}
 
 impl Unrouted for () {}
 
-/// A node that takes no input, so that edges, joins and `to` may reach it.
+/// A node without an input, to which edges, joins and `to` may lead.
 #[diagnostic::on_unimplemented(
     message = "this node takes an `Input`, so it cannot be reached without one",
     label = "this node `{Self}`",
@@ -73,7 +74,7 @@ pub trait TakesNothing {}
 
 impl TakesNothing for NoInput {}
 
-/// Where a route leads: [`END`], [`to`] a node, [`each`] of some items, or several of those with
+/// The targets of a route: [`END`], [`to`] a node, [`each`] of some items, or several of these with
 /// [`and`](Self::and).
 #[must_use = "targets do nothing until a route returns them"]
 pub struct Targets(pub(crate) List);
@@ -82,7 +83,7 @@ pub(crate) enum List {
     None,
     One(Target),
     Many(Vec<Target>),
-    /// In the place of the node's edges and joins.
+    /// These targets instead of the node's edges and joins.
     Instead(Vec<Target>),
 }
 
@@ -108,18 +109,18 @@ where
     Targets(List::One(Target { graph: node.graph, node: node.node, items: Some(items) }))
 }
 
-/// Leads to a node that was found by its stored name.
+/// Leads to a node that was looked up by its stored name.
 pub(crate) fn to_node(graph: u32, node: NodeId) -> Targets {
     Targets(List::One(Target { graph, node: node.0, items: None }))
 }
 
-/// Leads to one task of a node, with an item that was read back from storage.
+/// Leads to one task of a node, with an item that was decoded from storage.
 pub(crate) fn each_item(graph: u32, node: NodeId, item: Item) -> Targets {
     Targets(List::One(Target { graph, node: node.0, items: Some(vec![item]) }))
 }
 
 impl Targets {
-    /// Leads to `other` as well.
+    /// Adds the targets of `other`.
     pub fn and(self, other: Self) -> Self {
         let mut all = self.into_vec();
         all.extend(other.into_vec());
@@ -134,12 +135,12 @@ impl Targets {
         }
     }
 
-    /// Leads there in the place of the node's own edges and joins.
+    /// Replaces the node's own edges and joins.
     pub(crate) fn instead(self) -> Self {
         Self(List::Instead(self.into_vec()))
     }
 
-    /// Returns `true` if the node's own edges and joins do not count.
+    /// Returns `true` if the node's own edges and joins are replaced.
     pub(crate) fn is_instead(&self) -> bool {
         matches!(self.0, List::Instead(_))
     }
@@ -181,10 +182,10 @@ impl fmt::Debug for Targets {
     note = "return `to(node)`, `each(node, items)`, `END`, or a `Result` of those"
 )]
 pub trait IntoTargets {
-    /// Takes the targets.
+    /// Returns the targets.
     ///
     /// # Errors
-    /// The error of the map.
+    /// Returns the error of the map.
     fn into_targets(self) -> Result<Targets, BoxError>;
 }
 
@@ -200,14 +201,14 @@ impl<E: Into<BoxError>> IntoTargets for Result<Targets, E> {
     }
 }
 
-/// The target of a plain edge: a node that takes no input, or [`END`].
+/// The target of a plain edge: a node without an input, or [`END`].
 #[diagnostic::on_unimplemented(
     message = "a plain edge cannot lead to `{Self}`",
     label = "not a node without input, nor `END`",
     note = "a node that takes `Input<T>` is reached with `each(node, items)` inside `graph.route(..)`"
 )]
 pub trait EdgeTarget {
-    /// Takes the targets.
+    /// Returns the targets.
     #[doc(hidden)]
     fn edge_targets(self) -> Targets;
 }
@@ -230,7 +231,7 @@ impl EdgeTarget for Targets {
     note = "write `graph.join([a, b], c)`, or `graph.join((a, b), c)` when their handles differ in type"
 )]
 pub trait JoinSources {
-    /// The graph and index of each.
+    /// Returns the graph and index of each source.
     #[doc(hidden)]
     fn into_sources(self) -> Vec<(u32, u32)>;
 }

@@ -1,4 +1,4 @@
-//! Wiring: from handles to a frozen topology.
+//! Graphs: the builder, the handles, the checks and the frozen topology.
 //!
 //! ```text
 //! StateGraph  ── node, edge, join, route, branch, policy ──►  build()  ──►  Program
@@ -6,7 +6,7 @@
 //!    or an edge into a node that needs an input, do not compile)                code      behind each node
 //! ```
 //!
-//! Problems that the types cannot rule out are found when the graph is built, and all of them are reported at once.
+//! Building a graph checks for problems that the types cannot rule out, and reports all of them at once.
 
 mod builder;
 mod check;

@@ -1,4 +1,4 @@
-//! Error handlers, which continue a task when its node has failed for good.
+//! Error handlers, which continue a task after its node has failed and no retry is left.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ use crate::node::{CalledAs, IntoNode, NoInput, NodeDescription, Takes};
 use crate::route::Route;
 use crate::state::State;
 
-/// The input that an error handler may take from `each`: none, or that of its node.
+/// The item of `each` that an error handler may take: none, or the item of its node.
 #[diagnostic::on_unimplemented(
     message = "the error handler takes another input than its node",
     note = "a handler takes the `Input` of its node, or none"
@@ -24,16 +24,17 @@ impl<Node> FitsInput<Node> for NoInput {}
 impl<T> FitsInput<Takes<T>> for Takes<T> {}
 
 impl<S: State, C: Send + Sync + 'static, In, Out> PolicyOf<'_, S, C, In, Out> {
-    /// Gives the node an error handler: an ordinary node function that goes on with the task when the node has
-    /// failed for good, that is after its retries.
+    /// Sets the node's error handler: an ordinary node function that continues the task after the node has failed
+    /// and no retry is left.
     ///
-    /// The handler runs in the same superstep and sees the same snapshot. It may take [`Failed`](crate::node::Failed)
-    /// for the error, and the node's `Input`. What it writes merges in the node's place, what it decides is routed
-    /// as the node's decision would be, and the error is then handled: the run goes on. When the handler fails, the
-    /// run fails with the handler's error, and a resume runs the handler again, not the node.
+    /// The handler runs in the same superstep and sees the same snapshot. It may take
+    /// [`Failed`](crate::node::Failed) for the error, and the node's `Input`. Its writes and its decision replace
+    /// those of the node. After that the error is handled, and the run continues. If the handler fails, the run
+    /// fails with the handler's error, and a resume runs the handler again instead of the node.
     ///
-    /// A handler may ask and run effects of its own; they are told apart from the node's. It has no retries and no
-    /// timeout. A failed route is not handed to it: the node itself has finished, and a resume routes it again.
+    /// A handler may ask questions and run effects, which are separate from the node's. It has no retries and no
+    /// timeout. It is not called for a failed route: the node itself has finished, and a resume only repeats the
+    /// route.
     ///
     /// ```
     /// # extern crate superstep_core as superstep;
@@ -64,8 +65,8 @@ impl<S: State, C: Send + Sync + 'static, In, Out> PolicyOf<'_, S, C, In, Out> {
         self.handler(Handler { code, description, router: None })
     }
 
-    /// Like [`on_error`](Self::on_error), with a handler that decides where to go by a route of its own. It stands
-    /// in the place of all that leaves the node: its edges, joins, route and branches do not count for this task.
+    /// Works like [`on_error`](Self::on_error), with a handler that decides where to go with its own route. The
+    /// route replaces all of the node's targets for this task: its edges, joins, route and branches.
     pub fn on_error_route<Signature, H, R, T>(
         self,
         handler: H,
@@ -91,18 +92,18 @@ impl<S: State, C: Send + Sync + 'static, In, Out> PolicyOf<'_, S, C, In, Out> {
     }
 }
 
-/// The handler of all nodes that have none of their own.
+/// The handler of all nodes without one of their own.
 pub(super) struct DefaultHandler {
     handler: Handler,
-    /// Where its own route leads.
+    /// The targets of its own route.
     cases: Option<Vec<CaseTargets>>,
 }
 
 impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
-    /// Gives every node without an error handler of its own this one: see [`PolicyOf::on_error`].
+    /// Sets the error handler of all nodes without one of their own: see [`PolicyOf::on_error`].
     ///
-    /// It makes no decision, so nodes that do need a handler of their own, or
-    /// [`on_error_route`](Self::on_error_route); `compile()` names them.
+    /// The handler makes no decision, so nodes that do need a handler of their own, or
+    /// [`on_error_route`](Self::on_error_route). `compile()` names such nodes.
     pub fn on_error<Signature, H>(&mut self, handler: H)
     where
         H: CalledAs<S, C, Signature> + IntoNode<S, C, Signature, Input = NoInput, Route = ()>,
@@ -112,7 +113,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         self.default_handler = Some(DefaultHandler { handler, cases: None });
     }
 
-    /// Gives every node without an error handler of its own this one, which decides where to go: see
+    /// Sets an error handler that decides where to go, for all nodes without a handler of their own: see
     /// [`PolicyOf::on_error_route`].
     pub fn on_error_route<Signature, H, R, T>(
         &mut self,
@@ -136,7 +137,7 @@ impl<S: State, C: Send + Sync + 'static> StateGraph<S, C> {
         decisions.push(Decision { cases, may_reach: Vec::new(), on_error: true });
     }
 
-    /// Gives the default handler to the nodes that have none, and checks who takes what.
+    /// Assigns the default handler to the nodes without one, and checks the inputs of handlers.
     pub(super) fn settle_handlers(&mut self) {
         let default = self.default_handler.take();
         for node in self.user_nodes() {

@@ -1,4 +1,4 @@
-//! The policies of one node, set through the builder.
+//! The policies of a node, as set through the builder.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -8,7 +8,7 @@ use super::builder::StateGraph;
 use crate::node::{Cache, NoInput, OnMismatch, OnUnknown, Policy, Retry};
 use crate::state::State;
 
-/// The policies of one node, to be set. It knows what the node takes and decides.
+/// The policies of one node, with methods to set them. Its type contains the node's input and decision.
 pub struct PolicyOf<'g, S: State, C = (), In = NoInput, Out = ()> {
     pub(super) graph: &'g mut StateGraph<S, C>,
     pub(super) node: u32,
@@ -25,56 +25,56 @@ impl<'g, S: State, C: Send + Sync + 'static, In, Out> PolicyOf<'g, S, C, In, Out
         self
     }
 
-    /// Tries again when the node fails.
+    /// Retries the node when it fails.
     ///
-    /// Called several times, it gives the node several policies. The first one that covers an error decides
-    /// about it. The attempt's number counts all failures, whatever their errors: a policy of three attempts
-    /// allows no fourth attempt of the node, even when another policy allowed the ones before.
+    /// Several calls give the node several policies, and the first one that covers an error decides. The number of
+    /// attempts counts all failures: a policy with three attempts never allows a fourth attempt of the node, even
+    /// if another policy allowed the earlier ones.
     pub fn retry(self, retry: Retry) -> Self {
         self.set(|policy| policy.retries.push(retry))
     }
 
-    /// Gives each attempt this long.
+    /// Limits the duration of each attempt.
     ///
-    /// An attempt that takes longer is dropped at its next await and fails; what it wrote is discarded, and
-    /// nothing in the node can hold that up.
+    /// An attempt that takes longer is dropped at its next await and fails. Its writes are discarded, and no code
+    /// in the node can prevent that.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.set(|policy| policy.timeout = Some(timeout))
     }
 
-    /// Gives up an attempt that shows no sign of life for this long.
+    /// Abandons an attempt that sends no heartbeat for this long.
     ///
-    /// Signs of life are events of [`Emit`](crate::node::Emit), whether or not anybody observes the run, effects
-    /// that start or end, and [`TaskInfo::heartbeat`](crate::node::TaskInfo::heartbeat).
+    /// Heartbeats are events of [`Emit`](crate::node::Emit), even in a run without observers, effects that start or
+    /// end, and calls of [`TaskInfo::heartbeat`](crate::node::TaskInfo::heartbeat).
     pub fn idle_timeout(self, timeout: Duration) -> Self {
         self.set(|policy| policy.idle_timeout = Some(timeout))
     }
 
-    /// Uses what the node returned again in the place of running it. Where that is kept is said by
-    /// `graph.cache(..)`: in memory, for the compiled graph, unless a store is given.
+    /// Reuses an earlier result instead of running the node. Results are kept in memory for the compiled graph,
+    /// unless `graph.cache(..)` sets a store.
     ///
-    /// A result that is used again is marked so in the events of the run. The errors of a node are not kept, and
-    /// neither are the results of its error handler. A cache that cannot be read or written is as good as none.
+    /// Events of the run mark a reused result. Errors of the node and results of its error handler are not kept. If
+    /// the cache cannot be read or written, the node runs as without one.
     pub fn cache(self, cache: Cache<S>) -> Self {
         let cache = cache.into_policy(&self.graph.schema);
         self.set(|policy| policy.cache = Some(cache))
     }
 
-    /// Runs the node when nothing else is left to run, and then once, whatever led to it meanwhile. Of several
-    /// deferred nodes that wait, one that another leads to runs after that one.
+    /// Runs the node only when nothing else is left to run, and then once, however many nodes led to it. Of several
+    /// waiting deferred nodes, a node that another one leads to runs after that one.
     ///
-    /// A node that takes an item of `each` cannot be deferred: it runs once per item.
+    /// A node that takes an item of `each` cannot be deferred, because it runs once per item.
     pub fn defer(self) -> Self {
         self.set(|policy| policy.deferred = true)
     }
 
-    /// Stops every run before the node runs, at the barrier where it is next. The thread can be looked at and
-    /// edited there, and `thread.resume()` passes the breakpoint.
+    /// Stops every run at the barrier before the node runs. There the thread can be inspected and edited;
+    /// `thread.resume()` passes the breakpoint.
     pub fn interrupt_before(self) -> Self {
         self.set(|policy| policy.interrupt_before = true)
     }
 
-    /// Stops every run at the barrier after the node ran, unless nothing is next there. `thread.resume()` passes
+    /// Stops every run at the barrier after the node has run, unless the run ends there. `thread.resume()` passes
     /// the breakpoint.
     pub fn interrupt_after(self) -> Self {
         self.set(|policy| policy.interrupt_after = true)

@@ -17,20 +17,20 @@ use crate::node::{Code, Done, NodeDescription, Policy};
 use crate::route::Route;
 use crate::state::{CodecError, ErasedState, Json, Schema, State};
 
-/// Everything a driver needs of a graph. The engine sees only its [`Topology`].
+/// The parts of a graph that a driver needs. The engine only uses the [`Topology`].
 #[derive(Clone)]
 pub struct Program {
-    /// The builder's number, which its handles carry.
+    /// The number of the builder, which its handles carry.
     pub(crate) graph: u32,
     pub(crate) topology: Arc<Topology>,
-    /// The names of the nodes, by position: what tasks know of the topology.
+    /// The names of the nodes, by position, which tasks use.
     pub(crate) names: Arc<[NodeName]>,
     pub(crate) nodes: Vec<NodeProgram>,
     pub(crate) schema: Schema,
     pub(crate) schema_fingerprint: Fingerprint,
     pub(crate) initial: Arc<dyn ErasedState>,
     pub(crate) description: GraphDescription,
-    /// The type that its exit leaves with, if it runs as a subgraph.
+    /// The decision type of its exit, if it is used as a subgraph.
     pub(crate) exit: Option<ExitType>,
 }
 
@@ -49,14 +49,14 @@ pub(crate) struct NodeProgram {
     pub(crate) branches: Vec<Branch>,
     pub(crate) description: NodeDescription,
     pub(crate) policy: Policy,
-    /// The graph that the node runs, where it is a subgraph.
+    /// The graph that the node runs, if it is a subgraph.
     pub(crate) subgraph: Option<Arc<Program>>,
     pub(crate) handler: Option<Handler>,
-    /// The check for an outcome that is given instead of a run, if the node is described by data.
+    /// The check of a result that is given instead of running the node, if the node is described by data.
     pub(crate) played: Option<Played>,
 }
 
-/// Makes of a given outcome what the code of the node would have made of it.
+/// Converts a given result into the one that the node's code would have returned.
 #[derive(Clone)]
 pub(crate) struct Played {
     /// Returns `true` if the decision is of a type that the code could return.
@@ -64,13 +64,13 @@ pub(crate) struct Played {
     pub(crate) check: Arc<Check>,
 }
 
-/// The error handler of a node, which continues the task when the node has failed for good.
+/// The error handler of a node, which continues the task after the node has failed and no retry is left.
 #[derive(Clone)]
 pub(crate) struct Handler {
     pub(crate) code: Code,
     pub(crate) description: NodeDescription,
-    /// From the handler's own decision to targets, in the place of all wires of the node; `None` when it decides
-    /// as the node does.
+    /// Maps the handler's own decision to targets, which replace all wires of the node; `None` if it has the
+    /// decision type of the node.
     pub(crate) router: Option<Router>,
 }
 
@@ -80,28 +80,28 @@ impl NodeProgram {
         self.router.is_some() || !self.branches.is_empty()
     }
 
-    /// The map of the decision that the node took, or its error handler.
+    /// Returns the map of the decision that the node, or its error handler, made.
     pub(crate) fn router(&self, by_handler: bool) -> Option<&Router> {
         let own = self.handler.as_ref().filter(|_| by_handler).and_then(|handler| handler.router.as_ref());
         own.or(self.router.as_ref())
     }
 
-    /// Returns `true` if the node's error handler leads elsewhere than the node.
+    /// Returns `true` if the node's error handler has other targets than the node.
     pub(crate) fn handler_leads_elsewhere(&self) -> bool {
         self.handler.as_ref().is_some_and(|handler| handler.router.is_some())
     }
 }
 
-/// From a decision without its type to targets.
+/// Maps a decision without its type to targets.
 type Map<R> = Arc<dyn Fn(R) -> Result<Targets, BoxError> + Send + Sync>;
 
-/// From an outcome, and the state that it was given on, to one that is checked.
+/// Checks a given result, with the state on which it is based, and converts it.
 type Check = dyn Fn(Done, &Arc<dyn ErasedState>) -> Result<Done, BoxError> + Send + Sync;
 
-/// From a state without its type to targets.
+/// Maps a state without its type to targets.
 type Decide = dyn Fn(&dyn ErasedState) -> Result<Targets, BoxError> + Send + Sync;
 
-/// From a node's decision to its targets.
+/// Maps a node's decision to its targets.
 #[derive(Clone)]
 pub(crate) struct Router {
     /// The type of the decision.
@@ -111,7 +111,7 @@ pub(crate) struct Router {
     pub(crate) map: Map<Box<dyn Any + Send>>,
 }
 
-/// From the state to targets: a conditional edge.
+/// Maps the state to targets: a conditional edge.
 #[derive(Clone)]
 pub(crate) struct Branch {
     pub(crate) decide: Arc<Decide>,

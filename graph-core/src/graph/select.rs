@@ -1,4 +1,4 @@
-//! Naming nodes of a compiled graph: by handle, by stored name, or all of them.
+//! The selection of nodes in a compiled graph: by handle, by stored name, or all of them.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,12 +17,12 @@ pub struct EveryNode;
     note = "give a node's handle, its stored name, an array or a tuple of those, or `EveryNode`"
 )]
 pub trait SelectNodes {
-    /// Adds what is selected.
+    /// Adds the selected nodes.
     #[doc(hidden)]
     fn select(self, into: &mut Vec<Selected>);
 }
 
-/// A node as its user names it.
+/// A node as selected by the user.
 #[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selected {

@@ -1,4 +1,4 @@
-//! From a stored description back to the wiring.
+//! Reads a topology from a stored description.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -9,10 +9,11 @@ use crate::id::NodeName;
 use crate::state::{CodecError, Json};
 
 impl Topology {
-    /// Reads the wiring as it is [stored](crate::checkpoint::GraphDescription): enough to plan with, without the program.
+    /// Reads a topology from its [stored description](crate::checkpoint::GraphDescription). It is sufficient for
+    /// planning without the program.
     ///
     /// # Errors
-    /// When it is no description of a graph.
+    /// Returns an error if the text is not a description of a graph.
     pub fn from_json(stored: &Json) -> Result<Self, CodecError> {
         Self::from_text(&stored.decode()?)
     }

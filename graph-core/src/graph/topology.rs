@@ -1,4 +1,4 @@
-//! The frozen wiring: what the engine plans with.
+//! The frozen nodes and edges of a graph, with which the engine plans.
 
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -18,12 +18,12 @@ use crate::state::{CodecError, Json};
 pub struct NodeId(pub(crate) u32);
 
 impl NodeId {
-    /// Where a run begins.
+    /// The start of a run.
     pub const START: Self = Self(START_INDEX);
-    /// Where a run ends.
+    /// The end of a run.
     pub const END: Self = Self(END_INDEX);
 
-    /// The position as an index.
+    /// Returns the position as an index.
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -42,7 +42,7 @@ pub struct Topology {
     pub(crate) name: NodeName,
     pub(crate) nodes: Vec<TopologyNode>,
     pub(crate) joins: Vec<Join>,
-    /// The nodes that run when nothing else is left to run.
+    /// The deferred nodes, which run only when nothing else is left to run.
     pub(crate) deferred: Vec<DeferredWires>,
 }
 
@@ -50,23 +50,23 @@ pub struct Topology {
 #[derive(Clone, Debug)]
 pub(crate) struct TopologyNode {
     pub(crate) name: NodeName,
-    /// The node's place when names are sorted as plain strings: the merge order of a superstep.
+    /// The node's position when the names are sorted as plain strings: the merge order of a superstep.
     pub(crate) rank: u32,
-    /// Targets of plain edges. END is not among them: it needs no planning.
+    /// The targets of plain edges, without END, which needs no planning.
     pub(crate) edges: Vec<NodeId>,
     /// `true` if a plain edge leads to END.
     pub(crate) ends: bool,
-    /// Joins that wait for this node.
+    /// The joins that have this node as a source.
     pub(crate) joins: Vec<usize>,
-    /// Its route, and its branches: what each case leads to.
+    /// The cases of its route and its branches, with their targets.
     pub(crate) decisions: Vec<Decision>,
     /// The type of its `Input`.
     pub(crate) takes: Option<String>,
-    /// The JSON Schemas of its asks: question and answer.
+    /// The JSON Schemas of its asks, as pairs of question and answer.
     pub(crate) asks: Vec<(Json, Json)>,
-    /// Those of its error handler.
+    /// The JSON Schemas of the asks of its error handler.
     pub(crate) handler_asks: Vec<(Json, Json)>,
-    /// The graph that it runs, where it is a subgraph.
+    /// The graph that the node runs, if it is a subgraph.
     pub(crate) subgraph: Option<Arc<Topology>>,
 }
 
@@ -81,21 +81,21 @@ pub(crate) struct DeferredWires {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decision {
     pub(crate) cases: Vec<CaseTargets>,
-    /// Nodes that payload-dependent targets may reach.
+    /// The nodes that some payload of a case may lead to.
     pub(crate) may_reach: Vec<NodeId>,
     /// `true` if it is the decision of the node's error handler.
     pub(crate) on_error: bool,
 }
 
-/// Where one case leads.
+/// The targets of one case.
 #[derive(Clone, Debug)]
 pub(crate) struct CaseTargets {
     pub(crate) case: String,
-    /// The nodes, and whether by `each`; empty for END.
+    /// The target nodes, each with `true` if it is reached by `each`; empty for END.
     pub(crate) targets: Vec<(NodeId, bool)>,
 }
 
-/// Several nodes that must all have run before another one does.
+/// Several nodes that must all have run before another node runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Join {
     pub(crate) sources: Vec<NodeId>,
@@ -112,26 +112,26 @@ impl Join {
 }
 
 impl Topology {
-    /// The graph's name.
+    /// Returns the graph's name.
     #[must_use]
     pub fn name(&self) -> &NodeName {
         &self.name
     }
 
-    /// The user's nodes, in the order of their registration.
+    /// Returns the user's nodes, in the order of their registration.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &NodeName)> {
         let ids = (0..).map(NodeId);
         ids.zip(&self.nodes).map(|(id, node)| (id, &node.name)).filter(|(id, _)| *id > NodeId::END)
     }
 
-    /// The node with this name.
+    /// Returns the node with this name.
     #[must_use]
     pub fn find(&self, name: &NodeName) -> Option<NodeId> {
         let index = self.nodes.iter().position(|node| node.name == *name)?;
         u32::try_from(index).ok().map(NodeId)
     }
 
-    /// The name of a node.
+    /// Returns the name of a node.
     #[must_use]
     pub fn node_name(&self, node: NodeId) -> &NodeName {
         &self.node(node).name
@@ -150,7 +150,7 @@ impl Topology {
         self.deferred.iter().any(|deferred| deferred.node == from && deferred.leads_to.contains(&to))
     }
 
-    /// Declares which nodes are deferred, once everything is wired.
+    /// Sets which nodes are deferred, after all edges are added.
     pub(crate) fn defer(&mut self, nodes: &[NodeId]) {
         let wires = self.wires();
         let leads = nodes.iter().map(|&node| {
@@ -167,7 +167,7 @@ impl Topology {
         self.deferred = leads.collect();
     }
 
-    /// The wiring as a petgraph, one edge per way that a task of one node may lead to another.
+    /// Returns the graph as a petgraph, with one edge per way in which a task of one node may lead to another.
     pub(crate) fn wires(&self) -> DiGraph<NodeId, Wire> {
         let mut graph = DiGraph::with_capacity(self.nodes.len(), self.nodes.len() * 2);
         for index in 0..self.nodes.len() {
@@ -217,22 +217,22 @@ impl Topology {
         graph
     }
 
-    /// The most levels of subgraphs that a graph may have. Each takes three levels of its description as JSON, which leaves
-    /// sixteen for the wires and for the schemas of what its nodes ask.
+    /// The maximum number of levels of subgraphs. Each takes three levels of the description as JSON, which leaves
+    /// sixteen for the edges and for the schemas of the questions.
     pub const MOST_LEVELS: usize = 32;
 
-    /// The number of levels of subgraphs.
+    /// Returns the number of levels of subgraphs.
     pub(crate) fn levels(&self) -> usize {
         let inner = self.nodes.iter().filter_map(|node| node.subgraph.as_ref());
         inner.map(|inner| 1 + inner.levels()).max().unwrap_or(0)
     }
 
-    /// The wiring by names, as it is stored with the checkpoints.
+    /// Returns the description of the topology by node names, which is stored with the checkpoints.
     pub(crate) fn describe(&self) -> Json {
         self.described().expect("a graph that was built can be described")
     }
 
-    /// The wiring by names, if it fits into a text.
+    /// Returns the description of the topology by node names, or an error if it exceeds the size limits.
     pub(crate) fn described(&self) -> Result<Json, CodecError> {
         Json::encode(&self.text())
     }
@@ -282,27 +282,27 @@ impl Topology {
         TopologyText { name: self.name.to_string(), nodes: nodes.collect(), joins: joins.collect() }
     }
 
-    /// A hash of the names and the wiring.
+    /// Returns a hash of the names and the edges.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.describe())
     }
 }
 
-/// One way from a node to another.
+/// One way from a node to another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wire {
-    /// Always.
+    /// An unconditional edge.
     Edge,
-    /// In this case of a route or branch.
+    /// This case of a route or branch.
     Case(String),
-    /// In this case, once per item.
+    /// This case of a route or branch, with one task per item.
     Each(String),
-    /// In this case of the decision of the node's error handler.
+    /// This case of the decision of the node's error handler.
     OnError(String),
-    /// Declared with `may_reach`.
+    /// A target declared with `may_reach`.
     MayReach,
-    /// Together with the other sources of this join.
+    /// This join, together with its other sources.
     Join(usize),
 }
 
@@ -383,7 +383,7 @@ mod tests {
 
     async fn quiet() {}
 
-    /// The graph of one node, with an error handler or without.
+    /// Builds a graph of one node, with or without an error handler.
     fn one(handled: impl FnOnce(&mut StateGraph<Nothing>, NodeRef<NoInput, ()>)) -> Topology {
         let mut g = StateGraph::<Nothing>::new("g");
         let node = g.node("node", quiet);
@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(of_all.fingerprint(), own.fingerprint());
     }
 
-    /// Stored topologies of graphs without such handlers keep their fingerprints.
+    /// Topologies that were stored without such handlers keep their fingerprints.
     #[test]
     fn a_handler_that_asks_nothing_leaves_the_topology_as_it_is() {
         let without = one(|_, _| {});

@@ -1,4 +1,4 @@
-//! The changes between a lock file and a program, in words.
+//! The changes between a lock file and a program, as text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::format;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{GraphDifference, LockedGraph};
 use crate::state::{FieldSchema, Lifetime, Schema};
 
-/// The differences of all graphs, by name.
+/// Returns the differences of all graphs, by name.
 pub(super) fn all(
     old: &BTreeMap<String, LockedGraph>,
     new: &BTreeMap<String, LockedGraph>,
@@ -23,7 +23,7 @@ pub(super) fn all(
         match (old.get(name), new.get(name)) {
             (Some(old), Some(new)) => told.graph(old, new),
             (None, Some(_)) => told.fine("the graph is new".into()),
-            (Some(_), None) => told.risky("the graph is gone: its threads belong to no graph".into()),
+            (Some(_), None) => told.risky("the graph was removed: its threads belong to no graph".into()),
             (None, None) => {}
         }
         let Told { changes, risky } = told;
@@ -78,7 +78,7 @@ impl Told {
         }
     }
 
-    /// Reports a change of the state's version, and returns `true` if older states go through a migration.
+    /// Reports a change of the state's version, and returns `true` if older states are migrated.
     fn version(&mut self, old: &LockedGraph, new: &LockedGraph) -> bool {
         let (from, to) = (old.schema.version, new.schema.version);
         let migrated = new.migrates_from.contains(&from);
@@ -87,7 +87,7 @@ impl Told {
         } else if from < to {
             self.risky(format!("state version {from} is now {to}, and no migration leads from it"));
         } else if from > to {
-            self.risky(format!("state version {from} is now {to}, which refuses what is stored"));
+            self.risky(format!("state version {from} is now {to}, which rejects the stored values"));
         }
         from < to && migrated
     }
@@ -98,7 +98,7 @@ impl Told {
             let Some(now) = now else {
                 self.fine(match migrated {
                     true => format!("field {:?} removed", before.name),
-                    false => format!("field {:?} removed: its values are not read any more", before.name),
+                    false => format!("field {:?} removed: its values are no longer read", before.name),
                 });
                 continue;
             };
@@ -120,21 +120,20 @@ impl Told {
             if migrated {
                 self.fine(change);
             } else {
-                self.risky(format!("{change}; old values load only where they decode as that"));
+                self.risky(format!("{change}; old values load only if they decode as the new type"));
             }
         }
         if before.reducer != now.reducer {
             self.fine(format!("field {name:?}: reducer {} is now {}", before.reducer, now.reducer));
         }
         if (before.lifetime == Lifetime::Unstored) != (now.lifetime == Lifetime::Unstored) {
-            let stored =
-                if now.lifetime == Lifetime::Unstored { "not stored any more" } else { "stored now" };
+            let stored = if now.lifetime == Lifetime::Unstored { "no longer stored" } else { "stored now" };
             self.fine(format!("field {name:?} is {stored}"));
         }
         if before.secret != now.secret {
             self.fine(format!(
                 "field {name:?} is {}",
-                if now.secret { "secret now" } else { "not secret any more" }
+                if now.secret { "secret now" } else { "no longer secret" }
             ));
         }
         if before.aliases != now.aliases && now.name == *name {
@@ -147,7 +146,7 @@ impl Told {
         for (name, node) in &before {
             match after.get(name) {
                 None => {
-                    self.risky(format!("node {name:?} removed: threads at which it is next do not go on"))
+                    self.risky(format!("node {name:?} removed: threads where it is next cannot continue"))
                 }
                 Some(now) if now != node => self.node(name, node, now),
                 Some(_) => {}
@@ -161,7 +160,7 @@ impl Told {
         };
         let (before, after) = (joins(old), joins(new));
         for join in before.difference(&after) {
-            self.risky(format!("join removed: {join}: threads that wait for it do not go on"));
+            self.risky(format!("join removed: {join}: threads that wait for it cannot continue"));
         }
         for join in after.difference(&before) {
             self.fine(format!("join added: {join}"));
@@ -188,14 +187,14 @@ impl Told {
         if old["takes"] != new["takes"] {
             let (before, now) = (&old["takes"], &new["takes"]);
             self.risky(format!(
-                "node {name:?} takes {now} in the place of {before}: items that wait may not decode"
+                "node {name:?} takes {now} instead of {before}: waiting items may not decode"
             ));
         }
         for (part, what) in [
-            ("decisions", "decides otherwise"),
-            ("asks", "asks otherwise"),
-            ("handler_asks", "asks otherwise in its error handler"),
-            ("defer", "is deferred otherwise"),
+            ("decisions", "has other decisions"),
+            ("asks", "has other questions"),
+            ("handler_asks", "has other questions in its error handler"),
+            ("defer", "has another deferral"),
             ("subgraph", "runs another subgraph"),
         ] {
             if old[part] != new[part] {

@@ -1,4 +1,4 @@
-//! Questions to the outside world.
+//! Questions to people and other programs.
 
 use alloc::string::ToString;
 use alloc::sync::Arc;
@@ -19,15 +19,15 @@ use crate::error::{EffectError, NodeError, NodeErrorKind};
 use crate::id::InterruptId;
 use crate::state::{CodecError, Json, State};
 
-/// Extracts the means to ask a person, or another program, a typed question.
+/// Extracts a handle with which a node asks a person or another program a typed question.
 ///
-/// Asking pauses the thread: the question is stored, the run ends, and the future never resolves, so there is
-/// nothing for `?` or a catch-all to swallow. When the answer arrives, in this process or another, the node
+/// Asking pauses the thread: the question is stored, the run ends, and the future never resolves, so there is no
+/// error that `?` or a catch-all could swallow. When the answer arrives, in this process or another one, the node
 /// runs again from its start and the ask returns the answer.
 ///
-/// Several asks in one node are told apart by their key: by default the argument's position, or a name given
-/// with [`ask_as`](Self::ask_as). What the node awaits outside [`Effects`](super::Effects) is abandoned when
-/// it pauses and runs again on resume.
+/// Several asks in one node are distinguished by their key: by default the argument's position, or a name given
+/// with [`ask_as`](Self::ask_as). Anything that the node awaits outside [`Effects`](super::Effects) is abandoned
+/// when the node pauses, and runs again on resume.
 pub struct Ask<Q, A> {
     cell: Arc<TaskCell>,
     attempt: u32,
@@ -36,19 +36,19 @@ pub struct Ask<Q, A> {
     marker: PhantomData<fn(Q) -> A>,
 }
 
-/// How long a question waits, and the answer that it then has.
+/// The deadline of a question, and the default answer that applies after it.
 struct Within {
     limit: Duration,
     default: Result<Json, CodecError>,
 }
 
 impl<Q, A: Serialize> Ask<Q, A> {
-    /// Asks with a deadline: a question that nobody has answered in time has the answer `default`.
+    /// Sets a deadline: a question without an answer by then is answered with `default`.
     ///
-    /// Time runs from when the question is first asked, by the clock of the graph. Nothing needs to keep running
-    /// meanwhile: the deadline is stored with the question. It takes effect when
-    /// [`Graph::tick`](crate::run::Graph::tick) finds it, or when the thread is next resumed or answered,
-    /// whichever is first, and from then on the question is answered like any other.
+    /// The time runs from the first time that the question is asked, by the graph's clock. No program has to keep
+    /// running, because the deadline is stored with the question. It takes effect when
+    /// [`Graph::tick`](crate::run::Graph::tick) finds it, or when the thread is next resumed or answered, whichever
+    /// comes first. After that the question is answered like any other.
     ///
     /// ```text
     /// let verdict = editor.within(Duration::from_secs(86_400), Verdict::Accept).ask(text).await;
@@ -75,7 +75,7 @@ where
         self.ask_as(&self.position.to_string(), question).await
     }
 
-    /// Asks `question` under a key of its own, which stays the same when the function's arguments change.
+    /// Asks `question` under the key `key`, which stays the same when the function's arguments change.
     pub async fn ask_as(&self, key: &str, question: Q) -> A {
         match self.answer(key, &question) {
             Ok(Answer::Given(answer)) => answer,
@@ -128,12 +128,12 @@ fn nowhere_to_keep() -> NodeError {
 enum Answer<A> {
     Given(A),
     Awaited(OpenAsk),
-    /// The attempt is over; nobody is asked.
+    /// The attempt is over, so the question is not asked.
     Stale,
 }
 
-/// A question somebody waits for. Dropped with the ask's future: a question that the node has given up is not
-/// put to anybody.
+/// An open question of the node. It is dropped with the ask's future, which withdraws a question that the node no
+/// longer awaits.
 pub(super) struct OpenAsk {
     pub(super) cell: Arc<TaskCell>,
     pub(super) attempt: u32,
@@ -146,7 +146,7 @@ impl Drop for OpenAsk {
     }
 }
 
-/// A question or an answer: it is stored, and its JSON Schema describes it to other programs.
+/// The bounds of a question or an answer: it is stored, and its JSON Schema describes it to other programs.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can be neither a question nor an answer",
     label = "it, or a type in it, is not `Serialize`, `Deserialize` and `JsonSchema`",

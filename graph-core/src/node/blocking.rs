@@ -1,4 +1,4 @@
-//! Nodes that block their thread: plain functions, run on threads of their own.
+//! Nodes that block their thread: plain functions that run on their own threads.
 
 use std::boxed::Box;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -20,8 +20,8 @@ use crate::state::State;
 #[derive(Clone, Copy, Debug)]
 pub struct Blocking<F>(F);
 
-/// Makes a node of a plain function of extractors, for long computations and blocking calls. It runs on a thread of its
-/// own, so that the tasks beside it continue.
+/// Turns a plain function of extractors into a node, for long computations and blocking calls. The function runs on
+/// its own thread, so other tasks continue at the same time.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -39,21 +39,22 @@ pub struct Blocking<F>(F);
 /// g.edge(count, END);
 /// ```
 ///
-/// There is a thread for every node that is under way, however many wait for each other: a function that runs another
-/// graph, with `Handle::current().block_on(..)`, cannot run out of threads. `max_concurrency` bounds them.
+/// Every running node has its own thread, even if it waits for other nodes. So a function that runs another graph
+/// with `Handle::current().block_on(..)` cannot exhaust a pool of threads. `max_concurrency` limits the number of
+/// threads.
 ///
-/// A function cannot be stopped from outside. When its attempt is given up, by a timeout, a cancellation or a sibling
-/// that fails, the run does not wait for it: the function runs to its end, and its result is discarded. So a retry may
-/// begin while the previous attempt still runs; `TaskInfo::is_cancelled` tells the function that its attempt was given
-/// up.
+/// A running function cannot be stopped. If its attempt is abandoned because of a timeout, a cancellation or a
+/// failed sibling, the run does not wait for the function; it runs to its end, and its result is discarded. A retry
+/// may therefore start while the previous attempt still runs. `TaskInfo::is_cancelled` returns `true` in an
+/// abandoned attempt.
 ///
-/// It may take neither [`Ask`](super::Ask) nor [`Effects`](super::Effects), because those could block its thread for
-/// ever. For blocking work in an `async` node, use tokio's `spawn_blocking` in an effect.
+/// The function may take neither [`Ask`](super::Ask) nor [`Effects`](super::Effects), because they could block its
+/// thread forever. For blocking work in an `async` node, use tokio's `spawn_blocking` in an effect.
 pub fn blocking<F>(function: F) -> Blocking<F> {
     Blocking(function)
 }
 
-/// The signature of a node that blocks, of a function with the signature `F`.
+/// The signature of a blocking node whose function has the signature `F`.
 #[derive(Debug)]
 pub struct ByThread<F>(core::marker::PhantomData<F>);
 
@@ -99,7 +100,7 @@ macro_rules! implement {
     };
 }
 
-/// Runs `work` on a thread, in the context of the runtime that waits for it.
+/// Runs `work` on a thread, in the context of the runtime that awaits it.
 async fn on<T: Send + 'static>(
     threads: &Arc<Threads>,
     work: impl FnOnce() -> T + Send + 'static,
@@ -110,13 +111,13 @@ async fn on<T: Send + 'static>(
         .run(Box::new(move || {
             let _context = runtime.as_ref().map(Handle::enter);
             let result = catch_unwind(AssertUnwindSafe(work));
-            // Whoever gave the attempt up does not want to know.
+            // The receiver is gone if the attempt was abandoned; the result is then discarded.
             drop(tell.send(result));
         }))
         .map_err(|error| NodeError::retryable(std::format!("no thread for the node: {error}")))?;
     match told.await.expect("the work says how it ended") {
         Ok(value) => Ok(value),
-        // The attempt catches it, like a panic in a node that does not block.
+        // The attempt catches the panic, like a panic in a node that does not block.
         Err(panic) => resume_unwind(panic),
     }
 }

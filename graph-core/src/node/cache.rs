@@ -1,4 +1,4 @@
-//! When what a node returned may be used again.
+//! The cache policy: when a node's earlier result is reused.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use crate::state::{CodecError, ErasedState, FieldId, Json, Lifetime, Schema, State};
 
-/// Reuses a node's result instead of running the node again: for the same key, within a time to live.
+/// Reuses a node's result instead of running the node again, for the same key and within a time to live.
 ///
-/// The key is the whole state that the node sees, unless [`key`](Self::key) selects the part that counts; the item of
-/// `each` always counts. Fields that are not stored neither count nor are restored.
+/// The key is the whole state that the node sees, unless [`key`](Self::key) selects a part of it, together with the
+/// item of `each`. Fields that are not stored are not part of the key, and are not restored.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -29,15 +29,15 @@ use crate::state::{CodecError, ErasedState, FieldId, Json, Lifetime, Schema, Sta
 /// ```
 pub struct Cache<S> {
     time_to_live: Option<Duration>,
-    /// `None` for the whole state.
+    /// The selected part of the state; `None` for the whole state.
     key: Option<KeyOf>,
     state: PhantomData<fn(S)>,
 }
 
-/// From the state to what counts of it.
+/// Computes the key from the state.
 type KeyOf = Arc<dyn Fn(&dyn ErasedState) -> Result<Json, CodecError> + Send + Sync>;
 
-/// A [`Cache`] without its type.
+/// A [`Cache`] without its state type.
 #[derive(Clone)]
 pub(crate) struct CachePolicy {
     pub(crate) time_to_live: Option<Duration>,
@@ -45,13 +45,13 @@ pub(crate) struct CachePolicy {
 }
 
 impl<S: State> Cache<S> {
-    /// For ever, by the whole state.
+    /// Creates a policy that reuses results forever, with the whole state as the key.
     #[must_use]
     pub fn new() -> Self {
         Self { time_to_live: None, key: None, state: PhantomData }
     }
 
-    /// By what `key` makes of the state.
+    /// Uses the return value of `key` instead of the whole state.
     #[must_use]
     pub fn key<K: Serialize>(mut self, key: impl Fn(&S) -> K + Send + Sync + 'static) -> Self {
         self.key = Some(Arc::new(move |state| {
@@ -61,22 +61,22 @@ impl<S: State> Cache<S> {
         self
     }
 
-    /// For so long.
+    /// Sets the time after which a result is no longer reused.
     #[must_use]
     pub fn time_to_live(mut self, time: Duration) -> Self {
         self.time_to_live = Some(time);
         self
     }
 
-    /// The policy in a graph over a state of this schema, which is the type's own but for states that are
-    /// described by data.
+    /// Returns the policy for a graph over a state with this schema. It is the type's own schema, except for states
+    /// that are described by data.
     pub(crate) fn into_policy(self, schema: &Schema) -> CachePolicy {
         let key = self.key.unwrap_or_else(|| whole_state(schema));
         CachePolicy { time_to_live: self.time_to_live, key }
     }
 }
 
-/// All fields that are stored.
+/// Returns a key of all stored fields.
 fn whole_state(schema: &Schema) -> KeyOf {
     let stored = schema.ids().filter(|field| schema.field(*field).lifetime != Lifetime::Unstored);
     let stored: Vec<FieldId> = stored.collect();

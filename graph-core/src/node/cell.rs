@@ -25,40 +25,40 @@ use crate::error::{EffectError, NodeError};
 use crate::id::{CheckpointId, InterruptId, NodeName, TaskId};
 use crate::state::Json;
 
-/// The data that the extractors of one task share, through all its attempts.
+/// The data that the extractors of one task share through all attempts.
 pub(crate) struct TaskCell {
     pub(crate) run: Arc<RunCell>,
     pub(crate) facts: TaskFacts,
     attempt: AtomicU32,
     /// Heartbeats, counted only if the node has an idle timeout.
     beats: AtomicU32,
-    /// Made when something is first kept in it: most tasks neither ask nor run effects.
+    /// The data that changes. It is created on first use, because most tasks neither ask nor run effects.
     live: Mutex<Option<Box<Live>>>,
 }
 
 /// The data of a task that does not change while the task runs.
 pub(crate) struct TaskFacts {
-    /// The checkpoint the task was planned on; `None` without a saver.
+    /// The checkpoint on which the task was planned; `None` without a saver.
     pub(crate) base: Option<CheckpointId>,
     /// The task's position in its superstep.
     pub(crate) task: u32,
     /// The node's position in the graph.
     pub(crate) node: usize,
     pub(crate) step: i64,
-    /// For an item of `each`: the task that sent it, by position, and the item's index.
+    /// For an item of `each`: the position of the task that sent it, and the item's index.
     pub(crate) each: Option<(u32, u32)>,
     pub(crate) remaining_steps: u64,
     /// The number of attempts that the policy allows.
     pub(crate) attempts: u32,
     pub(crate) on_unknown: OnUnknown,
     pub(crate) on_mismatch: OnMismatch,
-    /// `true` if some of its questions or effects are stored.
+    /// `true` if some of the task's questions or effects are stored.
     pub(crate) is_resumed: bool,
     /// `true` if heartbeats are counted.
     pub(crate) has_pulse: bool,
 }
 
-/// The number of a task's attempt while none may act. The first is 1.
+/// The attempt number while no attempt may act. The first attempt is 1.
 #[cfg(feature = "tokio")]
 const NO_ATTEMPT: u32 = 0;
 
@@ -67,33 +67,33 @@ pub(crate) type Known = Option<(Vec<AskRecord>, Vec<EffectRecord>)>;
 
 #[derive(Default)]
 struct Live {
-    /// Questions known from storage, with answers where there are any.
+    /// Questions known from storage, with their answers if there are any.
     asks: Vec<AskRecord>,
     /// Questions asked in this attempt and not answered.
     open: Vec<AskRecord>,
     /// Keys asked in this attempt, one entry per ask.
     asked: Vec<String>,
-    /// The journal: what storage knows and what this process adds.
+    /// The journal: entries from storage, and those added by this process.
     effects: Vec<EffectRecord>,
     /// Journal entries added since the last read.
     recorded: Recorded,
-    /// Names of effects that earlier runs did, while nothing suggests that the code went another way then.
+    /// Names of effects that earlier runs performed; empty if an earlier attempt may have taken another path.
     promised: Vec<String>,
-    /// The effect whose closure is being polled: what it starts is its own.
+    /// The effect whose closure is being polled. Effects started meanwhile belong to it.
     inside: Option<Arc<str>>,
     /// Names and keys of effects started in this attempt, one entry per start.
     started: Vec<(String, String)>,
     /// Effects in flight.
     flying: Vec<EffectId>,
-    /// Intents and outcomes of attempts that were given up.
+    /// Intents and outcomes of abandoned attempts.
     left_behind: Vec<LeftBehind>,
     /// The error that fails the task, whatever its code returns.
     fault: Option<NodeError>,
-    /// The failure of the node, while its error handler has the task.
+    /// The failure of the node, while its error handler runs.
     failure: Option<Arc<FailureRecord>>,
     /// The waker for the next heartbeat, while the task is not being polled.
     listener: Option<Waker>,
-    /// `true` if its subgraph has stopped at a point from which it can be resumed.
+    /// `true` if the task's subgraph has stopped at a point from which it can be resumed.
     halted: bool,
 }
 
@@ -116,15 +116,16 @@ pub(crate) struct Asking<'a> {
     /// The position of the `Ask` among the node's arguments.
     pub(crate) argument: Option<u32>,
     pub(crate) question: Json,
-    /// The time to wait for an answer, and the default answer after that.
+    /// The time to wait for an answer, and the default answer that applies after that.
     pub(crate) deadline: Option<(Duration, &'a Json)>,
 }
 
-/// The separator between the name of an effect and that of another one that its closure starts.
+/// The separator between the name of an effect and the name of an effect started inside its closure.
 pub(crate) const INSIDE: &str = " \u{25b8} ";
 
 impl Live {
-    /// The name of an effect in the journal: with the effect inside whose closure it is started, if any.
+    /// Returns the name of an effect in the journal, prefixed with the effect in whose closure it is started, if
+    /// any.
     fn effect_name(&self, name: &str) -> String {
         match &self.inside {
             None => {
@@ -135,7 +136,8 @@ impl Live {
         }
     }
 
-    /// The key of a question or the name of an effect, told apart from the node's where a handler has the task.
+    /// Returns the stored key of a question or name of an effect, which distinguishes the error handler's from the
+    /// node's.
     fn scoped<'t>(&self, text: &'t str, is_stored: impl Fn(&str) -> bool) -> Cow<'t, str> {
         match self.failure {
             None => own_name(text, is_stored),
@@ -146,9 +148,9 @@ impl Live {
 
 /// The state of a question that a task asks.
 pub(crate) enum Asked {
-    /// It was answered before.
+    /// The question was answered before.
     Answered(Json),
-    /// It is open.
+    /// The question is open.
     Open(InterruptId),
 }
 
@@ -158,7 +160,7 @@ impl TaskCell {
         Self { run, facts, attempt: AtomicU32::new(1), beats: AtomicU32::new(0), live }
     }
 
-    /// Makes it the cell of another task of the same run.
+    /// Turns it into the cell of another task of the same run.
     pub(crate) fn renew(&mut self, facts: TaskFacts, known: Known) {
         self.facts = facts;
         *self.attempt.get_mut() = 1;
@@ -166,12 +168,12 @@ impl TaskCell {
         *self.live.get_mut() = Live::knowing(known);
     }
 
-    /// The name of the task's node.
+    /// Returns the name of the task's node.
     pub(crate) fn node(&self) -> &NodeName {
         &self.run.nodes[self.facts.node]
     }
 
-    /// Where the task is: see [`TaskInfo::place`](super::TaskInfo::place).
+    /// Returns the place of the task: see [`TaskInfo::place`](super::TaskInfo::place).
     pub(crate) fn task_place(&self) -> String {
         let place = |cell: &Self| {
             let TaskFacts { step, each, .. } = cell.facts;
@@ -185,18 +187,18 @@ impl TaskCell {
         places.join("/")
     }
 
-    /// This task, and then those whose subgraphs it is in, up to the graph at the top.
+    /// Iterates over this task and the tasks whose subgraphs contain it, up to the graph at the top.
     pub(crate) fn outwards(&self) -> impl Iterator<Item = &Self> {
         core::iter::successors(Some(self), |cell| cell.run.around.as_ref().map(|around| around.cell()))
     }
 
-    /// The task's id. It depends on the base checkpoint, so a task without a saver has none.
+    /// Returns the task's id. It is derived from the base checkpoint, so a task without a saver has none.
     pub(crate) fn task_id(&self) -> Option<TaskId> {
         let TaskFacts { base, step, each, .. } = self.facts;
         base.map(|base| TaskId::derive(base, "", step, self.node(), each))
     }
 
-    /// The task's id; without a saver, an id that differs from those of other runs.
+    /// Returns the task's id, or, without a saver, an id that differs from those of other runs.
     pub(crate) fn any_task_id(&self) -> TaskId {
         let TaskFacts { step, each, .. } = self.facts;
         self.task_id().unwrap_or_else(|| {
@@ -209,14 +211,14 @@ impl TaskCell {
         self.attempt.load(Ordering::Acquire)
     }
 
-    /// Ends the attempt early: no effect of it starts any more.
+    /// Ends the attempt early: it starts no further effects.
     #[cfg(feature = "tokio")]
     pub(crate) fn retire(&self) {
         self.attempt.store(NO_ATTEMPT, Ordering::Release);
         self.run.revoked.wake();
     }
 
-    /// Starts another attempt: what the one before left behind no longer counts, except the journal.
+    /// Starts another attempt and clears the data of the previous one, except the journal.
     pub(crate) fn restart(&self, attempt: u32) {
         self.attempt.store(attempt, Ordering::Release);
         self.run.revoked.wake();
@@ -232,12 +234,12 @@ impl TaskCell {
         }
     }
 
-    /// Gives the task to the node's error handler.
+    /// Hands the task over to the node's error handler.
     pub(crate) fn hand_over(&self, failure: Arc<FailureRecord>) {
         self.live.lock().get_or_insert_default().failure = Some(failure);
     }
 
-    /// The failure that the error handler handles, while it has the task.
+    /// Returns the failure, while the error handler runs.
     pub(crate) fn failure(&self) -> Option<Arc<FailureRecord>> {
         self.live.lock().as_ref()?.failure.clone()
     }
@@ -279,7 +281,7 @@ impl TaskCell {
         self.live.lock().as_mut()?.fault.take()
     }
 
-    /// The questions of a pending task that waits for answers only; `None` while an effect is in flight.
+    /// Takes the open questions of a pending task that only waits for answers; `None` while an effect is in flight.
     pub(crate) fn take_open(&self) -> Option<Vec<AskRecord>> {
         let mut live = self.live.lock();
         let live = live.as_mut()?;
@@ -289,7 +291,7 @@ impl TaskCell {
         Some(core::mem::take(&mut live.open))
     }
 
-    /// The known effects of the task, for a task that runs a subgraph and has none of its own.
+    /// Returns the known effects of the task, for a task that runs a subgraph and has no effects of its own.
     #[cfg(feature = "tokio")]
     pub(crate) fn journal(&self) -> Vec<EffectRecord> {
         let mut live = self.live.lock();
@@ -298,14 +300,14 @@ impl TaskCell {
         live.effects.clone()
     }
 
-    /// The questions that a subgraph of this task asked and that have an answer.
+    /// Returns the answered questions of this task's subgraph.
     pub(crate) fn answered_below(&self) -> Vec<AskRecord> {
         let live = self.live.lock();
         let asks = live.iter().flat_map(|live| &live.asks);
         asks.filter(|ask| !ask.path.is_empty() && !ask.is_open()).cloned().collect()
     }
 
-    /// Ends this attempt once it is pending: the task waits for `asks` of its subgraph, or just to be resumed.
+    /// Ends this attempt once it is pending: the task waits for `asks` of its subgraph, or only for a resume.
     pub(crate) fn halt(&self, asks: Vec<AskRecord>) {
         let mut live = self.live.lock();
         let live = live.get_or_insert_default();
@@ -313,7 +315,7 @@ impl TaskCell {
         live.open = asks;
     }
 
-    /// Asks a question of the task `task`: its answer if there is one, else it is open from now on.
+    /// Asks a question of the task `task`: returns the answer if there is one, otherwise opens the question.
     pub(crate) fn ask(&self, task: TaskId, asking: Asking<'_>) -> Asked {
         let Asking { key, argument, question, deadline } = asking;
         let mut live = self.live.lock();
@@ -331,7 +333,7 @@ impl TaskCell {
                 self.tape_answer(key, occurrence, &question, answer);
                 return Asked::Answered(answer.clone());
             }
-            // The deadline that counts is the one that was stored when it was first asked.
+            // The deadline that was stored when the question was first asked applies.
             Some(asked) => live.open.push(asked.clone()),
             None => live.open.push(AskRecord {
                 id,
@@ -352,20 +354,20 @@ impl TaskCell {
         Asked::Open(id)
     }
 
-    /// Withdraws a question of `attempt`, because no caller waits for the answer any more.
+    /// Withdraws a question of `attempt` that is no longer awaited.
     pub(crate) fn withdraw(&self, attempt: u32, id: InterruptId) {
         if attempt == self.attempt() {
             self.live.lock().get_or_insert_default().open.retain(|ask| ask.id != id);
         }
     }
 
-    /// Registers the start of an effect, and what the journal knows of it.
+    /// Registers the start of an effect, and returns its id and its journal entry.
     pub(crate) fn start_effect(
         &self,
         name: &str,
         key: &str,
     ) -> Result<(EffectId, Option<EffectRecord>), NodeError> {
-        // Also without a saver: a retry reuses what succeeded.
+        // Tasks without a saver have an id too, so that a retry reuses successful effects.
         let task = self.any_task_id();
         let mut live = self.live.lock();
         let live = live.get_or_insert_default();
@@ -392,13 +394,13 @@ impl TaskCell {
         }
     }
 
-    /// Leaves an intent or an outcome to later attempts, because this attempt does not know whether it is stored, or
-    /// because this one does not follow it.
+    /// Leaves an intent or an outcome to later attempts: it is not known to be stored, or this attempt ends before
+    /// it acts on it.
     pub(crate) fn leave_behind(&self, left: LeftBehind) {
         self.live.lock().get_or_insert_default().left_behind.push(left);
     }
 
-    /// Takes the first such record of an effect that an earlier attempt has left behind.
+    /// Takes the first wanted record of an effect that an earlier attempt left behind.
     pub(crate) fn take_left_behind(
         &self,
         id: &EffectId,
@@ -410,7 +412,7 @@ impl TaskCell {
         Some(left.swap_remove(at))
     }
 
-    /// Keeps how an effect ended for later attempts, or that it began.
+    /// Adds the record of an effect to the journal, and replaces an earlier one.
     pub(crate) fn keep_effect(&self, record: EffectRecord) {
         let mut live = self.live.lock();
         let live = live.get_or_insert_default();
@@ -422,12 +424,12 @@ impl TaskCell {
         live.effects.push(record);
     }
 
-    /// An effect as the journal knows it.
+    /// Returns the journal entry of an effect.
     pub(crate) fn known_effect(&self, id: &EffectId) -> Option<EffectRecord> {
         self.live.lock().as_ref()?.effects.iter().find(|effect| effect.id == *id).cloned()
     }
 
-    /// Keeps how an effect ended.
+    /// Sets the outcome of an effect in the journal.
     pub(crate) fn end_effect(&self, id: &EffectId, outcome: EffectOutcome) {
         let mut live = self.live.lock();
         let Live { effects, recorded, .. } = &mut **live.get_or_insert_default();
@@ -438,23 +440,23 @@ impl TaskCell {
         }
     }
 
-    /// Which effects of the task have succeeded since its journal was read.
+    /// Returns the effects of the task that have succeeded since its journal was read.
     #[cfg(feature = "tokio")]
     pub(crate) fn recorded(&self) -> Recorded {
         self.live.lock().as_ref().map_or_else(Recorded::default, |live| live.recorded)
     }
 
-    /// Makes effects that start from now on those of `effect`; returns whose they were.
+    /// Sets the effect to which effects started from now on belong, and returns the previous one.
     pub(crate) fn enter(&self, effect: Option<Arc<str>>) -> Option<Arc<str>> {
         core::mem::replace(&mut self.live.lock().get_or_insert_default().inside, effect)
     }
 
-    /// The effect whose closure is being polled.
+    /// Returns the effect whose closure is being polled.
     pub(crate) fn inside(&self) -> Option<String> {
         self.live.lock().as_ref()?.inside.as_deref().map(ToString::to_string)
     }
 
-    /// Returns the prefix that distinguishes effects started inside this one.
+    /// Returns the prefix of the names of effects started inside this one.
     pub(crate) fn inside_of(id: &EffectId) -> Arc<str> {
         let EffectId { name, key, occurrence, .. } = id;
         match (key.as_str(), occurrence) {

@@ -1,4 +1,4 @@
-//! The graph's context: what nodes need that is not state (clients, pools, configuration).
+//! The graph's context: the dependencies of nodes that are not state, such as clients, pools and configuration.
 
 use core::ops::Deref;
 
@@ -7,15 +7,15 @@ use super::input::NoInput;
 use super::task::Task;
 use crate::state::State;
 
-/// Gives nodes one part of the graph's context. Derive it: `#[derive(FromRef)]` implements it for the type of
-/// each field, and for the context as a whole.
+/// Provides one part of the graph's context. `#[derive(FromRef)]` implements it for the type of each field, and for
+/// the whole context.
 #[diagnostic::on_unimplemented(
     message = "the graph context `{C}` provides no `{Self}`",
     label = "not a part of `{C}`",
     note = "add a field of type `{Self}` to `{C}` and derive it: `#[derive(FromRef, Clone)] struct {C} {{ .. }}`"
 )]
 pub trait FromRef<C>: Sized {
-    /// Clones the part out of the context.
+    /// Clones the part from the context.
     fn from_ref(context: &C) -> Self;
 }
 

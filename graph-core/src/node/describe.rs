@@ -1,4 +1,4 @@
-//! What a node says of itself when it is registered: where types meet storage.
+//! The description of a node at registration: the schemas that storage and checks need.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,27 +12,27 @@ use super::effect_question::{EffectAnswer, EffectQuestion};
 use super::input::Item;
 use crate::state::{CodecError, FieldId, Json};
 
-/// The description of a node: what it takes, asks and writes.
+/// The description of a node: its input, its questions and the fields that it writes.
 #[derive(Clone, Debug, Default)]
 pub struct NodeDescription {
     pub(crate) input: Option<InputDescription>,
     pub(crate) asks: Vec<AskDescription>,
     pub(crate) writes: Vec<FieldId>,
     pub(crate) uses_effects: bool,
-    /// Whether it blocks its thread.
+    /// `true` if the node blocks its thread.
     pub(crate) blocks: bool,
-    /// Whether it takes `Failed`, which only error handlers may.
+    /// `true` if the node takes `Failed`, which only error handlers may.
     pub(crate) takes_failure: bool,
 }
 
-/// How the item of a task is read back.
+/// The decoder of a task's item.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InputDescription {
     pub(crate) type_name: &'static str,
     pub(crate) decode: fn(&Json) -> Result<Item, CodecError>,
 }
 
-/// One `Ask` argument: how its questions and answers look.
+/// The schemas of the questions and answers of one `Ask` argument.
 #[derive(Clone, Debug)]
 pub(crate) struct AskDescription {
     pub(crate) position: usize,
@@ -42,7 +42,7 @@ pub(crate) struct AskDescription {
 }
 
 impl NodeDescription {
-    /// Declares a field that the node writes in every run, so that `compile()` can see certain conflicts.
+    /// Declares a field that the node writes in every run, so that `compile()` can detect conflicts.
     pub fn writes_field(&mut self, field: FieldId) {
         self.writes.push(field);
     }
@@ -69,23 +69,23 @@ impl NodeDescription {
         });
     }
 
-    /// The JSON Schemas of its asks: question and answer.
+    /// Returns the JSON Schemas of the node's asks, as pairs of question and answer.
     pub(crate) fn schemas(&self) -> Vec<(Json, Json)> {
         self.asks.iter().map(|ask| (ask.question.clone(), ask.answer.clone())).collect()
     }
 
-    /// Declares that it blocks its thread.
+    /// Declares that the node blocks its thread.
     #[cfg(feature = "tokio")]
     pub(crate) fn blocks(&mut self) {
         self.blocks = true;
     }
 
-    /// Whether it would wait on its thread for what may never come.
+    /// Returns `true` if the node could block its thread forever.
     pub(crate) fn blocks_for_ever(&self) -> bool {
         self.blocks && (!self.asks.is_empty() || self.uses_effects)
     }
 
-    /// Declares that it takes the failure of a node.
+    /// Declares that the node takes a node's failure.
     pub(crate) fn takes_failure(&mut self) {
         self.takes_failure = true;
     }
@@ -96,7 +96,7 @@ impl NodeDescription {
     }
 }
 
-/// The question about an effect of unknown outcome, which every node with effects may ask.
+/// Describes the question about an effect of unknown outcome, which every node with effects may ask.
 pub(crate) fn effect_ask() -> AskDescription {
     let mut node = NodeDescription::default();
     node.asks::<EffectQuestion, EffectAnswer>(0);
@@ -107,7 +107,7 @@ fn schema_of<T: JsonSchema>() -> Json {
     Json::encode(&schemars::schema_for!(T)).expect("a JSON Schema is JSON")
 }
 
-/// The name of a type without its path, for messages.
+/// Returns the name of a type without its path, for messages.
 pub(crate) fn short_type_name(full: &str) -> String {
     let mut short = String::new();
     let mut segment = String::new();

@@ -8,31 +8,31 @@ use super::outcome::Output;
 use crate::checkpoint::{Handled, Kept, RouteRecord};
 use crate::state::{ErasedUpdate, FieldId, LoggedWrite, State};
 
-/// The result of a task: its writes and its decision, without their types. On its way from the node to the barrier it
-/// gets the forms in which it is stored.
+/// The result of a task without its types: its writes and its decision. The forms in which it is stored are added
+/// between the node and the barrier.
 #[derive(Default)]
 #[doc(hidden)]
 pub struct Done {
-    /// Its writes; `None` once they are merged.
+    /// The writes; `None` once they are merged.
     pub(crate) update: Option<Box<dyn ErasedUpdate>>,
     pub(crate) decision: Option<Box<dyn Any + Send>>,
     /// The logged form of the update; empty when it is neither stored nor observed.
     pub(crate) writes: Vec<LoggedWrite>,
-    /// `None` while it is empty: a result is moved often.
+    /// The further data; `None` if there is none, because a result is moved often and should be small.
     pub(crate) record: Option<Box<Record>>,
 }
 
-/// Further data of some results that is stored, or reported to observers.
+/// Further data of a result that is stored or reported to observers.
 #[derive(Default)]
 pub(crate) struct Record {
     pub(crate) route: Option<RouteRecord>,
     /// The checkpoint from which a subgraph that keeps its state continues.
     pub(crate) kept: Option<Kept>,
-    /// The node's failure, where this is its error handler's result.
+    /// The node's failure, if this is the result of its error handler.
     pub(crate) handled: Option<Box<Handled>>,
     /// `true` if the result comes from an earlier run of the node.
     pub(crate) cached: bool,
-    /// Those of its fields that live for one superstep, where its update was merged before the barrier.
+    /// The written fields that last for one superstep, if the update was merged before the barrier.
     pub(crate) one_step: Vec<FieldId>,
 }
 
@@ -40,7 +40,7 @@ static NOTHING: Record =
     Record { route: None, kept: None, handled: None, cached: false, one_step: Vec::new() };
 
 impl Done {
-    /// A result read back from storage.
+    /// Creates a result that was read from storage.
     pub(crate) fn stored(update: Box<dyn ErasedUpdate>, writes: Vec<LoggedWrite>, record: Record) -> Self {
         Self { update: Some(update), decision: None, writes, record: Some(Box::new(record)) }
     }
@@ -53,7 +53,7 @@ impl Done {
         self.record.get_or_insert_default()
     }
 
-    /// Returns the parts of it that are stored.
+    /// Returns the parts of the result that are stored.
     pub(crate) fn into_stored(self) -> (Vec<LoggedWrite>, Record) {
         (self.writes, self.record.map(|record| *record).unwrap_or_default())
     }
@@ -63,7 +63,7 @@ impl<S: State, R: Send + 'static> From<Output<S, R>> for Done {
     fn from(output: Output<S, R>) -> Self {
         Self {
             update: output.update.map(|update| Box::new(update) as Box<dyn ErasedUpdate>),
-            // A zero-sized route, `()` above all, costs no allocation.
+            // Boxing a zero-sized route, such as `()`, does not allocate.
             decision: Some(Box::new(output.route)),
             ..Self::default()
         }

@@ -1,4 +1,4 @@
-//! Effects: what a node does to the outside world, recorded so that it is not done twice.
+//! Effects: actions of a node on the outside world, which are recorded so that they are not repeated.
 
 use alloc::string::ToString;
 use alloc::sync::Arc;
@@ -23,19 +23,20 @@ use crate::state::{Json, State};
 
 /// Extracts the effect journal.
 ///
-/// An effect is recorded before it starts and when it ends. When the node runs again, after a crash, an
-/// answer or a retry, an effect that succeeded returns its recorded value and does nothing. One that was
-/// started and has no recorded end may or may not have happened: what becomes of it is [`OnUnknown`].
+/// An effect is recorded before it starts and when it ends. When the node runs again, after a crash, an answer or a
+/// retry, a successful effect returns its recorded value without running. An effect that was started and has no
+/// recorded end may or may not have happened; the [`OnUnknown`] policy decides how to continue.
 ///
-/// `run` returns when the outcome is stored, as durably as the saver promises: once it has returned `Ok`, no crash that
-/// the saver survives repeats the effect. A value whose outcome cannot be stored is not returned; the task fails.
+/// `run` returns once the outcome is stored, as durably as the saver promises: after it has returned `Ok`, no crash
+/// that the saver survives repeats the effect. If the outcome cannot be stored, the value is not returned and the
+/// task fails.
 ///
-/// Effects are matched by name, key and occurrence, so inputs that may change belong into the key. Those that run
-/// at the same time may end in any order. An effect that is started inside the closure of another one belongs to
-/// that one: when the outer one returns its recorded value, the inner ones are not looked at.
+/// Effects are identified by name, key and occurrence, so include inputs that may change in the key. Concurrent
+/// effects may end in any order. An effect that is started inside the closure of another effect belongs to the
+/// outer one: if the outer one returns its recorded value, the inner ones are not checked.
 ///
-/// A journal that cannot be read or written, or that does not match, fails the task, whatever its code does: the
-/// effect then never resolves, so no error of the journal can be mistaken for one of the effect.
+/// A journal that cannot be read or written, or that does not match, fails the task, whatever its code does. The
+/// effect then never resolves, so the code cannot mistake a journal error for an error of the effect.
 #[derive(Clone)]
 pub struct Effects {
     pub(super) cell: Arc<TaskCell>,
@@ -47,7 +48,7 @@ impl Effects {
     /// Runs an effect, or returns its recorded value.
     ///
     /// # Errors
-    /// The effect's own. An effect that failed runs again when the node does.
+    /// Returns the effect's own error. A failed effect runs again when the node does.
     pub async fn run<T, E, F, Fut>(&self, name: &str, effect: F) -> Result<T, E>
     where
         F: FnOnce() -> Fut,
@@ -58,7 +59,7 @@ impl Effects {
         self.effect(name).run(|_| effect()).await
     }
 
-    /// Runs an effect that its name and `key` identify together: the input it depends on, say.
+    /// Runs an effect that is identified by its name and `key`, for example the input that it depends on.
     ///
     /// # Errors
     /// See [`run`](Self::run).
@@ -72,7 +73,7 @@ impl Effects {
         self.effect(name).key(key).run(|_| effect()).await
     }
 
-    /// An effect to be run, with a key, an idempotency key for the other side, and a way to find out whether it
+    /// Starts building an effect with a key, an idempotency key for the other side, or a check for whether it
     /// happened.
     ///
     /// ```
@@ -105,28 +106,29 @@ impl Effects {
         Effect::new(self, name)
     }
 
-    /// The same journal with another policy for effects whose outcome is unknown.
+    /// Returns the same journal with another policy for effects whose outcome is unknown.
     #[must_use]
     pub fn on_unknown(&self, policy: OnUnknown) -> Self {
         Self { on_unknown: policy, ..self.clone() }
     }
 
-    /// The time, as it was when the node first asked for it: the same in every attempt and after every resume.
+    /// Returns the time at which the node first called this: the same in every attempt and after every resume.
     ///
-    /// Like every drawn value it is handed to the store without waiting. That is enough: the store takes what it is
-    /// given in order, so the start of an effect, the result of the node and a question, which are all that may
-    /// follow from the value, are never stored without it.
+    /// Like every drawn value, it is handed to the store without waiting. That is enough, because the store keeps
+    /// the order: the start of an effect, the node's result or a question that follow from the value are never
+    /// stored without it.
     #[cfg(feature = "std")]
     pub async fn now(&self) -> std::time::SystemTime {
         std::time::UNIX_EPOCH + self.drawn("$now", |ambient| ambient.now()).await
     }
 
-    /// A fresh UUIDv7: the same in every attempt and after every resume. Each call draws another one.
+    /// Returns a new UUIDv7: the same in every attempt and after every resume. Each call draws another one.
     pub async fn uuid(&self) -> Uuid {
         self.drawn("$uuid", |ambient| ambient.id()).await
     }
 
-    /// A random number in [0, 1): the same in every attempt and after every resume. Each call draws another one.
+    /// Returns a random number in [0, 1): the same in every attempt and after every resume. Each call draws another
+    /// one.
     pub async fn random(&self) -> f64 {
         self.drawn("$random", |ambient| ambient.roll()).await
     }
@@ -170,7 +172,7 @@ impl Effects {
         Ok(value)
     }
 
-    /// Reads a recorded value back; `None` where it may be forgotten.
+    /// Decodes a recorded value; `None` if it does not decode and the policy allows the effect to run again.
     pub(super) fn decode<T: DeserializeOwned>(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! What a person is asked about an effect of unknown outcome.
+//! The question to a person about an effect whose outcome is unknown.
 
 use alloc::string::String;
 
@@ -31,5 +31,5 @@ pub enum EffectAnswer {
     Fail,
 }
 
-/// Stands for the argument that asks: such questions belong to none.
+/// The argument number of questions about effects, which belong to no argument.
 pub(crate) const EFFECT_ARGUMENT: u32 = u32::MAX;

@@ -1,4 +1,4 @@
-//! One effect, from its intent to its recorded end.
+//! The execution of one effect, from its intent to its recorded end.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -24,7 +24,7 @@ use crate::error::{EffectError, NodeError, NodeErrorKind};
 use crate::id::IdempotencyKey;
 use crate::state::Json;
 
-/// An effect to be run: see [`Effects::effect`].
+/// An effect that has not run yet: see [`Effects::effect`].
 #[must_use = "an effect happens when it is run"]
 pub struct Effect<'f> {
     fx: &'f Effects,
@@ -33,7 +33,7 @@ pub struct Effect<'f> {
     on_unknown: OnUnknown,
 }
 
-/// An effect whose outcome can be found out: see [`Effect::reconcile`].
+/// An effect with a check for whether it happened: see [`Effect::reconcile`].
 #[must_use = "an effect happens when it is run"]
 pub struct Reconciled<'f, R> {
     effect: Effect<'f>,
@@ -45,24 +45,25 @@ impl<'f> Effect<'f> {
         Self { fx, name, key: String::new(), on_unknown: fx.on_unknown }
     }
 
-    /// Tells it apart from effects of the same name: by the input it depends on, say.
+    /// Distinguishes the effect from others of the same name, for example by the input that it depends on.
     pub fn key(self, key: impl Display) -> Self {
         Self { key: key.to_string(), ..self }
     }
 
-    /// Lets it run again when it is not known whether it happened: the other side recognises the repetition by the
-    /// idempotency key that the closure is given.
+    /// Declares that the effect may run again if its outcome is unknown, because the other side recognises the
+    /// repetition by the idempotency key that the closure receives.
     pub fn idempotent(self) -> Self {
         self.on_unknown(OnUnknown::Retry)
     }
 
-    /// Sets the policy for the case that the effect's outcome is unknown.
+    /// Sets the policy for an unknown outcome.
     pub fn on_unknown(self, on_unknown: OnUnknown) -> Self {
         Self { on_unknown, ..self }
     }
 
-    /// Finds out whether it happened, when that is not known: `Some(value)` is recorded and returned, and with
-    /// `None` it runs again. An error of `reconcile` is returned as the effect's, and leaves its outcome unknown.
+    /// Sets a check that runs if the outcome is unknown. If it returns `Some(value)`, the value is recorded and
+    /// returned; with `None` the effect runs again. An error of `reconcile` is returned as the effect's error, and
+    /// leaves the outcome unknown.
     pub fn reconcile<R, Fut>(self, reconcile: R) -> Reconciled<'f, R>
     where
         R: FnOnce(IdempotencyKey) -> Fut,
@@ -71,13 +72,13 @@ impl<'f> Effect<'f> {
         Reconciled { effect: self, reconcile }
     }
 
-    /// Runs it, or returns its recorded value. The closure is given the effect's idempotency key: the same in every
-    /// attempt and after every resume. It returns when the outcome is stored: see [`Effects`].
+    /// Runs the effect, or returns its recorded value. The closure receives the effect's idempotency key, which is
+    /// the same in every attempt and after every resume. The call returns once the outcome is stored: see
+    /// [`Effects`].
     ///
     /// # Errors
-    /// The effect's own. An effect that failed runs again when the node does. In a replay it fails again, with the
-    /// recorded text, where the error's type is one that is its text: `String`, `BoxError`, `std::io::Error` and the
-    /// like.
+    /// Returns the effect's own error. A failed effect runs again when the node does. In a replay it fails again,
+    /// if its error can be recreated from the recorded text, as `String`, `BoxError` and `std::io::Error` can.
     pub async fn run<T, E, F, Fut>(self, effect: F) -> Result<T, E>
     where
         F: FnOnce(IdempotencyKey) -> Fut,
@@ -142,7 +143,7 @@ impl<'f> Effect<'f> {
         self.recorded(&flight, result).await
     }
 
-    /// Records what a cassette says of the effect, as if it had happened.
+    /// Ends the effect with the outcome on the cassette, as if it had happened.
     async fn played<T, E>(&self, flight: &Flight, outcome: EffectOutcome) -> Result<T, E>
     where
         T: DeserializeOwned,
@@ -158,13 +159,13 @@ impl<'f> Effect<'f> {
         }
     }
 
-    /// Decodes the effect's value as recorded by the faster run; `None` if the effect failed there.
+    /// Decodes the value of the effect that another run recorded first; `None` if it failed there.
     fn told<T: DeserializeOwned>(&self, held: &EffectRecord) -> Result<Option<T>, NodeError> {
         let cell = &self.fx.cell;
         match &held.outcome {
             Some(EffectOutcome::Ok(value)) => self.fx.decode(self.name, value),
             Some(EffectOutcome::Err(_)) => Ok(None),
-            // It is at it in another process.
+            // Another process is running the effect, or left it without an outcome.
             None => {
                 let base = cell.facts.base.expect("only what is stored was begun by another run");
                 Err(journal(StoreError::Superseded { thread: cell.run.thread.clone(), base }))
@@ -172,7 +173,7 @@ impl<'f> Effect<'f> {
         }
     }
 
-    /// Records how the effect ended.
+    /// Records the result of the effect.
     async fn recorded<T: Serialize, E: Display>(
         &self,
         flight: &Flight,
@@ -232,7 +233,7 @@ impl<'f> Effect<'f> {
         }
     }
 
-    /// Asks a person what became of the effect. The task pauses, as nothing of the effect is in flight.
+    /// Asks a person for the outcome of the effect. The task pauses, because nothing of the effect is in flight.
     async fn ask<T: DeserializeOwned>(
         &self,
         flight: Flight,
@@ -251,7 +252,7 @@ impl<'f> Effect<'f> {
         let EffectId { name, key, occurrence, .. } = &flight.id;
         let ask = format!("effect {name}[{key}]#{occurrence}");
         loop {
-            // An answer that is no value of the effect's is asked for again, as another occurrence.
+            // If the answer is not a value of the effect's type, the question is asked again as another occurrence.
             let argument = Some(EFFECT_ARGUMENT);
             let asking = Asking { key: &ask, argument, question: question.clone(), deadline: None };
             let answer: EffectAnswer = match cell.ask(task, asking) {
@@ -284,7 +285,7 @@ impl<R> Reconciled<'_, R> {
     /// Runs the effect, or returns its recorded value: see [`Effect::run`].
     ///
     /// # Errors
-    /// The effect's own, and that of finding out.
+    /// Returns the effect's own error, or that of the check.
     pub async fn run<T, E, RFut, F, Fut>(self, effect: F) -> Result<T, E>
     where
         R: FnOnce(IdempotencyKey) -> RFut,
@@ -298,42 +299,42 @@ impl<R> Reconciled<'_, R> {
     }
 }
 
-/// The journal's entry for an effect, and how to continue.
+/// The journal's entry for an effect, which decides how to continue.
 enum Found<T> {
-    /// Its value.
+    /// The effect succeeded; this is its value.
     Recorded(T),
-    /// In a replay: the text of its error.
+    /// In a replay: the effect failed with this text.
     Failed { flight: Flight, text: String },
-    /// It runs now.
+    /// The effect runs now.
     New { flight: Flight, started: Option<EffectRecord> },
-    /// It was started and has no end, and there is a way to find out.
+    /// The effect was started and has no end, and there is a check for whether it happened.
     Unknown { flight: Flight, started: EffectRecord },
-    /// The attempt is over; nothing starts.
+    /// The attempt is over; no effect starts.
     Stale,
 }
 
-/// An effect in flight: as long as one is, the task does not pause. Dropped when the effect ends, and also
-/// when the node drops the effect's future.
+/// An effect in flight, during which the task does not pause. It is dropped when the effect ends, or when the node
+/// drops the effect's future.
 pub(super) struct Flight {
     cell: Arc<TaskCell>,
     attempt: u32,
     pub(super) id: EffectId,
-    /// That no other run of this process does the same.
+    /// The claim that keeps other runs of this process from running the same effect.
     taken: Option<Taken>,
 }
 
 /// The result of beginning an effect.
 enum Begun {
-    /// It begins.
+    /// The effect starts, with this idempotency key.
     Now(IdempotencyKey),
-    /// The run has ended meanwhile.
+    /// The attempt or the run has ended in the meantime.
     Over,
-    /// Another run has begun it, and perhaps ended it.
+    /// Another run has started the effect, and may have ended it.
     Before(EffectRecord),
 }
 
 impl Flight {
-    /// Registers that an effect starts, and what is known of it.
+    /// Registers the start of an effect, and returns its journal entry.
     pub(super) fn start(
         fx: &Effects,
         name: &str,
@@ -344,7 +345,7 @@ impl Flight {
         Ok((Self { cell: Arc::clone(&fx.cell), attempt: fx.attempt, id, taken: None }, known))
     }
 
-    /// Finishes storing the outcome that an earlier attempt had when it was given up. Returns what is known then.
+    /// Finishes storing the outcome that an abandoned attempt left behind. Returns the current journal entry.
     async fn settle(&self, known: Option<EffectRecord>) -> Result<Option<EffectRecord>, NodeError> {
         let Some(left) = self.cell.take_left_behind(&self.id, LeftBehind::is_outcome) else {
             return Ok(known);
@@ -355,18 +356,19 @@ impl Flight {
         Ok(Some(ended))
     }
 
-    /// Waits until no other run of this process has the effect in flight. Returns what is known of it then.
+    /// Waits until no other run of this process has the effect in flight. Returns the current journal entry.
     async fn take_off(&mut self, known: Option<EffectRecord>) -> Result<Option<EffectRecord>, NodeError> {
         let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.facts.base) else {
             return Ok(known);
         };
         let is_known =
             known.as_ref().is_some_and(|known| matches!(known.outcome, Some(EffectOutcome::Ok(_))));
-        // In a replay nothing takes off, and with a cassette nothing lives.
+        // A replay starts no effects, and with a cassette none run live.
         if is_known || self.cell.run.tape.is_some() || self.cell.plays_effects() {
             return Ok(known);
         }
-        // An effect without an outcome may have been in flight when this run looked, and ended since.
+        // An effect without an outcome may have been in flight when this run read the journal, and may have ended
+        // since.
         let mut old = known.as_ref().is_some_and(|known| known.outcome.is_none());
         loop {
             self.taken = in_flight::take(&self.id, self.cell.run.run);
@@ -388,14 +390,14 @@ impl Flight {
         Ok(now.or(known))
     }
 
-    /// The effect's idempotency key, given how it was started before.
+    /// Returns the effect's idempotency key: that of the earlier start, if there was one.
     fn token(&self, started: Option<&EffectRecord>) -> IdempotencyKey {
         let EffectId { task, name, key, occurrence } = &self.id;
         let new = || IdempotencyKey::derive(&self.cell.run.thread, *task, name, key, *occurrence);
         started.map_or_else(new, |started| started.token)
     }
 
-    /// The record of the effect as it starts now.
+    /// Returns the record of the effect as it starts now.
     pub(super) fn record(&self, started: Option<&EffectRecord>) -> EffectRecord {
         EffectRecord {
             id: self.id.clone(),
@@ -415,7 +417,7 @@ impl Flight {
                 self.cell.keep_effect(held.clone());
                 return Ok(Begun::Before(held));
             }
-            // It did not happen: the attempt was given up before it knew that it may.
+            // The effect did not run: the attempt was abandoned before it learned that its intent was stored.
             intended = Some(intent);
         }
         let intent = self.record(intended.as_ref().or(started));
@@ -427,19 +429,20 @@ impl Flight {
                 return Ok(Begun::Before(held));
             }
         }
-        // The intent took a while to become durable; the attempt, or the run, may have ended meanwhile.
+        // Storing the intent took time; the attempt or the run may have ended meanwhile.
         if !self.cell.is_current(self.attempt) {
             self.cell.leave_behind(LeftBehind::stored(intent));
             return Ok(Begun::Over);
         }
-        // Also here, so that a retry in this process finds what a resume in another would.
+        // The journal in memory is updated too, so that a retry in this process finds the same as a resume in
+        // another one.
         self.cell.keep_effect(intent);
         Ok(Begun::Now(token))
     }
 
-    /// Stores the outcome, durably: until then the effect's caller does not continue.
+    /// Stores the outcome durably. The effect's caller continues only after that.
     async fn end(&self, outcome: EffectOutcome) -> Result<(), NodeError> {
-        // The time that the store takes is not the effect's.
+        // The heartbeat keeps the time that the store takes out of the idle time.
         self.cell.beat(self.attempt);
         if let (Some(saver), Some(base)) = (&self.cell.run.saver, self.cell.facts.base) {
             let begun = self.cell.known_effect(&self.id).expect("an effect that ends has begun");
@@ -452,7 +455,7 @@ impl Flight {
         Ok(())
     }
 
-    /// Polls the effect's own code: what that starts belongs to the effect.
+    /// Polls the effect's own code. Effects that the code starts belong to this effect.
     async fn within<F: Future>(&self, code: F) -> F::Output {
         let scope = TaskCell::inside_of(&self.id);
         let mut code = pin!(code);

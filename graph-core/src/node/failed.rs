@@ -12,10 +12,10 @@ use crate::error::ErrorReport;
 use crate::id::NodeName;
 use crate::state::{Json, State};
 
-/// Extracts the failure that an error handler is to deal with.
+/// Extracts the failure, in an error handler.
 ///
-/// It is plain data, so that a handler that continues in another process, after an answer or a crash, gets the same
-/// failure as before. Only error handlers may take it: see [`PolicyOf::on_error`](crate::graph::PolicyOf::on_error).
+/// The failure is plain data, so a handler that continues in another process, after an answer or a crash, receives
+/// the same one. Only error handlers may take it: see [`PolicyOf::on_error`](crate::graph::PolicyOf::on_error).
 #[derive(Clone)]
 pub struct Failed {
     failure: Arc<FailureRecord>,
@@ -23,13 +23,13 @@ pub struct Failed {
 }
 
 impl Failed {
-    /// The node that failed.
+    /// Returns the node that failed.
     #[must_use]
     pub fn node(&self) -> &NodeName {
         &self.failure.node
     }
 
-    /// The error of its last attempt.
+    /// Returns the error of the last attempt.
     #[must_use]
     pub fn error(&self) -> &ErrorReport {
         &self.failure.error
@@ -41,8 +41,8 @@ impl Failed {
         self.failure.attempts
     }
 
-    /// The item of `each` that the node was given, as JSON: for a handler of several nodes. A handler of one node
-    /// takes it as an [`Input`](super::Input).
+    /// Returns the node's item of `each` as JSON, for a handler of several nodes. A handler of a single node can
+    /// take the item as an [`Input`](super::Input).
     #[must_use]
     pub fn input(&self) -> Option<&Json> {
         self.input.as_ref()
@@ -60,7 +60,7 @@ impl<S: State, C> FromTask<S, C> for Failed {
 
     fn from_task(task: &Task<S, C>, _position: usize) -> Self {
         let failure = task.cell().failure().expect("only an error handler takes `Failed`");
-        // An item that has no JSON form failed the task that sent it.
+        // The item has a JSON form, because an item without one fails the task that sends it.
         let input = task.input().and_then(|item| item.encode().ok());
         Self { failure, input }
     }

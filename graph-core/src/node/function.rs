@@ -13,11 +13,11 @@ use super::task::{ErasedTask, Task};
 use crate::error::NodeError;
 use crate::state::State;
 
-/// Everything a node function takes as an argument: an extractor.
+/// An argument of a node function: an extractor.
 ///
-/// The built-in ones are [`Snapshot`](super::Snapshot), [`Input`](super::Input), [`Dep`](super::Dep),
-/// [`Ask`](super::Ask), [`Effects`](super::Effects), [`Emit`](super::Emit), [`Store`](crate::store::Store) and
-/// [`TaskInfo`](super::TaskInfo), and [`Failed`](super::Failed) for error handlers.
+/// The built-in extractors are [`Snapshot`](super::Snapshot), [`Input`](super::Input), [`Dep`](super::Dep),
+/// [`Ask`](super::Ask), [`Effects`](super::Effects), [`Emit`](super::Emit), [`Store`](crate::store::Store),
+/// [`TaskInfo`](super::TaskInfo) and, for error handlers, [`Failed`](super::Failed).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a node function",
     label = "not an extractor of a graph over `{S}` with context `{C}`",
@@ -25,20 +25,20 @@ use crate::state::State;
     note = "values and payloads that are stored must be `Serialize + DeserializeOwned + Send + Sync`"
 )]
 pub trait FromTask<S: State, C>: Sized + Send {
-    /// `Takes<T>` for an extractor of the task's item, [`NoInput`] for every other.
+    /// `Takes<T>` for an extractor of the task's item, and [`NoInput`] for all others.
     type Input;
 
     /// Takes the value from the task. `position` counts the function's arguments from 0.
     fn from_task(task: &Task<S, C>, position: usize) -> Self;
 
-    /// Tells what storage and checks must know of the argument.
+    /// Describes the argument for storage and checks.
     fn describe(_node: &mut NodeDescription, _position: usize) {}
 }
 
 /// A function that can be called for each task, or a type that implements [`Node`].
 ///
-/// It determines the signature and nothing else. The other requirements of [`IntoNode`] are checked once the signature
-/// is known, so that an error names the one that does not hold.
+/// The trait only determines the signature. The other requirements of [`IntoNode`] are checked once the signature
+/// is known, so that a compiler error names the requirement that does not hold.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a node of a graph over `{S}` with context `{C}`",
     label = "not a function that can be called for each task",
@@ -49,7 +49,8 @@ pub trait CalledAs<S: State, C, Signature> {}
 
 /// A type that can be a node: an `async fn` of extractors, or a type that implements [`Node`].
 ///
-/// `Signature` is inferred; it lets functions of any number of arguments and types implement one trait.
+/// `Signature` is inferred; it lets one trait be implemented for functions with any number of arguments and for
+/// types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a node of a graph over `{S}` with context `{C}`",
     note = "a node is an `async fn` whose arguments are extractors and which returns `()`, an `Update<{S}>`, a route, `(Update<{S}>, route)`, or a `Result` of those",
@@ -57,30 +58,30 @@ pub trait CalledAs<S: State, C, Signature> {}
     note = "a closure is written `move |..| async move {{ .. }}`"
 )]
 pub trait IntoNode<S: State, C, Signature>: CalledAs<S, C, Signature> + Send + Sync + 'static {
-    /// The type of the item that it takes from `each`.
+    /// The type of the item that the node takes from `each`.
     type Input;
-    /// The type of its decision.
+    /// The type of the node's decision.
     type Route: Send + 'static;
 
-    /// Takes its description and its code.
+    /// Returns the node's description and its code.
     #[doc(hidden)]
     fn into_code(self) -> (NodeDescription, Code);
 }
 
-/// A node as a type, for nodes with configuration: `Ranker::new(model).candidates(Essay::DRAFTS)`.
+/// A node as a type, for nodes with configuration, such as `Ranker::new(model).candidates(Essay::DRAFTS)`.
 pub trait Node<S: State, C>: Send + Sync + 'static {
     /// The type of its result.
     type Output: IntoOutcome<S>;
 
-    /// Runs it. Extractors are taken with [`Task::extract`].
+    /// Runs the node. Extractors are taken with [`Task::extract`].
     fn call(&self, task: Task<S, C>) -> impl Future<Output = Self::Output> + Send;
 
-    /// Tells what it writes and asks.
+    /// Describes the fields that the node writes, and its questions.
     fn describe(&self, _node: &mut NodeDescription) {}
 }
 
 impl<S: State, C> Task<S, C> {
-    /// Takes an extractor's value, as a function's argument would. Extractors count as arguments in the order
+    /// Takes the value of an extractor, as a function's argument would. Extractors count as arguments, in the order
     /// in which they are taken.
     pub fn extract<A: FromTask<S, C>>(&self) -> A {
         A::from_task(self, self.next_position())
@@ -110,7 +111,7 @@ impl core::fmt::Debug for Code {
     }
 }
 
-/// The description of a function with arguments that describe themselves so.
+/// Returns the description of a function whose arguments have these `describe` functions.
 pub(super) fn described(arguments: &[fn(&mut NodeDescription, usize)]) -> NodeDescription {
     let mut node = NodeDescription::default();
     for (position, describe) in arguments.iter().enumerate() {
@@ -165,13 +166,13 @@ macro_rules! implement {
     };
 }
 
-/// The one input among a function's arguments.
+/// The single input among a function's arguments.
 pub trait OneInput<S: State, C> {
     /// `Takes<T>` or [`NoInput`].
     type Input;
 }
 
-/// The one input among argument input types.
+/// The single input among the input types of arguments.
 pub trait Fold {
     /// `Takes<T>` or [`NoInput`].
     type Input;

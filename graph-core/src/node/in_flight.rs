@@ -1,7 +1,7 @@
-//! Effects that are in flight in this process, whichever run they belong to.
+//! The effects that are in flight in this process, across all runs.
 //!
-//! Two runs may continue one thread at the same time. While one of them runs an effect, the other does not start the
-//! same effect: it waits, and uses the outcome.
+//! Two runs may continue one thread at the same time. While one of them runs an effect, the other one does not
+//! start the same effect: it waits, and uses the outcome.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -26,13 +26,13 @@ struct Held {
     waiting: Vec<Waker>,
 }
 
-/// The right of one run to an effect, as long as it is held.
+/// A run's claim on an effect, until it is dropped.
 pub(super) struct Taken {
     id: EffectId,
     ticket: u64,
 }
 
-/// Takes an effect for `run`; `None` while another run has it. What the same run has left behind of it does not count.
+/// Claims an effect for `run`; `None` while another run has it. An earlier claim of the same run is replaced.
 pub(super) fn take(id: &EffectId, run: RunId) -> Option<Taken> {
     let mut table = IN_FLIGHT.lock();
     if table.held.get(id).is_some_and(|held| held.run != run) {
@@ -45,7 +45,7 @@ pub(super) fn take(id: &EffectId, run: RunId) -> Option<Taken> {
     Some(Taken { id: id.clone(), ticket })
 }
 
-/// Waits until no run has the effect.
+/// Waits until no run has a claim on the effect.
 pub(super) async fn free(id: &EffectId) {
     poll_fn(|context| match IN_FLIGHT.lock().held.get_mut(id) {
         None => Poll::Ready(()),

@@ -15,7 +15,7 @@ use super::task::Task;
 use crate::id::{CheckpointId, NodeName, RunId, TaskId, ThreadId};
 use crate::state::{Json, State};
 
-/// Extracts the task's circumstances.
+/// Extracts information about the running task.
 #[derive(Clone)]
 pub struct TaskInfo {
     cell: Arc<TaskCell>,
@@ -23,47 +23,49 @@ pub struct TaskInfo {
 }
 
 impl TaskInfo {
-    /// The node that runs.
+    /// Returns the node that is running.
     #[must_use]
     pub fn node(&self) -> &NodeName {
         self.cell.node()
     }
 
-    /// The superstep, as its checkpoint will be numbered.
+    /// Returns the number of the superstep, which its checkpoint will have too.
     #[must_use]
     pub fn step(&self) -> i64 {
         self.cell.facts.step
     }
 
-    /// The attempt, from 1.
+    /// Returns the number of the attempt, counted from 1.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// Returns `true` if the node's retry policies allow no attempt after this one, whatever the error: for a node that
-    /// has a fallback for a failed step, and prefers a retry as long as one is allowed.
+    /// Returns `true` if the node's retry policies allow no further attempt, whatever the error. A node can then
+    /// use a fallback, and rely on retries in earlier attempts.
     #[must_use]
     pub fn is_last_attempt(&self) -> bool {
         self.attempt >= self.cell.facts.attempts
     }
 
-    /// A name that no other task of the thread has, and that the same run has again, so that what a node writes may be named
-    /// by it: the node and the superstep, `agent.3`. An item of [`each`](crate::graph::each) also has the position of the task
-    /// that sent it and its own, `agent.3#0.4`, and a task of a subgraph those around it, `research.2/agent.3`.
+    /// Returns a name that is unique among the tasks of the thread and the same whenever this run repeats the task,
+    /// so that data which the node writes elsewhere can be named after it. It consists of the node and the
+    /// superstep, as in `agent.3`. For an item of [`each`](crate::graph::each) it also has the position of the
+    /// sending task and the item's index, as in `agent.3#0.4`, and for a task of a subgraph the surrounding tasks,
+    /// as in `research.2/agent.3`.
     #[must_use]
     pub fn place(&self) -> String {
         self.cell.task_place()
     }
 
-    /// Returns the number of supersteps that may still follow this one before the recursion limit.
+    /// Returns the number of supersteps that may follow this one before the recursion limit is reached.
     #[must_use]
     pub fn remaining_steps(&self) -> u64 {
         self.cell.facts.remaining_steps
     }
 
-    /// The time of the run's clock since the Unix epoch: for measuring how long something takes. It is not recorded, so
-    /// nothing that a node writes may depend on it, but for what an effect returns. See [`Effects::now`](super::Effects::now).
+    /// Returns the time of the run's clock since the Unix epoch, for measuring durations. It is not recorded, so a
+    /// node's writes must not depend on it, except inside an effect. See [`Effects::now`](super::Effects::now).
     #[must_use]
     pub fn clock(&self) -> Duration {
         self.cell.run.ambient.now()
@@ -75,53 +77,53 @@ impl TaskInfo {
         self.remaining_steps() == 0
     }
 
-    /// The checkpoint that the superstep stands on; `None` without a checkpointer.
+    /// Returns the checkpoint on which the superstep is based; `None` without a checkpointer.
     #[must_use]
     pub fn checkpoint(&self) -> Option<CheckpointId> {
         self.cell.facts.base
     }
 
-    /// An entry of the run's metadata, as given to the request with `metadata`.
+    /// Returns an entry of the run's metadata, which was given to the request with `metadata`.
     #[must_use]
     pub fn metadata(&self, name: &str) -> Option<&Json> {
         self.cell.run.metadata.get(name)
     }
 
-    /// The thread.
+    /// Returns the id of the thread.
     #[must_use]
     pub fn thread(&self) -> &ThreadId {
         &self.cell.run.thread
     }
 
-    /// The run.
+    /// Returns the id of the run.
     #[must_use]
     pub fn run(&self) -> RunId {
         self.cell.run.run
     }
 
-    /// The task's id: the same in every process and after every resume, so that others can deduplicate by it.
-    /// `None` without a checkpointer.
+    /// Returns the task's id: the same in every process and after every resume, so that other systems can use it to
+    /// deduplicate. `None` without a checkpointer.
     #[must_use]
     pub fn task_id(&self) -> Option<TaskId> {
         self.cell.task_id()
     }
 
-    /// Shows that the attempt is alive, for a node with an
-    /// [idle timeout](crate::graph::PolicyOf::idle_timeout). Without one it does nothing.
+    /// Signals that the attempt is alive, for a node with an [idle timeout](crate::graph::PolicyOf::idle_timeout).
+    /// Without one it has no effect.
     pub fn heartbeat(&self) {
         self.cell.beat(self.attempt);
     }
 
-    /// Returns `true` if the run has ended without this task, or the attempt was given up.
+    /// Returns `true` if the run has ended without this task, or the attempt was abandoned.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         !self.cell.is_current(self.attempt)
     }
 
-    /// Waits until the run has ended without this task, or the attempt was given up.
+    /// Waits until the run has ended without this task, or the attempt was abandoned.
     ///
-    /// The node's own future is dropped then, and learns nothing more; this is for what it has started beside
-    /// itself: a spawned task, a child process, work on a thread of its own.
+    /// The node's own future is dropped at that moment. This method is for work that the node has started outside
+    /// of it: a spawned task, a child process, or a thread.
     pub async fn cancelled(&self) {
         self.cell.run.revoked.until(|| self.is_cancelled()).await;
     }
@@ -142,7 +144,7 @@ impl<S: State, C> FromTask<S, C> for TaskInfo {
     }
 }
 
-/// Extracts the means to emit custom events into the run's event log.
+/// Extracts a handle for emitting custom events into the run's event log.
 #[derive(Clone)]
 pub struct Emit {
     cell: Arc<TaskCell>,
@@ -150,31 +152,32 @@ pub struct Emit {
 }
 
 impl Emit {
-    /// Returns `true` if the run has observers, or keeps its events; otherwise nothing is encoded.
+    /// Returns `true` if the run has observers or keeps its events. Otherwise nothing is encoded.
     #[must_use]
     pub fn is_observed(&self) -> bool {
         self.cell.run.sink.is_some()
     }
 
-    /// Emits a custom event, which also shows that the attempt is alive. A value that has no JSON form is emitted
-    /// as its error text.
+    /// Emits a custom event, and counts as a heartbeat of the attempt. A value without a JSON form is emitted as
+    /// its error text.
     ///
-    /// It never waits. Where the handle of a streamed run is not asked for events for long, the node is held up
-    /// at its next await.
+    /// The call never waits. If the consumer of a streamed run falls behind, the node is suspended at its next
+    /// await.
     pub fn emit<T: Serialize + ?Sized>(&self, name: &str, data: &T) {
         if let Some(sink) = self.sink() {
             sink.custom(&self.cell, self.attempt, name, encoded(data));
         }
     }
 
-    /// Emits a piece of a message: what a model says, as it says it. Like [`emit`](Self::emit) otherwise.
+    /// Emits a part of a message, such as a piece of a model's reply while it is generated. Otherwise it works like
+    /// [`emit`](Self::emit).
     pub fn message<T: Serialize + ?Sized>(&self, chunk: &T) {
         if let Some(sink) = self.sink() {
             sink.message(&self.cell, self.attempt, encoded(chunk));
         }
     }
 
-    /// The sink for events, while the attempt counts and the run has observers or keeps events.
+    /// Returns the sink for events, if the attempt is current and the run has observers or keeps its events.
     fn sink(&self) -> Option<&Arc<dyn CustomSink>> {
         self.cell.beat(self.attempt);
         let sink = self.cell.run.sink.as_ref()?;

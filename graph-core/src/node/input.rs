@@ -14,9 +14,9 @@ use super::function::FromTask;
 use super::task::Task;
 use crate::state::{CodecError, Json, State};
 
-/// Extracts the item that `each(node, items)` gave to this task.
+/// Extracts the item that `each(node, items)` sent to this task.
 ///
-/// Shared, not owned: a retry starts from the same item.
+/// The item is shared and not owned, because a retry starts from the same item.
 pub struct Input<T>(Arc<T>);
 
 impl<T> Deref for Input<T> {
@@ -50,22 +50,22 @@ where
     }
 }
 
-/// The input type of a node that takes none.
+/// The input type of a node without an [`Input`].
 #[derive(Clone, Copy, Debug)]
 pub enum NoInput {}
 
-/// The input type of a node that takes `Input<T>`.
+/// The input type of a node with an `Input<T>`.
 #[derive(Debug)]
 pub struct Takes<T>(PhantomData<fn(T)>);
 
-/// Combines the input types of a node's arguments: at most one of them may be an [`Input`].
+/// Combines the input types of a node's arguments. At most one of them may be an [`Input`].
 #[diagnostic::on_unimplemented(
     message = "a node takes at most one `Input<..>`",
     label = "a second `Input`",
     note = "put both values into one struct or tuple, and send that with `each`"
 )]
 pub trait OrInput<Rest> {
-    /// The one that is an input, if either is.
+    /// The type that is an input, or [`NoInput`] if neither is.
     type Either;
 }
 
@@ -77,7 +77,7 @@ impl<T> OrInput<NoInput> for Takes<T> {
     type Either = Takes<T>;
 }
 
-/// An item on its way to a task: its value, and how to store it.
+/// An item for a task: its value, and the function that encodes it.
 #[derive(Clone)]
 pub struct Item {
     value: Arc<dyn Any + Send + Sync>,
@@ -85,7 +85,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// An item of `each`.
+    /// Creates an item of `each`.
     pub(crate) fn new<T: Serialize + Send + Sync + 'static>(value: T) -> Self {
         Self {
             value: Arc::new(value),
@@ -93,7 +93,7 @@ impl Item {
         }
     }
 
-    /// An item read back from storage.
+    /// Decodes an item from its stored form.
     pub(crate) fn decode<T>(json: &Json) -> Result<Self, CodecError>
     where
         T: Serialize + DeserializeOwned + Send + Sync + 'static,
@@ -101,10 +101,10 @@ impl Item {
         Ok(Self::new(json.decode::<T>()?))
     }
 
-    /// The stored form.
+    /// Returns the stored form.
     ///
     /// # Errors
-    /// When the value has no JSON form.
+    /// Returns an error if the value has no JSON form.
     pub fn encode(&self) -> Result<Json, CodecError> {
         (self.encode)(&*self.value)
     }

@@ -1,8 +1,8 @@
 //! The intent or the outcome of an effect, while it is being stored.
 //!
-//! An attempt may be given up before it knows whether its intent is stored. The next attempt of the same task finds
-//! that out first: it would take an unknown intent for another run's, which is never taken over. It also finishes
-//! storing an outcome, which would otherwise be unknown.
+//! An attempt may be abandoned before it knows whether its intent is stored. The next attempt of the same task
+//! first finishes storing it: otherwise it would take the intent for that of another run, which is never taken
+//! over. It also finishes storing an outcome, which would otherwise be unknown.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -14,16 +14,16 @@ use super::cell::TaskCell;
 use crate::checkpoint::{Checkpointer, CheckpointerExt, EffectId, EffectRecord, StoreError};
 use crate::id::CheckpointId;
 
-/// The store's reply to an intent: the record that was there first, if there was one.
+/// The store's reply to an intent: the existing record, if there is one.
 type Said = Result<Option<EffectRecord>, StoreError>;
 
-/// A record that is being stored. Dropped before it is stored, it is left behind for the next attempt.
+/// A record that is being stored. If it is dropped before that, it is left behind for the next attempt.
 pub(super) struct Storing {
     cell: Arc<TaskCell>,
     left: Option<LeftBehind>,
 }
 
-/// A record that was being stored when its attempt was given up.
+/// A record that was being stored when its attempt was abandoned.
 pub(crate) struct LeftBehind {
     record: EffectRecord,
     stored: Pin<Box<dyn Future<Output = Said> + Send>>,
@@ -58,14 +58,14 @@ impl Storing {
         Self::go_on(cell, LeftBehind { record: ended, stored })
     }
 
-    /// Finishes storing a record that was left behind.
+    /// Continues storing a record that was left behind.
     pub(super) fn go_on(cell: &Arc<TaskCell>, left: LeftBehind) -> Self {
         Self { cell: Arc::clone(cell), left: Some(left) }
     }
 }
 
 impl Future for Storing {
-    /// The record, and what the store says of it.
+    /// The record, and the store's reply.
     type Output = (EffectRecord, Said);
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -85,17 +85,17 @@ impl Drop for Storing {
 }
 
 impl LeftBehind {
-    /// An intent that is stored.
+    /// Creates a left-behind intent that is already stored.
     pub(super) fn stored(intent: EffectRecord) -> Self {
         Self { record: intent, stored: Box::pin(ready(Ok(None))) }
     }
 
-    /// The effect.
+    /// Returns the effect.
     pub(crate) fn effect(&self) -> &EffectId {
         &self.record.id
     }
 
-    /// Returns whether it is an outcome.
+    /// Returns `true` if the record is an outcome.
     pub(super) fn is_outcome(&self) -> bool {
         self.record.outcome.is_some()
     }

@@ -1,4 +1,4 @@
-//! The results of nodes of a graph over a JSON state.
+//! The result type of nodes in graphs over a JSON state.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,10 +9,10 @@ use super::outcome::{IntoOutcome, Output};
 use crate::error::NodeError;
 use crate::state::{JsonState, JsonUpdate};
 
-/// The result of a node over a [`JsonState`]: an update, and the name of a case where the node decides.
+/// The result of a node over a [`JsonState`]: an update and, if the node decides, the name of a case.
 ///
-/// It is checked against the description when the node returns: an unknown field, a value that does not fit and an
-/// unknown case fail the node. A plain [`Value`] is an outcome that only writes.
+/// It is checked against the description when the node returns: an unknown field, a value of the wrong type or an
+/// unknown case fails the node. A plain [`Value`] is a result that only writes.
 ///
 /// ```
 /// use serde_json::json;
@@ -36,7 +36,7 @@ impl JsonOutcome {
         Self { update, overwrite: empty(), route: None, items: None }
     }
 
-    /// Writes nothing, and takes the case with this name.
+    /// Writes nothing, and selects the case with this name.
     pub fn routed(case: impl Into<String>) -> Self {
         Self::update(empty()).route(case)
     }
@@ -46,12 +46,12 @@ impl JsonOutcome {
         Self { overwrite, ..self }
     }
 
-    /// Takes the case with this name.
+    /// Selects the case with this name.
     pub fn route(self, case: impl Into<String>) -> Self {
         Self { route: Some(case.into()), ..self }
     }
 
-    /// The items for the `each` of the case that names no field.
+    /// Sets the items for the `each` of the case, if its description names no field.
     pub fn items<T: Into<Value>>(self, items: impl IntoIterator<Item = T>) -> Self {
         Self { items: Some(items.into_iter().map(Into::into).collect()), ..self }
     }

@@ -5,7 +5,7 @@
 //!                   └─ what it needs: taken from the task by FromTask ─┘     └─ IntoOutcome: writes, route
 //! ```
 //!
-//! A node sees the state as of the last barrier and returns what it wants changed; it never holds the state.
+//! A node receives the state as of the last barrier and returns its changes; it never owns the state.
 
 mod ambient;
 mod ask;

@@ -6,7 +6,7 @@ use crate::error::NodeError;
 use crate::route::Route;
 use crate::state::State;
 
-/// A node's result, taken apart: its writes and its decision.
+/// A node's result, split into its writes and its decision.
 pub struct Output<S: State, R> {
     /// The writes; `None` when there are none.
     pub update: Option<S::Update>,
@@ -15,21 +15,21 @@ pub struct Output<S: State, R> {
 }
 
 impl<S: State> Output<S, ()> {
-    /// The result of a node that only writes.
+    /// Creates the result of a node that only writes.
     pub fn updated(update: S::Update) -> Self {
         Self { update: Some(update), route: () }
     }
 }
 
 impl<S: State, R> Output<S, R> {
-    /// The result of a node that only decides.
+    /// Creates the result of a node that only decides.
     pub fn routed(route: R) -> Self {
         Self { update: None, route }
     }
 }
 
-/// Everything a node over `S` may return: `()`, `Update<S>`, a route, `(Update<S>, route)`, or a `Result` of
-/// those.
+/// A type that a node over `S` may return: `()`, `Update<S>`, a route, `(Update<S>, route)`, or a `Result` of one
+/// of these.
 #[diagnostic::on_unimplemented(
     message = "a node over `{S}` cannot return `{Self}`",
     label = "not something a node returns",
@@ -39,10 +39,10 @@ pub trait IntoOutcome<S: State>: Send + 'static {
     /// The node's decision: a [`Route`], or `()` when it makes none.
     type Route: Send + 'static;
 
-    /// Takes the result apart.
+    /// Splits the result into its parts.
     ///
     /// # Errors
-    /// The error that the node returned.
+    /// Returns the error of the node.
     fn into_outcome(self) -> Result<Output<S, Self::Route>, NodeError>;
 }
 
@@ -71,7 +71,7 @@ impl<S: State> IntoOutcome<S> for Infallible {
     }
 }
 
-/// An error that a node may return: every type that `?` converts into a [`NodeError`].
+/// An error that a node may return: any type that `?` converts into a [`NodeError`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the error of a node",
     label = "not an error that is `Send + Sync + 'static`",

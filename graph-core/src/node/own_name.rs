@@ -1,4 +1,5 @@
-//! Names of a node's asks and effects, told apart from those of its error handler: both belong to one task.
+//! The stored names of a node's asks and effects, distinguished from those of its error handler, because both
+//! belong to the same task.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -6,16 +7,18 @@ use alloc::format;
 /// The prefix of the asks and effects of an error handler.
 pub(crate) const HANDLER: &str = "on_error/";
 
-/// The prefix that escapes a name of the node itself, if the name begins like a handler's or like an escaped one.
+/// The prefix that escapes a name of the node itself, if the name starts with the handler's prefix or is already
+/// escaped.
 const OWN: char = '~';
 
-/// The name under which an ask or an effect of a node is stored; `is_stored` says of a name whether the task has it.
+/// Returns the name under which an ask or an effect of a node is stored. `is_stored` returns `true` for names that
+/// the task has stored.
 pub(super) fn own_name(text: &str, is_stored: impl Fn(&str) -> bool) -> Cow<'_, str> {
     if !text.trim_start_matches(OWN).starts_with(HANDLER) {
         return Cow::Borrowed(text);
     }
     let own = format!("{OWN}{text}");
-    // Earlier versions stored it as it is.
+    // Earlier versions stored the name without the escape.
     if text.starts_with(HANDLER) && is_stored(text) && !is_stored(&own) {
         return Cow::Borrowed(text);
     }

@@ -14,20 +14,20 @@ use crate::error::{NodeError, NodeErrorKind};
 pub struct Policy {
     /// The policy for reusing the node's result.
     pub(crate) cache: Option<CachePolicy>,
-    /// The first one that covers an error decides about it.
+    /// The retry policies; the first one that covers an error decides.
     pub(crate) retries: Vec<Retry>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) idle_timeout: Option<Duration>,
     pub(crate) on_unknown: OnUnknown,
     pub(crate) on_mismatch: OnMismatch,
-    /// `true` if it runs only when no other node is left to run.
+    /// `true` if the node runs only when no other node is left to run.
     pub(crate) deferred: bool,
     pub(crate) interrupt_before: bool,
     pub(crate) interrupt_after: bool,
 }
 
 impl Policy {
-    /// Returns the maximum number of attempts, the first one included.
+    /// Returns the maximum number of attempts, including the first one.
     pub(crate) fn attempts(&self) -> u32 {
         self.retries.iter().map(|retry| retry.attempts).max().unwrap_or(1).max(1)
     }
@@ -35,38 +35,37 @@ impl Policy {
 
 /// The policy for an effect that was started and has no recorded end.
 ///
-/// After a crash it is not known whether it happened. It is never repeated silently.
+/// After a crash it is unknown whether such an effect happened. It is never repeated silently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnUnknown {
-    /// The task fails and says which effect it is. The default.
+    /// Fails the task with an error that names the effect. The default.
     #[default]
     Fail,
-    /// It runs again: right for reads, and for effects that the other side deduplicates.
+    /// Runs the effect again: right for reads, and for effects that the other side deduplicates.
     Retry,
-    /// The thread pauses and asks what became of it: the question is an [`EffectQuestion`](super::EffectQuestion),
+    /// Pauses the thread and asks for the outcome. The question is an [`EffectQuestion`](super::EffectQuestion),
     /// the answer an [`EffectAnswer`](super::EffectAnswer). Without a checkpointer the task fails.
     Ask,
 }
 
-/// The policy for a record of the journal that no longer fits the node's code: its value does not decode, or its place
-/// in the code is gone.
+/// The policy for a journal entry that no longer fits the node's code: its value does not decode, or the code no
+/// longer runs the effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnMismatch {
-    /// The task fails and says which effect it is. The default.
+    /// Fails the task with an error that names the effect. The default.
     #[default]
     Fail,
-    /// A value that does not decode is forgotten, and the effect runs again; an effect that has no place any more is
-    /// forgotten.
+    /// Discards the entry. If its value does not decode, the effect runs again.
     RunAgain,
 }
 
-/// When and how often a failed node is tried again.
+/// The policy for retrying a failed node.
 ///
-/// It covers an error that was returned as [`NodeError::retryable`], one whose type was named with
-/// [`on`](Self::on), an I/O error, and a timeout; or, with [`only_on`](Self::only_on), the named types alone.
-/// Pauses, cancellation and errors returned as [`NodeError::terminal`] are never retried.
+/// It covers errors returned as [`NodeError::retryable`], errors of a type named with [`on`](Self::on), I/O errors,
+/// and timeouts. With [`only_on`](Self::only_on) it covers only the named types. Pauses, cancellation and errors
+/// returned as [`NodeError::terminal`] are never retried.
 #[derive(Clone)]
 pub struct Retry {
     attempts: u32,
@@ -79,26 +78,26 @@ pub struct Retry {
     only: bool,
 }
 
-/// The longest wait unless a policy says otherwise.
+/// The default maximum wait between two attempts.
 const LONGEST: Duration = Duration::from_secs(128);
 
 /// The decision of a policy on a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Another attempt, after this wait.
+    /// Another attempt after this wait.
     Attempt(Duration),
-    /// None: that was the last one.
+    /// No further attempt, because this was the last one.
     NoneLeft,
-    /// None: the error asks for a longer wait than the policy's longest, which is this.
+    /// No further attempt, because the error asks for a longer wait than this maximum of the policy.
     WaitTooLong(Duration),
 }
 
-/// Tells whether an error is one that a policy names.
+/// Returns `true` for the errors that a policy names.
 type Covers = Arc<dyn Fn(&NodeError) -> bool + Send + Sync>;
 
 impl Retry {
-    /// At most `attempts` attempts in all, the first one included, waiting 0.5 s, 1 s, 2 s, … between them, at
-    /// most 128 s, each wait shortened at random to between half and all of it.
+    /// Creates a policy with at most `attempts` attempts, including the first one. The waits between them are 0.5
+    /// s, 1 s, 2 s and so on, up to 128 s, each reduced at random to between half and all of it.
     #[must_use]
     pub fn exponential(attempts: u32) -> Self {
         Self {
@@ -112,7 +111,7 @@ impl Retry {
         }
     }
 
-    /// At most `attempts` attempts in all, with the same wait between them.
+    /// Creates a policy with at most `attempts` attempts, including the first one, and the same wait between them.
     #[must_use]
     pub fn fixed(attempts: u32, wait: Duration) -> Self {
         Self {
@@ -124,20 +123,21 @@ impl Retry {
         }
     }
 
-    /// The first wait.
+    /// Sets the first wait.
     #[must_use]
     pub fn initial(self, initial: Duration) -> Self {
         Self { initial, ..self }
     }
 
-    /// The longest wait; 128 s by default. An error that [asks for](NodeError::after) a wait up to this one gets it. One that
-    /// asks for a longer wait is not retried: the node fails at once, and the error says how long the wait was to be.
+    /// Sets the maximum wait; the default is 128 s. An error that [asks for](NodeError::after) a wait up to this
+    /// maximum gets it. If the error asks for a longer wait, the node fails at once, with an error that states the
+    /// requested wait.
     #[must_use]
     pub fn max(self, max: Duration) -> Self {
         Self { max, ..self }
     }
 
-    /// Waits the whole time, without chance.
+    /// Disables the random reduction of the waits.
     #[must_use]
     pub fn without_jitter(self) -> Self {
         Self { jitter: false, ..self }
@@ -150,8 +150,7 @@ impl Retry {
         self
     }
 
-    /// Retries errors of this type, and of the others that are named, and nothing else: for a node with several
-    /// policies.
+    /// Retries errors of this type and of the other named types only, for a node with several policies.
     ///
     /// ```
     /// # extern crate superstep_core as superstep;
@@ -179,7 +178,7 @@ impl Retry {
         Self { only: true, ..self.on::<E>() }
     }
 
-    /// Retries errors of this type for which `holds` returns `true`, and of the others that are named, and nothing else.
+    /// Retries errors of this type for which `holds` returns `true`, and errors of the other named types only.
     ///
     /// ```
     /// # extern crate superstep_core as superstep;
@@ -193,7 +192,8 @@ impl Retry {
         Self { only: true, ..self }
     }
 
-    /// Decides what follows `attempt`, which failed with an error that this policy covers. `roll` is a random number in [0, 1).
+    /// Decides what follows `attempt`, which failed with an error that this policy covers. `roll` is a random
+    /// number in [0, 1).
     pub(crate) fn next(&self, attempt: u32, error: &NodeError, roll: f64) -> Next {
         if attempt >= self.attempts {
             return Next::NoneLeft;
@@ -212,7 +212,7 @@ impl Retry {
         Next::Attempt(wait.max(asked_for))
     }
 
-    /// Returns `true` if this policy decides about an error.
+    /// Returns `true` if this policy covers an error.
     pub(crate) fn covers(&self, error: &NodeError) -> bool {
         let named = || self.on.iter().any(|matches| matches(error));
         match error.kind() {
@@ -298,7 +298,7 @@ mod tests {
         }
     }
 
-    /// A server's `retry-after` of a day let a run sleep for a day.
+    /// A server's `retry-after` of a day used to make a run sleep for a day.
     #[test]
     fn the_error_can_ask_for_a_longer_wait_up_to_the_longest() {
         let next = |retry: Retry, seconds| {
@@ -310,7 +310,7 @@ mod tests {
         let few = Retry::exponential(2).max(Duration::from_secs(10));
         assert_eq!([7, 10, 11].map(|wait| next(few.clone(), wait)), [wait(7), wait(10), too_long(10)]);
         assert_eq!(next(Retry::exponential(2), 86_400), too_long(128));
-        // A fixed wait is no longest one.
+        // The fixed wait is not the maximum wait.
         let fixed = Retry::fixed(2, Duration::from_secs(1));
         assert_eq!([0, 7, 129].map(|wait| next(fixed.clone(), wait)), [wait(1), wait(7), too_long(128)]);
         assert_eq!(next(Retry::fixed(2, Duration::from_secs(300)), 200), wait(300));

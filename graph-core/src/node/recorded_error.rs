@@ -1,4 +1,4 @@
-//! The error of an effect, made again from its recorded text.
+//! Errors of effects, recreated from their recorded texts.
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
@@ -7,7 +7,7 @@ use core::error::Error;
 
 use crate::error::{BoxError, NodeError};
 
-/// The error of type `E` that has this text; `None` for types that are more than their text.
+/// Returns the error of type `E` with this text; `None` for types that consist of more than their text.
 pub(super) fn again<E: 'static>(text: &str) -> Option<E> {
     let mut error: Option<E> = None;
     let wanted: &mut dyn Any = &mut error;
@@ -21,7 +21,7 @@ pub(super) fn again<E: 'static>(text: &str) -> Option<E> {
     error
 }
 
-/// Puts an error where one of this type is wanted.
+/// Stores an error in `wanted`, if `wanted` has that type.
 fn make<E: 'static>(wanted: &mut dyn Any, error: impl FnOnce() -> E) -> bool {
     let Some(wanted) = wanted.downcast_mut::<Option<E>>() else { return false };
     *wanted = Some(error());

@@ -1,6 +1,6 @@
-//! That a run has ended, for what its tasks left behind.
+//! The signal that a run has ended, for code that its tasks leave running.
 //!
-//! It names no primitive but those of [`sync`](super::sync): its interleavings are tested with others.
+//! It only uses the primitives of [`sync`](super::sync), so that tests of interleavings can replace them.
 
 use alloc::vec::Vec;
 use core::future::poll_fn;
@@ -8,7 +8,7 @@ use core::task::{Poll, Waker};
 
 use super::sync::{AtomicBool, Mutex, Ordering};
 
-/// Set once, when the run ends: what is left of its tasks starts no further effect.
+/// The signal, set once when the run ends. Remaining tasks then start no further effects.
 #[derive(Default)]
 pub(crate) struct Revoked {
     set: AtomicBool,
@@ -27,13 +27,13 @@ impl Revoked {
         self.set.load(Ordering::Acquire)
     }
 
-    /// Lets those who wait look again.
+    /// Wakes all waiting tasks, so that they check their condition again.
     pub(crate) fn wake(&self) {
         let waiting = core::mem::take(&mut *self.waiting.lock());
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Waits until `ended` holds; it is looked at whenever something may have ended.
+    /// Waits until `ended` returns `true`. It is called whenever something may have ended.
     pub(crate) async fn until(&self, ended: impl Fn() -> bool) {
         poll_fn(|context| {
             if ended() {
@@ -44,7 +44,7 @@ impl Revoked {
                 waiting.push(context.waker().clone());
             }
             drop(waiting);
-            // It may have ended before we were on the list.
+            // The end may have come before the waker was on the list.
             if ended() { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;

@@ -32,24 +32,24 @@ pub(crate) struct RunCell {
     pub(crate) context: Arc<dyn Any + Send + Sync>,
     /// The checkpoints from which subgraphs that keep their state continue, as of the last barrier.
     pub(crate) kept: Mutex<Vec<Kept>>,
-    /// The data that the driver passes on to the subgraphs of this run. Of the driver's own type.
+    /// The driver's data for the subgraphs of this run, of the driver's own type.
     pub(crate) surroundings: Arc<dyn Any + Send + Sync>,
-    /// The graph's store, which gets the time from the run.
+    /// The graph's store, which takes the time from the run.
     pub(crate) store: Option<Store>,
-    /// The store for node results that are reused.
+    /// The store for reused node results.
     pub(crate) cache: Option<Store>,
-    /// The caller's entries for the checkpoints of the run.
+    /// The caller's metadata for the checkpoints of the run.
     pub(crate) metadata: BTreeMap<String, Json>,
-    /// The attempt that runs this, a subgraph.
+    /// If this is a run of a subgraph: the attempt that runs it.
     pub(crate) around: Option<Around>,
-    /// Receives the differences from the recording, in a replay.
+    /// Collects the differences from the recording, in a replay.
     pub(crate) tape: Option<Arc<Tape>>,
-    /// The recordings that stand for the outside world, in a test.
+    /// The recordings that replace the outside world, in a test.
     pub(crate) deck: Option<Arc<Deck>>,
     pub(crate) revoked: Revoked,
 }
 
-/// The attempt of a task inside which a subgraph runs.
+/// The attempt of a task that runs a subgraph.
 #[derive(Clone)]
 pub(crate) struct Around {
     cell: Arc<TaskCell>,
@@ -61,12 +61,12 @@ impl Around {
         Self { attempt: cell.attempt(), cell }
     }
 
-    /// The task that runs the subgraph.
+    /// Returns the cell of the task that runs the subgraph.
     pub(super) fn cell(&self) -> &TaskCell {
         &self.cell
     }
 
-    /// The recordings that stand for the outside world in the run of the surrounding graph.
+    /// Returns the recordings that replace the outside world in the run of the surrounding graph.
     #[cfg(feature = "tokio")]
     pub(crate) fn deck(&self) -> Option<&Arc<Deck>> {
         self.cell.run.deck.as_ref()
@@ -76,7 +76,7 @@ impl Around {
         !self.cell.is_current(self.attempt)
     }
 
-    /// Waits until the attempt is over, even though its code still runs: a subgraph that it runs must stop then.
+    /// Waits until the attempt is over, even if its code still runs: its subgraph must stop then.
     #[cfg(feature = "tokio")]
     pub(crate) async fn over(&self) {
         self.cell.run.revoked.until(|| self.is_over()).await;
@@ -89,7 +89,7 @@ pub(crate) trait CustomSink: Send + Sync {
 
     fn message(&self, task: &TaskCell, attempt: u32, chunk: Json);
 
-    /// Waits until the driver of the run has kept up with the emitted events.
+    /// Waits until the consumer of the run's events has caught up.
     fn poll_room(&self, context: &Context<'_>) -> Poll<()>;
 }
 
@@ -98,7 +98,7 @@ impl RunCell {
         self.revoked.set();
     }
 
-    /// Returns `true` if the run has ended, or the attempt that it is a part of.
+    /// Returns `true` if the run has ended, or the attempt that runs it as a subgraph.
     pub(crate) fn is_revoked(&self) -> bool {
         self.revoked.is_set() || self.around.as_ref().is_some_and(Around::is_over)
     }

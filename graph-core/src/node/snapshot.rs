@@ -8,7 +8,7 @@ use super::input::NoInput;
 use super::task::Task;
 use crate::state::State;
 
-/// Extracts the state as of the last barrier: what siblings write in the same superstep is not in it.
+/// Extracts the state as of the last barrier. It does not include what siblings write in the same superstep.
 #[derive(Debug)]
 pub struct Snapshot<S>(Arc<S>);
 

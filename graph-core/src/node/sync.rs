@@ -1,4 +1,4 @@
-//! The primitives that signal the end of a run. Tests of interleavings replace them.
+//! The synchronisation primitives of the signal that a run has ended. Tests of interleavings replace them.
 
 pub(super) use core::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! A task as its extractors see it.
+//! Tasks, from which extractors take their values.
 
 use alloc::sync::Arc;
 use core::any::Any;
@@ -9,17 +9,17 @@ use super::cell::TaskCell;
 use super::input::Item;
 use crate::state::{ErasedState, State};
 
-/// One execution of a node: what extractors take their values from.
+/// One execution of a node, from which extractors take their values.
 pub struct Task<S, C> {
     state: Arc<S>,
     input: Option<Item>,
     cell: Arc<TaskCell>,
-    /// The number of extractors taken with `extract`.
+    /// The number of extractors that were taken with `extract`.
     extracted: AtomicUsize,
     context: PhantomData<fn() -> C>,
 }
 
-/// A task without its types, as the driver hands it to a node.
+/// A task without its types, as the driver passes it to a node.
 pub(crate) struct ErasedTask {
     pub(crate) state: Arc<dyn ErasedState>,
     pub(crate) input: Option<Item>,
@@ -27,7 +27,7 @@ pub(crate) struct ErasedTask {
 }
 
 impl<S: State, C> Task<S, C> {
-    /// Gives an erased task its types back.
+    /// Restores the types of an erased task.
     pub(crate) fn typed(task: ErasedTask) -> Self {
         let state: Arc<dyn Any + Send + Sync> = task.state;
         Self {
@@ -41,12 +41,12 @@ impl<S: State, C> Task<S, C> {
 }
 
 impl<S, C> Task<S, C> {
-    /// The state as of the last barrier.
+    /// Returns the state as of the last barrier.
     pub fn state(&self) -> &Arc<S> {
         &self.state
     }
 
-    /// The graph's context.
+    /// Returns the graph's context.
     pub fn context(&self) -> &C
     where
         C: 'static,
@@ -54,7 +54,7 @@ impl<S, C> Task<S, C> {
         (*self.cell.run.context).downcast_ref().expect("the graph was given its context")
     }
 
-    /// The position of the next extractor that is taken with `extract`.
+    /// Returns the position of the next extractor that is taken with `extract`.
     pub(crate) fn next_position(&self) -> usize {
         self.extracted.fetch_add(1, Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Threads for nodes that block: as many as there is work, used again for a while.
+//! Threads for blocking nodes: started on demand, and reused while they are idle for a short time.
 
 use std::boxed::Box;
 use std::io;
@@ -10,13 +10,13 @@ use std::vec::Vec;
 
 pub(super) type Work = Box<dyn FnOnce() + Send>;
 
-/// The time that a thread waits for more work.
+/// The time that an idle thread waits for more work.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// Threads of one node.
+/// The threads of one node.
 ///
-/// Work never waits for a thread: when none is idle, another one is started. A bounded pool would come to a stop as
-/// soon as all of its threads waited for work that waits for a thread.
+/// Work never waits for a thread: if no thread is idle, another one is started. A bounded pool would deadlock as
+/// soon as all of its threads wait for work that itself waits for a thread.
 #[derive(Default)]
 pub(super) struct Threads {
     idle: Mutex<Vec<(ThreadId, Sender<Work>)>>,
@@ -26,11 +26,11 @@ impl Threads {
     /// Runs `work` on a thread.
     ///
     /// # Errors
-    /// When the system gives no more threads.
+    /// Returns an error if the system cannot start another thread.
     pub(super) fn run(self: &Arc<Self>, work: Work) -> io::Result<()> {
         let idle = self.idle().pop();
         let work = match idle {
-            // A thread that is taken from the list waits for work.
+            // A sender in the list belongs to a thread that waits for work.
             Some((_, thread)) => match thread.send(work) {
                 Ok(()) => return Ok(()),
                 Err(unsent) => unsent.0,
@@ -45,7 +45,7 @@ impl Threads {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a thread from the list; `false` when it has been given work.
+    /// Removes a thread from the list; `false` if it has already been given work.
     fn retire(&self, thread: ThreadId) -> bool {
         let mut idle = self.idle();
         let before = idle.len();
@@ -54,7 +54,7 @@ impl Threads {
     }
 }
 
-/// The body of a thread: works until it has been idle for a while, or until all senders of work are gone.
+/// Runs a thread: works until it has been idle for a while, or until all senders of work are gone.
 fn serve(threads: &Weak<Threads>, first: Work) {
     first();
     let me = current().id();
@@ -68,7 +68,7 @@ fn serve(threads: &Weak<Threads>, first: Work) {
             Err(RecvTimeoutError::Timeout) if threads.upgrade().is_none_or(|threads| threads.retire(me)) => {
                 return;
             }
-            // Taken in the moment in which it was about to leave.
+            // The thread was given work just as its idle time ended.
             Err(RecvTimeoutError::Timeout) => work.recv().ok(),
             next => next.ok(),
         };

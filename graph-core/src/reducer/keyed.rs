@@ -1,4 +1,4 @@
-//! The reducer of lists whose items have ids: message histories above all.
+//! The reducer of lists whose items have ids, such as message histories.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -11,14 +11,14 @@ use crate::state::{CodecError, IntoWrite, Json, Op};
 
 /// An item with an id that is unique in its list.
 pub trait Keyed {
-    /// The id.
+    /// Returns the id.
     fn id(&self) -> &str;
 }
 
-/// Puts items into a list by id (an item with a known id is replaced where it stands, a new one is added at
-/// the end), or removes them by id.
+/// Puts items into a list by id, or removes them. An item with an existing id replaces that item at its position; a
+/// new one is added at the end.
 ///
-/// A run keeps an index of the list, so that an item is put without a search.
+/// A run keeps an index of the list, so that no search is needed to put an item.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyedLog;
 
@@ -31,7 +31,7 @@ pub enum LogEdit<T> {
     Remove(String),
 }
 
-/// A write through [`KeyedLog`]: edits, applied in order. Setters also take an item, a `Vec` or an array.
+/// A write through [`KeyedLog`]: edits that are applied in order. Setters also accept an item, a `Vec` or an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogWrite<T>(pub Vec<LogEdit<T>>);
 
@@ -85,7 +85,7 @@ where
     }
 }
 
-/// One edit as it is logged: the id beside the item, so that readers need not know the item's type.
+/// An edit in its logged form, with the id beside the item, so that readers need not know the item's type.
 #[derive(Serialize)]
 struct RowRef<'a, T> {
     id: &'a str,

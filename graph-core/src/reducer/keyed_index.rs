@@ -1,4 +1,4 @@
-//! Positions of keyed items.
+//! The index of keyed lists.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -9,13 +9,13 @@ use hashbrown::HashTable;
 
 use super::Keyed;
 
-/// The positions of the items of a keyed list, by id: kept beside the list, so that an item is found without a
+/// The positions of the items of a keyed list by id, kept beside the list, so that items are found without a
 /// search.
 ///
-/// It holds positions only; the ids stay in the list. It is built when it is first needed, and again when the length of
-/// the list is another than the index knows. An owner that replaces the list makes a new index.
+/// It contains only positions; the ids remain in the list. It is built on first use, and rebuilt whenever the
+/// list's length is not the expected one. An owner that replaces the list must create a new index.
 ///
-/// Two indexes are equal, and a cloned index is empty: an index says nothing that its list does not say.
+/// All indexes are equal, and a cloned index is empty, because an index contains no information beyond its list.
 #[derive(Default)]
 pub struct KeyedIndex {
     /// The last position of each id.
@@ -28,7 +28,7 @@ pub struct KeyedIndex {
 type IdOf<T> = fn(&T) -> Option<&str>;
 
 impl KeyedIndex {
-    /// Makes the index of a list that nothing was looked up in yet.
+    /// Creates an empty index, which is built on first use.
     #[must_use]
     pub const fn new() -> Self {
         Self { positions: HashTable::new(), covered: None }
@@ -72,9 +72,9 @@ impl KeyedIndex {
         self.covered == Some(list.len())
     }
 
-    /// The last position of an id.
+    /// Returns the last position of an id.
     pub(crate) fn find<T>(&mut self, list: &[T], id: &str, id_of: IdOf<T>) -> Option<usize> {
-        // The item that is still being written is the last one, and needs no index.
+        // The item that is being streamed is the last one, and needs no index.
         if let Some(last) = list.last()
             && id_of(last) == Some(id)
         {
@@ -95,7 +95,7 @@ impl KeyedIndex {
         self.covered = Some(list.len());
     }
 
-    /// Adds the item that was pushed onto the list that the index covers.
+    /// Adds the item that was just pushed onto the indexed list.
     fn add_last<T>(&mut self, list: &[T], id_of: IdOf<T>) {
         if self.covered.is_some_and(|covered| covered + 1 == list.len()) {
             self.add(list, list.len() - 1, id_of);

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::{Reducer, unknown_operation};
 use crate::state::{CodecError, Json, Op};
 
-/// Adds the written items at the end. A superstep stores the new items only, however long the list is.
+/// Adds the written items at the end. A superstep only stores the new items, however long the list is.
 #[derive(Clone, Copy, Debug)]
 pub struct Append;
 

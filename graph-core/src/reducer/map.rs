@@ -13,13 +13,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{Reducer, unknown_operation};
 use crate::state::{CodecError, IntoWrite, Json, Op};
 
-/// Puts entries into a map, or removes them; of equal keys, the later write wins.
+/// Puts entries into a map, or removes them. A later write replaces the value of an existing key.
 ///
-/// Fits `BTreeMap` and, with the standard library, `HashMap`; keys must have a text form, as JSON's do.
+/// It supports `BTreeMap` and, with the standard library, `HashMap`. Keys must have a text form, as in JSON.
 #[derive(Clone, Copy, Debug)]
 pub struct Merge;
 
-/// A write through [`Merge`]. Setters also take a map or an array of pairs.
+/// A write through [`Merge`]. Setters also accept a map or an array of pairs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MapWrite<K, V> {
     /// Puts these entries.

@@ -1,7 +1,7 @@
-//! Reducers: how concurrent writes to one field become one value.
+//! Reducers, which merge concurrent writes to one field into one value.
 //!
 //! `#[reducer(Path)]` on a field names a type that implements [`Reducer`] for the field's type. The built-in
-//! ones are ordinary implementations; a user's own stand beside them as equals.
+//! reducers are ordinary implementations, and a user's reducers work in the same way.
 //!
 //! | reducer | fields | several writers | logged as |
 //! |---|---|---|---|
@@ -40,11 +40,11 @@ use crate::state::{CodecError, Lifetime, Op, Writers};
 
 /// Folds writes into a field of type `T`.
 ///
-/// Only [`Write`](Self::Write) and [`reduce`](Self::reduce) are required. The field's new value is then
-/// logged whole after each superstep that wrote it; a reducer that grows a collection overrides
-/// [`log`](Self::log) and [`replay`](Self::replay), so that only what was added is stored.
+/// Only [`Write`](Self::Write) and [`reduce`](Self::reduce) are required. The whole new value is then logged after
+/// each superstep that wrote the field. A reducer that grows a collection overrides [`log`](Self::log) and
+/// [`replay`](Self::replay), so that only the additions are stored.
 ///
-/// `reduce` must be deterministic: the same writes in the same order give the same value, on any machine.
+/// `reduce` must be deterministic: the same writes in the same order must give the same value on any machine.
 ///
 /// ```
 /// use superstep_core::reducer::Reducer;
@@ -76,7 +76,7 @@ pub trait Reducer<T>: 'static {
     /// The lifetime of the value.
     const LIFETIME: Lifetime = Lifetime::Stored;
 
-    /// Does what [`reduce`](Self::reduce) does with an index that is kept beside the field, for a reducer that looks
+    /// A variant of [`reduce`](Self::reduce) with an index that is kept beside the field, for a reducer that looks
     /// items up.
     #[doc(hidden)]
     const INDEXED: Option<Indexed<T, Self::Write>> = None;
@@ -84,10 +84,10 @@ pub trait Reducer<T>: 'static {
     /// Folds one write into the current value.
     fn reduce(current: &mut T, write: Self::Write);
 
-    /// The operation that says what this write does, or `None` to log the field's new value whole.
+    /// Returns the operation of this write, or `None` to log the whole new value of the field.
     ///
     /// # Errors
-    /// When the write has no JSON form.
+    /// Returns an error if the write has no JSON form.
     fn log(_write: &Self::Write) -> Result<Option<Op>, CodecError>
     where
         Self::Write: Serialize,
@@ -95,10 +95,10 @@ pub trait Reducer<T>: 'static {
         Ok(None)
     }
 
-    /// Reads a write back from the operation that [`log`](Self::log) made of it.
+    /// Converts an operation that [`log`](Self::log) returned back to the write.
     ///
     /// # Errors
-    /// When the operation is none that `log` makes.
+    /// Returns an error if `log` never returns such an operation.
     fn replay(op: &Op) -> Result<Self::Write, CodecError>
     where
         Self::Write: DeserializeOwned,
@@ -107,11 +107,11 @@ pub trait Reducer<T>: 'static {
     }
 }
 
-/// A reducer with an index of the list that it reduces.
+/// A function that reduces a list with its index.
 #[doc(hidden)]
 pub type Indexed<T, W> = fn(&mut T, W, &mut KeyedIndex);
 
-/// The error of a reducer that is given another reducer's operation.
+/// Returns the error of a reducer that receives another reducer's operation.
 fn unknown_operation(op: &Op) -> CodecError {
     CodecError::new(format!("the field's reducer knows no operation `{}`", op.name()))
 }

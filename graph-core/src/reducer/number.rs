@@ -4,11 +4,10 @@ use core::time::Duration;
 
 use super::Reducer;
 
-/// Adds the written values up.
+/// Adds up the written values.
 ///
-/// Floating-point sums depend on the order of their terms; the order here is task order, so they are the
-/// same on every run. A sum that does not fit into its type panics, in every build; a run reports that as
-/// `RunError::Reducer`.
+/// Floating-point sums depend on the order of their terms. Here that is the task order, so the sums are the same in
+/// every run. A sum that overflows its type panics in every build; a run reports the panic as `RunError::Reducer`.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum;
 
@@ -24,7 +23,7 @@ impl<T: Addend> Reducer<T> for Sum {
     }
 }
 
-/// A value that [`Sum`] can add up: the numbers, durations, and a user's own types.
+/// A value that [`Sum`] can add up: numbers, durations, and user types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be added up",
     note = "implement `superstep::reducer::Addend` for it, or choose another reducer"
@@ -33,11 +32,11 @@ pub trait Addend: Send + 'static {
     /// Adds `term` to this value.
     ///
     /// # Errors
-    /// When the sum does not fit; the value is then unchanged.
+    /// Returns an error if the sum overflows; the value is then unchanged.
     fn try_add(&mut self, term: Self) -> Result<(), Overflow>;
 }
 
-/// A sum that does not fit into its type.
+/// The error of a sum that overflows its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the sum does not fit into its type")]
 pub struct Overflow;
@@ -68,7 +67,7 @@ macro_rules! floating {
 
 floating!(f32 f64);
 
-/// Keeps the greatest value written. It starts from the field's initial value.
+/// Keeps the greatest of the field's initial value and the written values.
 #[derive(Clone, Copy, Debug)]
 pub struct Max;
 
@@ -82,8 +81,8 @@ impl<T: PartialOrd + Send + 'static> Reducer<T> for Max {
     }
 }
 
-/// Keeps the least value written. It starts from the field's initial value: give the state a `Default` in
-/// which that is the greatest possible one.
+/// Keeps the least of the field's initial value and the written values. Give the state a `Default` in which the
+/// field has the greatest possible value.
 #[derive(Clone, Copy, Debug)]
 pub struct Min;
 

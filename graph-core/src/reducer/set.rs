@@ -13,11 +13,11 @@ use crate::state::{CodecError, IntoWrite, Json, Op};
 
 /// Adds items to a set, or removes them.
 ///
-/// Fits `BTreeSet` and, with the standard library, `HashSet`.
+/// It supports `BTreeSet` and, with the standard library, `HashSet`.
 #[derive(Clone, Copy, Debug)]
 pub struct Union;
 
-/// A write through [`Union`]. Setters also take a set or an array.
+/// A write through [`Union`]. Setters also accept a set or an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetWrite<T> {
     /// Adds these items.

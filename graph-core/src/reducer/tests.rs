@@ -1,4 +1,4 @@
-//! The algebra of the built-in reducers.
+//! Properties of the built-in reducers.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
@@ -17,7 +17,7 @@ use super::{
 use crate::checkpoint::Fold;
 use crate::state::{Json, Lifetime, Logged, Op, Writers};
 
-/// The value after these writes, in order.
+/// Returns the value after these writes, in order.
 fn fold<R: Reducer<T>, T>(mut value: T, writes: impl IntoIterator<Item = R::Write>) -> T {
     for write in writes {
         R::reduce(&mut value, write);
@@ -25,7 +25,7 @@ fn fold<R: Reducer<T>, T>(mut value: T, writes: impl IntoIterator<Item = R::Writ
     value
 }
 
-/// The write after it was logged, stored as text and read back, as a resume does.
+/// Returns the write after it was logged, stored and decoded, as in a resume.
 fn stored<R: Reducer<T>, T>(write: &R::Write) -> R::Write
 where
     R::Write: Serialize + DeserializeOwned,
@@ -41,7 +41,7 @@ where
     }
 }
 
-/// Folds the logged operations as a reader of the file does, without the reducer.
+/// Folds the logged operations without the reducer, like a reader of the file.
 fn read<R: Reducer<T>, T>(value: &T, writes: &[R::Write]) -> T
 where
     T: Serialize + DeserializeOwned,
@@ -71,7 +71,7 @@ impl Keyed for Note {
     }
 }
 
-/// Few ids, so that they meet.
+/// Generates few ids, so that they often collide.
 fn id() -> impl Strategy<Value = String> {
     (0..5_u8).prop_map(|id| id.to_string())
 }
@@ -88,7 +88,7 @@ fn edits() -> impl Strategy<Value = LogWrite<Note>> {
     vec(edit(), 0..6).prop_map(LogWrite)
 }
 
-/// Notes with distinct ids, as a keyed log holds them.
+/// Generates notes with distinct ids, as in a keyed log.
 fn notes() -> impl Strategy<Value = Vec<Note>> {
     btree_map(0..5_u8, any::<u8>(), 0..5).prop_map(|notes| {
         let notes = notes.into_iter().map(|(id, text)| Note { id: id.to_string(), text });
@@ -96,7 +96,7 @@ fn notes() -> impl Strategy<Value = Vec<Note>> {
     })
 }
 
-/// Applies an edit by looking at every item.
+/// Applies an edit by searching the whole list.
 fn search(log: &mut Vec<Note>, edit: LogEdit<Note>) {
     match edit {
         LogEdit::Put(note) => match log.iter_mut().rev().find(|held| held.id == note.id) {
@@ -141,7 +141,7 @@ proptest! {
         prop_assert_eq!(fold::<Transient, _>(start, writes), last);
     }
 
-    /// Writes of one task and of the next can be joined: what counts is their order.
+    /// Checks that joining the writes of two tasks gives the same value, because only their order counts.
     #[test]
     fn append_is_associative(start: Vec<u8>, first: Vec<u8>, second: Vec<u8>) {
         let apart = fold::<Append, _>(start.clone(), [first.clone(), second.clone()]);
@@ -187,7 +187,7 @@ proptest! {
         prop_assert_eq!(left, start.difference(&gone).copied().collect::<BTreeSet<u8>>());
     }
 
-    /// Of integers: floating-point sums depend on the order, which is task order on every run.
+    /// Uses integers, because floating-point sums depend on the order.
     #[test]
     fn sums_and_bounds_do_not_depend_on_order(
         start in -1000..1000_i64,
@@ -211,14 +211,14 @@ proptest! {
         prop_assert_eq!(fold::<Max, _>(max, writes), max, "bounds are idempotent");
     }
 
-    /// A value that is not comparable is never taken.
+    /// Checks that a value which is not comparable is ignored.
     #[test]
     fn bounds_ignore_nan(start in -10.0..10.0_f64) {
         prop_assert_eq!(fold::<Max, _>(start, [f64::NAN]), start);
         prop_assert_eq!(fold::<Min, _>(start, [f64::NAN]), start);
     }
 
-    /// A naive model: the ids in order of their first appearance, and the last text of each.
+    /// Compares with a naive model: the ids in order of their first appearance, each with its last text.
     #[test]
     fn a_keyed_log_puts_in_place_and_removes(start in notes(), write in edits()) {
         let log = fold::<KeyedLog, _>(start.clone(), [write.clone()]);
@@ -241,8 +241,9 @@ proptest! {
         prop_assert_eq!(log, expected);
     }
 
-    /// Items were searched for from the end. An index that is kept from write to write does the same, also in a list of
-    /// an older version that holds an id twice, and when the list is replaced or grows without it.
+    /// Compares an index that is kept from write to write with a search from the end. They must agree even for a
+    /// list of an older version that contains an id twice, and after the list is replaced or grows without the
+    /// index.
     #[test]
     fn an_index_finds_what_a_search_finds(
         start in vec(note(), 0..6),
@@ -306,7 +307,7 @@ proptest! {
         check::<Any, _>(texts)?;
     }
 
-    /// The operations mean to a reader of the file what the writes meant to the reducer.
+    /// Checks that operations have the same effect for a reader of the file as the writes have for the reducer.
     #[test]
     fn a_reader_folds_operations_to_the_same_value(
         lists: (Vec<u8>, Vec<Vec<u8>>),

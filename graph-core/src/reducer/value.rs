@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Reducer;
 use crate::state::{CodecError, Json, Lifetime, Op, Writers};
 
-/// The default reducer: a write replaces the value; two tasks writing in one superstep are an error.
+/// The default reducer: a write replaces the value, and writes of two tasks in one superstep are an error.
 #[derive(Clone, Copy, Debug)]
 pub struct LastValue;
 
@@ -25,9 +25,9 @@ impl<T: Send + 'static> Reducer<T> for LastValue {
     }
 }
 
-/// A write replaces the value; of several in one superstep, the last in task order stays.
+/// Replaces the value. Of several writes in one superstep, the last one in task order is kept.
 ///
-/// For values that every writer agrees on, or where any of them will do.
+/// Use it for values on which all writers agree, or if any of the written values will do.
 #[derive(Clone, Copy, Debug)]
 pub struct Any;
 
@@ -38,10 +38,10 @@ impl<T: Send + 'static> Reducer<T> for Any {
         *current = write;
     }
 
-    // Not logged as `Set`: that would read back as an overwrite, and two overwrites conflict.
+    // The write is not logged as `Set`, which would be decoded as an overwrite, and two overwrites conflict.
 }
 
-/// A value for the next superstep only: the field returns to its initial value at the barrier after it.
+/// Keeps a value for the next superstep only: the field returns to its initial value at the barrier after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ephemeral;
 
@@ -62,9 +62,9 @@ impl<T: Send + 'static> Reducer<T> for Ephemeral {
     }
 }
 
-/// A value that is kept in memory and never stored: after a resume the field has its initial value.
+/// Keeps a value in memory without storing it: after a resume the field has its initial value.
 ///
-/// `#[state(transient)]` uses it, and also lifts the bound that the field be serialisable.
+/// `#[state(transient)]` uses it, and also removes the requirement that the field be serialisable.
 #[derive(Clone, Copy, Debug)]
 pub struct Transient;
 
@@ -78,7 +78,7 @@ impl<T: Send + 'static> Reducer<T> for Transient {
     }
 }
 
-/// A write of one value is the value: it is logged as the whole field.
+/// Logs a write as the whole value of the field.
 fn set<T: Serialize>(write: &T) -> Result<Option<Op>, CodecError> {
     Ok(Some(Op::Set(Json::encode(write)?)))
 }

@@ -1,6 +1,6 @@
-//! Plumbing for the expansion of `#[derive(State)]`. Not public API.
+//! Support code for the expansion of `#[derive(State)]`. Not public API.
 //!
-//! Logic lives here rather than in the expansion, so that a wide state compiles fast.
+//! The logic is here rather than in the expansion, so that a wide state compiles fast.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -19,13 +19,13 @@ use super::schema::{FieldId, FieldSchema, Lifetime, Schema, Writers};
 use super::{FieldWrite, State, StateUpdate, Write, WriteKind};
 use crate::reducer::{Indexed, Reducer};
 
-/// A state's source, from which [`FieldList::schema`] makes its schema.
+/// The source of a state, from which [`FieldList::schema`] builds the state's schema.
 pub struct FieldList<'a> {
     /// The state's type name.
     pub state: &'a str,
-    /// Its version.
+    /// The state's version.
     pub version: u32,
-    /// Its fields, in order.
+    /// The state's fields, in order.
     pub parts: &'a [Part<'a>],
 }
 
@@ -41,24 +41,24 @@ pub enum Part<'a> {
         rust_type: &'a str,
         /// The reducer, as written.
         reducer: &'a str,
-        /// The reducer's constant.
+        /// The number of writers, a constant of the reducer.
         writers: Writers,
-        /// The reducer's constant.
+        /// The lifetime of the value, a constant of the reducer.
         lifetime: Lifetime,
-        /// From `#[state(secret)]`.
+        /// `true` with `#[state(secret)]`.
         secret: bool,
     },
     /// An embedded state.
     Embedded {
-        /// The name its fields are stored under.
+        /// The name under which its fields are stored.
         path: &'a str,
-        /// Its schema.
+        /// The function that returns its schema.
         schema: fn() -> Schema,
     },
 }
 
 impl FieldList<'_> {
-    /// The schema.
+    /// Builds the schema.
     #[must_use]
     pub fn schema(&self) -> Schema {
         let mut schema = Schema {
@@ -87,7 +87,7 @@ impl FieldList<'_> {
     }
 }
 
-/// The write type of a state without fields, or of one that the derive refused. There is no value of it.
+/// The write type of a state without fields, or of a state that the derive rejected. It has no values.
 pub struct NoWrite<S>(Infallible, PhantomData<fn() -> S>);
 
 impl<S: 'static> FieldWrite for NoWrite<S> {
@@ -132,13 +132,13 @@ impl<T: Serialize + DeserializeOwned> Stored for T {}
 
 /// The operations that the expansion needs for a field of type `T` whose reducer takes a `W`.
 ///
-/// One constant for each field: the bounds on the field's type and its reducer are checked there, and only there, so
-/// that a mistake is one error.
+/// There is one constant for each field. The bounds on the field's type and its reducer are checked there and
+/// nowhere else, so that one mistake causes one error.
 pub struct Codec<T, W> {
     reduce: fn(&mut T, W),
     indexed: Option<Indexed<T, W>>,
     copy: fn(&Write<T, W>) -> Copied<T, W>,
-    /// `None` for a field that is not stored.
+    /// The stored forms; `None` for a field that is not stored.
     forms: Option<Forms<T, W>>,
 }
 
@@ -156,7 +156,7 @@ struct Forms<T, W> {
 }
 
 impl<T, W> Codec<T, W> {
-    /// Of a field with the reducer `R`.
+    /// Creates the operations of a field with the reducer `R`.
     #[must_use]
     pub const fn stored<R>() -> Self
     where
@@ -176,7 +176,7 @@ impl<T, W> Codec<T, W> {
         Self { reduce: R::reduce, indexed: R::INDEXED, copy: Write::recode, forms }
     }
 
-    /// Of a field that is kept in memory only.
+    /// Creates the operations of a field that is kept in memory only.
     #[must_use]
     pub const fn transient<R>() -> Self
     where
@@ -204,7 +204,7 @@ impl<T, W> Codec<T, W> {
     /// Copies a write.
     ///
     /// # Errors
-    /// When it is stored and does not come back from its JSON form.
+    /// Returns an error if the field is stored and the write does not survive its JSON form.
     pub fn copy(&self, write: &Write<T, W>) -> Result<Write<T, W>, CodecError> {
         (self.copy)(write)
     }
@@ -212,7 +212,7 @@ impl<T, W> Codec<T, W> {
     /// Encodes the field's value.
     ///
     /// # Errors
-    /// When the value has no JSON form, or the field is not stored.
+    /// Returns an error if the value has no JSON form, or the field is not stored.
     pub fn encode(&self, value: &T, name: &str) -> Result<Json, CodecError> {
         (self.forms(name)?.encode)(value)
     }
@@ -220,16 +220,17 @@ impl<T, W> Codec<T, W> {
     /// Replaces the field's value by a decoded one.
     ///
     /// # Errors
-    /// When the value does not decode, which leaves the field as it was, or the field is not stored.
+    /// Returns an error if the value does not decode, which leaves the field unchanged, or if the field is not
+    /// stored.
     pub fn decode(&self, field: &mut T, value: &Json, name: &str) -> Result<(), CodecError> {
         *field = (self.forms(name)?.decode)(value)?;
         Ok(())
     }
 
-    /// The logged form of a write; `None` when the field is not stored.
+    /// Returns the logged form of a write; `None` if the field is not stored.
     ///
     /// # Errors
-    /// When the write has no JSON form.
+    /// Returns an error if the write has no JSON form.
     pub fn encode_write(&self, write: &Write<T, W>, field: u16) -> Result<Option<LoggedWrite>, CodecError> {
         match &self.forms {
             Some(forms) => (forms.encode_write)(write, FieldId(field)),
@@ -237,10 +238,10 @@ impl<T, W> Codec<T, W> {
         }
     }
 
-    /// Reads a logged write back.
+    /// Decodes a logged write.
     ///
     /// # Errors
-    /// When it does not fit the field, or the field is not stored.
+    /// Returns an error if the write does not fit the field, or the field is not stored.
     pub fn decode_write(&self, logged: &LoggedWrite, name: &str) -> Result<Write<T, W>, CodecError> {
         (self.forms(name)?.decode_write)(&logged.write)
     }
@@ -250,10 +251,10 @@ impl<T, W> Codec<T, W> {
     }
 }
 
-/// Moves a write of an embedded state to the ids of the state around it.
+/// Converts the ids of a write of an embedded state to those of the surrounding state.
 ///
 /// # Errors
-/// The error it is given.
+/// Returns the error of `write`.
 pub fn lift(
     write: Result<Option<LoggedWrite>, CodecError>,
     base: u16,
@@ -262,22 +263,22 @@ pub fn lift(
     Ok(write?.map(lift))
 }
 
-/// Moves a write to the ids of the embedded state that starts at `base`.
+/// Converts the ids of a write to those of the embedded state that starts at `base`.
 #[must_use]
 pub fn lower(write: &LoggedWrite, base: u16) -> LoggedWrite {
     LoggedWrite { field: FieldId(write.field.0 - base), write: write.write.clone() }
 }
 
-/// The error for an id beyond the last field.
+/// Returns the error for an id beyond the last field.
 #[must_use]
 pub fn no_field(state: &str, field: FieldId) -> CodecError {
     CodecError::new(format!("`{state}` has no field with id {}", field.0))
 }
 
-/// Shows an update as its logged writes, without the values of secret fields.
+/// Formats an update as its logged writes, without the values of secret fields.
 ///
 /// # Errors
-/// When the formatter fails.
+/// Returns an error if the formatter fails.
 pub fn debug_update<U: StateUpdate>(update: &U, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let schema = U::State::schema();
     write!(f, "{}Update ", schema.name)?;

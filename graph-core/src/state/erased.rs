@@ -1,4 +1,4 @@
-//! The state as the engine sees it: field ids and operations, no types.
+//! The state without its type, as the engine uses it: field ids and operations.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -15,14 +15,15 @@ use super::{FieldWrite, State, StateUpdate};
 
 /// A state without its type. Implemented for every [`State`].
 pub trait ErasedState: Any + Send + Sync {
-    /// A copy to write into, for when a snapshot of this state is still held.
+    /// Returns a copy to write into, for use while a snapshot of this state is still shared.
     fn duplicate(&self) -> Arc<dyn ErasedState>;
 
-    /// The state of stored values, which are of the schema `stored`; `own` is that of this state, which says what
-    /// fields have that are not among them. Values of an older version go through the migrations.
+    /// Builds the state from stored values with the schema `stored`. `own` is the schema of this state; fields
+    /// without a stored value keep the value of this state. Values of an older version are migrated.
     ///
     /// # Errors
-    /// When a value does not decode, a newer version wrote them, or no migration leads here.
+    /// Returns an error if a value does not decode, if a newer version wrote the values, or if no migration leads
+    /// to this version.
     fn load(
         &self,
         own: &Schema,
@@ -30,32 +31,31 @@ pub trait ErasedState: Any + Send + Sync {
         values: &[FieldValue],
     ) -> Result<Arc<dyn ErasedState>, LoadError>;
 
-    /// The older versions from which migrations lead to this state, oldest first.
+    /// Returns the older versions from which migrations lead to this state, oldest first.
     fn older_versions(&self) -> Vec<u32>;
 
-    /// Applies the writes of `update` for which `keep` holds (it is given their position); `indexes` are those of this
-    /// state.
+    /// Applies the writes of `update` for whose positions `keep` returns `true`. `indexes` are those of this state.
     ///
     /// # Panics
-    /// When `update` belongs to another state type.
+    /// Panics if `update` belongs to another state type.
     fn apply(&mut self, indexes: &mut Indexes, update: Box<dyn ErasedUpdate>, keep: &dyn Fn(usize) -> bool);
 
-    /// Reads a stored update of this state back.
+    /// Decodes a stored update of this state.
     ///
     /// # Errors
-    /// When a logged write does not fit its field.
+    /// Returns an error if a logged write does not fit its field.
     fn decode_update(&self, writes: &[LoggedWrite]) -> Result<Box<dyn ErasedUpdate>, CodecError>;
 
     /// See [`State::encode_field`].
     ///
     /// # Errors
-    /// See there.
+    /// Returns the errors of that method.
     fn encode_field(&self, field: FieldId) -> Result<Json, CodecError>;
 
     /// See [`State::decode_field`].
     ///
     /// # Errors
-    /// See there.
+    /// Returns the errors of that method.
     fn decode_field(&mut self, field: FieldId, value: &Json) -> Result<(), CodecError>;
 
     /// See [`State::reset_field`].
@@ -64,33 +64,33 @@ pub trait ErasedState: Any + Send + Sync {
     /// See [`State::copy_field`].
     ///
     /// # Panics
-    /// When `from` is of another type.
+    /// Panics if `from` has another type.
     fn copy_field(&mut self, field: FieldId, from: &dyn ErasedState);
 }
 
 /// An update without its type. Implemented for every [`StateUpdate`].
 pub trait ErasedUpdate: Any + Send {
-    /// The number of writes.
+    /// Returns the number of writes.
     fn len(&self) -> usize;
 
-    /// Returns `true` if it writes no field.
+    /// Returns `true` if the update writes no field.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The field and kind of the write at `index`.
+    /// Returns the field and kind of the write at `index`.
     fn shape(&self, index: usize) -> (FieldId, WriteKind);
 
-    /// A copy, with the fields that are not stored.
+    /// Returns a copy, including fields that are not stored.
     ///
     /// # Errors
-    /// When the value of a stored field does not come back from its JSON form.
+    /// Returns an error if the value of a stored field does not survive its JSON form.
     fn duplicate(&self) -> Result<Box<dyn ErasedUpdate>, CodecError>;
 
-    /// The logged form, without the fields that are not stored.
+    /// Returns the logged form, without the fields that are not stored.
     ///
     /// # Errors
-    /// When a value has no JSON form.
+    /// Returns an error if a value has no JSON form.
     fn encode(&self) -> Result<Vec<LoggedWrite>, CodecError>;
 }
 

@@ -7,11 +7,11 @@ use super::schema::FieldId;
 use super::write::Write;
 use super::{State, StateUpdate, Update};
 
-/// A handle to one field of a state: how a prebuilt node reads and writes a state it does not know.
+/// A handle to one field of a state, through which a prebuilt node reads and writes any state.
 ///
-/// `#[derive(State)]` emits one constant per field, `Essay::DRAFT`, with the field's type and, where it
-/// differs, the type its reducer takes. The handle of an embedded state's field comes from
-/// [`within`](Self::within).
+/// `#[derive(State)]` generates one constant per field, such as `Essay::DRAFT`, with the type of the field and, if
+/// it differs, the type that the reducer takes. [`within`](Self::within) converts the handle of an embedded state's
+/// field.
 pub struct Field<S: State, T, W = T> {
     id: FieldId,
     name: &'static str,
@@ -19,7 +19,7 @@ pub struct Field<S: State, T, W = T> {
 }
 
 enum Access<S: State, T, W> {
-    /// The functions that the derive emits: plain ones, so that handles are constants.
+    /// The functions that the derive generates. They are function pointers, so that handles can be constants.
     Direct { get: fn(&S) -> &T, wrap: fn(Write<T, W>) -> S::Write },
     /// A field of an embedded state.
     Composed(Arc<dyn Compose<S, T, W>>),
@@ -31,7 +31,7 @@ trait Compose<S: State, T, W>: Send + Sync {
 }
 
 impl<S: State, T, W> Field<S, T, W> {
-    /// A handle made by the derive; `wrap` is the field's variant of the write type.
+    /// Creates a handle, for the derive. `wrap` is the field's variant of the write type.
     #[doc(hidden)]
     pub const fn direct(
         id: FieldId,
@@ -42,17 +42,17 @@ impl<S: State, T, W> Field<S, T, W> {
         Self { id, name, access: Access::Direct { get, wrap } }
     }
 
-    /// The field's position in the schema.
+    /// Returns the field's position in the schema.
     pub fn id(&self) -> FieldId {
         self.id
     }
 
-    /// The field's name in its own state.
+    /// Returns the field's name in its own state.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Reads the field.
+    /// Returns the field's value.
     pub fn get<'s>(&self, state: &'s S) -> &'s T {
         match &self.access {
             Access::Direct { get, .. } => get(state),
@@ -60,12 +60,12 @@ impl<S: State, T, W> Field<S, T, W> {
         }
     }
 
-    /// An update that writes the field through its reducer.
+    /// Returns an update that writes the field through its reducer.
     pub fn write(&self, write: W) -> Update<S> {
         self.update(Write::Reduce(write))
     }
 
-    /// An update that overwrites the field.
+    /// Returns an update that overwrites the field.
     pub fn set(&self, value: T) -> Update<S> {
         self.update(Write::Set(value))
     }
@@ -83,7 +83,7 @@ impl<S: State, T, W> Field<S, T, W> {
 }
 
 impl<S: State, T: 'static, W: 'static> Field<S, T, W> {
-    /// The handle of this field inside `O`, which embeds the state at `embedded`.
+    /// Returns the handle of this field in `O`, which embeds the state at `embedded`.
     ///
     /// ```text
     /// #[derive(State)] struct Essay { #[state(flatten)] chat: Chat }
@@ -98,7 +98,7 @@ impl<S: State, T: 'static, W: 'static> Field<S, T, W> {
     }
 }
 
-/// A handle to an embedded state: `#[derive(State)]` emits one constant per `#[state(flatten)]` field.
+/// A handle to an embedded state. `#[derive(State)]` generates one constant per `#[state(flatten)]` field.
 pub struct Embedded<O: State, S: State> {
     base: u16,
     get: fn(&O) -> &S,
@@ -106,7 +106,7 @@ pub struct Embedded<O: State, S: State> {
 }
 
 impl<O: State, S: State> Embedded<O, S> {
-    /// A handle made by the derive: `base` is the id of the first embedded field, `wrap` the embedded state's
+    /// Creates a handle, for the derive. `base` is the id of the first embedded field, `wrap` the embedded state's
     /// variant of the write type.
     #[doc(hidden)]
     pub const fn new(base: u16, get: fn(&O) -> &S, wrap: fn(S::Write) -> O::Write) -> Self {

@@ -1,4 +1,4 @@
-//! Finds floats that JSON cannot hold.
+//! A check for floats without a JSON form.
 
 use alloc::string::ToString;
 use core::fmt::Display;
@@ -7,12 +7,13 @@ use serde::ser::{self, Serialize, Serializer};
 
 use super::json::CodecError;
 
-/// Fails when `value` holds a NaN or an infinity: JSON would write `null`, which reads back as something else.
+/// Returns an error if `value` contains a NaN or an infinity: JSON would write `null`, which decodes to another
+/// value.
 pub(super) fn check<T: Serialize + ?Sized>(value: &T) -> Result<(), CodecError> {
     value.serialize(Finite)
 }
 
-/// A serializer that writes nothing and refuses non-finite floats.
+/// A serializer that writes nothing and rejects non-finite floats.
 #[derive(Clone, Copy)]
 struct Finite;
 
@@ -185,7 +186,7 @@ mod tests {
 
     use super::super::Json;
 
-    /// A NaN was stored as `null`, and the thread could not be read any more.
+    /// A NaN used to be stored as `null`, after which the thread could not be read.
     #[test]
     fn a_number_that_json_has_no_form_of_is_refused() {
         #[derive(serde::Serialize)]

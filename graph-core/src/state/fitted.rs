@@ -1,8 +1,9 @@
-//! Reducers of fields, as the expansion of `#[derive(State)]` names them. Not public API.
+//! Fitted reducers, which the expansion of `#[derive(State)]` names instead of the user's. Not public API.
 //!
-//! The write types of a derived state are projections, `<Append as Reducer<Vec<u8>>>::Write`. Of a reducer that does not
-//! fit its field the projection has no value, and rustc reports that wherever the expansion or its user mentions it. So
-//! the expansion asserts once that the reducer fits, and names a [`Fitted`] reducer everywhere else, which always fits.
+//! The write types of a derived state are projections, such as `<Append as Reducer<Vec<u8>>>::Write`. If a reducer
+//! does not fit its field, the projection has no type, and rustc reports an error wherever the expansion or its
+//! user mentions it. Therefore the expansion asserts once that the reducer fits, and everywhere else it names a
+//! [`Fitted`] reducer, which always fits.
 
 use core::marker::PhantomData;
 
@@ -14,26 +15,27 @@ use super::op::Op;
 use super::schema::{Lifetime, Writers};
 use crate::reducer::{Indexed, Reducer};
 
-/// The reducer `R` where it fits its field, and one that replaces the value where it does not.
+/// The reducer `R` if it fits its field, otherwise a reducer that replaces the value.
 pub struct Fitted<R, const FITS: bool>(PhantomData<R>);
 
-/// Its constant `FITS` says that `R` is a reducer of `T`: the inherent one where it is, that of [`Unfit`] otherwise.
+/// A probe whose constant `FITS` is `true` if `R` is a reducer of `T`. If it is, the inherent constant applies,
+/// otherwise that of [`Unfit`].
 pub struct Fitting<R, T>(PhantomData<(R, T)>);
 
-/// The fallback of the inherent constant.
+/// The fallback for the inherent constant.
 pub trait Unfit {
-    /// True where the reducer fits.
+    /// `true` if the reducer fits.
     const FITS: bool = false;
 }
 
 impl<R, T> Unfit for Fitting<R, T> {}
 
 impl<R: Reducer<T>, T> Fitting<R, T> {
-    /// True where the reducer fits.
+    /// `true` if the reducer fits.
     pub const FITS: bool = true;
 }
 
-/// The one place where a reducer that does not fit its field is an error.
+/// Fails to compile if a reducer does not fit its field. The expansion causes this error in no other place.
 pub const fn assert_reducer<R: Reducer<T>, T>() {}
 
 impl<T, R: Reducer<T>> Reducer<T> for Fitted<R, true> {

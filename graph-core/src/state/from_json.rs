@@ -12,7 +12,7 @@ use super::op::{Logged, LoggedWrite, Op};
 use super::schema::{FieldId, FieldSchema, Schema};
 use super::{FieldWrite, State, StateUpdate};
 
-/// See [`State::update_from`].
+/// Creates an update from JSON values: see [`State::update_from`].
 pub(super) fn update<S: State>(values: &Value) -> Result<S::Update, JsonError> {
     let schema = S::schema();
     let Value::Object(members) = values else {
@@ -38,11 +38,12 @@ fn find(schema: &Schema, name: &str) -> Result<FieldId, JsonError> {
     })
 }
 
-/// The write for a value: that of the built-in reducer which is called so, or what the reducer itself takes.
+/// Returns the write for a value: that of the built-in reducer with the field's reducer name, or the reducer's own
+/// type decoded from the value.
 fn write<S: State>(field: FieldId, described: &FieldSchema, value: &Value) -> Result<S::Write, CodecError> {
     let read = |write| S::Write::decode(&LoggedWrite { field, write });
     let given = Json::encode(value)?;
-    // As it is written in the source: with or without a path.
+    // The name is written as in the source, with or without a path.
     let reducer = described.reducer.rsplit("::").next().unwrap_or_default().trim();
     let op = match reducer {
         "Merge" => Ok(Op::MapPut(given.clone())),
@@ -51,11 +52,11 @@ fn write<S: State>(field: FieldId, described: &FieldSchema, value: &Value) -> Re
         _ => return read(Logged::Reduce(given)),
     };
     let written = op.and_then(|op| read(Logged::Op(op)));
-    // A reducer of the user's may be called like one of ours.
+    // A user's reducer may have the same name as a built-in one.
     written.or_else(|error| read(Logged::Reduce(given)).map_err(|_| error))
 }
 
-/// Wraps items as the rows of a keyed log. Each item has a text member `id`.
+/// Converts items to the rows of a keyed log. Each item must have a text member `id`.
 fn rows(items: &Value) -> Result<Vec<Value>, CodecError> {
     let Value::Array(items) = items else {
         return Err(CodecError::new(format!("expected a list of items, found {}", brief(items))));

@@ -1,4 +1,4 @@
-//! JSON text: the one form in which values leave the program.
+//! JSON text, the form in which values are stored and leave the program.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -16,7 +16,7 @@ use crate::caught::caught;
 
 /// A value encoded as JSON text.
 ///
-/// Cheap to clone: a checkpoint's version and the task that wrote it share one text. A `Json` always holds
+/// It is cheap to clone: the version of a field and the task that wrote it share one text. A `Json` always contains
 /// one complete, syntactically valid JSON value, nested no deeper than [`SizeLimits::DEPTH`].
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Json(Arc<Box<str>>);
@@ -25,8 +25,8 @@ impl Json {
     /// Encodes `value`.
     ///
     /// # Errors
-    /// When `value` has no JSON form: a map whose keys are not strings, a NaN, an infinity. When it is nested more deeply
-    /// than [`SizeLimits::WRITTEN_DEPTH`]. Also where its own code panics.
+    /// Returns an error if `value` has no JSON form (a map whose keys are not strings, a NaN, an infinity), if it
+    /// is nested more deeply than [`SizeLimits::WRITTEN_DEPTH`], or if its `Serialize` code panics.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, CodecError> {
         let encoded = caught(|| Self::put_together(value));
         let encoded = encoded.unwrap_or_else(|panic| Err(CodecError::panicked(&panic)))?;
@@ -34,11 +34,11 @@ impl Json {
         Ok(encoded)
     }
 
-    /// The JSON form of what is JSON in its parts.
+    /// Encodes a value whose parts are already JSON.
     pub(crate) fn put_together<T: Serialize + ?Sized>(value: &T) -> Result<Self, CodecError> {
         match serde_json::to_string(value) {
             Ok(text) => {
-                // A NaN is written as `null`: only a text that has one can hide it.
+                // A NaN is written as `null`, so only a text with `null` can contain one.
                 if text.contains("null") {
                     super::finite::check(value)?;
                 }
@@ -48,7 +48,7 @@ impl Json {
         }
     }
 
-    /// A text that is known to be JSON. It is not copied: a long one stays where it was written.
+    /// Wraps a text that is known to be JSON. The text is not copied.
     fn of(text: impl Into<Box<str>>) -> Self {
         Self(Arc::new(text.into()))
     }
@@ -56,8 +56,8 @@ impl Json {
     /// Decodes the text as a `T`.
     ///
     /// # Errors
-    /// When the text is not the JSON form of a `T`; the error says what was found where. Also where the code of `T`
-    /// panics.
+    /// Returns an error if the text is not the JSON form of a `T`; it names the place and the value found there.
+    /// Also returns an error if the `Deserialize` code of `T` panics.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, CodecError> {
         match caught(|| serde_json::from_str(&self.0)) {
             Ok(Ok(value)) => Ok(value),
@@ -70,18 +70,18 @@ impl Json {
         }
     }
 
-    /// Takes `text` as JSON after checking that it is one complete value, and no larger than a value may be.
+    /// Wraps `text` after checking that it is one complete JSON value within the [`SizeLimits`].
     ///
     /// # Errors
-    /// When `text` is not valid JSON, and when it is beyond the [`SizeLimits`].
+    /// Returns an error if `text` is not valid JSON or exceeds the limits.
     pub fn parse(text: impl Into<String>) -> Result<Self, CodecError> {
         Self::parse_within(text, SizeLimits::default())
     }
 
-    /// As [`parse`](Self::parse), with other limits.
+    /// Works like [`parse`](Self::parse), with other limits.
     ///
     /// # Errors
-    /// When `text` is not valid JSON, and when it is beyond the limits.
+    /// Returns an error if `text` is not valid JSON or exceeds the limits.
     pub fn parse_within(text: impl Into<String>, limits: SizeLimits) -> Result<Self, CodecError> {
         let text = text.into();
         limits.check(&text)?;
@@ -92,19 +92,19 @@ impl Json {
         }
     }
 
-    /// An array whose text lacks the bracket at the end.
+    /// Completes the text of an array that lacks the closing bracket.
     pub(crate) fn closed(mut array: String) -> Self {
         array.push(']');
         Self::of(array)
     }
 
-    /// The JSON `null`.
+    /// Returns the JSON `null`.
     #[must_use]
     pub fn null() -> Self {
         Self::of("null")
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -142,8 +142,8 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-/// The name by which `serde_json` is asked for the text of a value as it stands. What serde puts in between, for tagged
-/// enums and flattened members, does not know it and hands over the value.
+/// The name with which `serde_json` is asked for the unparsed text of a value. serde's buffers for tagged enums and
+/// flattened members do not know the name, and return the value.
 const RAW: &str = "$serde_json::private::RawValue";
 
 struct Text;
@@ -170,7 +170,7 @@ impl<'de> Visitor<'de> for Text {
     }
 }
 
-/// Why a value could not be encoded or decoded.
+/// The error of encoding or decoding a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CodecError {
@@ -186,7 +186,7 @@ impl From<Excess> for CodecError {
 }
 
 impl CodecError {
-    /// An error that reads after "failed to decode the value: …".
+    /// Creates an error that reads after "failed to decode the value: …".
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), mismatch: None, excess: None }
     }
@@ -195,13 +195,13 @@ impl CodecError {
         Self::new(alloc::format!("its code panicked: {panic}"))
     }
 
-    /// The part of a value read from JSON that does not fit its type, with its place.
+    /// Returns the part of a value read from JSON that does not fit its type, with its place.
     #[must_use]
     pub fn mismatch(&self) -> Option<&Mismatch> {
         self.mismatch.as_deref()
     }
 
-    /// The limit that the value exceeds, if that is the reason for the error.
+    /// Returns the limit that the value exceeds, if that is the cause of the error.
     #[must_use]
     pub fn excess(&self) -> Option<Excess> {
         self.excess
@@ -214,7 +214,7 @@ impl CodecError {
         Self { message: "the value does not fit".into(), mismatch, excess: self.excess }
     }
 
-    /// The text that follows "field x does not decode": the mismatch if it is known, otherwise the message.
+    /// Returns the text that follows "field x does not decode": the mismatch if it is known, otherwise the message.
     pub(crate) fn told(&self) -> String {
         match &self.mismatch {
             Some(mismatch) => mismatch.to_string(),
@@ -222,7 +222,7 @@ impl CodecError {
         }
     }
 
-    /// The same error, said of the part named `place`.
+    /// Returns the same error with the name of the part, `place`, in front.
     #[must_use]
     pub fn within(self, place: impl fmt::Display) -> Self {
         Self { message: alloc::format!("{place}: {}", self.message), ..self }
@@ -253,7 +253,7 @@ mod tests {
         let text = "[1.50, {\"b\": null,  \"a\": [true]}]";
         let json: Json = serde_json::from_str(text).expect("it is JSON");
         assert_eq!(json.as_str(), text, "as it is written");
-        // Between a tagged enum and the text stands what serde keeps of it.
+        // For a tagged enum, serde buffers the value before it is decoded.
         let value = Json::parse("[1.5,{\"a\":[true],\"b\":null}]").expect("it is JSON");
         let flat = Flat { kind: Kind::Some { value: value.clone(), more: vec![value, Json::null()] } };
         let read: Flat =

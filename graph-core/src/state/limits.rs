@@ -6,22 +6,22 @@ use memchr::memchr2;
 
 /// The maximum size of stored data, checked when it is written and when it is read.
 ///
-/// The same limits hold for the state of a thread, all its fields together, and for each record beside it: a
-/// checkpoint's record of its superstep, a result, a question, an answer, an effect. Larger data is rejected when it is
-/// written, with [`StoreError::TooLarge`](crate::checkpoint::StoreError::TooLarge), and nothing is lost: the thread
-/// stays as it was. So a reader with the writer's limits reads everything, and a file with more data than that was made
-/// by another program.
+/// The same limits apply to the state of a thread, all its fields together, and to each other record: a
+/// checkpoint's record of its superstep, a result, a question, an answer, an effect. Larger data is rejected when
+/// it is written, with [`StoreError::TooLarge`](crate::checkpoint::StoreError::TooLarge), and the thread stays as
+/// it was. A reader with the writer's limits can therefore read everything that was written; a file with larger
+/// data was made by another program.
 ///
 /// | limit | default | why |
 /// |---|---|---|
-/// | bytes | [`BYTES`](Self::BYTES), 64 MiB | a text is held twice while it is folded or parsed, and beside it what it decodes to |
-/// | values | [`VALUES`](Self::VALUES), 1,048,576 | a value of two bytes takes up to 32 of them as a `serde_json::Value`, and an object with one member 600 |
-/// | levels | [`DEPTH`](Self::DEPTH), 128 | code that descends into a value is recursive; cannot be changed |
+/// | bytes | [`BYTES`](Self::BYTES), 64 MiB | a text is in memory twice while it is folded or parsed, in addition to the decoded values |
+/// | values | [`VALUES`](Self::VALUES), 1,048,576 | a value of two bytes takes up to 32 bytes as a `serde_json::Value`, and an object with one member 600 |
+/// | levels | [`DEPTH`](Self::DEPTH), 128 | code that walks a value is recursive; this limit cannot be changed |
 ///
-/// A value is a number, a text, a list, an object, `true`, `false` or `null`; the names of members do not count. At 64
-/// bytes for each value both limits are reached at the same time, so a log of messages reaches its limit of bytes long
-/// before it has too many values. Keep larger data in a file or a store of its own, and its name in the state; or raise
-/// the limits, for all users of the file.
+/// A value is a number, a text, a list, an object, `true`, `false` or `null`; the names of members do not count.
+/// Both limits are reached at the same time with 64 bytes per value, so a log of messages reaches the limit of
+/// bytes long before it has too many values. Store larger data in a file or another store, and its name in the
+/// state; or raise the limits for all users of the file.
 ///
 /// ```
 /// use superstep_core::state::SizeLimits;
@@ -34,7 +34,7 @@ use memchr::memchr2;
 pub struct SizeLimits {
     bytes: usize,
     values: usize,
-    /// Of what is around the values.
+    /// The number of additional levels that are allowed around the values.
     frame: usize,
 }
 
@@ -42,26 +42,26 @@ pub struct SizeLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Excess {
-    /// It is too long.
+    /// The text has more bytes.
     #[error("more than {0} bytes")]
     Bytes(usize),
-    /// It holds too many values.
+    /// The text has more values.
     #[error("more than {0} values")]
     Values(usize),
-    /// Its values are nested too deeply.
+    /// The values are nested more deeply.
     #[error("more than {0} levels of lists and objects")]
     Depth(usize),
-    /// It is a row that the store does not hand over, because it is longer than any that it would write.
+    /// The row is longer than any row that the store would write, so the store does not return it.
     #[error("more bytes than a row may have")]
     Row,
 }
 
 impl Excess {
-    /// The limit that is exceeded, and the way to raise it.
+    /// Returns a message with the exceeded limit and the way to raise it.
     pub(crate) fn allowed_by(self, raises: impl core::fmt::Display) -> String {
         match self {
-            // No limit that anybody could raise.
-            Self::Depth(_) => alloc::format!("{self}, and nothing may have more"),
+            // This limit cannot be raised.
+            Self::Depth(_) => alloc::format!("{self}, and this limit cannot be raised"),
             _ => alloc::format!("{self}; {raises} allows more"),
         }
     }
@@ -73,8 +73,8 @@ impl Default for SizeLimits {
     }
 }
 
-/// The part of the limits that is kept between those for writing and those for reading: a saver that does not know yet
-/// how large a state is accepts up to 64 supersteps that each add less than a 64th of that part.
+/// The fraction of the limits that is reserved between writing and reading. A saver that does not know the size of
+/// a state accepts up to 64 supersteps that each add less than a 64th of that part.
 const MARGIN: usize = 32;
 
 impl SizeLimits {
@@ -82,11 +82,12 @@ impl SizeLimits {
     pub const BYTES: usize = 64 << 20;
     /// The default limit of values.
     pub const VALUES: usize = 1 << 20;
-    /// The maximum nesting of a value. `serde_json` decodes types that describe themselves to no greater depth.
+    /// The maximum nesting of a value: `serde_json` decodes self-describing types to no greater depth.
     pub const DEPTH: usize = 128;
-    /// The maximum nesting of a value that a program writes: sixteen levels are reserved for its container.
+    /// The maximum nesting of a value that a program writes; sixteen levels are reserved for the containers around
+    /// it.
     pub const WRITTEN_DEPTH: usize = Self::DEPTH - Self::FRAME;
-    /// The maximum number of levels around a stored value.
+    /// The number of levels reserved for the containers around a stored value.
     const FRAME: usize = 16;
 
     /// Sets the maximum number of bytes.
@@ -113,39 +114,39 @@ impl SizeLimits {
         self.values
     }
 
-    /// Of a record: the values that it holds are not looked into, and so it may have twice as many.
+    /// Returns the limits for a record: twice as many values, because the values in it are not checked one by one.
     #[must_use]
     pub const fn of_record(self) -> Self {
         Self { values: self.values.saturating_mul(2), frame: Self::FRAME, ..self }
     }
 
-    /// Of a document of many records, as of an exported thread: four times as much.
+    /// Returns the limits for a document of many records, such as an exported thread: four times these.
     #[must_use]
     pub const fn of_document(self) -> Self {
         let (bytes, values) = (self.bytes.saturating_mul(4), self.values.saturating_mul(4));
         Self { bytes, values, frame: Self::FRAME }
     }
 
-    /// Of what is written: a 32nd less, so that a state that comes to the limit can still be read.
+    /// Returns the limits for writing: a 32nd less, so that a state that reaches the limit can still be read.
     #[must_use]
     pub const fn to_write(self) -> Self {
         let (bytes, values) = (self.bytes - self.bytes / MARGIN, self.values - self.values / MARGIN);
         Self { bytes, values, ..self }
     }
 
-    /// The limits on the data that one superstep may add to a state of unknown size: 64 of these make up the part that
-    /// [`to_write`](Self::to_write) leaves.
+    /// Returns the limits on the data that one superstep may add to a state of unknown size: a 64th of the part
+    /// that [`to_write`](Self::to_write) reserves.
     #[must_use]
     pub const fn unseen(self) -> Self {
         let (bytes, values) = (self.bytes / MARGIN / 64, self.values / MARGIN / 64);
         Self { bytes, values, ..self }
     }
 
-    /// Checks a text against the limits, before it is parsed. For a text that is not JSON, it is unspecified which limit
+    /// Checks a text against the limits before it is parsed. If the text is not JSON, it is unspecified which limit
     /// the error names.
     ///
     /// # Errors
-    /// The limit that it exceeds.
+    /// Returns the limit that the text exceeds.
     pub fn check(&self, text: &str) -> Result<(), Excess> {
         if text.len() > self.bytes {
             return Err(Excess::Bytes(self.bytes));
@@ -171,13 +172,13 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// That of a text: no less than it has, and little more. Commas in texts count.
+    /// Returns an upper bound of the size of a text, close to its size. Commas inside strings count.
     pub(crate) fn at_most(text: &str) -> Self {
         let Marks { commas, levels } = Marks::of(text);
         Self { bytes: text.len(), values: 1 + commas + levels }
     }
 
-    /// That of a value, as it is.
+    /// Returns the exact size of a JSON text.
     pub(crate) fn of(text: &str) -> Self {
         Self { bytes: text.len(), values: scan(text).values }
     }
@@ -202,7 +203,7 @@ pub(super) fn depth(text: &str, most: usize) -> Result<(), Excess> {
     shape(text, usize::MAX, most)
 }
 
-/// Looks at a text as little as needed: a level takes two bytes, and so does a value.
+/// Reads as little of a text as necessary: each level takes at least two bytes, and so does each value.
 fn shape(text: &str, values: usize, depth: usize) -> Result<(), Excess> {
     if text.len() / 2 < values.min(depth) {
         return Ok(());
@@ -218,7 +219,7 @@ fn shape(text: &str, values: usize, depth: usize) -> Result<(), Excess> {
     if found.values > values { Err(Excess::Values(values)) } else { Ok(()) }
 }
 
-/// The characters that may stand for values and levels, also counted inside texts.
+/// The numbers of characters that may mark values and levels, including those inside strings.
 struct Marks {
     commas: usize,
     levels: usize,
@@ -228,14 +229,14 @@ impl Marks {
     fn of(text: &str) -> Self {
         Self {
             commas: count(text, |byte| byte == b','),
-            // Both brackets, which differ in this bit.
+            // Matches both brackets, which differ in this bit.
             levels: count(text, |byte| byte | 0x20 == b'{'),
         }
     }
 }
 
-/// Counts the bytes that are meant, in blocks so small that the count of each fits into a byte, so that many bytes are
-/// compared at once.
+/// Counts the matching bytes. It counts in blocks small enough that each count fits into a byte, so that many bytes
+/// are compared at once.
 fn count(text: &str, is_meant: impl Fn(u8) -> bool) -> usize {
     const AT_ONCE: usize = 240;
     let blocks = text.as_bytes().chunks(AT_ONCE);
@@ -247,7 +248,7 @@ struct Scanned {
     depth: usize,
 }
 
-/// Counts the values of a JSON text and its levels.
+/// Counts the values and the levels of a JSON text.
 fn scan(text: &str) -> Scanned {
     let (mut values, mut depth, mut deepest) = (1, 0_usize, 0);
     let mut is_empty = false;
@@ -284,7 +285,7 @@ fn after_string(mut left: &[u8]) -> &[u8] {
         if left[at] == b'"' {
             return &left[at + 1..];
         }
-        // What is escaped is no end.
+        // An escaped quotation mark does not end the string.
         left = left.get(at + 2..).unwrap_or_default();
     }
     &[]

@@ -1,4 +1,4 @@
-//! From stored values to a state: field by field under the program's own version, through migrations under an
+//! Loading of stored values into a state: field by field for the program's own version, through migrations for an
 //! older one.
 
 use alloc::borrow::ToOwned;
@@ -13,24 +13,24 @@ use super::json::CodecError;
 use super::op::FieldValue;
 use super::schema::Schema;
 
-/// The error of a migration.
+/// The error that a migration returns.
 type BoxError = Box<dyn Error + Send + Sync + 'static>;
 
-/// Why stored values do not become a state.
+/// The error of loading a state from stored values.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// A value does not fit its field.
     #[error("field {field:?} of {state} does not decode{}", reason.told())]
     Field {
-        /// The state's type; that of an older version where the values are of one.
+        /// The state's type; the older type if the values belong to an older version.
         state: String,
         /// The field.
         field: String,
-        /// Why.
+        /// The reason.
         reason: CodecError,
     },
-    /// A newer program wrote the values.
+    /// The values were written by a newer program. Read them with that program, or update this one.
     #[error("it holds version {stored} of {state}, and this program knows it up to version {own}")]
     Newer {
         /// The state's type.
@@ -50,7 +50,7 @@ pub enum LoadError {
         state: String,
         /// The version of the values.
         stored: u32,
-        /// The version that a migration would lead to.
+        /// The version to which a migration must lead.
         own: u32,
     },
     /// A migration failed, or panicked.
@@ -58,40 +58,41 @@ pub enum LoadError {
     Migration {
         /// The state's type.
         state: String,
-        /// The version that it was given.
+        /// The version of the migration's input.
         from: u32,
-        /// The version that it makes.
+        /// The version of the migration's output.
         to: u32,
-        /// Its error.
+        /// The error of the migration.
         reason: BoxError,
     },
-    /// An embedded state has another version than the stored one, and the state around it has not.
+    /// The version of an embedded state differs from the stored one, but the version of the surrounding state does
+    /// not. Raise that version and add a migration.
     #[error(
         "its fields under {path:?} are of version {stored} of the embedded state, and {state} embeds version {own}: \
-         give {state} a new version, whose migration migrates them as well"
+         give {state} a new version, with a migration that converts them too"
     )]
     Embedded {
-        /// The type of the state around it.
+        /// The type of the surrounding state.
         state: String,
-        /// The name that the embedded fields are stored under.
+        /// The name under which the embedded fields are stored.
         path: String,
         /// The version of the values.
         stored: u32,
-        /// The version that is embedded now.
+        /// The version that is now embedded.
         own: u32,
     },
 }
 
-/// A type that a migration may return: the state, or a result of it.
+/// The return type of a migration: the state, or a `Result` of it.
 #[diagnostic::on_unimplemented(
     message = "a migration to `{S}` returns `{S}` or a `Result` of it, not `{Self}`",
     note = "`#[state(migrate = from_v1)]` names a `fn(OldState) -> {S}`"
 )]
 pub trait Migrated<S> {
-    /// The state, or why there is none.
+    /// Converts the value into a result.
     ///
     /// # Errors
-    /// The migration's own.
+    /// Returns the migration's own error.
     fn migrated(self) -> Result<S, BoxError>;
 }
 
@@ -107,19 +108,19 @@ impl<S: State, E: Into<BoxError>> Migrated<S> for Result<S, E> {
     }
 }
 
-/// From stored values of an older version to a state.
+/// Converts stored values of an older version into a state.
 type Run<S> = Box<dyn Fn(&Schema, &[FieldValue]) -> Result<S, LoadError>>;
 
-/// The way from the state of an older version, which is a state type of its own, to the state `S`.
+/// A migration from the state of an older version, which is a state type of its own, to the state `S`.
 ///
-/// `#[state(version = 2, migrate = from_v1)]` makes it.
+/// `#[state(version = 2, migrate = from_v1)]` generates it.
 pub struct Migration<S> {
     versions: Vec<u32>,
     run: Run<S>,
 }
 
 impl<S: State> Migration<S> {
-    /// The way through `migrate`.
+    /// Creates a migration with the function `migrate`.
     #[must_use]
     pub fn new<Old: State, Out: Migrated<S> + 'static>(migrate: fn(Old) -> Out) -> Self {
         const {
@@ -142,7 +143,7 @@ impl<S: State> Migration<S> {
         Self { versions, run: Box::new(run) }
     }
 
-    /// The versions that it leads from, oldest first.
+    /// Returns the versions that can be migrated, oldest first.
     #[must_use]
     pub fn versions(&self) -> &[u32] {
         &self.versions
@@ -155,12 +156,12 @@ impl<S> fmt::Debug for Migration<S> {
     }
 }
 
-/// The older versions that migrations lead from to `S`, oldest first.
+/// Returns the older versions that can be migrated to `S`, oldest first.
 pub(super) fn versions<S: State>() -> Vec<u32> {
     S::migration().map(|migration| migration.versions).unwrap_or_default()
 }
 
-/// The state of stored values. `initial` is what fields have that are not among them, and `own` its schema.
+/// Loads a state from stored values. `initial` provides the fields without a stored value, and `own` is its schema.
 pub(super) fn load<S: State>(
     initial: S,
     own: &Schema,

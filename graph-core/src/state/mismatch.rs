@@ -1,7 +1,7 @@
-//! Where in a JSON text a value does not fit, what was expected there, and what was found.
+//! The place in a JSON text where a value does not fit its type, with the expected and the actual value.
 //!
-//! It is worked out from serde's error after decoding has failed, by its position in the text: decoding itself
-//! pays nothing, and no code is made for each type.
+//! It is determined after decoding has failed, from the position in serde's error. So successful decoding costs
+//! nothing, and no code is generated for each type.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -10,27 +10,27 @@ use alloc::string::{String, ToString};
 /// The part of a value that does not fit its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The path to it inside the value, as in `[3].name`; empty for the value itself.
+    /// The path inside the value, as in `[3].name`; empty for the whole value.
     pub path: String,
-    /// The value that its type expects.
+    /// The expectation of the value's type.
     pub expected: String,
-    /// The value found: JSON text, truncated when it is long; `<secret>` in a secret field.
+    /// The actual value: JSON text, truncated if it is long; `<secret>` in a secret field.
     pub found: String,
 }
 
-/// The expectation of a type that rejects a value for its own reasons.
+/// The expectation of a type that rejects a value for a reason of its own.
 const ANOTHER: &str = "another value";
 
-/// The most characters of a text that `found` shows.
+/// The maximum number of characters of a text in `found`.
 const SHOWN: usize = 60;
 
 impl Mismatch {
-    /// Reads the mismatch from the `error` of decoding `text`.
+    /// Finds the mismatch from the `error` of decoding `text`.
     pub(super) fn of(text: &str, error: &serde_json::Error) -> Self {
         let message = error.to_string();
         let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
         let read = read(text, error.line(), error.column());
-        // An error is placed behind the value, but for a list or an object that was not entered.
+        // serde's position is after the value, except for a list or an object that was not entered.
         let not_entered =
             ["invalid type: sequence", "invalid type: map"].iter().any(|kind| message.starts_with(kind))
                 && matches!(text.as_bytes().get(read), Some(b'[' | b'{'));
@@ -39,7 +39,7 @@ impl Mismatch {
         Self { path, expected: expected(message), found: shortened(found) }
     }
 
-    /// Returns the mismatch without the value, without keys of maps, and without the type's own message about the value.
+    /// Returns the mismatch without the value, the keys of maps, and the type's own message about the value.
     pub(super) fn redacted(&self) -> Self {
         let expected = if self.expected.starts_with(ANOTHER) { ANOTHER } else { &self.expected };
         Self { path: String::new(), expected: expected.to_owned(), found: "<secret>".to_owned() }
@@ -74,7 +74,7 @@ fn shortened(found: &str) -> String {
     }
 }
 
-/// Returns the number of bytes up to a position. Lines count from 1.
+/// Returns the number of bytes before a position. Lines are counted from 1.
 fn read(text: &str, line: usize, column: usize) -> usize {
     let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     (before + column).min(text.len())
@@ -101,7 +101,8 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// The member or item of the value at `start` that holds the offset: its step of the path, and where it begins.
+    /// Returns the member or item of the value at `start` that contains the offset: its part of the path, and its
+    /// position.
     fn child(&self, start: usize) -> Option<(String, usize)> {
         let open = self.byte(start);
         if !matches!(open, b'{' | b'[') {
@@ -118,7 +119,7 @@ impl<'t> Walk<'t> {
                     true => format!(".{name}"),
                     false => format!("[{}]", &self.text[at..key]),
                 };
-                // Over the colon.
+                // Skips the colon.
                 at = self.blank(self.blank(key) + 1);
             }
             let end = self.end(at);
@@ -134,7 +135,7 @@ impl<'t> Walk<'t> {
         None
     }
 
-    /// Behind the value that begins at `start`.
+    /// Returns the position after the value that begins at `start`.
     fn end(&self, start: usize) -> usize {
         let mut depth = 0_usize;
         let mut at = start;

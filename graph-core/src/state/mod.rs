@@ -1,4 +1,4 @@
-//! The user's state: typed fields, written through reducers, described by a schema.
+//! The user's state: typed fields that are written through reducers and described by a schema.
 //!
 //! ```text
 //! #[derive(State)] struct Essay { topic: String, #[reducer(Append)] facts: Vec<String> }
@@ -10,7 +10,8 @@
 //!   Essay::schema()  ->  Schema                 what the checkpoint file keeps
 //! ```
 //!
-//! A state is stored field by field: a superstep costs the fields it wrote, as logged operations ([`Op`]).
+//! A state is stored field by field, as logged operations ([`Op`]), so a superstep costs only the fields that it
+//! wrote.
 
 #[doc(hidden)]
 pub mod derived;
@@ -94,47 +95,46 @@ pub use write::{IntoWrite, Write, WriteKind};
 /// ```
 pub use superstep_macros::State;
 
-/// The update type of a state: what its nodes return.
+/// The update type of a state, which its nodes return.
 pub type Update<S> = <S as State>::Update;
 
-/// The state of a graph. Derive it: `#[derive(State)]`.
+/// The state of a graph, implemented with `#[derive(State)]`.
 ///
-/// The derive needs `Clone` and `Default` on the struct, and `Serialize + DeserializeOwned` on every stored
-/// field.
+/// The derive needs `Clone` and `Default` on the struct, and `Serialize + DeserializeOwned` on every stored field.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a graph state",
     note = "derive it: `#[derive(State, Clone, Default)] struct {Self} {{ .. }}`"
 )]
 pub trait State: Clone + Send + Sync + 'static {
-    /// A list of writes to the fields, with a setter per field.
+    /// The update type: a list of writes to the fields, with a setter per field.
     type Update: StateUpdate<State = Self> + IntoInput<Self> + IntoOutcome<Self, Route = ()>;
     /// One write to one field.
     type Write: FieldWrite<State = Self>;
-    /// The number of fields, those of embedded states included.
+    /// The number of fields, including those of embedded states.
     const FIELDS: u16;
-    /// The version of the type: 1, unless `#[state(version = ..)]` says another. States of older versions are loaded
-    /// through the [`migration`](Self::migration).
+    /// The version of the type: 1, unless `#[state(version = ..)]` sets another one. States of older versions are
+    /// loaded through the [`migration`](Self::migration).
     const VERSION: u32 = 1;
 
-    /// Describes the fields.
+    /// Returns the description of the fields.
     fn schema() -> Schema;
 
-    /// The state of a thread before its first input.
+    /// Returns the state of a thread before its first input.
     fn initial() -> Self;
 
-    /// The way to it from a state of an older version; `None` where there is none.
+    /// Returns the migration from a state of an older version; `None` if there is none.
     #[must_use]
     fn migration() -> Option<Migration<Self>> {
         None
     }
 
-    /// The update that overwrites every field with this state's values.
+    /// Returns the update that overwrites every field with this state's values.
     fn overwrite(self) -> Self::Update;
 
-    /// An update from an object, each member through the reducer of its field.
+    /// Creates an update from an object: each member is written through the reducer of its field.
     ///
     /// # Errors
-    /// When a member names no field, or its value does not fit.
+    /// Returns an error if a member names no field, or its value does not fit.
     fn update_from(&self, values: &serde_json::Value) -> Result<Self::Update, JsonError> {
         from_json::update::<Self>(values)
     }
@@ -142,19 +142,19 @@ pub trait State: Clone + Send + Sync + 'static {
     /// Encodes one field.
     ///
     /// # Errors
-    /// When the value has no JSON form, or the field is not stored.
+    /// Returns an error if the value has no JSON form, or the field is not stored.
     fn encode_field(&self, field: FieldId) -> Result<Json, CodecError>;
 
-    /// Replaces one field by a decoded value.
+    /// Replaces one field with a decoded value.
     ///
     /// # Errors
-    /// When `value` is not the JSON form of the field's type; the field is then unchanged.
+    /// Returns an error if `value` is not the JSON form of the field's type; the field is then unchanged.
     fn decode_field(&mut self, field: FieldId, value: &Json) -> Result<(), CodecError>;
 
-    /// Returns one field to its initial value.
+    /// Resets one field to its initial value.
     fn reset_field(&mut self, field: FieldId);
 
-    /// Gives one field the value that it has in another state.
+    /// Copies one field from another state.
     fn copy_field(&mut self, _field: FieldId, from: &Self) {
         self.clone_from(from);
     }
@@ -162,72 +162,72 @@ pub trait State: Clone + Send + Sync + 'static {
 
 /// The update type that `#[derive(State)]` generates.
 pub trait StateUpdate: Default + Send + 'static {
-    /// The state it writes.
+    /// The state that the update writes.
     type State: State<Update = Self>;
 
-    /// Makes an update of `writes`.
+    /// Creates an update from `writes`.
     fn from_writes(writes: alloc::vec::Vec<<Self::State as State>::Write>) -> Self;
 
-    /// The writes, in the order they were made.
+    /// Returns the writes, in the order in which they were added.
     fn writes(&self) -> &[<Self::State as State>::Write];
 
-    /// Takes the update apart.
+    /// Returns the writes by value.
     fn into_writes(self) -> alloc::vec::Vec<<Self::State as State>::Write>;
 }
 
 /// The write type that `#[derive(State)]` generates: one variant per field.
 pub trait FieldWrite: Sized + Send + 'static {
-    /// The state it writes.
+    /// The state that the write belongs to.
     type State;
 
-    /// The field it writes.
+    /// Returns the written field.
     fn field(&self) -> FieldId;
 
-    /// The kind of the write: it goes through the reducer, or it replaces the value.
+    /// Returns the kind of the write: through the reducer, or an overwrite.
     fn kind(&self) -> WriteKind;
 
-    /// Applies it.
+    /// Applies the write.
     fn apply(self, state: &mut Self::State) {
         self.apply_with(state, &mut Indexes::default());
     }
 
-    /// Applies it to a state with these indexes.
+    /// Applies the write to a state with these indexes.
     fn apply_with(self, state: &mut Self::State, indexes: &mut Indexes);
 
-    /// A copy, with fields that are not stored: what a branch sees of its own node's writes.
+    /// Returns a copy, also for fields that are not stored. A branch sees its own node's writes through copies.
     ///
     /// # Errors
-    /// When the value of a stored field does not come back from its JSON form.
+    /// Returns an error if the value of a stored field does not survive its JSON form.
     fn duplicate(&self) -> Result<Self, CodecError>;
 
-    /// Its logged form; `None` for a field that is not stored.
+    /// Returns the logged form; `None` for a field that is not stored.
     ///
     /// # Errors
-    /// When the value has no JSON form.
+    /// Returns an error if the value has no JSON form.
     fn encode(&self) -> Result<Option<LoggedWrite>, CodecError>;
 
-    /// Reads it back.
+    /// Decodes a logged write.
     ///
     /// # Errors
-    /// When the logged write does not fit the field.
+    /// Returns an error if the logged write does not fit the field.
     fn decode(logged: &LoggedWrite) -> Result<Self, CodecError>;
 }
 
-/// A type that `thread.run` accepts: the derive implements it for the update type and for the state.
+/// A type that `thread.run` accepts. The derive implements it for the update type and for the state.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an input of a graph over `{S}`",
     note = "pass an update (`{S}::update().field(value)`) or, for a new thread, a whole `{S}`"
 )]
 pub trait IntoInput<S: State> {
-    /// The input as an update, and how it meets a thread that already has a state.
+    /// Converts the input to an update, and determines whether the thread may already have a state.
     fn into_input(self) -> Input<S>;
 }
 
-/// An input, ready to be applied.
+/// An input that is ready to be applied.
 pub enum Input<S: State> {
-    /// Goes through the reducers, on a new thread or on top of an existing state.
+    /// An update that goes through the reducers, on a new thread or on top of an existing state.
     Update(S::Update),
-    /// A whole state: only a new thread takes it.
+    /// A whole state, which only a new thread accepts.
     State(S::Update),
 }
 

@@ -1,4 +1,4 @@
-//! Logged operations: what a write did to a field, in a closed set that readers fold without user code.
+//! Logged operations: the effect of a write on a field, in a closed set that readers can apply without user code.
 
 use alloc::vec::Vec;
 
@@ -9,31 +9,31 @@ use super::schema::FieldId;
 
 /// One logged operation on one field.
 ///
-/// The set is closed: a reader of a checkpoint file rebuilds every value from these alone, without the
-/// program's types and without running a reducer. Each variant carries its operand as JSON.
+/// The set is closed: a reader of a checkpoint file can rebuild every value from the operations, without the
+/// program's types and without running a reducer. Each variant contains its operand as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Op {
-    /// The field's value is now this.
+    /// Replaces the field's value.
     Set(Json),
-    /// These items (an array) were added at the end of a list.
+    /// Adds these items (an array) to the end of a list.
     Extend(Json),
-    /// These entries (an object) were put into a map, replacing values of equal keys.
+    /// Puts these entries (an object) into a map, replacing the values of existing keys.
     MapPut(Json),
-    /// The entries with the keys of this object (its values are null) were removed from a map.
+    /// Removes the entries with the keys of this object (whose values are null) from a map.
     MapRemove(Json),
-    /// These items (an array) were added to a set.
+    /// Adds these items (an array) to a set.
     SetAdd(Json),
-    /// These items (an array) were removed from a set.
+    /// Removes these items (an array) from a set.
     SetRemove(Json),
-    /// Items of a list were put or removed by id: an array of `{"id", "item"}` (put: replaced in place, or
-    /// appended when new) and `{"id"}` (removed).
+    /// Puts or removes items of a list by id: an array of `{"id", "item"}` (replaces the item, or appends a new
+    /// one) and `{"id"}` (removes the item).
     Keyed(Json),
 }
 
 impl Op {
-    /// The operand.
+    /// Returns the operand.
     #[must_use]
     pub fn operand(&self) -> &Json {
         match self {
@@ -47,7 +47,7 @@ impl Op {
         }
     }
 
-    /// The operation's stored name.
+    /// Returns the operation's stored name.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -61,17 +61,17 @@ impl Op {
         }
     }
 
-    /// Returns `true` if the operation gives the whole value, so that earlier operations no longer matter.
+    /// Returns `true` if the operation sets the whole value, so that earlier operations no longer matter.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         matches!(self, Self::Set(_))
     }
 }
 
-/// One write of a task, as it is stored in a checkpoint's task record or a pending write.
+/// One write of a task, in the form stored in a checkpoint's task record or a pending write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LoggedWrite {
-    /// The field written.
+    /// The written field.
     pub field: FieldId,
     /// The write.
     pub write: Logged,
@@ -81,10 +81,10 @@ pub struct LoggedWrite {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Logged {
-    /// An operation: it says by itself what happens to the field. An [`Op::Set`] is an overwrite.
+    /// An operation, which alone determines the field's new value. An [`Op::Set`] is an overwrite.
     Op(Op),
-    /// The argument of a reducer that has no operation of its own (a sum's addend, say). The field's
-    /// version then holds the result as [`Op::Set`].
+    /// The argument of a reducer without an operation of its own, such as the addend of a sum. The result is stored
+    /// in the field's version as [`Op::Set`].
     Reduce(Json),
 }
 

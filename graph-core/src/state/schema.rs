@@ -14,7 +14,7 @@ use crate::id::Fingerprint;
 pub struct FieldId(pub u16);
 
 impl FieldId {
-    /// The position as an index into [`Schema::fields`].
+    /// Returns the position as an index into [`Schema::fields`].
     #[must_use]
     pub fn index(self) -> usize {
         usize::from(self.0)
@@ -25,9 +25,9 @@ impl FieldId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Writers {
-    /// One: two are an error that names the field and both nodes.
+    /// At most one task. Writes of two tasks are an error that names the field and both nodes.
     One,
-    /// Any number: the reducer folds their writes in task order.
+    /// Any number of tasks. The reducer folds their writes in task order.
     Many,
 }
 
@@ -37,29 +37,30 @@ pub enum Writers {
 pub enum Lifetime {
     /// Until overwritten; stored in checkpoints.
     Stored,
-    /// One superstep: at the barrier after it, the field returns to its initial value; stored in checkpoints.
+    /// One superstep; stored in checkpoints. At the barrier after that superstep, the field returns to its initial
+    /// value.
     OneStep,
-    /// Until overwritten, in memory only: never stored, at its initial value after a resume.
+    /// Until overwritten, in memory only. The value is never stored, and is the initial value after a resume.
     Unstored,
 }
 
 /// One field of a [`Schema`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldSchema {
-    /// The name it is stored under; the path, joined by dots, for a field of an embedded state.
+    /// The name under which the field is stored; for a field of an embedded state, the path joined by dots.
     pub name: String,
-    /// Former names, under which older checkpoints may hold it.
+    /// Former names, under which older checkpoints may contain the field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
     /// The Rust type, as written in the source.
     pub rust_type: String,
     /// The reducer, as written in the source.
     pub reducer: String,
-    /// The number of tasks that may write it in one superstep.
+    /// The number of tasks that may write the field in one superstep.
     pub writers: Writers,
-    /// The lifetime of its value.
+    /// The lifetime of the field's value.
     pub lifetime: Lifetime,
-    /// `true` if its values are secret: redacted in logs, traces and exports.
+    /// `true` if the field's values are secret: redacted in logs, traces and exports.
     #[serde(default)]
     pub secret: bool,
 }
@@ -69,10 +70,10 @@ pub struct FieldSchema {
 pub struct Schema {
     /// The state's type name.
     pub name: String,
-    /// The version of the state's type, from `#[state(version = ..)]`; 1 in schemas that do not say it.
+    /// The version of the state's type, from `#[state(version = ..)]`; 1 in schemas without a version.
     #[serde(default = "first", skip_serializing_if = "is_first")]
     pub version: u32,
-    /// The versions of embedded states, by the name that their fields are stored under; without those of version 1.
+    /// The versions of embedded states other than 1, by the name under which their fields are stored.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub embedded: BTreeMap<String, u32>,
     /// The fields.
@@ -95,23 +96,23 @@ impl Default for Schema {
 }
 
 impl Schema {
-    /// The field with id `field`.
+    /// Returns the field with id `field`.
     ///
     /// # Panics
-    /// When the schema has no such field: ids come from the same schema.
+    /// Panics if the schema has no such field. Use ids of the same schema.
     #[must_use]
     pub fn field(&self, field: FieldId) -> &FieldSchema {
         &self.fields[field.index()]
     }
 
-    /// The id of the field stored under `name`.
+    /// Returns the id of the field stored under `name`.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<FieldId> {
         let index = self.fields.iter().position(|field| field.name == name)?;
         u16::try_from(index).ok().map(FieldId)
     }
 
-    /// The ids of all fields.
+    /// Returns the ids of all fields.
     pub fn ids(&self) -> impl Iterator<Item = FieldId> + use<> {
         (0..self.fields.len()).map_while(|index| u16::try_from(index).ok().map(FieldId))
     }
@@ -131,8 +132,8 @@ impl Schema {
         }));
     }
 
-    /// Where values that were stored under `older` are found in this schema: for each field of `older`, the
-    /// field that has its name now, or has it as a former name.
+    /// Returns, for each field of `older`, the field of this schema that now contains its values: the one with its
+    /// name, or with its name as a former name.
     #[must_use]
     pub fn carried_from(&self, older: &Self) -> Vec<Option<FieldId>> {
         let named = |name: &str| {
@@ -142,8 +143,8 @@ impl Schema {
         older.fields.iter().map(|field| named(&field.name)).collect()
     }
 
-    /// An embedded state that has another version in `older`, which has fields of it: the name they are stored
-    /// under, the version there, and the one here.
+    /// Returns an embedded state whose version in `older` differs: the name under which its fields are stored, the
+    /// version in `older`, and the version here. Embedded states without fields in `older` do not count.
     pub(crate) fn embeds_otherwise<'s>(&'s self, older: &'s Self) -> Option<(&'s str, u32, u32)> {
         let version = |schema: &Self, path: &str| schema.embedded.get(path).copied().unwrap_or_else(first);
         let embeds = |path: &str| {
@@ -155,7 +156,7 @@ impl Schema {
         versions.into_iter().find(|(path, stored, own)| stored != own && embeds(path))
     }
 
-    /// A hash of everything that decides how stored values are read.
+    /// Returns a hash of everything that determines how stored values are read.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(self)

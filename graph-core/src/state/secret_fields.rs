@@ -1,4 +1,4 @@
-//! Which fields are secret, over all schemas that a state has had.
+//! The secret fields of a state, across all of its schemas.
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 
 use super::{FieldSchema, Schema};
 
-/// The fields that some of several schemas call secret, by all names that these have for them.
+/// The fields that are secret in any of several schemas, under all of their names in these schemas.
 ///
-/// A field that was secret once stays so for who looks at the past: what it held then may be anywhere in it.
+/// A field that was once secret remains so in the past, because its earlier values may occur anywhere there.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -21,12 +21,12 @@ use super::{FieldSchema, Schema};
 pub struct SecretFields(BTreeSet<String>);
 
 impl SecretFields {
-    /// Those of these schemas.
+    /// Collects the secret fields of these schemas.
     #[must_use]
     pub fn of<'s>(schemas: impl IntoIterator<Item = &'s Schema>) -> Self {
         let fields: Vec<&FieldSchema> = schemas.into_iter().flat_map(|schema| &schema.fields).collect();
         let mut secret = Self::default();
-        // A field may be known to be secret by a former name only, and the former one by one before it.
+        // A name may be secret only through a chain of former names, so this repeats until nothing is added.
         loop {
             let known = secret.0.len();
             for field in &fields {
@@ -46,13 +46,13 @@ impl SecretFields {
         self.0.is_empty()
     }
 
-    /// Returns `true` if a field is one of them.
+    /// Returns `true` if the field is secret.
     #[must_use]
     pub fn has(&self, field: &FieldSchema) -> bool {
         field.secret || self.has_name(&field.name) || field.aliases.iter().any(|alias| self.has_name(alias))
     }
 
-    /// Returns `true` if one of them has, or had, this name.
+    /// Returns `true` if a secret field has, or had, this name.
     #[must_use]
     pub fn has_name(&self, name: &str) -> bool {
         self.0.contains(name)

@@ -1,4 +1,4 @@
-//! The texts of secrets, which are to be seen nowhere.
+//! The texts of secret values, which are redacted wherever they occur.
 
 use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::{CodecError, Json};
 
-/// The texts in values of secret fields. Wherever they stand, `<secret>` takes their place.
+/// The texts in the values of secret fields, which are replaced by `<secret>` wherever they occur.
 ///
-/// Texts of fewer than [`SHORTEST`](Self::SHORTEST) letters are not among them, and neither are numbers: they would be
-/// found everywhere.
+/// Texts of fewer than [`SHORTEST`](Self::SHORTEST) letters and numbers are not included, because they would match
+/// everywhere.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -28,12 +28,12 @@ impl SecretTexts {
     /// The text that replaces a secret.
     pub const HIDDEN: &str = "<secret>";
 
-    /// The fewest letters of a text that is hidden wherever it is.
+    /// The minimum number of letters of a text that is redacted everywhere.
     pub const SHORTEST: usize = 4;
 
-    /// Learns the texts in a value that is secret.
+    /// Adds the texts in a secret value.
     pub fn learn(&mut self, value: &Json) {
-        // What is no JSON has no texts.
+        // A value that is not JSON contains no texts.
         if let Ok(value) = value.decode() {
             self.learn_value(value);
         }
@@ -41,7 +41,7 @@ impl SecretTexts {
 
     fn learn_value(&mut self, value: Value) {
         match value {
-            // A text that is a part of what stands in its place would be found there.
+            // A text that is part of `<secret>` would match in its own replacement.
             Value::String(text)
                 if text.chars().count() >= Self::SHORTEST && !Self::HIDDEN.contains(&text) =>
             {
@@ -53,18 +53,18 @@ impl SecretTexts {
         }
     }
 
-    /// Learns what another one knows.
+    /// Adds the texts of another set.
     pub fn learn_all(&mut self, other: &Self) {
         self.0.extend(other.0.iter().cloned());
     }
 
-    /// Returns `true` if it knows no secret.
+    /// Returns `true` if there are no secret texts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The text without secrets, the longest first: one may be a part of another.
+    /// Returns the text without secrets. The longest are replaced first, because one may be part of another.
     #[must_use]
     pub fn hide_text(&self, text: &str) -> String {
         let mut secrets: alloc::vec::Vec<&String> =
@@ -73,12 +73,13 @@ impl SecretTexts {
         secrets.into_iter().fold(text.into(), |text: String, secret| text.replace(secret, Self::HIDDEN))
     }
 
-    /// The value without secrets in its texts and in the names of its members. One that has none stays as it is.
+    /// Returns the value without secrets in its texts and in the names of its members. A value without secrets is
+    /// returned unchanged.
     ///
     /// # Errors
-    /// When the value is no JSON.
+    /// Returns an error if the value is not JSON.
     pub fn hide(&self, value: &Json) -> Result<Json, CodecError> {
-        // A letter of a secret may be written as its number.
+        // A letter of a secret may be written as an escape sequence.
         let text = value.as_str();
         let may_have_one = |secret: &String| {
             let quoted = Value::from(secret.as_str()).to_string();
@@ -92,7 +93,7 @@ impl SecretTexts {
         Json::encode(&hidden)
     }
 
-    /// Takes secrets out of the texts of a value and the names of its members.
+    /// Replaces secrets in the texts of a value and in the names of its members.
     pub fn hide_value(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.hide_text(text),

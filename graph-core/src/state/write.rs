@@ -1,4 +1,4 @@
-//! One write to one field, and what setters accept.
+//! Writes to fields, and the types that setters accept.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -13,12 +13,12 @@ use super::op::{Logged, LoggedWrite, Op};
 use super::schema::{FieldId, Lifetime};
 use crate::reducer::Reducer;
 
-/// The kind of a write: it goes through the field's reducer, or it replaces the value.
+/// The kind of a write: through the field's reducer, or an overwrite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteKind {
-    /// Through the reducer.
+    /// Goes through the reducer.
     Reduce,
-    /// Replaces the value, and with it what other tasks reduced in the same superstep.
+    /// Replaces the value, including what other tasks reduced in the same superstep.
     Overwrite,
 }
 
@@ -48,10 +48,10 @@ impl<T, W> Write<T, W> {
         }
     }
 
-    /// The logged form of the write; `None` when the reducer's fields are not stored.
+    /// Returns the logged form of the write; `None` if the reducer's fields are not stored.
     ///
     /// # Errors
-    /// When the value has no JSON form.
+    /// Returns an error if the value has no JSON form.
     pub fn encode<R>(&self, field: FieldId) -> Result<Option<LoggedWrite>, CodecError>
     where
         R: Reducer<T, Write = W>,
@@ -71,10 +71,10 @@ impl<T, W> Write<T, W> {
         Ok(Some(LoggedWrite { field, write }))
     }
 
-    /// A copy by way of the JSON form: operands need not be `Clone`.
+    /// Copies the write through its JSON form, because operands need not be `Clone`.
     ///
     /// # Errors
-    /// When the operand does not come back.
+    /// Returns an error if the operand does not decode.
     pub fn recode(&self) -> Result<Self, CodecError>
     where
         T: Serialize + DeserializeOwned,
@@ -86,10 +86,10 @@ impl<T, W> Write<T, W> {
         })
     }
 
-    /// Reads a logged write back.
+    /// Decodes a logged write.
     ///
     /// # Errors
-    /// When the operand does not decode, or the reducer knows no such operation.
+    /// Returns an error if the operand does not decode, or the reducer has no such operation.
     pub fn decode<R>(logged: &Logged) -> Result<Self, CodecError>
     where
         R: Reducer<T, Write = W>,
@@ -104,15 +104,15 @@ impl<T, W> Write<T, W> {
     }
 }
 
-/// A type that a setter accepts for a write of type `W`: the write itself, and forms that read well at the call
-/// (`"text"` for a `String`, an array for a `Vec`, a value for an `Option` of it).
+/// A type that a setter accepts for a write of type `W`: the write itself, or a convenient form of it (`"text"` for
+/// a `String`, an array for a `Vec`, a value for an `Option` of it).
 #[diagnostic::on_unimplemented(
-    message = "this field is not written with a `{Self}`",
-    label = "expected a `{W}` or something that reads as one",
+    message = "this field cannot be written with a `{Self}`",
+    label = "expected a `{W}` or a value that converts into one",
     note = "`&str` is accepted for `String`, arrays for `Vec`, and a value for an `Option` of it"
 )]
 pub trait IntoWrite<W> {
-    /// Makes the write.
+    /// Converts the value into the write.
     fn into_write(self) -> W;
 }
 

@@ -1,4 +1,4 @@
-//! Why the store could not be read or written.
+//! The errors of the store.
 
 use alloc::string::String;
 
@@ -6,30 +6,30 @@ use super::namespace::Namespace;
 use crate::error::BoxError;
 use crate::state::CodecError;
 
-/// Why the store could not be read or written.
+/// An error of reading or writing the store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccessError {
     /// The graph has no store. Give it one with `.store(..)`.
     #[error("the graph has no store; give it one with `.store(..)`")]
     NoStore,
-    /// A part of a namespace, or a key, is empty: more likely a value that is missing than a name.
+    /// A part of a namespace, or a key, is empty, which usually means that a value is missing.
     #[error("{0} is empty; every part of a namespace and every key has a name")]
     Empty(&'static str),
-    /// The value has no JSON form, or it is none of the type that was asked for.
+    /// The value has no JSON form, or does not decode as the requested type.
     #[error("the value of {key:?} in {namespace}: {reason}")]
     Value {
         /// The namespace.
         namespace: Namespace,
         /// The key.
         key: String,
-        /// Why.
+        /// The reason.
         reason: CodecError,
     },
     /// A stored entry is damaged. Restore the file from a backup, or delete the entry.
     #[error("{place} is damaged: {reason}")]
     Damaged {
-        /// Which one.
+        /// The damaged entry.
         place: String,
         /// The problem with it.
         reason: String,

@@ -1,4 +1,4 @@
-//! The trait of those who keep entries.
+//! The trait of store implementations.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -13,66 +13,67 @@ use super::namespace::Namespace;
 use super::search::Search;
 use crate::state::Json;
 
-/// Keeps entries. Implementations are [`MemoryStore`](super::MemoryStore) and, in one SQLite file, `SqliteStore`.
+/// Stores entries. The implementations are [`MemoryStore`](super::MemoryStore) and `SqliteStore`, which uses a
+/// SQLite file.
 ///
-/// It reads no clock: `now` is the time in milliseconds since the Unix epoch. An entry whose time has come is
-/// not there, whether or not it has been removed.
+/// An implementation reads no clock: `now` is the time in milliseconds since the Unix epoch. It must not return an
+/// expired entry, even before that entry is removed.
 #[async_trait]
 pub trait StoreBackend: Send + Sync + 'static {
     /// Reads an entry.
     async fn get(&self, namespace: &Namespace, key: &str, now: u64) -> Result<Option<Entry>, AccessError>;
 
-    /// Writes an entry; it replaces an existing one. Every read after this returns sees it.
+    /// Writes an entry, replacing an existing one. Every read that starts after this call has returned sees it.
     async fn put(&self, put: Put, now: u64) -> Result<(), AccessError>;
 
-    /// Removes an entry; whether there was one.
+    /// Removes an entry, and returns `true` if there was one.
     async fn delete(&self, namespace: &Namespace, key: &str, now: u64) -> Result<bool, AccessError>;
 
-    /// Finds entries. They come in the order of their namespaces' paths, then of their keys.
+    /// Finds entries, ordered by the path of their namespace, then by key.
     async fn search(&self, search: &Search, now: u64) -> Result<Vec<Entry>, AccessError>;
 
-    /// The namespaces that have entries, at `under` and below, in the order of their paths.
+    /// Returns the namespaces that have entries, at `under` and below, in the order of their paths.
     async fn namespaces(&self, under: &Namespace, now: u64) -> Result<Vec<Namespace>, AccessError>;
 
-    /// Removes the entries whose time has come; how many there were.
+    /// Removes the expired entries, and returns their number.
     async fn sweep(&self, now: u64) -> Result<u64, AccessError>;
 }
 
 /// An entry to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
-    /// Where.
+    /// The namespace.
     pub namespace: Namespace,
-    /// Under which key.
+    /// The key.
     pub key: String,
     /// The value.
     pub value: Json,
-    /// When its time comes, in milliseconds since the Unix epoch; `None` is never.
+    /// The expiry time, in milliseconds since the Unix epoch; `None` if the entry does not expire.
     pub expires_ms: Option<u64>,
 }
 
 /// An entry of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Where it is.
+    /// The namespace.
     pub namespace: Namespace,
-    /// Its key.
+    /// The key.
     pub key: String,
-    /// Its value.
+    /// The value.
     pub value: Json,
-    /// When the key was first written, in milliseconds since the Unix epoch.
+    /// The time of the first write of the key, in milliseconds since the Unix epoch.
     pub created_ms: u64,
-    /// When it was last written.
+    /// The time of the last write, in milliseconds since the Unix epoch.
     pub updated_ms: u64,
-    /// When its time comes; `None` is never.
+    /// The expiry time, in milliseconds since the Unix epoch; `None` if the entry does not expire.
     pub expires_ms: Option<u64>,
 }
 
 impl Entry {
-    /// The value as a `T`.
+    /// Decodes the value as a `T`.
     ///
     /// # Errors
-    /// [`AccessError::Value`] when it is none.
+    /// Returns [`AccessError::Value`] if the value does not decode.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, AccessError> {
         self.value.decode().map_err(|reason| AccessError::Value {
             namespace: self.namespace.clone(),

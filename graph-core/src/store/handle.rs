@@ -1,4 +1,4 @@
-//! The store as nodes and programs use it: typed values, and the time.
+//! The handle to the store, with typed values and a clock.
 
 use alloc::borrow::ToOwned;
 use alloc::sync::Arc;
@@ -17,8 +17,8 @@ use super::search::Search;
 use super::unwritten::Unwritten;
 use crate::state::{Json, SizeLimits};
 
-/// The store of a graph, as an argument of a node or on its own. See the [module](self::super) for when writes
-/// are seen.
+/// The store of a graph, as an argument of a node or on its own. The [module](self::super) describes when writes
+/// become visible.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -36,9 +36,8 @@ use crate::state::{Json, SizeLimits};
 /// # }
 /// ```
 ///
-/// Cheap to clone: clones share the entries. In a node, take it as an argument and give it to the graph with
-/// `graph.store(..)`. A node of a graph without a store is given one that refuses everything with
-/// [`AccessError::NoStore`].
+/// It is cheap to clone, and clones share the entries. Give it to a graph with `graph.store(..)`, and take it as an
+/// argument in a node. In a graph without a store, every call fails with [`AccessError::NoStore`].
 #[derive(Clone)]
 pub struct Store {
     open: Option<Open>,
@@ -50,9 +49,9 @@ struct Open {
     clock: Arc<dyn Clock>,
 }
 
-/// Tells the time by which entries expire.
+/// Provides the time by which entries expire.
 pub trait Clock: Send + Sync + 'static {
-    /// The time since the Unix epoch.
+    /// Returns the time since the Unix epoch.
     fn now(&self) -> Duration;
 }
 
@@ -64,37 +63,37 @@ pub struct SystemClock;
 #[cfg(feature = "std")]
 impl Clock for SystemClock {
     fn now(&self) -> Duration {
-        // A clock before 1970 is read as 1970: nothing expires then.
+        // A clock before 1970 counts as 1970, so that nothing expires.
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
     }
 }
 
 impl Store {
-    /// A store that tells the time by the system's clock.
+    /// Creates a store that uses the system's clock.
     #[cfg(feature = "std")]
     #[must_use]
     pub fn new(backend: impl StoreBackend) -> Self {
         Self::with_clock(backend, SystemClock)
     }
 
-    /// A store with a clock of its own.
+    /// Creates a store that uses `clock`.
     #[must_use]
     pub fn with_clock(backend: impl StoreBackend, clock: impl Clock) -> Self {
         Self { open: Some(Open { backend: Arc::new(backend), clock: Arc::new(clock) }) }
     }
 
-    /// The store that a node gets in a graph without one.
+    /// Returns the store of nodes in a graph without one.
     pub(crate) fn missing() -> Self {
         Self { open: None }
     }
 
-    /// The same entries by another clock.
+    /// Returns the same store with another clock.
     pub(crate) fn told_by(&self, clock: impl Clock) -> Self {
         let open = self.open.as_ref();
         Self { open: open.map(|open| Open { backend: Arc::clone(&open.backend), clock: Arc::new(clock) }) }
     }
 
-    /// The same entries, without keeping any writes.
+    /// Returns the same store, which discards writes.
     #[cfg(feature = "tokio")]
     pub(crate) fn unwritten(&self) -> Self {
         let unwritten = |open: &Open| Open {
@@ -109,11 +108,11 @@ impl Store {
         Ok((&**backend, milliseconds(clock.now())))
     }
 
-    /// Writes a value, in place of the one that is there.
+    /// Writes a value, replacing an existing one.
     ///
     /// # Errors
-    /// When the value has no JSON form or is larger than a value [may be](SizeLimits), the namespace or the key is empty, or
-    /// the store fails.
+    /// Returns an error if the value has no JSON form or exceeds the [size limits](SizeLimits), if the namespace or
+    /// the key is empty, or if the store fails.
     pub async fn put<T>(&self, namespace: &[&str], key: &str, value: &T) -> Result<(), AccessError>
     where
         T: Serialize + ?Sized,
@@ -123,10 +122,10 @@ impl Store {
         backend.put(put, now).await
     }
 
-    /// Writes a value that is there for so long only.
+    /// Writes a value that expires after `time`.
     ///
     /// # Errors
-    /// Those of [`put`](Self::put).
+    /// Returns the errors of [`put`](Self::put).
     pub async fn put_for<T>(
         &self,
         namespace: &[&str],
@@ -143,10 +142,10 @@ impl Store {
         backend.put(Put { expires_ms, ..put }, now).await
     }
 
-    /// Reads a value; `None` when there is none.
+    /// Reads a value; `None` if there is none.
     ///
     /// # Errors
-    /// [`AccessError::Value`] when the stored value is not a `T`; otherwise when the store fails.
+    /// Returns [`AccessError::Value`] if the stored value is not a `T`, and other errors if the store fails.
     pub async fn get<T: DeserializeOwned>(
         &self,
         namespace: &[&str],
@@ -155,47 +154,47 @@ impl Store {
         self.entry(namespace, key).await?.map(|entry| entry.decode()).transpose()
     }
 
-    /// Reads an entry, with its times; `None` when there is none.
+    /// Reads an entry with its times; `None` if there is none.
     ///
     /// # Errors
-    /// When the namespace or the key is empty, or the store fails.
+    /// Returns an error if the namespace or the key is empty, or the store fails.
     pub async fn entry(&self, namespace: &[&str], key: &str) -> Result<Option<Entry>, AccessError> {
         let namespace = place(namespace, key)?;
         let (backend, now) = self.open()?;
         backend.get(&namespace, key, now).await
     }
 
-    /// Removes an entry; whether there was one.
+    /// Removes an entry, and returns `true` if there was one.
     ///
     /// # Errors
-    /// When the namespace or the key is empty, or the store fails.
+    /// Returns an error if the namespace or the key is empty, or the store fails.
     pub async fn delete(&self, namespace: &[&str], key: &str) -> Result<bool, AccessError> {
         let namespace = place(namespace, key)?;
         let (backend, now) = self.open()?;
         backend.delete(&namespace, key, now).await
     }
 
-    /// All entries at a namespace and below, in the order of namespaces and keys.
+    /// Returns all entries at a namespace and below, ordered by namespace and key.
     ///
     /// # Errors
-    /// When a part of the namespace is empty, or the store fails.
+    /// Returns an error if a part of the namespace is empty, or the store fails.
     pub async fn list(&self, namespace: &[&str]) -> Result<Vec<Entry>, AccessError> {
         self.search(Search::under(namespace)?).await
     }
 
-    /// Finds entries, in the order of namespaces and keys.
+    /// Finds entries, ordered by namespace and key.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error if the store fails.
     pub async fn search(&self, search: Search) -> Result<Vec<Entry>, AccessError> {
         let (backend, now) = self.open()?;
         backend.search(&search, now).await
     }
 
-    /// The namespaces that have entries, at a namespace and below, in order.
+    /// Returns the namespaces that have entries, at a namespace and below, in order.
     ///
     /// # Errors
-    /// When a part of the namespace is empty, or the store fails.
+    /// Returns an error if a part of the namespace is empty, or the store fails.
     pub async fn namespaces(&self, under: &[&str]) -> Result<Vec<Namespace>, AccessError> {
         let under = Namespace::new(under)?;
         let (backend, now) = self.open()?;
@@ -206,7 +205,7 @@ impl Store {
     /// their space.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error if the store fails.
     pub async fn sweep(&self) -> Result<u64, AccessError> {
         let (backend, now) = self.open()?;
         backend.sweep(now).await

@@ -16,9 +16,9 @@ use super::backend::{Entry, Put, StoreBackend};
 use super::namespace::Namespace;
 use super::search::Search;
 
-/// Keeps entries in memory, for as long as the program runs. It finds what `SqliteStore` finds.
+/// Keeps entries in memory, for as long as the program runs. Searches find the same entries as in `SqliteStore`.
 ///
-/// Cheap to clone: clones share the entries.
+/// It is cheap to clone, and clones share the entries.
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     entries: Arc<Mutex<BTreeMap<Place, Entry>>>,
@@ -28,7 +28,7 @@ pub struct MemoryStore {
 type Place = (String, String);
 
 impl MemoryStore {
-    /// An empty store.
+    /// Creates an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -39,7 +39,7 @@ impl MemoryStore {
     }
 }
 
-/// The entries at a path and below.
+/// Returns the entries at a path and below.
 fn under<'e>(
     entries: &'e BTreeMap<Place, Entry>,
     path: &str,

@@ -1,6 +1,7 @@
 //! The store: values that outlive threads, by namespace and key.
 //!
-//! A thread's state is its own; what several threads share, such as what is known of a user, is kept here.
+//! A thread's state belongs to that thread. Data that several threads share, such as facts about a user, belongs in
+//! the store.
 //!
 //! ```text
 //! ["users", "ada"]   "profile"   {"name": "Ada"}        an entry: namespace, key, value
@@ -11,11 +12,11 @@
 //! the clock        as an argument
 //! ```
 //!
-//! Nodes take it as an argument, and the graph is given it with `graph.store(..)`.
+//! Give the store to a graph with `graph.store(..)`; nodes take it as an argument.
 //!
-//! **Writes are immediate.** They are no part of the superstep: others see them at once, in the order in which
-//! they were made, and a superstep that fails does not take them back. A node that runs again writes again; that
-//! does no harm where a write says all that is to be known under its key.
+//! **Writes are immediate.** They are not part of the superstep: other nodes see them at once, in the order in
+//! which they were made, and they remain if the superstep fails. A node that runs again writes again, which does no
+//! harm if each write replaces the whole value of its key.
 
 mod access;
 mod backend;

@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 
 use super::access::AccessError;
 
-/// A path of names, such as `["users", "ada"]`. A name may hold any text.
+/// A path of names, such as `["users", "ada"]`. A name may contain any text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Namespace(Vec<String>);
 
 impl Namespace {
-    /// The namespace with these names; without any, the root.
+    /// Creates the namespace with these names, or the root if there are none.
     ///
     /// # Errors
-    /// [`AccessError::Empty`] when one of them is empty.
+    /// Returns [`AccessError::Empty`] if a name is empty.
     pub fn new<N: AsRef<str>>(names: &[N]) -> Result<Self, AccessError> {
         if names.iter().any(|name| name.as_ref().is_empty()) {
             return Err(AccessError::Empty("a part of the namespace"));
@@ -26,14 +26,14 @@ impl Namespace {
         Ok(Self(names.iter().map(|name| name.as_ref().to_owned()).collect()))
     }
 
-    /// Its names.
+    /// Returns the names.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.0
     }
 
-    /// The namespace as one text, for stores: each name, escaped, with a `/` behind it. So the path of a
-    /// namespace is the beginning of the paths of all those below it, and of no others.
+    /// Returns the namespace as one text for storage: each name is escaped and followed by a `/`. The path of a
+    /// namespace is therefore a prefix of the paths of all namespaces below it, and of no others.
     #[must_use]
     pub fn path(&self) -> String {
         let mut path = String::new();
@@ -51,7 +51,7 @@ impl Namespace {
         path
     }
 
-    /// The namespace of a path; `None` when it is none.
+    /// Parses a path; `None` if it is not the path of a namespace.
     #[must_use]
     pub fn from_path(path: &str) -> Option<Self> {
         if path.is_empty() {

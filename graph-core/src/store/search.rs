@@ -1,4 +1,4 @@
-//! Searching: by namespace, by what values hold, and by words.
+//! Searches of the store: by namespace, by values, and by words.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeSet;
@@ -14,7 +14,7 @@ use super::backend::Entry;
 use super::namespace::Namespace;
 use crate::state::Json;
 
-/// A query of the store. All of its conditions must hold.
+/// A search in the store. An entry must meet all of its conditions.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -53,68 +53,68 @@ enum Is {
 }
 
 impl Search {
-    /// All entries at a namespace and below; at `&[]` all there are.
+    /// Finds all entries at a namespace and below; at `&[]`, all entries.
     ///
     /// # Errors
-    /// [`AccessError::Empty`] when a part of the namespace is empty.
+    /// Returns [`AccessError::Empty`] if a part of the namespace is empty.
     pub fn under(namespace: &[&str]) -> Result<Self, AccessError> {
         Ok(Self { under: Namespace::new(namespace)?, ..Self::default() })
     }
 
-    /// Only entries whose texts have all of these words, whatever their case and order. See [`words`] for what
-    /// a word is; a text without words finds nothing.
+    /// Requires all words of `text` in an entry's texts, in any case and order. See [`words`] for the definition of
+    /// a word. A `text` without words finds nothing.
     #[must_use]
     pub fn words(mut self, text: &str) -> Self {
         self.words.get_or_insert_default().extend(words(text));
         self
     }
 
-    /// Only entries whose field equals `value`. Numbers are equal when their values are, 1 and 1.0 for example.
+    /// Requires a field that equals `value`. Numbers are equal if their values are, such as 1 and 1.0.
     ///
-    /// A field is the name of a member of an object, or a JSON pointer such as `/address/city`. A `value` that
-    /// has no JSON form equals nothing.
+    /// `field` is the name of a member of an object, or a JSON pointer such as `/address/city`. A `value` without a
+    /// JSON form equals nothing.
     #[must_use]
     pub fn equal<T: Serialize + ?Sized>(self, field: &str, value: &T) -> Self {
         self.condition(field, Is::Equal, value)
     }
 
-    /// Only entries whose field does not equal `value`, those without the field included.
+    /// Requires that a field does not equal `value`, or is missing.
     #[must_use]
     pub fn not_equal<T: Serialize + ?Sized>(self, field: &str, value: &T) -> Self {
         self.condition(field, Is::NotEqual, value)
     }
 
-    /// Only entries whose field is less than `value`: a number or a text, as `value` is.
+    /// Requires a field that is less than `value`. Both must be numbers, or both texts.
     #[must_use]
     pub fn less<T: Serialize + ?Sized>(self, field: &str, value: &T) -> Self {
         self.condition(field, Is::Less, value)
     }
 
-    /// Only entries whose field is `value` or less.
+    /// Requires a field that is less than or equal to `value`.
     #[must_use]
     pub fn at_most<T: Serialize + ?Sized>(self, field: &str, value: &T) -> Self {
         self.condition(field, Is::AtMost, value)
     }
 
-    /// Only entries whose field is more than `value`.
+    /// Requires a field that is greater than `value`.
     #[must_use]
     pub fn more<T: Serialize + ?Sized>(self, field: &str, value: &T) -> Self {
         self.condition(field, Is::More, value)
     }
 
-    /// Only entries whose field is `value` or more.
+    /// Requires a field that is greater than or equal to `value`.
     #[must_use]
     pub fn at_least<T: Serialize + ?Sized>(self, field: &str, value: &T) -> Self {
         self.condition(field, Is::AtLeast, value)
     }
 
-    /// Leaves out the first entries that are found.
+    /// Skips the first `entries` results.
     #[must_use]
     pub fn skip(self, entries: usize) -> Self {
         Self { skip: entries, ..self }
     }
 
-    /// Finds at most so many entries.
+    /// Finds at most `entries` entries.
     #[must_use]
     pub fn limit(self, entries: usize) -> Self {
         Self { limit: Some(entries), ..self }
@@ -123,32 +123,33 @@ impl Search {
     fn condition<T: Serialize + ?Sized>(mut self, field: &str, is: Is, value: &T) -> Self {
         match serde_json::to_value(value) {
             Ok(value) => self.conditions.push(Condition { field: field.to_owned(), is, value }),
-            // What has no JSON form is not stored, so nothing equals it, and everything differs from it.
+            // A value without a JSON form is never stored, so no field equals it and every field differs from it.
             Err(_) if matches!(is, Is::NotEqual) => {}
             Err(_) => self.limit = Some(0),
         }
         self
     }
 
-    /// The namespace at and below which is searched.
+    /// Returns the namespace at and below which the search finds entries.
     #[must_use]
     pub fn namespace(&self) -> &Namespace {
         &self.under
     }
 
-    /// The words that an entry must have; `None` where any will do.
+    /// Returns the words that an entry must contain; `None` if there is no such condition.
     #[must_use]
     pub fn wanted_words(&self) -> Option<&BTreeSet<String>> {
         self.words.as_ref()
     }
 
-    /// Returns `true` if the search finds an entry at this place. Stores call it, so that all of them find the same.
+    /// Returns `true` if `entry` meets the conditions. All stores call it, so that their searches find the same
+    /// entries.
     #[must_use]
     pub fn finds(&self, entry: &Entry) -> bool {
         if self.words.is_none() && self.conditions.is_empty() {
             return true;
         }
-        // What is stored is JSON.
+        // Stored values are JSON.
         let Ok(value) = entry.value.decode::<Value>() else {
             return false;
         };
@@ -159,7 +160,7 @@ impl Search {
         has_words && self.conditions.iter().all(|condition| condition.holds(&value))
     }
 
-    /// Of what was found, in order, the part that was asked for.
+    /// Returns the requested part of the results, which are given in order.
     #[must_use]
     pub fn page(&self, found: impl Iterator<Item = Entry>) -> Vec<Entry> {
         found.skip(self.skip).take(self.limit.unwrap_or(usize::MAX)).collect()
@@ -191,7 +192,7 @@ fn equal(one: &Value, other: &Value) -> bool {
     one == other || compare(one, other) == Some(Ordering::Equal)
 }
 
-/// The order of two numbers or two texts.
+/// Compares two numbers or two texts.
 fn compare(one: &Value, other: &Value) -> Option<Ordering> {
     match (one, other) {
         (Value::String(one), Value::String(other)) => Some(one.cmp(other)),
@@ -203,17 +204,18 @@ fn compare(one: &Value, other: &Value) -> Option<Ordering> {
     }
 }
 
-/// The words of a text: runs of letters and digits, in lower case.
+/// Returns the words of a text: runs of letters and digits, in lower case.
 pub fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|letter: char| !letter.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
 }
 
-/// The words of all texts in a stored value: what [`Search::words`] looks at. The names of members are none of them.
+/// Returns the words of all texts in a stored value, in which [`Search::words`] searches. The names of members are
+/// not included.
 #[must_use]
 pub fn words_in(value: &Json) -> BTreeSet<String> {
-    // What is stored is JSON.
+    // Stored values are JSON.
     value.decode::<Value>().map(|value| words_of(&value)).unwrap_or_default()
 }
 

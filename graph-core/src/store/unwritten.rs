@@ -1,4 +1,4 @@
-//! A store as a replay shows it to nodes: it can be read, and what is written is dropped.
+//! The store that nodes see in a replay: reads work, and writes are discarded.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -11,7 +11,7 @@ use super::backend::{Entry, Put, StoreBackend};
 use super::namespace::Namespace;
 use super::search::Search;
 
-/// Keeps no write.
+/// A backend that discards writes.
 pub(super) struct Unwritten(pub(super) Arc<dyn StoreBackend>);
 
 #[async_trait]

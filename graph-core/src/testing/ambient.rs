@@ -1,4 +1,4 @@
-//! A clock that is moved by hand, ids that count on, and chance that is none.
+//! A manual clock, sequential ids and seeded random numbers for tests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,16 +8,17 @@ use uuid::Uuid;
 
 use crate::run::Ambient;
 
-/// Where the clock of a test begins, since the Unix epoch: 2025-01-01.
+/// The initial time of a test's clock, since the Unix epoch: 2025-01-01.
 const BEGIN: Duration = Duration::from_secs(1_735_689_600);
 
-/// Time, ids and randomness for a test: two runs of the same program produce the same checkpoints, byte for byte.
+/// Time, ids and random numbers for a test: two runs of the same program produce the same checkpoints, byte for
+/// byte.
 ///
-/// Its clock stands still at 2025-01-01, 00:00 UTC, until the test advances it. With
-/// [`on_paused_time`](Self::on_paused_time) it also advances by the time slept on tokio's paused clock: retries,
-/// timeouts and waits then take no real time, and the deadlines of questions pass with them.
+/// The clock stands still at 2025-01-01, 00:00 UTC, until the test advances it. With
+/// [`on_paused_time`](Self::on_paused_time) it also follows tokio's paused clock: retries, timeouts and waits then
+/// take no real time, and the deadlines of questions expire with them.
 ///
-/// Clones are one clock and one source: give a clone to the graph and keep one.
+/// Clones share the clock and the ids: give a clone to the graph and keep one.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -40,29 +41,29 @@ pub struct TestAmbient {
 #[derive(Debug)]
 struct Inner {
     random: u64,
-    /// The number of ids that it has given.
+    /// The number of ids drawn so far.
     ids: u64,
     told: Duration,
-    /// When it began, on tokio's clock, if it follows that.
+    /// The start time on tokio's clock, if this clock follows it.
     began: Option<tokio::time::Instant>,
 }
 
 impl TestAmbient {
-    /// One whose ids and random numbers follow from `seed`.
+    /// Creates a source whose ids and random numbers follow from `seed`.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         let inner = Inner { random: seed, ids: 0, told: Duration::ZERO, began: None };
         Self { inner: Arc::new(Mutex::new(inner)) }
     }
 
-    /// Moves its clock along with tokio's, which is paused.
+    /// Makes the clock follow tokio's clock, which must be paused.
     ///
     /// # Panics
-    /// When tokio's clock is not paused: start the test with `#[tokio::test(start_paused = true)]`.
+    /// Panics if tokio's clock is not paused. Start the test with `#[tokio::test(start_paused = true)]`.
     #[must_use]
     #[track_caller]
     pub fn on_paused_time(self) -> Self {
-        // A clock that runs is between two looks at the system's, and one that is paused is not.
+        // A running clock lies between two readings of the system's clock; a paused one does not.
         let before = std::time::Instant::now();
         let now = tokio::time::Instant::now();
         let runs = (before..=std::time::Instant::now()).contains(&now.into_std());
@@ -75,7 +76,7 @@ impl TestAmbient {
         self
     }
 
-    /// Moves the clock on. Sleeps and timeouts are tokio's and end by its clock, not by this one.
+    /// Advances the clock. Sleeps and timeouts use tokio's clock, so they do not end because of this.
     pub fn advance(&self, time: Duration) {
         let mut inner = self.inner.lock();
         inner.told = inner.told.saturating_add(time);
@@ -88,7 +89,7 @@ impl Inner {
         BEGIN.saturating_add(self.told).saturating_add(slept)
     }
 
-    /// The next number of SplitMix64.
+    /// Returns the next number of SplitMix64 (Steele, Lea and Flood, 2014).
     fn random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.random;
@@ -99,13 +100,13 @@ impl Inner {
 }
 
 impl Ambient for TestAmbient {
-    /// A UUIDv7 that counts on behind its time, so that ids sort as they were made.
+    /// Returns a UUIDv7 with a counter after its time, so that ids sort in the order in which they were drawn.
     fn id(&self) -> Uuid {
         let mut inner = self.inner.lock();
         inner.ids += 1;
         let ms = inner.now().as_millis() & ((1 << 48) - 1);
         let (count, random) = (u128::from(inner.ids), u128::from(inner.random()));
-        // 42 bits count on: 12 behind the version, and 30 behind the variant. The other 32 are random.
+        // The counter takes 42 bits: 12 after the version, and 30 after the variant. The other 32 bits are random.
         let (high, low) = ((count >> 30) & 0xfff, count & ((1 << 30) - 1));
         let tail = (low << 32) | (random & 0xffff_ffff);
         Uuid::from_u128((ms << 80) | (0x7 << 76) | (high << 64) | (0b10 << 62) | tail)

@@ -1,4 +1,4 @@
-//! Recordings that answer for the outside world.
+//! Cassettes: recordings that replace the outside world in a test.
 
 use std::any::Any;
 use std::env;
@@ -20,42 +20,41 @@ use crate::node::{Deck, Recording};
 use crate::run::{Flow, Graph, Thread, ThreadError};
 use crate::state::{SizeLimits, State};
 
-/// Records missing cassettes, and records the existing ones again.
+/// The variable that has missing cassettes recorded, and existing ones recorded again.
 const UPDATE: &str = "UPDATE_CASSETTES";
-/// The variable that is set where nothing may be recorded.
+/// The variable that is set where no cassette may be recorded.
 const CI: &str = "CI";
 
-/// A run's recording of the outside world: the outcomes of its effects, the answers to its questions, and the times,
-/// ids and random numbers that it has drawn. It is a text that can be reviewed.
+/// A recording of what a run took from the outside world: the outcomes of its effects, the answers to its
+/// questions, and the times, ids and random numbers that it drew. It is a text that can be reviewed.
 ///
-/// A graph that is [given one](Graph::with_cassette) runs again, with nodes and prompts that may have changed. The
+/// A graph [with a cassette](Graph::with_cassette) repeats the run, even if its nodes and prompts have changed. The
 /// cassette supplies the outcomes and the answers, and no closure of an effect runs:
 ///
-/// - Effects and drawn values are found by their node, name and key. Those that have all three in common are told apart
-///   by their order: the superstep, the item of `each`, and the count in the task. Supersteps may be more or fewer
-///   than in the recording.
-/// - Questions are found by their node and key, whatever their text is now. A question whose answer is not recorded
-///   pauses the thread, as it would without a cassette.
-/// - A missing recording fails the run, whatever the node or an error handler makes of errors. The error names the
-///   recording that is nearest, and the difference.
+/// - Effects and drawn values are found by node, name and key. If several have all three in common, their order
+///   distinguishes them: the superstep, the item of `each`, and the count in the task. The number of supersteps may
+///   differ from the recording.
+/// - Questions are found by node and key, whatever their current text. A question without a recorded answer pauses
+///   the thread, as it would without a cassette.
+/// - A missing recording fails the run, whatever the node or an error handler does with the error. The message
+///   names the nearest recording and the difference.
 ///
-/// A failed effect fails again with its text: see [`error_as`](Self::error_as).
+/// A failed effect fails again with its recorded text: see [`error_as`](Self::error_as).
 ///
-/// Values of secret fields are not on a cassette: if an effect returned one, or its key has one, `<secret>` is there
-/// instead. This holds for texts of four characters and more.
+/// A cassette contains no values of secret fields. If an effect returned one, or has one in its key, the cassette
+/// contains `<secret>` instead. This applies to texts of at least four characters.
 ///
-/// Clones share the record of used entries. A cassette serves one run of the recorded story: for another run, load it
-/// again.
+/// Clones share the record of used entries. A cassette serves one run; load it again for another one.
 #[derive(Clone)]
 pub struct Cassette {
     pub(super) deck: Arc<Deck>,
-    /// Where a recording is to be written.
+    /// The file to which the recording will be written.
     to: Option<PathBuf>,
     /// The size limits of the written text.
     limits: SizeLimits,
 }
 
-/// The use of a cassette that a test names.
+/// The way in which a test uses a cassette file.
 #[derive(Debug, PartialEq, Eq)]
 enum Use {
     Replay,
@@ -64,7 +63,7 @@ enum Use {
 }
 
 impl Use {
-    /// Chooses the use, depending on whether the file exists, whether an update is requested, and whether this is CI.
+    /// Chooses the use from whether the file exists, whether an update is requested, and whether this is CI.
     fn of(is_there: bool, is_update: bool, is_ci: bool) -> Self {
         match (is_there && !is_update, is_ci) {
             (true, _) => Self::Replay,
@@ -75,11 +74,11 @@ impl Use {
 }
 
 impl Cassette {
-    /// The journal of a thread, of all its runs and subgraphs up to its latest checkpoint, and of what is unfinished on
-    /// top of that.
+    /// Returns the journal of a thread: of all its runs and subgraphs up to the latest checkpoint, and of the
+    /// unfinished work after it.
     ///
     /// # Errors
-    /// When the graph has no checkpointer, or it fails.
+    /// Returns an error if the graph has no checkpointer, or the checkpointer fails.
     pub async fn of<S: State>(thread: &Thread<S>) -> Result<Self, ThreadError> {
         let saver = thread.saver()?;
         let mut journal = Journal::new(thread.id().clone(), At::Head);
@@ -93,35 +92,36 @@ impl Cassette {
         Self { deck: Arc::new(Deck::new(recordings)), to: None, limits: SizeLimits::default() }
     }
 
-    /// Reads the text of a cassette.
+    /// Parses the text of a cassette.
     ///
     /// # Errors
-    /// When it is none, is larger than a document [may be](SizeLimits), or a newer version wrote it.
+    /// Returns an error if the text is not a cassette, exceeds the [size limits](SizeLimits) of a document, or was
+    /// written by a newer version.
     pub fn parse(text: &str) -> Result<Self, CassetteError> {
         Self::parse_within(text, SizeLimits::default())
     }
 
-    /// As [`parse`](Self::parse), of a text that may be larger, or is to be smaller.
+    /// Works like [`parse`](Self::parse), with other limits on the text.
     ///
     /// # Errors
-    /// Those of [`parse`](Self::parse).
+    /// Returns the errors of [`parse`](Self::parse).
     pub fn parse_within(text: &str, limits: SizeLimits) -> Result<Self, CassetteError> {
         Ok(Self::new(file::read(text, "the text", limits)?).size_limits(limits))
     }
 
-    /// Reads a cassette from a file. A missing one is an error here, always.
+    /// Reads a cassette from a file, which must exist.
     ///
     /// # Errors
-    /// When the file cannot be read, is no cassette, is larger than a document [may be](SizeLimits), or a newer version wrote
-    /// it.
+    /// Returns an error if the file cannot be read, is not a cassette, exceeds the [size limits](SizeLimits) of a
+    /// document, or was written by a newer version.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, CassetteError> {
         Self::load_within(path, SizeLimits::default())
     }
 
-    /// As [`load`](Self::load), of a file that may be larger, or is to be smaller.
+    /// Works like [`load`](Self::load), with other limits on the file.
     ///
     /// # Errors
-    /// Those of [`load`](Self::load).
+    /// Returns the errors of [`load`](Self::load).
     pub fn load_within(path: impl AsRef<Path>, limits: SizeLimits) -> Result<Self, CassetteError> {
         let path = path.as_ref();
         let text = fs::read_to_string(path).map_err(|source| match source.kind() {
@@ -132,22 +132,22 @@ impl Cassette {
         Ok(Self::new(recordings).size_limits(limits))
     }
 
-    /// Reads a cassette from a file. If there is no file, the run is recorded: it is then live, and
+    /// Reads a cassette from a file. If the file does not exist, the run is live and recorded, and
     /// [`finish`](Self::finish) writes the file. So only the first run of a new test needs the outside world.
     ///
-    /// With `UPDATE_CASSETTES` set to anything but `0` the run is recorded again. If `CI` is set, nothing is recorded:
-    /// a missing file is an error.
+    /// If `UPDATE_CASSETTES` is set to anything except `0`, the run is recorded again. If `CI` is set, nothing is
+    /// recorded, and a missing file is an error.
     ///
     /// # Errors
-    /// Those of [`load`](Self::load), and [`CassetteError::NotHere`].
+    /// Returns the errors of [`load`](Self::load), and [`CassetteError::NotHere`].
     pub fn record_or_replay(path: impl Into<PathBuf>) -> Result<Self, CassetteError> {
         Self::record_or_replay_within(path, SizeLimits::default())
     }
 
-    /// As [`record_or_replay`](Self::record_or_replay), of a file that may be larger, or is to be smaller.
+    /// Works like [`record_or_replay`](Self::record_or_replay), with other limits on the file.
     ///
     /// # Errors
-    /// Those of [`record_or_replay`](Self::record_or_replay).
+    /// Returns the errors of [`record_or_replay`](Self::record_or_replay).
     pub fn record_or_replay_within(
         path: impl Into<PathBuf>,
         limits: SizeLimits,
@@ -163,7 +163,7 @@ impl Cassette {
         }
     }
 
-    /// Has the run recorded, whatever is in the file: it is live, and [`finish`](Self::finish) writes the file.
+    /// Records the run even if the file exists: the run is live, and [`finish`](Self::finish) writes the file.
     pub fn record(path: impl Into<PathBuf>) -> Self {
         Self { deck: Arc::new(Deck::empty_tape()), to: Some(path.into()), limits: SizeLimits::default() }
     }
@@ -175,9 +175,10 @@ impl Cassette {
         Self { limits, ..self }
     }
 
-    /// Makes errors of type `E` from their recorded texts, for the effects that fail with one.
+    /// Adds a constructor for errors of type `E` from their recorded texts, for effects that fail with such an
+    /// error.
     ///
-    /// `String`, `BoxError`, `NodeError` and `std::io::Error` need it not: they are their texts.
+    /// `String`, `BoxError`, `NodeError` and `std::io::Error` need none, because they can be created from a text.
     #[must_use]
     pub fn error_as<E: 'static>(self, make: impl Fn(&str) -> E + Send + Sync + 'static) -> Self {
         self.deck.make_errors(Arc::new(move |wanted: &mut dyn Any, text: &str| {
@@ -188,25 +189,25 @@ impl Cassette {
         self
     }
 
-    /// Leaves the questions to the test: they pause the thread though their answers are recorded, and recorded answers
-    /// need not be used.
+    /// Lets the test answer the questions: they pause the thread even if their answers are recorded, and recorded
+    /// answers may remain unused.
     #[must_use]
     pub fn asking(self) -> Self {
         self.deck.ask_all();
         self
     }
 
-    /// The cassette as a text: JSON, a recording an entry, in the order in which they were made.
+    /// Returns the cassette as JSON text, with one entry per recording, in the order of recording.
     #[must_use]
     pub fn to_json(&self) -> String {
         file::write(self.deck.recordings(), &self.deck.secrets())
     }
 
-    /// Writes the cassette to a file, and makes the folders on the way.
+    /// Writes the cassette to a file, and creates missing folders.
     ///
     /// # Errors
-    /// When it is larger than it [may be](Self::size_limits), or the file cannot be written. A file that is there stays as it
-    /// is where it is too large.
+    /// Returns an error if the text exceeds the [size limits](Self::size_limits), or the file cannot be written. If
+    /// the text is too large, an existing file stays unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), CassetteError> {
         let path = path.as_ref();
         let text = self.to_json();
@@ -221,17 +222,17 @@ impl Cassette {
         write().map_err(|source| CassetteError::File { path: path.into(), source })
     }
 
-    /// The unused recordings, each with its place.
+    /// Returns the unused recordings, each with its place.
     #[must_use]
     pub fn unused(&self) -> Vec<String> {
         self.deck.unused().iter().map(Recording::to_string).collect()
     }
 
-    /// Ends the test: everything that was needed was there, and everything that is there was used. A recording is
-    /// written to its file.
+    /// Ends the test: checks that no recording was missing and that all were used. If the run was recorded, it
+    /// writes the file.
     ///
     /// # Errors
-    /// [`CassetteError::Missed`], [`CassetteError::Unused`], and when the file cannot be written.
+    /// Returns [`CassetteError::Missed`] or [`CassetteError::Unused`], or an error if the file cannot be written.
     pub fn finish(&self) -> Result<(), CassetteError> {
         if self.deck.records {
             return self.to.as_ref().map_or(Ok(()), |path| self.save(path));
@@ -244,10 +245,10 @@ impl Cassette {
         if recordings.is_empty() { Ok(()) } else { Err(CassetteError::Unused { recordings }) }
     }
 
-    /// Like [`finish`](Self::finish), for tests that return nothing.
+    /// Works like [`finish`](Self::finish), for tests that return nothing.
     ///
     /// # Panics
-    /// Where that fails.
+    /// Panics if `finish` fails.
     #[track_caller]
     pub fn assert_all_used(&self) {
         if let Err(error) = self.finish() {
@@ -257,7 +258,7 @@ impl Cassette {
 }
 
 impl<S: State, C> Graph<S, C> {
-    /// Has a cassette answer for the outside world, in this graph and its subgraphs: see [`Cassette`]. For tests.
+    /// Replaces the outside world with a cassette, in this graph and its subgraphs: see [`Cassette`]. For tests.
     #[must_use]
     pub fn with_cassette(self, cassette: &Cassette) -> Self {
         self.with(|runtime| runtime.deck = Some(Arc::clone(&cassette.deck)))
@@ -265,7 +266,7 @@ impl<S: State, C> Graph<S, C> {
 }
 
 impl<I, O> Flow<I, O> {
-    /// Has a cassette answer for the outside world: see [`Cassette`]. For tests.
+    /// Replaces the outside world with a cassette: see [`Cassette`]. For tests.
     #[must_use]
     pub fn with_cassette(self, cassette: &Cassette) -> Self {
         self.map_graph(|graph| graph.with_cassette(cassette))

@@ -1,4 +1,4 @@
-//! In what a state is not what a test expects.
+//! The differences between a state and the one that a test expects.
 
 use std::format;
 use std::string::String;
@@ -6,10 +6,10 @@ use std::vec::Vec;
 
 use serde_json::Value;
 
-/// So many differences are told.
+/// The maximum number of differences that are listed.
 const TOLD: usize = 10;
 
-/// Where `found` is not what is expected, each with its path.
+/// Lists the differences between `found` and the expected value, each with its path.
 pub(super) fn differences(expected: &Value, found: &Value) -> Vec<String> {
     let mut all = Vec::new();
     gather("", Some(expected), Some(found), &mut all);

@@ -12,21 +12,22 @@ use super::turn::EndedBy;
 use crate::run::{RunError, Status};
 use crate::state::Excess;
 
-/// Why a cassette cannot be used, or was not used up.
+/// The error of a cassette that cannot be used, or that was not used completely.
 ///
-/// It is shown to people also where it is printed for programmers, as tests do with the errors that they return.
+/// Its `Debug` form is its message, because tests print the errors that they return in this form.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum CassetteError {
-    /// There is no such file. Record it first: see [`Cassette::record_or_replay`](super::Cassette::record_or_replay).
+    /// The file does not exist. Record it first: see
+    /// [`Cassette::record_or_replay`](super::Cassette::record_or_replay).
     #[error(
-        "there is no cassette {path}; record it with Cassette::record_or_replay where a live run may happen"
+        "there is no cassette {path}; record it with Cassette::record_or_replay where live runs are allowed"
     )]
     Missing {
         /// The path.
         path: PathBuf,
     },
-    /// There is no such file, or it is to be recorded again, and recordings are not made where `CI` is set. Run the
+    /// The file does not exist or should be recorded again, but `CI` is set, where nothing is recorded. Run the
     /// test on your machine and commit the file.
     #[error(
         "cassette {path} would have to be recorded, which never happens where CI is set; run the test locally and commit the file"
@@ -40,49 +41,49 @@ pub enum CassetteError {
     File {
         /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// The text is no cassette. One that was edited by hand has a slip in it.
-    #[error("{what} is no cassette: {reason}")]
+    /// The text is not a cassette. Look for a mistake if it was edited by hand.
+    #[error("{what} is not a cassette: {reason}")]
     NoCassette {
-        /// The path, or what else it was.
+        /// The path, or a description of the text.
         what: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It is larger than a cassette may be, or would be. Give larger limits: see
+    /// The cassette is, or would be, too large. Raise the limits: see
     /// [`Cassette::load_within`](super::Cassette::load_within) and
     /// [`Cassette::size_limits`](super::Cassette::size_limits).
     #[error("{what} has {}", .excess.allowed_by(.raised_by))]
     TooLarge {
-        /// The path, or what else it was.
+        /// The path, or a description of the text.
         what: String,
         /// The limit that it exceeds.
         excess: Excess,
         /// The method that raises the limits.
         raised_by: &'static str,
     },
-    /// A newer version of the library wrote it.
+    /// The cassette was written by a newer version of the library.
     #[error("{what} is a cassette of version {found}, and this library reads version {known}")]
     Version {
-        /// The path, or what else it was.
+        /// The path, or a description of the text.
         what: String,
-        /// Its version.
+        /// The version of the cassette.
         found: u32,
-        /// The version that is read.
+        /// The version that this library reads.
         known: u32,
     },
     /// The cassette lacks a recording that the run needs. If the run is right, record the cassette again.
     #[error("{}", .reports.join("\n"))]
     Missed {
-        /// Each with the recording that is nearest.
+        /// The missing recordings, each with the nearest one.
         reports: Vec<String>,
     },
     /// Some of the recordings were not used. If the run is right, record the cassette again.
     #[error("{}", Unused(.recordings))]
     Unused {
-        /// Each with its place.
+        /// The unused recordings, each with its place.
         recordings: Vec<String>,
     },
 }
@@ -105,57 +106,57 @@ impl fmt::Display for Unused<'_> {
     }
 }
 
-/// Why a turn is not what a test expects.
+/// The error of a turn that differs from what a test expects.
 ///
-/// It is shown to people also where it is printed for programmers.
+/// Its `Debug` form is its message.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum TurnError {
     /// A node failed, or the run could not continue.
     #[error("{error}")]
     Run {
-        /// Why.
+        /// The error of the run.
         error: Box<RunError>,
     },
-    /// It ended before the expected number of supersteps.
+    /// The turn ended before the expected number of supersteps.
     #[error("it has taken {taken} of {supersteps} supersteps: {}", EndedBy(.status))]
     Short {
         /// The expected number of supersteps.
         supersteps: u64,
         /// The number of supersteps that it took.
         taken: u64,
-        /// The status at its end.
+        /// The status at the end.
         status: Box<Status>,
     },
-    /// Its state differs from the expected one.
-    #[error("the state is another one:\n  {}", .differences.join("\n  "))]
+    /// The final state differs from the expected one.
+    #[error("the state differs:\n  {}", .differences.join("\n  "))]
     Differs {
         /// The differences, each with its path.
         differences: Vec<String>,
     },
-    /// Other nodes are next.
-    #[error("it was to lead to [{}], and it leads to [{}]", .expected.join(", "), .led.join(", "))]
+    /// The next nodes differ from the expected ones.
+    #[error("expected [{}] to be next, but found [{}]", .expected.join(", "), .led.join(", "))]
     LeadsElsewhere {
-        /// Those that were expected.
+        /// The expected next nodes.
         expected: Vec<String>,
-        /// Those that are next.
+        /// The actual next nodes.
         led: Vec<String>,
     },
-    /// The cassette missed something, or was not used up.
+    /// The cassette lacked a recording, or was not used completely.
     #[error(transparent)]
     Cassette(#[from] CassetteError),
-    /// The state has no such field any more. Write the test again, or rename the field in it.
+    /// The state no longer has this field. Generate the test again, or rename the field in it.
     #[error("{state} has no field {field:?}; it has {fields}")]
     NoField {
         /// The field.
         field: String,
         /// The state.
         state: String,
-        /// The fields that it has.
+        /// The fields of the state.
         fields: String,
     },
-    /// There is no such operation of a write.
-    #[error("the input writes {field:?} by {op:?}, which is no operation")]
+    /// There is no such operation.
+    #[error("the input writes {field:?} by {op:?}, which is not an operation")]
     NoOp {
         /// The field.
         field: String,
@@ -167,7 +168,7 @@ pub enum TurnError {
     Unreadable {
         /// The name of the part.
         what: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }

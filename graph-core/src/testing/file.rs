@@ -1,4 +1,4 @@
-//! The form of a cassette in a file.
+//! The file format of a cassette.
 
 use std::string::String;
 use std::vec::Vec;
@@ -13,7 +13,7 @@ use crate::id::NodeName;
 use crate::node::{Level, Recording, What};
 use crate::state::{Json, SecretTexts, SizeLimits};
 
-/// The version of the form.
+/// The version of the format.
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -23,7 +23,7 @@ struct File {
     recordings: Vec<Entry>,
 }
 
-/// The part that is read first, so that a newer format is told from a broken file.
+/// The part that is read first, to distinguish a newer format from a damaged file.
 #[derive(Deserialize)]
 struct Version {
     version: u32,
@@ -64,7 +64,7 @@ struct Entry {
 struct Task {
     node: String,
     step: i64,
-    /// For an item of `each`: the task that sent it, by position, and the item's index.
+    /// For an item of `each`: the position of the task that sent it, and the item's index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     item: Option<(u32, u32)>,
 }
@@ -74,12 +74,12 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// A member that is there is a value, also when it is JSON's `null`.
+/// Reads a member that exists as `Some`, even if its value is JSON's `null`.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
     Json::deserialize(deserializer).map(Some)
 }
 
-/// Reads the text of a cassette; `what` it is, for errors.
+/// Reads the text of a cassette; `what` describes it in errors.
 pub(super) fn read(text: &str, what: &str, limits: SizeLimits) -> Result<Vec<Recording>, CassetteError> {
     let broken = |reason: String| CassetteError::NoCassette { what: what.into(), reason };
     keeps_to(limits, text, what, "Cassette::load_within or Cassette::parse_within")?;
@@ -96,7 +96,7 @@ pub(super) fn read(text: &str, what: &str, limits: SizeLimits) -> Result<Vec<Rec
         .collect()
 }
 
-/// Checks that a text is no larger than a cassette may be.
+/// Checks that a text is within the size limits.
 pub(super) fn keeps_to(
     limits: SizeLimits,
     text: &str,
@@ -156,14 +156,14 @@ impl Entry {
     }
 }
 
-/// The text of a cassette, without these secrets.
+/// Returns the text of a cassette, with these secrets redacted.
 pub(super) fn write(recordings: Vec<Recording>, secrets: &SecretTexts) -> String {
     let recordings = recordings.into_iter().map(|recording| Entry::of(recording, secrets)).collect();
     let text = Json::encode(&File { version: VERSION, recordings }).expect("texts and JSON have a JSON form");
     pretty(text.as_str())
 }
 
-/// JSON as people read it, with members in the order that they have.
+/// Formats JSON with indentation, and keeps the order of the members.
 pub(super) fn pretty(json: &str) -> String {
     let mut text = String::new();
     let (mut depth, mut in_text, mut escaped) = (0usize, false, false);
@@ -254,8 +254,9 @@ mod tests {
             "the text is a cassette of version 2, and this library reads version 1"
         );
         let entry = r#"{"version":1,"recordings":[{"node":"n","step":1,"effect":"e"}]}"#;
-        let said = "the text is no cassette: recording 1: it has to be an `effect` with `ok` or `err`, or `asks` with its `answer`";
+        let said = "the text is not a cassette: recording 1: it has to be an `effect` with `ok` or `err`, or `asks` \
+            with its `answer`";
         assert_eq!(read(entry), said);
-        assert!(read("[]").starts_with("the text is no cassette: "));
+        assert!(read("[]").starts_with("the text is not a cassette: "));
     }
 }

@@ -1,4 +1,4 @@
-//! The journal of a thread, put together from what is stored.
+//! The journal of a thread, assembled from stored steps.
 
 use std::collections::BTreeMap;
 use std::string::String;
@@ -13,7 +13,7 @@ use crate::node::{EFFECT_ARGUMENT, INSIDE, Level, Recording, What};
 use crate::run::below;
 use crate::state::{SecretFields, SecretTexts};
 
-/// Puts the recordings of a thread and its subgraphs together, wherever they are read from.
+/// Assembles the recordings of a thread and its subgraphs from steps that are read in any way.
 ///
 /// ```text
 /// let mut journal = Journal::new(thread, At::Head);
@@ -31,37 +31,38 @@ pub struct Journal {
     held: BTreeMap<ThreadId, Vec<StepRecord>>,
 }
 
-/// A superstep that was begun: the checkpoint that it stands on, with the journal of its tasks.
+/// A superstep that was started: the checkpoint on which it is based, with the journal of its tasks.
 struct Begun<'a> {
     base: &'a StepRecord,
-    /// The thread that it ran on.
+    /// The thread on which it ran.
     thread: &'a ThreadId,
 }
 
 impl Journal {
-    /// The journal of `thread`, of what led to a checkpoint. Where that is the latest one, also of what is unfinished
-    /// on top of it.
+    /// Creates the journal of `thread` up to a checkpoint. If that is the latest one, the journal includes the
+    /// unfinished work after it.
     #[must_use]
     pub fn new(thread: ThreadId, to: At) -> Self {
         Self { wanted: alloc::vec![(thread.clone(), to)], root: thread, asked: None, held: BTreeMap::new() }
     }
 
-    /// The thread whose steps it needs next, and from which checkpoint on; `None` when it is complete.
+    /// Returns the thread whose steps are needed next, and the checkpoint from which to read them; `None` if the
+    /// journal is complete.
     pub fn wanted(&mut self) -> Option<(ThreadId, At)> {
         let (thread, at) = self.wanted.pop()?;
         self.asked = Some(thread.clone());
         Some((thread, at))
     }
 
-    /// Takes the steps that it wanted, newest first; none where the thread is not there.
+    /// Adds the requested steps, newest first; none if the thread does not exist.
     ///
     /// # Panics
-    /// When it wanted none.
+    /// Panics if no steps were requested.
     pub fn add(&mut self, mut steps: Vec<StepRecord>) {
         let thread = self.asked.take().expect("steps are given when they are wanted");
         steps.reverse();
         if thread != self.root {
-            // A subgraph that keeps its state has earlier turns, which other tasks took.
+            // A subgraph that keeps its state has earlier turns, which belong to other tasks.
             let turn = steps.iter().rposition(|step| step.checkpoint.source == Source::Input);
             steps.drain(..turn.unwrap_or(0));
         }
@@ -72,14 +73,14 @@ impl Journal {
         self.held.insert(thread, steps);
     }
 
-    /// The recordings, in the order of the run.
+    /// Returns the recordings, in the order of the run.
     #[must_use]
     pub fn cassette(&self) -> Cassette {
         self.of_steps(self.held.get(&self.root).map_or(&[], Vec::as_slice), i64::MAX)
     }
 
-    /// The recordings of the supersteps from the checkpoint `base` to the one that the journal leads to, without the
-    /// unfinished work on top of that.
+    /// Returns the recordings of the supersteps between the checkpoint `base` and the last checkpoint of the
+    /// journal, without the unfinished work after it.
     #[must_use]
     pub fn cassette_from(&self, base: CheckpointId) -> Cassette {
         let steps = self.held.get(&self.root).map_or(&[][..], Vec::as_slice);
@@ -87,7 +88,7 @@ impl Journal {
         self.of_steps(&steps[from..], steps.last().map_or(i64::MAX, |last| last.checkpoint.step))
     }
 
-    /// The recordings of these steps, up to a superstep.
+    /// Returns the recordings of these steps, up to the superstep `last`.
     fn of_steps(&self, steps: &[StepRecord], last: i64) -> Cassette {
         let mut recordings = Vec::new();
         self.collect(&self.root, steps, &[], &mut recordings);
@@ -111,7 +112,7 @@ impl Journal {
         }
     }
 
-    /// The tasks that have finished, in the order in which they ran.
+    /// Returns the finished tasks, in the order in which they ran.
     pub(super) fn ran(&self) -> Vec<Ran> {
         let mut ran = Vec::new();
         self.collect_ran(&self.root, &[], "", &mut ran);
@@ -146,7 +147,7 @@ impl Journal {
         }
     }
 
-    /// The texts that secret fields have had.
+    /// Returns the texts of all values of secret fields.
     #[must_use]
     pub fn secrets(&self) -> SecretTexts {
         let steps = || self.held.values().flatten();
@@ -157,8 +158,8 @@ impl Journal {
     }
 }
 
-/// The supersteps of a branch that have come to their barrier, and the one that is unfinished. One that was given up
-/// for an input or another branch does not count, and the work of one that was edited has moved on.
+/// Returns the supersteps of a branch that reached their barrier, and the unfinished one. It leaves out supersteps
+/// that were replaced by an input, another branch or an edit.
 fn begun<'a>(thread: &'a ThreadId, steps: &'a [StepRecord]) -> Vec<Begun<'a>> {
     let next = |position: usize| steps.get(position + 1);
     let all = steps.iter().enumerate().filter_map(|(position, base)| match next(position) {
@@ -169,7 +170,7 @@ fn begun<'a>(thread: &'a ThreadId, steps: &'a [StepRecord]) -> Vec<Begun<'a>> {
     all.collect()
 }
 
-/// The thread of the subgraph that a task runs, if it does.
+/// Returns the thread of the subgraph that a task runs, if it runs one.
 fn below_of(base: &StepRecord, thread: &ThreadId, task: &NextTask) -> ThreadId {
     below(&base.work.effects, thread, task.id(base.checkpoint.id, base.checkpoint.step))
 }
@@ -177,7 +178,7 @@ fn below_of(base: &StepRecord, thread: &ThreadId, task: &NextTask) -> ThreadId {
 fn of_task(base: &StepRecord, task: &NextTask, place: &[Level], into: &mut Vec<Recording>) {
     let id = task.id(base.checkpoint.id, base.checkpoint.step);
     let is_own = |effect: &&EffectRecord| {
-        // What an effect has started is not come to when it is played. Rows of the framework are no effects.
+        // Playing an effect does not reach the effects inside it. Rows of the framework are not effects.
         effect.id.task == id && !effect.id.name.contains(INSIDE) && effect.id.is_users()
     };
     for EffectRecord { id, outcome, .. } in base.work.effects.iter().filter(is_own) {

@@ -1,4 +1,4 @@
-//! Tools for tests of graphs.
+//! Tools for testing graphs.
 //!
 //! | to | take |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! One node, run alone.
+//! A test of a single node.
 
 use std::any::{Any, TypeId, type_name};
 use std::fmt;
@@ -25,7 +25,7 @@ use crate::run::{
 };
 use crate::state::{ErasedState, Json, State};
 
-/// Runs one node of a graph alone, on a state of the test's own: see [`NodeTest`].
+/// Runs a single node of a graph, on a state that the test provides: see [`NodeTest`].
 pub fn node<S: State, C: 'static>(graph: &Graph<S, C>, node: impl SelectNodes) -> NodeTest<S> {
     let mut selected = Vec::new();
     node.select(&mut selected);
@@ -46,10 +46,10 @@ pub fn node<S: State, C: 'static>(graph: &Graph<S, C>, node: impl SelectNodes) -
     }
 }
 
-/// A node to be run alone: await it.
+/// A test of a single node. Await it to run the node.
 ///
-/// The node runs as in a run of its graph, with its retries, timeouts and its error handler, and then its decision is
-/// mapped. No other node runs, nothing is kept, and no checkpointer is needed.
+/// The node runs as in its graph, with its retries, timeouts and error handler, and then its decision is mapped to
+/// targets. No other node runs, nothing is stored, and no checkpointer is needed.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -90,19 +90,19 @@ pub fn node<S: State, C: 'static>(graph: &Graph<S, C>, node: impl SelectNodes) -
 pub struct NodeTest<S> {
     runtime: Runtime,
     selected: Vec<Selected>,
-    /// The type of context that the graph takes.
+    /// The type of the graph's context.
     context: TypeId,
     state: Option<Arc<dyn ErasedState>>,
     item: Option<Json>,
     recordings: Vec<Given>,
     answers: Vec<Json>,
     cassette: Option<Cassette>,
-    /// The first thing that the test has given and that cannot be used.
+    /// The first value from the test that cannot be used.
     wrong: Option<RunError>,
     types: PhantomData<fn() -> S>,
 }
 
-/// A recording that the test makes up.
+/// A recording that the test provides.
 struct Given {
     name: String,
     key: String,
@@ -110,22 +110,22 @@ struct Given {
 }
 
 impl<S: State> NodeTest<S> {
-    /// The state that it sees; that of a new thread without it.
+    /// Sets the state that the node sees. The default is the state of a new thread.
     pub fn state(mut self, state: S) -> Self {
         self.state = Some(Arc::new(state));
         self
     }
 
-    /// The item that it is given, where it takes one.
+    /// Sets the node's item of `each`.
     pub fn input<T: Serialize + ?Sized>(mut self, item: &T) -> Self {
         self.item = self.json("the item", item);
         self
     }
 
-    /// Sets its context, instead of the graph's.
+    /// Sets the context, instead of the graph's.
     ///
     /// # Panics
-    /// When it is not of the type that the graph takes.
+    /// Panics if the context is not of the graph's context type.
     #[track_caller]
     pub fn context<C: Send + Sync + 'static>(mut self, context: C) -> Self {
         let is_right = TypeId::of::<C>() == self.context;
@@ -134,22 +134,22 @@ impl<S: State> NodeTest<S> {
         self
     }
 
-    /// Has a cassette answer for the outside world: what it holds of this node, from the first time that the node
-    /// ran. The cassette itself stays as it is.
+    /// Replaces the outside world with a cassette: with the recordings of this node, from the first time that it
+    /// ran. The cassette itself is not changed.
     pub fn cassette(mut self, cassette: &Cassette) -> Self {
         self.cassette = Some(cassette.clone());
         self
     }
 
-    /// Says what an effect without a key returns. When it is said several times, they are its values in turn.
+    /// Sets the value of an effect without a key. Several calls set the values of successive effects.
     ///
-    /// As soon as anything is said of effects, or a cassette is given, none of them runs live. What is said of effects
-    /// has to be used.
+    /// Once the test sets the result of any effect, or a cassette, no effect runs live. Each result that the test
+    /// sets must be used.
     pub fn effect<T: Serialize + ?Sized>(self, name: impl Into<String>, value: &T) -> Self {
         self.effect_keyed(name, "", value)
     }
 
-    /// Says what the effect with this key returns.
+    /// Sets the value of the effect with this key.
     pub fn effect_keyed<T: Serialize + ?Sized>(
         mut self,
         name: impl Into<String>,
@@ -163,7 +163,7 @@ impl<S: State> NodeTest<S> {
         self
     }
 
-    /// Says that an effect fails, with an error of this text. The effect's key is empty for one without.
+    /// Makes an effect fail with this error text. For an effect without a key, `key` is empty.
     pub fn effect_fails(
         mut self,
         name: impl Into<String>,
@@ -175,8 +175,8 @@ impl<S: State> NodeTest<S> {
         self
     }
 
-    /// Answers what it asks; the next question, when said several times. What is left open is in
-    /// [`NodeRun::asked`].
+    /// Sets the answer to a question of the node. Several calls answer successive questions. [`NodeRun::asked`]
+    /// contains the unanswered ones.
     pub fn answer(mut self, answer: impl Serialize) -> Self {
         let answer = self.json("the answer", &answer);
         self.answers.extend(answer);
@@ -193,7 +193,7 @@ impl<S: State> NodeTest<S> {
         }
     }
 
-    /// The recordings and answers for the node; `None` if the test gives none.
+    /// Returns the recordings and answers for the node; `None` if the test provides none.
     fn deck(&mut self, name: &NodeName, each: Option<(u32, u32)>) -> Option<Deck> {
         let says_something =
             !self.recordings.is_empty() || !self.answers.is_empty() || self.cassette.is_some();
@@ -290,8 +290,8 @@ impl<S: State> IntoFuture for NodeTest<S> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     /// # Errors
-    /// When the graph has no such node, what was given does not fit the node or was not used, or its writes cannot be
-    /// merged. A failure of the node is in [`NodeRun::failure`].
+    /// Returns an error if the graph has no such node, if a value from the test does not fit the node or was not
+    /// used, or if the node's writes cannot be merged. A failure of the node itself is in [`NodeRun::failure`].
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.run())
     }

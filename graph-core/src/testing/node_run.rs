@@ -1,4 +1,4 @@
-//! The result of a node that was run alone.
+//! The result of a test of a single node.
 
 use std::string::String;
 use std::vec::Vec;
@@ -19,32 +19,32 @@ use crate::state::Json;
 pub struct NodeRun<S> {
     /// The node.
     pub node: NodeName,
-    /// The state with what it wrote; as it was given where the node failed or asks.
+    /// The state after the node's writes; the initial state if the node failed or asks.
     pub state: S,
-    /// Its writes, in order. Values of secret fields are not shown.
+    /// The node's writes, in order. Values of secret fields are redacted.
     pub writes: Vec<NamedWrite>,
-    /// The case that it has chosen, where it decides.
+    /// The case of its decision, if it makes one.
     pub case: Option<String>,
-    /// Its decision as JSON, payload included.
+    /// Its decision as JSON, with the payload.
     pub route: Option<Json>,
-    /// The next nodes: those that its decision and its edges lead to, in merge order, each with its item, if any.
+    /// The targets of its decision and its edges, in merge order, each with its item, if any.
     pub next: Vec<(NodeName, Option<Json>)>,
-    /// Why it failed, after its retries, where no error handler dealt with that.
+    /// The node's failure after its retries, if no error handler handled it.
     pub failure: Option<NodeFailure>,
-    /// Its failure, where its error handler did all this.
+    /// The node's failure, if its error handler produced this result.
     pub handled: Option<ErrorReport>,
     /// Its unanswered questions.
     pub asked: Vec<Interrupt>,
     /// The custom events that it emitted, by name.
     pub custom: Vec<(String, Json)>,
-    /// The pieces of messages that it emitted.
+    /// The parts of messages that it emitted.
     pub messages: Vec<Json>,
     /// Its effects and drawn values, with their outcomes.
     pub effects: Vec<EffectRecord>,
 }
 
 impl<S> NodeRun<S> {
-    /// Its writes by the names of the fields, as JSON; for several writes to one field, a list of them.
+    /// Returns the writes as JSON by field name; several writes to one field become a list.
     #[must_use]
     pub fn writes_json(&self) -> Value {
         let mut fields = Map::new();
@@ -59,7 +59,7 @@ impl<S> NodeRun<S> {
         Value::Object(fields)
     }
 
-    /// The names of the nodes that are next, in merge order.
+    /// Returns the names of the next nodes, in merge order.
     #[must_use]
     pub fn next_nodes(&self) -> Vec<&str> {
         self.next.iter().map(|(node, _)| node.as_str()).collect()
@@ -68,7 +68,7 @@ impl<S> NodeRun<S> {
     /// Returns the run, if the node has finished.
     ///
     /// # Panics
-    /// When the node failed, or asks.
+    /// Panics if the node failed, or asks.
     #[track_caller]
     #[must_use]
     pub fn finished(self) -> Self {

@@ -1,4 +1,4 @@
-//! A trace as a text.
+//! The text form of a trace.
 
 use std::fmt;
 use std::format;
@@ -9,14 +9,14 @@ use alloc::string::ToString;
 
 use super::trace::Ran;
 
-/// A trace, a line a task, in which some are marked.
+/// Displays a trace with one line per task, and marks some of the lines.
 pub(super) struct Told<'t> {
     pub(super) ran: &'t [Ran],
     pub(super) is_marked: &'t dyn Fn(usize, &Ran) -> bool,
 }
 
 impl Told<'_> {
-    /// A place in supersteps, from the graph down.
+    /// Returns the supersteps of a place as text, from the graph at the top down.
     pub(super) fn at(at: &[i64]) -> String {
         format!("step {}", at.iter().map(ToString::to_string).collect::<Vec<_>>().join("."))
     }

@@ -1,4 +1,4 @@
-//! Claims about what ran.
+//! Assertions about the tasks that ran.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::format;
@@ -21,8 +21,8 @@ use crate::state::{LoggedWrite, State};
 
 /// The tasks that ran, for assertions in a test.
 ///
-/// A node is named as it is in the graph, and a node of a subgraph with the nodes that lead to it: `"solve/draft"`. An
-/// assertion that fails panics with the whole trace, with the tasks that the assertion is about marked.
+/// Nodes have their names in the graph; a node of a subgraph is preceded by the nodes that lead to it, as in
+/// `"solve/draft"`. A failed assertion panics with the whole trace, in which the relevant tasks are marked.
 ///
 /// ```
 /// # extern crate superstep_core as superstep;
@@ -56,13 +56,13 @@ pub struct Trace {
     nodes: Nodes,
 }
 
-/// The nodes that there are, by their names, with the state that each writes to.
+/// The nodes of a graph by name, each with the program to whose state it writes.
 type Nodes = BTreeMap<String, Arc<Program>>;
 
 /// A task that ran.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ran {
-    /// The supersteps that it was a part of, from the graph down.
+    /// The supersteps that contain it, from the graph at the top down.
     pub(super) at: Vec<i64>,
     pub(super) node: String,
     pub(super) case: Option<String>,
@@ -71,11 +71,11 @@ pub(super) struct Ran {
 }
 
 impl Trace {
-    /// Reads the trace from the history of a thread: the tasks that finished, those of its subgraphs included,
-    /// superstep by superstep.
+    /// Reads the trace from the history of a thread: the finished tasks, including those of subgraphs, superstep by
+    /// superstep.
     ///
     /// # Errors
-    /// When the graph has no checkpointer, or it fails.
+    /// Returns an error if the graph has no checkpointer, or the checkpointer fails.
     pub async fn of<S: State>(thread: &Thread<S>) -> Result<Self, ThreadError> {
         let saver = thread.saver()?;
         let mut journal = Journal::new(thread.id().clone(), At::Head);
@@ -85,8 +85,8 @@ impl Trace {
         Ok(Self { ran: journal.ran(), nodes: nodes(&thread.runtime().program) })
     }
 
-    /// Reads the trace of a run of `graph` from a log: every attempt of a task is a call of its own here, also a failed
-    /// one.
+    /// Reads the trace of a run of `graph` from a log. Here each attempt of a task counts as a call of its own,
+    /// even a failed one.
     #[must_use]
     pub fn of_run<S: State, C>(graph: &Graph<S, C>, log: &TraceLog, run: RunId) -> Self {
         let nodes = nodes(&graph.runtime().program);
@@ -94,11 +94,11 @@ impl Trace {
         Self { ran: calls.iter().filter_map(|call| ran(call, &calls, &nodes)).collect(), nodes }
     }
 
-    /// These ran and nothing else did, in this order. The order is that of the supersteps, and in one that of its merge;
-    /// a node that ran for several items is named as often.
+    /// Asserts that exactly these nodes ran, in this order. The order is that of the supersteps, and within a
+    /// superstep the merge order. A node that ran for several items is listed once per item.
     ///
     /// # Panics
-    /// When that is not so.
+    /// Panics if they did not.
     #[track_caller]
     pub fn ran<'n>(&self, nodes: impl IntoIterator<Item = &'n str>) -> &Self {
         let nodes: Vec<&str> = nodes.into_iter().collect();
@@ -117,10 +117,11 @@ impl Trace {
         self
     }
 
-    /// These ran in this order, each in a later superstep than the one before; others may have run as well.
+    /// Asserts that these nodes ran in this order, each in a later superstep than the previous one. Other nodes may
+    /// have run as well.
     ///
     /// # Panics
-    /// When that is not so.
+    /// Panics if they did not.
     #[track_caller]
     pub fn ran_in_order<'n>(&self, nodes: impl IntoIterator<Item = &'n str>) -> &Self {
         let nodes: Vec<&str> = nodes.into_iter().collect();
@@ -139,10 +140,11 @@ impl Trace {
         self
     }
 
-    /// The first run of `node` was in an earlier superstep than the first of `other`, and both ran.
+    /// Asserts that both nodes ran, and that the first run of `node` was in an earlier superstep than the first run
+    /// of `other`.
     ///
     /// # Panics
-    /// When that is not so.
+    /// Panics if that is not the case.
     #[track_caller]
     pub fn ran_before(&self, node: &str, other: &str) -> &Self {
         self.knows(&[node, other]);
@@ -159,10 +161,10 @@ impl Trace {
         self.fail(&claim, |_, ran| ran.node == node || ran.node == other)
     }
 
-    /// Some superstep ran all of these.
+    /// Asserts that all of these nodes ran in one superstep.
     ///
     /// # Panics
-    /// When none did.
+    /// Panics if no superstep ran all of them.
     #[track_caller]
     pub fn ran_together<'n>(&self, nodes: impl IntoIterator<Item = &'n str>) -> &Self {
         let nodes: Vec<&str> = nodes.into_iter().collect();
@@ -177,10 +179,10 @@ impl Trace {
         self
     }
 
-    /// The node ran so often.
+    /// Asserts that the node ran this many times.
     ///
     /// # Panics
-    /// When it ran more or less often.
+    /// Panics if it ran a different number of times.
     #[track_caller]
     pub fn ran_times(&self, node: &str, times: usize) -> &Self {
         self.knows(&[node]);
@@ -193,19 +195,19 @@ impl Trace {
         self
     }
 
-    /// The node never ran.
+    /// Asserts that the node never ran.
     ///
     /// # Panics
-    /// When it did.
+    /// Panics if it did.
     #[track_caller]
     pub fn never_ran(&self, node: &str) -> &Self {
         self.ran_times(node, 0)
     }
 
-    /// The node decided for this case, at least once.
+    /// Asserts that the node chose this case at least once.
     ///
     /// # Panics
-    /// When it did not.
+    /// Panics if it did not.
     #[track_caller]
     pub fn took(&self, node: &str, case: &str) -> &Self {
         self.knows(&[node]);
@@ -219,10 +221,10 @@ impl Trace {
         self
     }
 
-    /// The node wrote this field, at least once.
+    /// Asserts that the node wrote this field at least once.
     ///
     /// # Panics
-    /// When it did not.
+    /// Panics if it did not.
     #[track_caller]
     pub fn wrote(&self, node: &str, field: &str) -> &Self {
         self.knows(&[node]);
@@ -239,7 +241,7 @@ impl Trace {
         self
     }
 
-    /// A claim about a node that there is not is a slip of the test.
+    /// Panics if the graph lacks one of the nodes, because the test then has a wrong name.
     #[track_caller]
     fn knows(&self, nodes: &[&str]) {
         if let Some(node) = nodes.iter().find(|node| !self.nodes.contains_key(**node)) {
@@ -254,7 +256,7 @@ impl Trace {
     }
 }
 
-/// The nodes of a program and of its subgraphs.
+/// Returns the nodes of a program and of its subgraphs.
 fn nodes(program: &Arc<Program>) -> Nodes {
     fn gather(program: &Arc<Program>, above: &str, into: &mut Nodes) {
         for (name, node) in program.names.iter().zip(&program.nodes).filter(|(name, _)| !name.is_end()) {
@@ -272,7 +274,7 @@ fn nodes(program: &Arc<Program>) -> Nodes {
     nodes
 }
 
-/// A call, as something that ran; a run itself is none.
+/// Returns the call as a task that ran; `None` for a run itself.
 fn ran(call: &TraceRecord, all: &[TraceRecord], nodes: &Nodes) -> Option<Ran> {
     let mut at = alloc::vec![call.step?];
     let name = |call: &TraceRecord| call.op_name.strip_suffix("_node").unwrap_or(&call.op_name).to_string();

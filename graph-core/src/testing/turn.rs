@@ -1,4 +1,4 @@
-//! A recorded part of a run, as a test.
+//! A test that repeats a recorded part of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,10 +42,10 @@ pub fn turn<S: State>(graph: &Graph<S>) -> TurnTest<S> {
     }
 }
 
-/// Some supersteps, from a state to what they come to: await it.
+/// A test of some supersteps, from a state to the expected result. Await it to run them.
 ///
-/// `superstep test FILE CHECKPOINT` writes such a test: what a turn of a thread began with, the cassette of what it had
-/// of the outside world, and what it came to. All of it is JSON, so that the test names no type of the program.
+/// `superstep test FILE CHECKPOINT` generates such a test: the state and the input at the start of a turn, the
+/// cassette of its outside world, and its result. All of it is JSON, so the test names no type of the program.
 #[must_use = "a turn runs when it is awaited"]
 pub struct TurnTest<S> {
     runtime: Runtime,
@@ -60,65 +60,66 @@ pub struct TurnTest<S> {
     types: PhantomData<fn() -> S>,
 }
 
-/// The beginning of a turn.
+/// The start of a turn.
 enum Begin {
     Input(String),
     Next(String),
 }
 
 impl<S: State> TurnTest<S> {
-    /// The state at its begin: an object of fields, as JSON. A field that is not in it is as in a new thread, and so is a
-    /// secret field that says `"<secret>"`.
+    /// Sets the initial state: an object of fields, as JSON. Missing fields, and secret fields with the value
+    /// `"<secret>"`, have the values of a new thread.
     pub fn state(mut self, fields: impl Into<String>) -> Self {
         self.state = fields.into();
         self
     }
 
-    /// The input that it begins with: a list of writes, as JSON, each with its `field`, its `op` and its `value`.
+    /// Sets the input: a list of writes, as JSON, each with its `field`, its `op` and its `value`.
     pub fn input(mut self, writes: impl Into<String>) -> Self {
         self.begin = Begin::Input(writes.into());
         self
     }
 
-    /// The next tasks at its beginning, instead of an input: a [`Frontier`] as JSON.
+    /// Sets the next tasks at the start, instead of an input: a [`Frontier`] as JSON.
     pub fn next(mut self, frontier: impl Into<String>) -> Self {
         self.begin = Begin::Next(frontier.into());
         self
     }
 
-    /// The value of a secret field, as JSON, wherever the test says `"<secret>"` of it. What the turn does with it is
-    /// compared without it: where a text of a secret stands in another field, the test has `<secret>` there.
+    /// Sets the value of a secret field, as JSON. It replaces the `"<secret>"` that the test has for the field.
+    /// Results are compared without secrets: if the text of a secret occurs in another field, the test has `<secret>`
+    /// there.
     pub fn secret(mut self, field: impl Into<String>, value: impl Into<String>) -> Self {
         self.secrets.insert(field.into(), value.into());
         self
     }
 
-    /// The cassette for the outside world. It has to be used up.
+    /// Sets the cassette for the outside world. All of it must be used.
     pub fn cassette(mut self, cassette: &Cassette) -> Self {
         self.cassette = Some(cassette.clone());
         self
     }
 
-    /// The step of the checkpoint that it begins at: −1 without it, as for a new thread.
+    /// Sets the step of the checkpoint at which the turn starts. The default is −1, as for a new thread.
     pub fn after_step(mut self, step: i64) -> Self {
         self.step = step;
         self
     }
 
-    /// The number of supersteps that it takes: that of START is one.
+    /// Sets the number of supersteps, in which START counts as one.
     pub fn supersteps(mut self, supersteps: u64) -> Self {
         self.supersteps = supersteps;
         self
     }
 
-    /// The state that it comes to: an object of fields, as JSON. Fields that are not in it, and secret ones, are not
-    /// looked at, and texts of secrets count as `<secret>` wherever they are.
+    /// Sets the expected final state: an object of fields, as JSON. Missing fields and secret ones are not
+    /// compared, and texts of secrets count as `<secret>` everywhere.
     pub fn comes_to(mut self, fields: impl Into<String>) -> Self {
         self.expected = Some(fields.into());
         self
     }
 
-    /// The nodes that are next at its end, in merge order.
+    /// Sets the nodes that are expected to be next at the end, in merge order.
     pub fn leads_to<'n>(mut self, nodes: impl IntoIterator<Item = &'n str>) -> Self {
         self.next = Some(nodes.into_iter().map(ToString::to_string).collect());
         self
@@ -172,7 +173,7 @@ impl<S: State> TurnTest<S> {
     }
 }
 
-/// Reads what a test says, by the names of the fields.
+/// A reader of the values in a test, which refer to fields by name.
 struct Reader<'a> {
     schema: &'a Schema,
     secrets: &'a BTreeMap<String, String>,
@@ -190,7 +191,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The value of a field; `None` for a secret that the test does not give.
+    /// Returns the value of a field; `None` for a secret that the test does not provide.
     fn value(&self, name: &str, field: FieldId, value: Json) -> Result<Option<Json>, TurnError> {
         if !is_hidden(&value) {
             return Ok(Some(value));
@@ -202,7 +203,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The texts in the secrets that the test gives.
+    /// Returns the texts in the secrets that the test provides.
     fn given(&self) -> Result<SecretTexts, TurnError> {
         let mut texts = SecretTexts::default();
         for (name, value) in self.secrets {
@@ -211,7 +212,7 @@ impl Reader<'_> {
         Ok(texts)
     }
 
-    /// Learns the texts that the secret fields of a state have.
+    /// Adds the texts of the secret fields of a state.
     fn learn(&self, texts: &mut SecretTexts, state: &dyn ErasedState) -> Result<(), TurnError> {
         for id in self.schema.ids() {
             let field = self.schema.field(id);
@@ -271,7 +272,7 @@ impl Reader<'_> {
     }
 }
 
-/// A write, by the name of its operation.
+/// Creates a write from the name of its operation.
 fn logged(op: &str, value: Json) -> Option<Logged> {
     Some(Logged::Op(match op {
         "reduce" => return Some(Logged::Reduce(value)),
@@ -286,7 +287,7 @@ fn logged(op: &str, value: Json) -> Option<Logged> {
     }))
 }
 
-/// Returns `true` if a value of a test stands for a secret.
+/// Returns `true` if a value of a test is the placeholder of a secret.
 fn is_hidden(value: &Json) -> bool {
     value.decode().is_ok_and(|value: Value| value == SecretTexts::HIDDEN)
 }
@@ -300,8 +301,8 @@ impl<S: State> IntoFuture for TurnTest<S> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     /// # Errors
-    /// When it comes to something else, a node fails, the cassette misses something or is not used up, or what the test
-    /// says does not fit the graph.
+    /// Returns an error if the result differs from the expected one, if a node fails, if a recording is missing or
+    /// unused, or if the test's values do not fit the graph.
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.run())
     }

@@ -1,4 +1,5 @@
-//! The core from outside: what its derives give, the engine against an interpreter, and the interleavings of its threads.
+//! Tests of the core's public interface: its derives, the engine against an interpreter, and the interleavings of
+//! its threads.
 
 extern crate alloc;
 extern crate superstep_core as superstep;

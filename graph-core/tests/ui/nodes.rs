@@ -1,4 +1,4 @@
-//! What the code for a refused tool names: this crate has no tools.
+//! The items that the code for a rejected tool names, because this crate has no tools.
 
 pub mod tool {
     pub mod __private {

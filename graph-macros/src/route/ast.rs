@@ -1,4 +1,4 @@
-//! The enum as it was written.
+//! The parsed enum.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -18,14 +18,14 @@ pub(crate) struct Route {
     pub(crate) private: TokenStream,
 }
 
-/// One case.
+/// A variant of the enum: one case of the route.
 pub(crate) struct Variant {
     pub(crate) ident: Ident,
     pub(crate) payload: Vec<Payload>,
     pub(crate) attrs: RouteAttrs,
 }
 
-/// One field of a case.
+/// A payload field of a variant.
 pub(crate) struct Payload {
     pub(crate) member: Member,
     pub(crate) ty: Type,

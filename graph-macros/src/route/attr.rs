@@ -12,11 +12,11 @@ pub(crate) struct RouteAttrs {
     pub(crate) krate: Option<Path>,
     /// `#[route(example = expr)]`.
     pub(crate) example: Option<Expr>,
-    /// The word in `#[serde(skip)]` and its kin.
+    /// The word in `#[serde(skip)]`, `#[serde(skip_serializing)]` and similar attributes.
     pub(crate) serde_skip: Option<Ident>,
 }
 
-/// Where an attribute stands.
+/// The item that an attribute belongs to.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Place {
     Enum,
@@ -31,7 +31,7 @@ impl RouteAttrs {
             errors.take(attr.parse_nested_meta(|meta| read.route(&meta, place)));
         }
         for attr in attrs.iter().filter(|attr| attr.path().is_ident("serde")) {
-            // Serde checks its own attributes; only those that would make a case unstorable matter here.
+            // Serde checks its own attributes. This only looks for those that keep a case from being stored.
             let _unread = attr.parse_nested_meta(|meta| {
                 if ["skip", "skip_serializing", "skip_deserializing"]
                     .iter()

@@ -1,4 +1,4 @@
-//! The code for a route.
+//! Generates the code for a route.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 use super::ast::{Payload, Route, Variant};
 use crate::source::mentions;
 
-/// `impl Route` and `impl IntoOutcome`.
+/// Generates `impl Route` and `impl IntoOutcome`.
 pub(crate) fn expand(route: &Route) -> TokenStream {
     let private = &route.private;
     let cases = route.variants.iter().map(|variant| {
@@ -22,7 +22,7 @@ pub(crate) fn expand(route: &Route) -> TokenStream {
     impls(route, &quote!(#private::vec![#(#cases),*]), &quote!(match self { #(#names),* }))
 }
 
-/// The errors, and impls that keep the rest of the program from failing too.
+/// Generates the errors, and impls that keep other code from failing because the route is missing.
 pub(crate) fn fallback(route: &Route, errors: TokenStream) -> TokenStream {
     if route.generics.lifetimes().next().is_some() {
         return errors;
@@ -62,7 +62,8 @@ fn impls(route: &Route, cases: &TokenStream, case: &TokenStream) -> TokenStream 
     }
 }
 
-/// The generics with what the impls need: payloads with an example, and a route that can be stored.
+/// Returns the generics with the bounds that the impls need: each payload has an example, and the route can be
+/// stored.
 fn bounded(route: &Route) -> syn::Generics {
     let private = &route.private;
     let mut generics = route.generics.clone();
@@ -88,7 +89,7 @@ fn bounded(route: &Route) -> syn::Generics {
     generics
 }
 
-/// A value of the variant.
+/// Generates the example value of a variant.
 fn example(private: &TokenStream, variant: &Variant) -> TokenStream {
     if let Some(example) = &variant.attrs.example {
         return quote!(#example);

@@ -24,7 +24,7 @@ pub(crate) fn check(route: &Route, errors: &mut Errors) {
     }
 }
 
-/// Examples that say nothing, or twice the same.
+/// Rejects examples on variants without a payload, and variants with two examples.
 fn examples(variant: &Variant, errors: &mut Errors) {
     let Some(example) = &variant.attrs.example else {
         return;

@@ -1,4 +1,4 @@
-//! The struct as it was written.
+//! The parsed struct.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
@@ -18,7 +18,7 @@ use crate::source::mentions;
 pub(crate) struct State {
     pub(crate) ident: Ident,
     pub(crate) vis: Visibility,
-    /// As written, and with the bounds that the expansion needs.
+    /// The generics as written, with the bounds that the expansion needs.
     pub(crate) generics: Generics,
     pub(crate) fields: Vec<Field>,
     /// The version as written.
@@ -36,26 +36,26 @@ pub(crate) struct Field {
     pub(crate) ty: Type,
     pub(crate) docs: Vec<Attribute>,
     pub(crate) kind: Kind,
-    /// The name it is stored under.
+    /// The name under which the field is stored.
     pub(crate) stored: String,
     pub(crate) attrs: FieldAttrs,
-    /// The alias of its fitted reducer, where it has a reducer of its own and the struct has no parameters.
+    /// The alias of the fitted reducer, for a field with its own reducer in a struct without parameters.
     pub(crate) fitted: Option<Ident>,
 }
 
 /// The kind of a field.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
-    /// Written through a reducer: the one in `#[reducer(..)]`, or `LastValue`.
+    /// A field that is written through a reducer: the one in `#[reducer(..)]`, or `LastValue`.
     Stored,
-    /// `#[state(transient)]`: kept in memory only.
+    /// A field with `#[state(transient)]`: kept in memory only.
     Transient,
-    /// `#[state(flatten)]`: another state.
+    /// A field with `#[state(flatten)]`: another state.
     Embedded,
 }
 
 impl State {
-    /// Reads `item`. One that is not a struct with named fields is an error, and read as if it had none.
+    /// Parses `item`. If it is not a struct with named fields, adds an error and returns a state without fields.
     pub(crate) fn read(item: &DeriveInput, errors: &mut Errors) -> Self {
         let attrs = StateAttrs::read(&item.attrs, errors);
         let mut fields: Vec<_> = named_fields(item, errors)
@@ -73,22 +73,22 @@ impl State {
         Self { ident: item.ident.clone(), vis: item.vis.clone(), generics, fields, version, migrate, private }
     }
 
-    /// The generated update type.
+    /// Returns the name of the generated update type.
     pub(crate) fn update(&self) -> Ident {
         format_ident!("{}Update", self.ident.unraw(), span = self.ident.span())
     }
 
-    /// The generated write type.
+    /// Returns the name of the generated write type.
     pub(crate) fn write(&self) -> Ident {
         format_ident!("{}Write", self.ident.unraw(), span = self.ident.span())
     }
 
-    /// The version in the schema.
+    /// Returns the version in the schema.
     pub(crate) fn version(&self) -> u32 {
         self.version.as_ref().and_then(|version| version.base10_parse().ok()).unwrap_or(1)
     }
 
-    /// The name in the schema.
+    /// Returns the name in the schema.
     pub(crate) fn name(&self) -> String {
         self.ident.unraw().to_string()
     }
@@ -121,7 +121,7 @@ impl Field {
         })
     }
 
-    /// Names its reducer by an alias that exists whether or not the reducer fits.
+    /// Names the field's reducer by an alias, which exists whether or not the reducer fits.
     fn fit(&mut self, state: &Ident) {
         if self.attrs.reducer.is_some() && matches!(self.kind, Kind::Stored) {
             let (state, field) = (state.unraw(), self.ident.unraw());
@@ -129,33 +129,34 @@ impl Field {
         }
     }
 
-    /// The field's name without `r#`.
+    /// Returns the field's name without `r#`.
     pub(crate) fn name(&self) -> String {
         self.ident.unraw().to_string()
     }
 
-    /// The setter that overwrites.
+    /// Returns the name of the setter that overwrites the field.
     pub(crate) fn setter(&self) -> Ident {
         format_ident!("set_{}", self.ident.unraw(), span = self.ident.span())
     }
 
-    /// The setter that returns the field to its initial value, for fields with an explicit reducer.
+    /// Returns the name of the setter that resets the field to its initial value, for fields with an explicit
+    /// reducer.
     pub(crate) fn clearer(&self) -> Option<Ident> {
         self.attrs.reducer.as_ref()?;
         Some(format_ident!("clear_{}", self.ident.unraw(), span = self.ident.span()))
     }
 
-    /// The constant of the write type with the field's codec.
+    /// Returns the name of the write type's constant with the field's codec.
     pub(crate) fn codec(&self) -> Ident {
         format_ident!("__{}", self.ident.unraw(), span = self.ident.span())
     }
 
-    /// The constant with the field's handle.
+    /// Returns the name of the constant with the field's handle.
     pub(crate) fn handle(&self) -> Ident {
         Ident::new(&case::screaming_snake(&self.name()), self.ident.span())
     }
 
-    /// The reducer's type.
+    /// Returns the reducer's type.
     pub(crate) fn reducer(&self, private: &TokenStream) -> TokenStream {
         match (self.kind, &self.attrs.reducer) {
             (Kind::Transient, _) => quote!(#private::Transient),
@@ -168,7 +169,7 @@ impl Field {
     }
 }
 
-/// The fields of a struct with named fields.
+/// Returns the fields of a struct with named fields.
 fn named_fields<'a>(
     item: &'a DeriveInput,
     errors: &mut Errors,
@@ -191,8 +192,8 @@ fn named_fields<'a>(
     None
 }
 
-/// The item's generics with the bounds of a state: every type parameter can be shared between tasks, those in
-/// stored fields can be stored, and the state itself can be made and copied.
+/// Returns the item's generics with the bounds of a state: every type parameter can be shared between tasks, those
+/// in stored fields can be serialised, and the state itself implements `Clone` and `Default`.
 fn bounded(item: &DeriveInput, fields: &[Field], private: &TokenStream) -> Generics {
     let mut generics = item.generics.clone();
     let params: Vec<Ident> = item.generics.type_params().map(|param| param.ident.clone()).collect();

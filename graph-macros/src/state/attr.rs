@@ -34,7 +34,7 @@ pub(crate) struct FieldAttrs {
     pub(crate) rename: Option<LitStr>,
     /// `#[serde(alias = "..")]`.
     pub(crate) aliases: Vec<LitStr>,
-    /// The word in `#[serde(skip)]` and its kin, which only unstored fields may have.
+    /// The word in `#[serde(skip)]` and similar attributes, which only transient fields may have.
     pub(crate) serde_skip: Option<Ident>,
 }
 
@@ -106,7 +106,7 @@ impl StateAttrs {
             )?)?);
             return Ok(());
         }
-        // These change neither the names nor the values of stored fields.
+        // None of these changes the names or the values of stored fields.
         if ["bound", "crate", "default", "deny_unknown_fields"].iter().any(|name| meta.path.is_ident(name)) {
             return skip_value(meta);
         }
@@ -190,7 +190,7 @@ impl FieldAttrs {
                 self.aliases.push(alias);
                 Ok(())
             }
-            // Neither changes the name or the value of a stored field.
+            // Neither of these changes the name or the value of a stored field.
             Some("bound" | "default") => skip_value(meta),
             Some("skip" | "skip_serializing" | "skip_deserializing") => {
                 self.serde_skip = word;
@@ -211,7 +211,7 @@ impl FieldAttrs {
     }
 }
 
-/// The string after `=`, or an error that says `usage`.
+/// Parses the string after `=`, or returns an error with the text `usage`.
 fn string(meta: &ParseNestedMeta<'_>, usage: &str) -> syn::Result<LitStr> {
     if !meta.input.peek(Token![=]) {
         return Err(meta.error(usage));
@@ -219,7 +219,7 @@ fn string(meta: &ParseNestedMeta<'_>, usage: &str) -> syn::Result<LitStr> {
     meta.value()?.parse().map_err(|error| syn::Error::new(error.span(), usage))
 }
 
-/// Reads past an optional `= value`.
+/// Skips an optional `= value`.
 fn skip_value(meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
     if meta.input.peek(Token![=]) {
         meta.value()?.parse::<syn::Expr>()?;

@@ -1,4 +1,4 @@
-//! Cases of names: serde's `rename_all` rules, and constants.
+//! Conversions of names: serde's `rename_all` rules, and the case of constants.
 
 use syn::LitStr;
 
@@ -27,7 +27,7 @@ impl Rule {
         ("SCREAMING-KEBAB-CASE", Self::ScreamingKebab),
     ];
 
-    /// The rule named by `text`.
+    /// Returns the rule with the name `text`, or an error if there is none.
     pub(crate) fn parse(text: &LitStr) -> syn::Result<Self> {
         let value = text.value();
         match Self::NAMES.iter().find(|(name, _)| *name == value) {
@@ -40,7 +40,7 @@ impl Rule {
         }
     }
 
-    /// The field name `name`, which is in snake case, by this rule; as serde does it.
+    /// Converts the snake-case field name `name` by this rule, in the same way as serde.
     pub(crate) fn apply(self, name: &str) -> String {
         match self {
             Self::Lower | Self::Snake => name.to_owned(),
@@ -75,7 +75,7 @@ fn pascal(name: &str) -> String {
     pascal
 }
 
-/// The name of the constant for a field.
+/// Returns the name of the constant for a field.
 pub(crate) fn screaming_snake(name: &str) -> String {
     name.to_uppercase()
 }

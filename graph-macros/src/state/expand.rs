@@ -1,4 +1,4 @@
-//! The code for a valid state.
+//! Generates the code for a valid state.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -8,13 +8,13 @@ use super::ast::{Kind, State};
 use super::schema::{Layout, schema};
 use super::{update, write};
 
-/// Everything that the derive emits.
+/// Generates everything that the derive emits.
 pub(crate) fn expand(state: &State) -> TokenStream {
     let parts = [update::expand(state), write::expand(state), state_impl(state), handles(state)];
     parts.into_iter().collect()
 }
 
-/// `impl State` and `impl IntoInput`.
+/// Generates `impl State` and `impl IntoInput`.
 fn state_impl(state: &State) -> TokenStream {
     let State { ident, private, .. } = state;
     let (update, write, name) = (state.update(), state.write(), state.name());
@@ -129,7 +129,7 @@ fn state_impl(state: &State) -> TokenStream {
     }
 }
 
-/// The body of `State::overwrite`.
+/// Generates the body of `State::overwrite`.
 fn overwrite(state: &State) -> TokenStream {
     let (private, write) = (&state.private, state.write());
     let embeds = state.fields.iter().any(|field| matches!(field.kind, Kind::Embedded));
@@ -147,7 +147,7 @@ fn overwrite(state: &State) -> TokenStream {
     quote!(<Self::Update as #private::Default>::default()#(#writes)*)
 }
 
-/// `update()` and the field handles.
+/// Generates `update()` and the field handles.
 fn handles(state: &State) -> TokenStream {
     let State { ident, vis, private, .. } = state;
     let (update, write) = (state.update(), state.write());
@@ -177,7 +177,7 @@ fn handles(state: &State) -> TokenStream {
     quote! {
         #[allow(dead_code, private_interfaces, deprecated)]
         impl #impl_generics #ident #arguments #clause {
-            /// An empty update, to be filled by its setters.
+            /// Returns an empty update; its setters add writes.
             #vis fn update() -> #update #arguments {
                 #private::Default::default()
             }

@@ -1,4 +1,4 @@
-//! The code for a refused state: its errors, and stubs of what other code would miss.
+//! Generates the code for a rejected state: its errors, and stubs for the code that uses it.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use quote::quote;
 use super::ast::{Kind, State};
 use super::update;
 
-/// The errors with stubs. The stubs compile whatever is wrong with the state, and never run.
+/// Generates the errors and the stubs. The stubs compile whatever is wrong with the state, and never run.
 pub(crate) fn expand(state: &State, errors: TokenStream) -> TokenStream {
     if state.generics.lifetimes().next().is_some() {
         return errors;
@@ -73,13 +73,13 @@ pub(crate) fn expand(state: &State, errors: TokenStream) -> TokenStream {
 
             #handles
 
-            // Their imports are not unused.
+            // Uses the reducers, so that their imports cause no warning.
             fn __reducers(_: (#(#reducers,)*)) {}
         }
     }
 }
 
-/// Setters that take anything: what their fields take may be what is wrong.
+/// Generates setters that take any value, because the field's type may be the mistake.
 fn setters(state: &State) -> TokenStream {
     let mut taken = BTreeSet::from(["and".to_owned()]);
     let mut setters = TokenStream::new();

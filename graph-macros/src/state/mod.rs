@@ -15,7 +15,7 @@ use syn::DeriveInput;
 
 use crate::errors::Errors;
 
-/// The expansion for the item in `input`.
+/// Expands the derive for the item in `input`.
 pub(crate) fn derive(input: TokenStream) -> TokenStream {
     let item: DeriveInput = match syn::parse2(input) {
         Ok(item) => item,

@@ -1,4 +1,4 @@
-//! Field ids and the schema.
+//! Assigns field ids, and generates the schema.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
@@ -7,23 +7,23 @@ use syn::Type;
 use super::ast::{Kind, State};
 use crate::source;
 
-/// Which ids each field of the struct has. An embedded state has as many as it has fields, which only the
-/// compiler knows: the ids after it count from a constant.
+/// The ids of each field of the struct. An embedded state takes one id per field. Only the compiler knows how many
+/// these are, so the ids after it are counted from a constant.
 pub(crate) struct Layout<'a> {
     state: &'a State,
-    /// One for each field of the struct.
+    /// The slots, one for each field of the struct.
     pub(crate) slots: Vec<Slot>,
     /// The number of ids.
     pub(crate) len: TokenStream,
-    /// The embedded states, each with the id of its first field.
+    /// The types of the embedded states, each with the id of its first field.
     embedded: Vec<(&'a Type, TokenStream)>,
 }
 
 /// The ids of one field of the struct.
 pub(crate) struct Slot {
-    /// Its (first) id, as an expression of type `u16`.
+    /// The field's first id, as an expression of type `u16`.
     pub(crate) id: TokenStream,
-    /// A pattern for its ids that assumes that smaller ids were matched before.
+    /// A pattern that matches the field's ids, if smaller ids were matched before.
     pub(crate) pattern: TokenStream,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Layout<'a> {
         Self { state, slots, len: id(&base, offset), embedded }
     }
 
-    /// The constants that the ids count from.
+    /// Returns the constants from which the ids are counted.
     pub(crate) fn constants(&self) -> Option<TokenStream> {
         if self.embedded.is_empty() {
             return None;
@@ -79,7 +79,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// The body of `State::schema`.
+/// Generates the body of `State::schema`.
 pub(crate) fn schema(state: &State) -> TokenStream {
     let (private, name) = (&state.private, state.name());
     let parts = state.fields.iter().map(|field| {

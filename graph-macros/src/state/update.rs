@@ -1,4 +1,4 @@
-//! The update type: a list of writes with a setter per field.
+//! Generates the update type: a list of writes with one setter per field.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -6,14 +6,14 @@ use quote::quote;
 use super::ast::{Field, Kind, State};
 use crate::source;
 
-/// The struct, its setters and its traits.
+/// Generates the struct, its setters and its traits.
 pub(crate) fn expand(state: &State) -> TokenStream {
     let (write, (_, arguments, _)) = (state.write(), state.generics.split_for_impl());
     let setters = state.fields.iter().map(|field| setters(state, field)).collect();
     with_setters(state, &quote!(#write #arguments), &setters)
 }
 
-/// The struct and its traits, with these setters and this type of writes.
+/// Generates the struct and its traits, with the given setters and the given write type.
 pub(crate) fn with_setters(state: &State, write: &TokenStream, setters: &TokenStream) -> TokenStream {
     let State { ident, vis, private, .. } = state;
     let update = state.update();
@@ -27,7 +27,7 @@ pub(crate) fn with_setters(state: &State, write: &TokenStream, setters: &TokenSt
 
         #[allow(dead_code, private_bounds, private_interfaces, deprecated, clippy::should_implement_trait)]
         impl #impl_generics #update #arguments #clause {
-            /// These writes, then those of `other`.
+            /// Combines two updates: the writes of this one, then those of `other`.
             #vis fn and(mut self, other: Self) -> Self {
                 self.writes.extend(other.writes);
                 self
@@ -85,7 +85,7 @@ pub(crate) fn with_setters(state: &State, write: &TokenStream, setters: &TokenSt
     }
 }
 
-/// The setters of one field. They are as visible as the field.
+/// Generates the setters of one field, with the visibility of the field.
 fn setters(state: &State, field: &Field) -> TokenStream {
     let (private, variant_type) = (&state.private, state.write());
     let Field { ident, vis, ty, docs, .. } = field;

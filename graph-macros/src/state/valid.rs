@@ -28,7 +28,7 @@ pub(crate) fn check(state: &State, errors: &mut Errors) {
     generated_names(state, errors);
 }
 
-/// A version that is none, and a migration that would never run.
+/// Rejects invalid versions, and migrations that would never run.
 fn version(state: &State, errors: &mut Errors) {
     let number = match &state.version {
         None => {
@@ -46,7 +46,7 @@ fn version(state: &State, errors: &mut Errors) {
     match (number, &state.migrate) {
         (Err(error), _) => errors.push(error),
         (Ok(0), _) => {
-            errors.at(&state.version, "versions count from 1, which is that of a state that says none")
+            errors.at(&state.version, "versions count from 1, the version of a state that gives none")
         }
         (Ok(1), Some(migrate)) => {
             errors.at(migrate, "no state is older than version 1; give the struct a higher `version`");
@@ -55,7 +55,7 @@ fn version(state: &State, errors: &mut Errors) {
     }
 }
 
-/// Attributes that contradict each other.
+/// Rejects attributes that contradict each other.
 fn attributes(field: &Field, errors: &mut Errors) {
     let attrs = &field.attrs;
     if let (Some(flatten), Some(transient)) = (&attrs.flatten, &attrs.transient) {
@@ -74,7 +74,7 @@ fn attributes(field: &Field, errors: &mut Errors) {
         errors.at(transient, "the field is transient because of this");
     }
     if let (Some(_), Some(secret)) = (&attrs.flatten, &attrs.secret) {
-        errors.at(secret, "an embedded state says itself which of its fields are secret; mark them there");
+        errors.at(secret, "an embedded state marks its own secret fields; mark them there");
     }
     if let (Kind::Stored, Some(skip)) = (&field.kind, &attrs.serde_skip) {
         errors.at(
@@ -87,7 +87,7 @@ fn attributes(field: &Field, errors: &mut Errors) {
     }
 }
 
-/// Stored names that no reader could tell apart from paths.
+/// Rejects stored names that are empty or could be confused with paths.
 fn names(field: &Field, errors: &mut Errors) {
     for name in field.attrs.rename.iter().chain(&field.attrs.aliases) {
         let value = name.value();
@@ -99,7 +99,7 @@ fn names(field: &Field, errors: &mut Errors) {
     }
 }
 
-/// Two fields stored under one name.
+/// Rejects two fields with the same stored name.
 fn stored_names(state: &State, errors: &mut Errors) {
     let mut taken: BTreeMap<String, &Field> = BTreeMap::new();
     for field in &state.fields {
@@ -120,7 +120,7 @@ fn stored_names(state: &State, errors: &mut Errors) {
     }
 }
 
-/// Two fields that would need one setter or one constant.
+/// Rejects two fields that need the same setter or the same constant.
 fn generated_names(state: &State, errors: &mut Errors) {
     let mut methods: BTreeMap<String, Option<&Field>> = BTreeMap::from([("and".to_owned(), None)]);
     let mut handles: BTreeMap<String, &Field> = BTreeMap::new();

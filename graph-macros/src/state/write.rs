@@ -1,4 +1,4 @@
-//! The write type: one variant per field.
+//! Generates the write type: one variant per field.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -8,7 +8,7 @@ use super::ast::{Field, Kind, State};
 use super::schema::Layout;
 use crate::source;
 
-/// The enum and its `FieldWrite`.
+/// Generates the enum and its `FieldWrite` impl.
 pub(crate) fn expand(state: &State) -> TokenStream {
     let State { ident, vis, private, .. } = state;
     let (write, name) = (state.write(), state.name());
@@ -122,7 +122,7 @@ fn variant(state: &State, field: &Field) -> TokenStream {
     }
 }
 
-/// The alias of a field's reducer, and the assertion that it fits.
+/// Generates the alias of a field's reducer, and the assertion that the reducer fits.
 fn fitted(state: &State, field: &Field) -> Option<TokenStream> {
     let (private, ty) = (&state.private, &field.ty);
     let (alias, reducer) = (field.fitted.as_ref()?, field.attrs.reducer.as_ref()?);
@@ -141,11 +141,11 @@ fn fitted(state: &State, field: &Field) -> Option<TokenStream> {
     })
 }
 
-/// The constant through which the expansion encodes, decodes and reduces a field.
+/// Generates the constant that encodes, decodes and reduces a field.
 fn codec(state: &State, field: &Field) -> Option<TokenStream> {
     let private = &state.private;
     let (codec, ty, reducer) = (field.codec(), &field.ty, field.reducer(private));
-    // The span of the type: what it has to be is checked here.
+    // The bounds of the field's type are checked here, so errors have its span.
     let span = ty.span();
     let here = source::respan(private, span);
     let value = match field.kind {

@@ -1,4 +1,4 @@
-//! The function as it was written.
+//! The parsed function.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
@@ -8,7 +8,7 @@ use syn::{Attribute, Block, FnArg, Ident, Pat, PatIdent, PatType, ReturnType, Si
 use super::attr::{ArgumentAttrs, ToolOptions, documentation};
 use crate::errors::Errors;
 
-/// An `async fn` that is to be a tool.
+/// An `async fn` with `#[tool]`.
 pub(crate) struct ToolFunction {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
@@ -37,9 +37,9 @@ pub(crate) enum Role {
     Property,
     /// The whole input.
     Input,
-    /// Something that the tool is made with.
+    /// A dependency of the tool.
     Dependency,
-    /// The circumstances of the call.
+    /// The `ToolContext` of the call.
     Context,
 }
 
@@ -61,7 +61,7 @@ impl ToolFunction {
         }
     }
 
-    /// The name that models call the tool by, and where it was written.
+    /// Returns the tool's name for models, and the span of that name.
     pub(crate) fn name(&self) -> (String, Span) {
         match &self.options.name {
             Some(name) => (name.value(), name.span()),
@@ -69,7 +69,7 @@ impl ToolFunction {
         }
     }
 
-    /// The type that is returned, if one was written.
+    /// Returns the output type, or `None` if the function has none.
     pub(crate) fn output(&self) -> Option<&Type> {
         match &self.signature.output {
             ReturnType::Default => None,
@@ -77,7 +77,7 @@ impl ToolFunction {
         }
     }
 
-    /// The arguments of one kind.
+    /// Returns the arguments with the role `role`.
     pub(crate) fn of_role(&self, role: Role) -> impl Iterator<Item = &Argument> {
         self.arguments.iter().filter(move |argument| argument.role == role)
     }
@@ -90,7 +90,7 @@ impl Argument {
             FnArg::Receiver(receiver) => {
                 errors.at(
                     receiver,
-                    "a tool function has no `self`; what it is made with is an argument with `#[dep]`",
+                    "a tool function has no `self`; take its dependencies as arguments with `#[dep]`",
                 );
                 return None;
             }

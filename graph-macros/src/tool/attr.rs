@@ -7,7 +7,7 @@ use syn::{Attribute, Expr, ExprLit, Ident, Lit, LitStr, Meta, Path, Token};
 
 use crate::errors::Errors;
 
-/// `#[tool(read_only, timeout = Duration::from_secs(5))]`.
+/// The arguments of the attribute, as in `#[tool(read_only, timeout = Duration::from_secs(5))]`.
 #[derive(Default)]
 pub(crate) struct ToolOptions {
     /// `crate = path`.
@@ -66,7 +66,7 @@ impl ToolOptions {
     }
 }
 
-/// What is after `=`, or an error that says `usage`.
+/// Parses the value after `=`, or returns an error with the text `usage`.
 fn value<T: syn::parse::Parse>(meta: &ParseNestedMeta<'_>, usage: &str) -> syn::Result<T> {
     if !meta.input.peek(Token![=]) {
         return Err(meta.error(usage));
@@ -81,9 +81,9 @@ pub(crate) struct ArgumentAttrs {
     pub(crate) input: Option<Ident>,
     /// The word in `#[dep]`.
     pub(crate) dep: Option<Ident>,
-    /// Documentation, and attributes of serde and schemars: they belong to the property.
+    /// Doc comments and attributes of serde and schemars, which the expansion moves to the property.
     pub(crate) of_property: Vec<Attribute>,
-    /// Lints, which belong to the argument.
+    /// Lint attributes, which stay on the argument.
     pub(crate) of_argument: Vec<Attribute>,
 }
 
@@ -110,7 +110,7 @@ impl ArgumentAttrs {
     }
 }
 
-/// The text of a doc comment.
+/// Returns the text of the doc comment.
 pub(crate) fn documentation(attrs: &[Attribute]) -> String {
     let lines = attrs.iter().filter(|attr| attr.path().is_ident("doc")).filter_map(|attr| match &attr.meta {
         Meta::NameValue(pair) => match &pair.value {

@@ -1,4 +1,4 @@
-//! The code for a tool.
+//! Generates the code for a tool.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -7,7 +7,7 @@ use syn::{Type, TypeReference};
 
 use super::ast::{Argument, Role, ToolFunction};
 
-/// The function that makes the tool.
+/// Generates the function that returns the tool.
 pub(crate) fn expand(tool: &ToolFunction) -> TokenStream {
     let ToolFunction { vis, signature, block, description, private, .. } = tool;
     let (ident, output) = (&signature.ident, &signature.output);
@@ -29,7 +29,7 @@ pub(crate) fn expand(tool: &ToolFunction) -> TokenStream {
             Role::Context => quote!(&__context),
         }
     });
-    // An output that is none is pointed at where it was written.
+    // An error about an invalid output type points at that type.
     let span = tool.output().map_or_else(|| ident.span(), Spanned::span);
     let called = quote_spanned!(span=> #private::IntoToolOutput::into_tool_output(__answer));
     let (name, options) = (tool.name().0, options(tool));
@@ -60,7 +60,7 @@ pub(crate) fn expand(tool: &ToolFunction) -> TokenStream {
     }
 }
 
-/// The errors, and a function that keeps the rest of the program from failing too.
+/// Generates the errors, and a stub that keeps other code from failing because the function is missing.
 pub(crate) fn fallback(tool: &ToolFunction, errors: TokenStream) -> TokenStream {
     let ToolFunction { vis, signature, private, .. } = tool;
     let (ident, attrs, dependencies) = (&signature.ident, outer(tool), dependencies(tool));
@@ -79,7 +79,7 @@ fn outer(tool: &ToolFunction) -> impl Iterator<Item = &syn::Attribute> {
     tool.attrs.iter()
 }
 
-/// What the tool is made with, as arguments of the function that makes it.
+/// Returns the tool's dependencies, as arguments of the generated function.
 fn dependencies(tool: &ToolFunction) -> Vec<TokenStream> {
     let dependency = |argument: &Argument| {
         let name = argument.ident();
@@ -92,7 +92,7 @@ fn dependencies(tool: &ToolFunction) -> Vec<TokenStream> {
     tool.of_role(Role::Dependency).map(dependency).collect()
 }
 
-/// The type of the input, how it is named in the signature, its definition, and what takes it apart.
+/// Returns the type of the input, its type in the signature, its definition, and the code that destructures it.
 fn input(tool: &ToolFunction) -> (TokenStream, TokenStream, TokenStream, TokenStream) {
     if let Some(argument) = tool.of_role(Role::Input).next() {
         let (name, ty) = (argument.ident(), argument.ty.to_token_stream());
@@ -109,7 +109,7 @@ fn input(tool: &ToolFunction) -> (TokenStream, TokenStream, TokenStream, TokenSt
         quote!(#(#attrs)* #name: #ty)
     });
     let names: Vec<_> = tool.of_role(Role::Property).map(Argument::ident).collect();
-    // A property that does not exist is a mistake of the model, which it can only mend if it is told.
+    // The model can only correct an unknown property if the call returns an error.
     let definition = quote! {
         #[derive(#private::serde::Deserialize, #private::schemars::JsonSchema)]
         #[serde(crate = #serde, deny_unknown_fields)]
@@ -126,7 +126,7 @@ fn input(tool: &ToolFunction) -> (TokenStream, TokenStream, TokenStream, TokenSt
     )
 }
 
-/// What the attribute says of the tool, as calls of methods.
+/// Returns the options of the attribute, as method calls on the tool.
 fn options(tool: &ToolFunction) -> TokenStream {
     let (private, options) = (&tool.private, &tool.options);
     let effect = match (&options.read_only, &options.idempotent) {

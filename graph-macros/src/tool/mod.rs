@@ -11,7 +11,7 @@ use syn::ItemFn;
 
 use crate::errors::Errors;
 
-/// The expansion for the function in `item`.
+/// Expands the attribute for the function in `item`.
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let options = attr::ToolOptions::read(arguments, &mut errors);

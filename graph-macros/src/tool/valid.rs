@@ -47,18 +47,18 @@ fn options(tool: &ToolFunction, errors: &mut Errors) {
         ));
     }
     if let (Some(_), Some(idempotent)) = (&tool.options.read_only, &tool.options.idempotent) {
-        errors.at(idempotent, "what is read-only may be repeated anyway: write one of the two");
+        errors.at(idempotent, "a read-only tool may be repeated anyway: write one of the two");
     }
 }
 
-/// Refuses arguments that cannot be made of an input.
+/// Rejects arguments that cannot be read from an input.
 fn owned(argument: &Argument, errors: &mut Errors) {
     let (pattern, ty) = (&argument.pattern, &argument.ty);
     if pattern.by_ref.is_some() || pattern.subpat.is_some() {
         errors.at(pattern, "an argument of a tool has a plain name");
     }
     if let (Some(_), Some(dep)) = (&argument.attrs.input, &argument.attrs.dep) {
-        errors.at(dep, "what a tool is made with is no input: write one of the two");
+        errors.at(dep, "a dependency is not part of the input: write one of the two");
     }
     if let Type::ImplTrait(_) = ty {
         errors.at(ty, "the type of a tool's argument has to be named");
@@ -67,23 +67,22 @@ fn owned(argument: &Argument, errors: &mut Errors) {
     match argument.role {
         Role::Dependency if !shared => errors.at(
             ty,
-            "calls share what the tool is made with: take it as `&T`, and have locks inside for what changes",
+            "calls share the tool's dependencies: take each as `&T`, and guard what changes with a lock",
         ),
         Role::Property | Role::Input if matches!(ty, Type::Reference(_)) => errors.at(
             ty,
-            "a tool owns its input; what it is made with is an argument with `#[dep]`, \
-             and the circumstances of a call are a `&ToolContext`",
+            "a tool owns its input; mark a dependency with `#[dep]`, and take information about the call as `&ToolContext`",
         ),
         _ => {}
     }
     if matches!(argument.role, Role::Dependency | Role::Context)
         && let Some(attr) = argument.attrs.of_property.iter().find(|attr| !attr.path().is_ident("doc"))
     {
-        errors.at(attr, "this belongs to a property of the input, and the argument is none");
+        errors.at(attr, "this attribute belongs to a property of the input, and this argument is not one");
     }
 }
 
-/// Refuses inputs in pieces and as a whole at once.
+/// Rejects a second `#[input]`, and properties beside an `#[input]`.
 fn inputs(tool: &ToolFunction, errors: &mut Errors) {
     let mut whole = tool.of_role(Role::Input);
     let Some(input) = whole.next() else { return };

@@ -123,11 +123,11 @@ fn mistakes_with_described_handlers_and_caches_are_said_at_compile() {
         r#"nodes.b.on_error: the member "run" is missing"#,
         r#"nodes.b.on_error.cases.x: the function of this node takes an `Input`; reach it with {"each": "e"}"#,
         r#"nodes.b.cache: expected true or false, found 3"#,
-        r#"nodes.c.on_error: the function takes an `Input<u32>`, and that of its node takes no `Input`"#,
+        r#"nodes.c.on_error: the function takes an `Input<u32>`, but that of its node takes no `Input`"#,
         r#"nodes.d.on_error.to: no such member (there are run, cases)"#,
         r#"nodes.d.cache.time_to_live_ms: expected a whole number, found "x""#,
-        r#"nodes.e.on_error.run: the function takes an `Input<String>`, and that of its node takes an `Input<u32>`"#,
-        r#"node "tell" takes `Failed`, which only error handlers are given; wire it with on_error(..)"#,
+        r#"nodes.e.on_error.run: the function takes an `Input<String>`, but that of its node takes an `Input<u32>`"#,
+        r#"node "tell" takes `Failed`, which only error handlers receive; wire it with on_error(..)"#,
     ];
     for line in expected {
         assert!(said.iter().any(|said| said == line), "missing: {line}\nin:\n{}", said.join("\n"));

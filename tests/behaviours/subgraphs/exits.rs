@@ -123,8 +123,8 @@ fn what_does_not_fit_between_a_graph_and_its_subgraph_is_said_at_compile() {
     g.edge(shared, END);
     let error = g.compile().expect_err("three things are wrong").to_string();
     for part in [
-        "\"leaving\" is left with a Handoff, and its lens does not say so; add .exits::<..>() to it",
-        "\"inner\" is never left, and its lens expects a Handoff",
+        "\"leaving\" exits with a Handoff, and its lens declares none; add .exits::<..>() to it",
+        "\"inner\" has no exit, and its lens expects a Handoff",
         "shares \"said\", which is reduced by Append, and \"said\", which is reduced by LastValue",
     ] {
         assert!(error.contains(part), "{part} is not in {error}");

@@ -220,7 +220,7 @@ async fn a_miss_is_told_whatever_the_node_makes_of_errors() {
     let said = miss(alone("tidy", tidy), &cassette().await.0).await;
     assert_eq!(
         said,
-        "the cassette has no effect \"$now\" of node tidy (step 1)\n  nothing is recorded of this node, but of \
+        "the cassette has no effect \"$now\" of node tidy (step 1)\n  nothing is recorded for this node, but for \
          research, review, write"
     );
 }
@@ -297,7 +297,7 @@ async fn a_missing_cassette_is_recorded_by_a_live_run() {
         Cassette::load(&path)
             .unwrap_err()
             .to_string()
-            .ends_with("rust.json; record it with Cassette::record_or_replay where a live run may happen")
+            .ends_with("rust.json; record it with Cassette::record_or_replay where live runs are allowed")
     );
 
     let world = World::there();
@@ -340,7 +340,7 @@ async fn failures_fail_again_and_attempts_share_a_recording() {
     assert!(
         said.starts_with(
             "effect `pay` is recorded as failed with \"card declined\", and no `behaviours::testing::cassette::"
-        ) && said.ends_with("Declined` is made from a text; say how with Cassette::error_as"),
+        ) && said.ends_with("Declined` can be created from a text; add a constructor with Cassette::error_as"),
         "{said}"
     );
 

@@ -36,7 +36,7 @@ async fn what_has_changed_is_told() {
 
     let error = turn_of(&World::absent(), 4).await.unwrap_err().to_string();
     let lines: Vec<&str> = error.lines().collect();
-    assert_eq!(lines[0], "the state is another one:");
+    assert_eq!(lines[0], "the state differs:");
     assert_eq!(lines[2], "  rounds: expected 2, and it is 1");
 
     let error = turn_of(&World::absent(), 9).await.unwrap_err().to_string();
@@ -53,7 +53,7 @@ async fn what_does_not_fit_is_told() {
     );
     assert_eq!(
         said(testing::turn(&graph).input(r#"[{"field": "topic", "op": "put", "value": 7}]"#)).await,
-        "the input writes \"topic\" by \"put\", which is no operation"
+        "the input writes \"topic\" by \"put\", which is not an operation"
     );
     assert!(said(testing::turn(&graph).state("[]")).await.starts_with("the state cannot be read: "));
     let next = r#"{"tasks": [{"node": "review", "cause": {"tasks": [0]}}]}"#;
@@ -64,7 +64,7 @@ async fn what_does_not_fit_is_told() {
     let next = r#"{"tasks": [{"node": "plan", "cause": {"tasks": [0]}}]}"#;
     assert_eq!(
         said(testing::turn(&graph).next(next).leads_to(["write"])).await,
-        "it was to lead to [write], and it leads to [research, research]"
+        "expected [write] to be next, but found [research, research]"
     );
 }
 

@@ -28,7 +28,7 @@ async fn judge() -> Verdict {
 
 async fn work(_item: Input<u32>) {}
 
-/// A node that says what it writes, as prebuilt nodes do.
+/// A node that declares its written field, as prebuilt nodes do.
 struct Writes(FieldId);
 
 impl<C: Send + Sync + 'static> Node<Essay, C> for Writes {
@@ -78,9 +78,9 @@ fn all_problems_are_reported_at_once() {
         error.to_string(),
         "graph \"essay\" has 4 problems
   - nothing leads from START to a node; add g.edge(START, node)
-  - node \"a\" leads nowhere; if the run ends there, say so with g.edge(a, END)
-  - node \"b\" leads nowhere; if the run ends there, say so with g.edge(b, END)
-  - node \"c\" leads nowhere; if the run ends there, say so with g.edge(c, END)"
+  - node \"a\" leads nowhere; if the run ends there, add g.edge(a, END)
+  - node \"b\" leads nowhere; if the run ends there, add g.edge(b, END)
+  - node \"c\" leads nowhere; if the run ends there, add g.edge(c, END)"
     );
 }
 
@@ -140,7 +140,7 @@ fn a_decision_is_routed_once() {
     });
     assert_eq!(
         lines,
-        ["node \"judge\" returns a route, and nothing says where its cases lead; \
+        ["node \"judge\" returns a route, but its cases have no targets; \
           add g.route(judge, |route| ..)"]
     );
     let lines = problems(|g, nodes| {
@@ -178,8 +178,8 @@ fn a_join_has_several_sources() {
     assert_eq!(lines, ["the join into \"c\" has fewer than two sources; use g.edge"]);
 }
 
-/// A checkpoint names a half-arrived join by its nodes. Of two joins with the same ones only the first got
-/// its arrivals back after a resume, and from then on the two fired at different times.
+/// A checkpoint names a half-arrived join by its nodes. Of two joins with the same nodes, only the first used to
+/// get its arrivals back after a resume, and from then on they ran at different times.
 #[test]
 fn a_join_that_is_wired_twice_is_one() {
     let program = built(|g, [a, b, c]| {
@@ -201,7 +201,7 @@ fn items_come_from_a_route_and_not_from_an_edge() {
         g.edge(work, END);
         g.edge(b, each(work, [1, 2]));
     });
-    assert_eq!(lines, ["a plain edge from \"b\" leads to `each(..)`; items are made by a route"]);
+    assert_eq!(lines, ["a plain edge from \"b\" leads to `each(..)`; only a route can send items"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Named cases, and where each leads.
+//! Named cases and their targets.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -19,7 +19,7 @@ use crate::state::{FieldId, Json, JsonState, JsonWrite, suggestion};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cases {
     pub(super) ways: BTreeMap<String, Vec<Way>>,
-    /// Where every other case leads.
+    /// The targets of all other cases.
     pub(super) otherwise: Option<Vec<Way>>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Cases {
 #[derive(Clone, Debug)]
 pub(super) enum Way {
     To(u32),
-    /// One task per item: of a field, or of those that the node gives.
+    /// One task per item of a field, or of the items that the node returns.
     Each {
         node: u32,
         input: InputDescription,
@@ -35,7 +35,7 @@ pub(super) enum Way {
     },
 }
 
-/// A decision as it is recorded: the case, and the items of each of its `each`, in order.
+/// A decision in its recorded form: the case, and the items of each of its `each` targets, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Chosen {
     pub(super) case: String,
@@ -43,17 +43,17 @@ pub(super) struct Chosen {
     pub(super) items: Vec<Vec<Value>>,
 }
 
-/// A decision that the description has no way for.
+/// An error about a decision that the description does not allow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaseError {
-    /// A node with cases has to choose one.
+    /// The node has cases and must choose one.
     #[error("the node chose no case; there are {cases}")]
     NoneChosen {
         /// The cases, by name.
         cases: String,
     },
-    /// A node without cases chose one.
+    /// The node has no cases, but chose one.
     #[error("the node chose the case {case:?}, and its description has no cases")]
     NoCases {
         /// The case.
@@ -66,7 +66,7 @@ pub enum CaseError {
         case: String,
         /// The cases, by name.
         cases: String,
-        /// The nearest name, as a question; empty when none is near.
+        /// A suggestion of the nearest name, as a question; empty if no name is near.
         meant: String,
     },
     /// The items do not fit the case.
@@ -74,7 +74,7 @@ pub enum CaseError {
     Items {
         /// The case.
         case: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -92,7 +92,7 @@ impl Cases {
         })
     }
 
-    /// Chooses a case, with the items of its fields as they are in `state` with these writes, and those that the node
+    /// Chooses a case. The items come from the fields of `state` after these writes, or from those that the node
     /// `gave`.
     pub(super) fn choose(
         &self,
@@ -129,7 +129,7 @@ impl Cases {
         Ok(Chosen { case, items })
     }
 
-    /// Where a decision leads.
+    /// Returns the targets of a decision.
     pub(super) fn targets(&self, graph: u32, chosen: Chosen) -> Result<Targets, BoxError> {
         let Chosen { case, items } = chosen;
         let mut lists = items.into_iter();
@@ -151,7 +151,7 @@ impl Cases {
         Ok(all)
     }
 
-    /// Returns the cases as checks and drawings see them.
+    /// Returns the cases in the form that checks and drawings use.
     pub(super) fn described(&self) -> Vec<CaseTargets> {
         let otherwise = self.otherwise.iter().map(|ways| ("else", ways));
         let all = self.ways.iter().map(|(case, ways)| (case.as_str(), ways)).chain(otherwise);

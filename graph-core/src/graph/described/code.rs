@@ -1,4 +1,4 @@
-//! The code of a described node: a registered function, whose outcome is checked against the description.
+//! The code of a described node: a registered function whose result is checked against the description.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -17,7 +17,7 @@ use crate::state::{ErasedState, FieldId, Json, JsonFields, JsonState, JsonUpdate
 /// The decision that a registered function may return: none, or that of its [`JsonOutcome`].
 #[diagnostic::on_unimplemented(
     message = "a function of a described graph cannot decide by returning `{Self}`",
-    label = "a described graph knows its cases by name",
+    label = "a described graph names its cases",
     note = "return a `JsonOutcome`, a `serde_json::Value`, a `JsonUpdate`, `()`, or a `Result` of those"
 )]
 pub trait JsonDecision: sealed::Sealed {}
@@ -31,14 +31,14 @@ mod sealed {
     impl Sealed for super::JsonOutcome {}
 }
 
-/// The allowed outcomes of a function: the fields that it may write, and the cases that it chooses from.
+/// The allowed results of a function: the fields that it may write, and the cases that it may choose.
 #[derive(Clone)]
 pub(super) struct Outcome {
     pub(super) fields: Arc<JsonFields>,
     pub(super) cases: Option<Arc<Cases>>,
 }
 
-/// A function with a check of what it returns.
+/// Returns the function with a check of its result.
 pub(super) fn checked(code: Code, outcome: Outcome) -> Code {
     Code::new(move |task| {
         let state = Arc::clone(&task.state);
@@ -51,7 +51,7 @@ pub(super) fn checked(code: Code, outcome: Outcome) -> Code {
     })
 }
 
-/// The check of an outcome that is given in the place of a run.
+/// Returns the check of a result that is given instead of running the node.
 pub(super) fn played(outcome: Outcome) -> Played {
     Played {
         fits: |route| route.is::<()>() || route.is::<JsonOutcome>(),
@@ -84,7 +84,7 @@ impl Outcome {
     }
 }
 
-/// The writes of a node, which its decision sees as branches do.
+/// Returns the writes of a node, which its own decision sees, as branches do.
 fn own_writes(done: &Done) -> &[JsonWrite] {
     let Some(update) = &done.update else { return &[] };
     let update: &dyn Any = &**update;
@@ -96,7 +96,7 @@ fn typed(state: &dyn ErasedState) -> &JsonState {
     state.downcast_ref().expect("the driver owns the state of this graph")
 }
 
-/// From a decision of a node to its targets.
+/// Returns the router that maps a node's decision to its targets.
 pub(super) fn router(graph: u32, cases: Arc<Cases>) -> Router {
     Router {
         decides: TypeId::of::<Chosen>(),
@@ -112,10 +112,10 @@ pub(super) fn router(graph: u32, cases: Arc<Cases>) -> Router {
     }
 }
 
-/// A decision that is registered under a name.
+/// A decision registered under a name.
 pub(super) type Decide = Arc<dyn Fn(&JsonState) -> String + Send + Sync>;
 
-/// The basis on which a branch decides.
+/// The value on which a branch decides.
 pub(super) enum Basis {
     /// The value of a field.
     Field(FieldId),
@@ -123,7 +123,7 @@ pub(super) enum Basis {
     Function(Decide),
 }
 
-/// From the state to targets.
+/// Returns the branch that maps the state to targets.
 pub(super) fn branch(graph: u32, basis: Basis, cases: Cases) -> Branch {
     Branch {
         decide: Arc::new(move |state| {

@@ -1,4 +1,4 @@
-//! A description as it is written.
+//! The description of a graph.
 
 use alloc::format;
 use alloc::string::String;
@@ -9,53 +9,53 @@ use serde_json::Value;
 use super::unique::Unique;
 use crate::state::{Excess, SizeLimits};
 
-/// A graph as data. It says nothing of the code: that is the [`Registry`](super::Registry)'s.
+/// A graph described as data. The code comes from the [`Registry`](super::Registry).
 ///
-/// | member | says |
+/// | member | meaning |
 /// |---|---|
 /// | `graph` | the graph's name |
-/// | `state` | its fields, as [`JsonFields`](crate::state::JsonFields) describes them |
-/// | `nodes` | its nodes, by name |
-/// | `start` | where a run begins: a node, several, or `{"to": .., "branches": ..}` |
+/// | `state` | the graph's fields, as [`JsonFields`](crate::state::JsonFields) describes them |
+/// | `nodes` | the graph's nodes, by name |
+/// | `start` | the start of a run: a node, several nodes, or `{"to": .., "branches": ..}` |
 /// | `joins` | an array of `{"of": [nodes], "to": node}` |
 ///
 /// A node has these members, all of them optional:
 ///
-/// | member | says |
+/// | member | meaning |
 /// |---|---|
 /// | `run` | the registered function; by default the node's name |
-/// | `to` | where its edges lead: a node, several, or `"END"` |
-/// | `cases` | where the cases that it may choose lead |
+/// | `to` | the targets of its edges: a node, several nodes, or `"END"` |
+/// | `cases` | the targets of the cases that it may choose |
 /// | `branches` | an array of decisions on the state: `{"on": field, "cases": .., "else": ..}` on the value of a field, or `"by"` a registered decision |
 /// | `retry` | `attempts`, and `initial_ms`, `max_ms` and `jitter`, or `fixed_ms` |
-/// | `timeout_ms`, `idle_timeout_ms` | as the policies of the same names |
-/// | `defer` | whether it runs when nothing else is left to run |
-/// | `on_unknown` | of an effect that may have happened: `"fail"`, `"retry"` or `"ask"` |
-/// | `on_mismatch` | of a record of an effect that the code does not fit any more: `"fail"` or `"run_again"` |
-/// | `cache` | whether what it returned is used again: `true`, or `{"time_to_live_ms": ..}` |
-/// | `on_error` | the registered function that handles its failure and leads on as it would, or `{"run": function, "cases": ..}` to lead elsewhere |
+/// | `timeout_ms`, `idle_timeout_ms` | the policies of the same names, in milliseconds |
+/// | `defer` | `true` if it runs only when nothing else is left to run |
+/// | `on_unknown` | the policy for an effect that may have happened: `"fail"`, `"retry"` or `"ask"` |
+/// | `on_mismatch` | the policy for a recorded effect that no longer fits the code: `"fail"` or `"run_again"` |
+/// | `cache` | reuses earlier results: `true`, or `{"time_to_live_ms": ..}` |
+/// | `on_error` | the registered function that handles its failure and has the same targets, or `{"run": function, "cases": ..}` for other targets |
 ///
-/// A case leads to a node, to several, to `"END"`, or to one task per item: `{"each": node, "items": field}`, where
-/// without `items` the node that chooses the case gives them.
+/// A case leads to a node, to several nodes, to `"END"`, or to one task per item: `{"each": node, "items": field}`.
+/// Without `items`, the node that chooses the case returns the items.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
     value: Value,
 }
 
 impl Description {
-    /// Reads a description in JSON.
+    /// Reads a description from JSON.
     ///
     /// # Errors
-    /// When the text is not JSON, gives a member twice, or is larger than a value [may be](SizeLimits). What is wrong with
-    /// the graph is reported by `compile()`.
+    /// Returns an error if the text is not JSON, contains a member twice, or exceeds the [limits](SizeLimits).
+    /// Mistakes in the graph are reported by `compile()`.
     pub fn from_json(text: &str) -> Result<Self, DescriptionError> {
         Self::from_json_within(text, SizeLimits::default())
     }
 
-    /// As [`from_json`](Self::from_json), of a text that may be larger, or is to be smaller.
+    /// Works like [`from_json`](Self::from_json), with other limits on the text.
     ///
     /// # Errors
-    /// Those of [`from_json`](Self::from_json).
+    /// Returns the errors of [`from_json`](Self::from_json).
     pub fn from_json_within(text: &str, limits: SizeLimits) -> Result<Self, DescriptionError> {
         limits
             .check(text)
@@ -65,21 +65,21 @@ impl Description {
         value.map_err(|error| DescriptionError::of("JSON", &error))
     }
 
-    /// Reads a description in TOML.
+    /// Reads a description from TOML.
     ///
     /// # Errors
-    /// When the text is not TOML, or is larger than a value [may be](SizeLimits). What is wrong with the graph is reported by
-    /// `compile()`.
+    /// Returns an error if the text is not TOML, or exceeds the [limits](SizeLimits). Mistakes in the graph are
+    /// reported by `compile()`.
     #[cfg(feature = "toml")]
     pub fn from_toml(text: &str) -> Result<Self, DescriptionError> {
         Self::from_toml_within(text, SizeLimits::default())
     }
 
-    /// As [`from_toml`](Self::from_toml), of a text that may be larger, or is to be smaller. Of values and levels it is counted
-    /// how many there may be.
+    /// Works like [`from_toml`](Self::from_toml), with other limits on the text. For values and levels, an upper
+    /// bound of their number is checked.
     ///
     /// # Errors
-    /// Those of [`from_toml`](Self::from_toml).
+    /// Returns the errors of [`from_toml`](Self::from_toml).
     #[cfg(feature = "toml")]
     pub fn from_toml_within(text: &str, limits: SizeLimits) -> Result<Self, DescriptionError> {
         super::toml_size::check(text, limits)
@@ -87,20 +87,20 @@ impl Description {
         toml::from_str(text).map(Self::from_value).map_err(|error| DescriptionError::of("TOML", &error))
     }
 
-    /// Takes a description that was read by other means.
+    /// Creates a description from a value that was read by other means.
     #[must_use]
     pub fn from_value(value: Value) -> Self {
         Self { value }
     }
 
-    /// The description.
+    /// Returns the description as a JSON value.
     #[must_use]
     pub fn as_value(&self) -> &Value {
         &self.value
     }
 }
 
-/// A text that is no description.
+/// The error of a text that is not a description.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the description {reason}")]
 pub struct DescriptionError {
@@ -117,7 +117,7 @@ impl DescriptionError {
         Self { reason: format!("has {}", excess.allowed_by(within)), excess: Some(excess) }
     }
 
-    /// Returns the limit that the text exceeds; `None` if something else is wrong.
+    /// Returns the limit that the text exceeds, if that is the cause of the error.
     #[must_use]
     pub fn excess(&self) -> Option<Excess> {
         self.excess
@@ -142,7 +142,7 @@ mod tests {
         let error = Description::from_json(&nested).unwrap_err().to_string();
         assert_eq!(
             error,
-            "the description has more than 128 levels of lists and objects, and nothing may have more"
+            "the description has more than 128 levels of lists and objects, and this limit cannot be raised"
         );
         let error = Description::from_json("{").unwrap_err();
         assert!(error.to_string().starts_with("the description is not JSON: ") && error.excess().is_none());

@@ -13,7 +13,7 @@ const ON_UNKNOWN: [(&str, OnUnknown); 3] =
 const ON_MISMATCH: [(&str, OnMismatch); 2] =
     [("fail", OnMismatch::Fail), ("run_again", OnMismatch::RunAgain)];
 
-/// Reads the policies among the members of a node.
+/// Reads the policies from the members of a node.
 pub(super) fn read(place: &Place<'_>, schema: &Schema, problems: &mut Problems) -> Policy {
     let retry = place.member("retry").and_then(|retry| retrying(&retry, problems));
     let defer = place.member("defer").and_then(|defer| defer.truth(problems));
@@ -36,7 +36,7 @@ fn time(place: &Place<'_>, name: &str, problems: &mut Problems) -> Option<Durati
     time.map(Duration::from_millis)
 }
 
-/// `true`, or how long.
+/// Reads the cache policy: `true`, or a time to live.
 fn caching(place: &Place<'_>, schema: &Schema, problems: &mut Problems) -> Option<CachePolicy> {
     let cache = Cache::<JsonState>::new();
     if !place.value.is_object() {
@@ -75,7 +75,7 @@ fn retrying(place: &Place<'_>, problems: &mut Problems) -> Option<Retry> {
     Some(if jitter == Some(false) { retry.without_jitter() } else { retry })
 }
 
-/// One of the policies that have names.
+/// Reads a policy that is chosen by name.
 fn choice<P: Copy>(place: &Place<'_>, known: &[(&str, P)], problems: &mut Problems) -> Option<P> {
     let name = place.text(problems)?;
     let found = known.iter().find(|(known, _)| *known == name).map(|(_, policy)| *policy);

@@ -1,4 +1,4 @@
-//! From a description to a graph under construction.
+//! Builds a graph from a description.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -56,7 +56,7 @@ struct Known<'r> {
 }
 
 impl Known<'_> {
-    /// Returns `true` if it takes an item of `each`; `None` without its function.
+    /// Returns `true` if the node takes an item of `each`; `None` if its function is unknown.
     fn takes(&self) -> Option<bool> {
         self.function.map(|function| function.description.input.is_some())
     }
@@ -101,7 +101,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         self.graph
     }
 
-    /// Gives a node its place in the graph, so that others may lead to it.
+    /// Registers a node, so that others can lead to it.
     fn register(&mut self, name: &'r str, place: Place<'r>) {
         if ["", "START", END_NAME].contains(&name) {
             self.problems.add(&place, format!("a node cannot be called {name:?}"));
@@ -120,12 +120,12 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         self.nodes.insert(name, Known { index, place, function: registered });
     }
 
-    /// Reads where a node leads, and its policies.
+    /// Reads the targets of a node, and its policies.
     fn wire(&mut self, known: &Known<'r>) {
         let Known { index, place, function } = known;
         let cases = place.member("cases").map(|cases| Arc::new(self.cases(&cases, None, true)));
         if let (Some(to), true) = (place.member("to"), known.decides()) {
-            self.problems.add(&to, "a node with cases has no plain edges; its cases say where it leads");
+            self.problems.add(&to, "a node with cases has no plain edges; put the targets into its cases");
         } else if let Some(to) = place.member("to") {
             self.edges(*index, &to);
         }
@@ -223,7 +223,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         }
     }
 
-    /// Reads cases; `gives` says whether a node gives items to those of its `each` that name no field.
+    /// Reads cases. `gives` is `true` if a node returns the items for `each` targets without a field.
     fn cases(&mut self, place: &Place<'r>, otherwise: Option<&Place<'r>>, gives: bool) -> Cases {
         let mut cases = Cases::default();
         for (case, place) in place.members(&mut self.problems) {
@@ -256,7 +256,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
             Some(items) => Some(self.list(&items)?),
             None if gives => None,
             None => {
-                self.problems.add(place, "the \"items\" are missing: the field that holds them");
+                self.problems.add(place, "\"items\" is missing; name the field with the items");
                 return None;
             }
         };
@@ -268,7 +268,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         Some(Way::Each { node: known.index, input, items })
     }
 
-    /// A node that is reached without an item, or END.
+    /// Reads a target that takes no item: a node or END.
     fn target(&mut self, place: &Place<'r>) -> Option<u32> {
         if place.value == END_NAME {
             return Some(END_INDEX);
@@ -300,7 +300,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         self.fields.find(name).map_err(|error| self.problems.add(place, error.to_string())).ok()
     }
 
-    /// A field that holds items.
+    /// Reads the name of a field that contains items.
     fn list(&mut self, place: &Place<'r>) -> Option<FieldId> {
         let field = self.field(place)?;
         if !self.fields.may_hold_items(field) {
@@ -310,7 +310,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         Some(field)
     }
 
-    /// Compares the cases of a branch with the values that its field may have, where these are listed.
+    /// Compares the cases of a branch with the listed values of its field, if there are any.
     fn fits(&mut self, place: &Place<'r>, field: FieldId, cases: &Cases) {
         let Some(values) = self.fields.listed(field) else { return };
         let name = self.fields.schema().field(field).name.clone();
@@ -318,7 +318,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         for (case, way) in ways.into_iter().flatten() {
             if !values.iter().any(|value| value == case) {
                 let meant = suggestion(case, values.iter().map(String::as_str));
-                self.problems.add(&way, format!("field {name:?} never is {case:?}{meant}"));
+                self.problems.add(&way, format!("field {name:?} is never {case:?}{meant}"));
             }
         }
         let missing: Vec<&str> =
@@ -329,7 +329,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         }
     }
 
-    /// Reads the error handler, which continues the node's task when the node has failed for good.
+    /// Reads the error handler, which continues the node's task after the node's last retry has failed.
     fn handler(&mut self, of: &Known<'r>, of_node: Option<&Arc<Cases>>, place: &Place<'r>) {
         let run = match place.value.is_object() {
             true => {
@@ -353,7 +353,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
                     |given| format!("an `Input<{}>`", short_type_name(given)),
                 );
                 let reason =
-                    format!("the function takes an `Input<{takes}>`, and that of its node takes {given}");
+                    format!("the function takes an `Input<{takes}>`, but that of its node takes {given}");
                 self.problems.add(&run, reason);
             }
         }
@@ -367,7 +367,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         self.graph.program(of.index).handler = Some(Handler { code, description, router });
     }
 
-    /// The registered function that a text names.
+    /// Returns the registered function with the given name.
     fn function(&mut self, place: &Place<'r>) -> Option<&'r Registered> {
         let name = place.text(&mut self.problems)?;
         self.registered(name, place)
@@ -382,7 +382,7 @@ impl<'r, C: Send + Sync + 'static> Reader<'r, C> {
         registered
     }
 
-    /// A handle whose types are not checked: the reader has.
+    /// Returns a handle with unchecked types; the reader has checked them.
     fn handle(&self, node: u32) -> NodeRef<NoInput, ()> {
         NodeRef::new(self.graph.number(), node)
     }

@@ -1,4 +1,4 @@
-//! The functions that descriptions name.
+//! The registry of functions that descriptions name.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -13,10 +13,10 @@ use crate::graph::StateGraph;
 use crate::node::{CalledAs, Code, IntoNode, NodeDescription};
 use crate::state::JsonState;
 
-/// Node functions over a [`JsonState`], and decisions, by the names that a [`Description`] calls them by.
+/// Node functions over a [`JsonState`], and decisions, under the names by which a [`Description`] refers to them.
 ///
-/// A function is an `async fn` of extractors, as any node's, and returns a `serde_json::Value` (an update), a
-/// [`JsonOutcome`](crate::node::JsonOutcome) (an update and a case), or a `Result` of those.
+/// A function is an `async fn` of extractors, like any node function. It returns a `serde_json::Value` (an update),
+/// a [`JsonOutcome`](crate::node::JsonOutcome) (an update and a case), or a `Result` of one of these.
 ///
 /// ```
 /// use serde_json::{Value, json};
@@ -56,13 +56,13 @@ pub(super) struct Registered {
 }
 
 impl<C: Send + Sync + 'static> Registry<C> {
-    /// A registry without functions.
+    /// Creates an empty registry.
     #[must_use]
     pub fn new() -> Self {
         Self { nodes: BTreeMap::new(), branches: BTreeMap::new(), context: PhantomData }
     }
 
-    /// Registers a node function. One of the same name is replaced. Several nodes may run one function.
+    /// Registers a node function, and replaces one with the same name. Several nodes may run the same function.
     #[must_use]
     pub fn node<Signature, N>(mut self, name: impl Into<String>, node: N) -> Self
     where
@@ -74,7 +74,8 @@ impl<C: Send + Sync + 'static> Registry<C> {
         self
     }
 
-    /// Registers a decision for branches: from the state to the name of a case. One of the same name is replaced.
+    /// Registers a decision for branches, which returns the name of a case for a state. It replaces one with the
+    /// same name.
     #[must_use]
     pub fn branch<R: Into<String>>(
         mut self,
@@ -85,7 +86,7 @@ impl<C: Send + Sync + 'static> Registry<C> {
         self
     }
 
-    /// The graph of a description. What is wrong with it is reported by `compile()`, all at once.
+    /// Builds the graph of a description. `compile()` reports all mistakes in the description.
     #[must_use]
     pub fn build(&self, description: &Description) -> StateGraph<JsonState, C> {
         Reader::new(self, description).read()

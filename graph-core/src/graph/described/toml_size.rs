@@ -6,8 +6,8 @@ use memchr::{memchr, memchr2};
 
 use crate::state::{Excess, SizeLimits};
 
-/// Looks whether a text keeps to the limits. It has no more values and levels than are counted here: each dot, comma, line
-/// and bracket may be one.
+/// Checks a text against the limits. It counts an upper bound of the values and levels: each dot, comma, line and
+/// bracket may be one.
 pub(super) fn check(text: &str, limits: SizeLimits) -> Result<(), Excess> {
     if text.len() > limits.most_bytes() {
         return Err(Excess::Bytes(limits.most_bytes()));
@@ -34,11 +34,11 @@ pub(super) fn check(text: &str, limits: SizeLimits) -> Result<(), Excess> {
 /// The counts and levels found so far.
 struct Found {
     values: usize,
-    /// The levels around what comes next.
+    /// The number of levels around the next value.
     depth: usize,
-    /// Those around the entries of the table that the latest header names.
+    /// The number of levels around the entries of the current table.
     of_table: usize,
-    /// Those around each list and table that is open in a value.
+    /// The numbers of levels around each open list and inline table.
     around: Vec<usize>,
     line: Line,
 }
@@ -79,7 +79,7 @@ impl Found {
                 self.values += 1;
                 self.depth = self.within();
             }
-            // A header names a table from the top; with two brackets, the next one of a list.
+            // A header names a table by its full path; two brackets add an item to a list of tables.
             b'[' if self.line == Line::Empty => {
                 self.values += 1;
                 (self.line, self.depth) = (Line::Header, 2);
@@ -101,17 +101,17 @@ impl Found {
         }
     }
 
-    /// The levels around the next item or entry.
+    /// Returns the number of levels around the next item or entry.
     fn within(&self) -> usize {
         self.around.last().map_or(self.of_table, |around| around + 1)
     }
 }
 
-/// Returns the rest behind the quotation mark, or the three, that end a text.
+/// Returns the rest after the closing quotation mark, or the closing three, of a string.
 fn after_text(mark: u8, text: &[u8]) -> &[u8] {
     let is_long = text.starts_with(&[mark, mark]);
     let mut left = if is_long { &text[2..] } else { text };
-    // What is escaped in a text of this kind is no end.
+    // An escaped quotation mark does not end a string of this kind.
     let escape = if mark == b'"' { b'\\' } else { mark };
     while let Some(at) = memchr2(mark, escape, left) {
         if left[at] != mark {
@@ -141,7 +141,7 @@ mod tests {
         (1 + deepest, 1 + inner.iter().map(|(_, values)| *values).sum::<usize>())
     }
 
-    /// Returns the number of values counted in a text, which is the tightest limit that it keeps to.
+    /// Returns the number of values counted in a text, found as the tightest limit that it meets.
     fn values(text: &str) -> usize {
         let limits = SizeLimits::default();
         (1..1000).find(|most| check(text, limits.values(*most)).is_ok()).expect("some limit is enough")

@@ -1,4 +1,4 @@
-//! JSON in which no member is given twice: of two nodes of one name, a plain reader would take the last.
+//! JSON without duplicate members. A plain reader would silently use the last of two nodes with the same name.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 
-/// A value whose objects have each member once.
+/// A JSON value whose objects contain each member once.
 pub(super) struct Unique(pub(super) Value);
 
 impl<'de> Deserialize<'de> for Unique {

@@ -1,4 +1,4 @@
-//! The recordings of a test: finds the one for each call of the run, and lists the unused ones.
+//! The recordings of a test run: finds the recording for each call, and lists the unused recordings.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
@@ -14,17 +14,17 @@ use crate::checkpoint::EffectOutcome;
 use crate::id::ThreadId;
 use crate::state::{Json, SecretTexts};
 
-/// Makes an error of a user's own type from its recorded text, where that type is wanted.
+/// Creates an error of a user's type from its recorded text, if the wanted type is that one.
 type Again = Arc<dyn Fn(&mut dyn Any, &str) -> bool + Send + Sync>;
 
-/// The recordings that a run of a test is given, or makes.
+/// The recordings that a test run plays or makes.
 #[derive(Default)]
 pub(crate) struct Deck {
-    /// `true` if the run is live, and is recorded.
+    /// `true` if the run is live and being recorded.
     pub(crate) records: bool,
     /// `true` if effects run live, without recorded outcomes.
     pub(super) lets_effects: bool,
-    /// `true` if questions are asked although their answers are recorded.
+    /// `true` if questions are asked even if their answers are recorded.
     asks: Mutex<bool>,
     pub(super) held: Mutex<Held>,
     again: Mutex<Vec<Again>>,
@@ -34,32 +34,33 @@ pub(crate) struct Deck {
 pub(super) struct Held {
     recordings: Vec<Recording>,
     used: BTreeSet<usize>,
-    /// Which part of a recorded place stands for which of a live one.
+    /// The recorded mark for each prefix of a live place.
     matched: BTreeMap<(Title, Vec<LiveMark>), Vec<Mark>>,
-    /// The recorded places that stand for one.
+    /// The recorded places that are already matched with a live place.
     taken: BTreeSet<(Title, Vec<Mark>)>,
-    /// In a recording: the positions of the existing recordings.
+    /// While recording: the positions of the existing recordings.
     recorded: BTreeMap<(Title, Vec<LiveMark>), usize>,
-    /// Answers to whatever is asked, in that order, and the questions that have one.
+    /// Answers to questions without a recorded answer, in the order of use; `answered` has the questions that took
+    /// one.
     answers: Vec<Json>,
     answered: BTreeMap<(Title, Vec<LiveMark>), usize>,
-    /// Why the run fails, whatever its code makes of it.
+    /// The errors that fail the run, whatever its code does with them.
     pub(super) troubles: Vec<String>,
     secrets: SecretTexts,
 }
 
-/// A part of the place of what a run comes to: supersteps of two threads are two.
+/// One part of a [`Live`] place, with the thread of its superstep. Supersteps of two threads are different parts.
 type LiveMark = (Option<ThreadId>, Mark);
 
-/// The place of what a run comes to.
+/// The place in the current run at which an effect or a question occurs.
 pub(super) struct Live {
     pub(super) place: Vec<Level>,
-    /// The threads of its levels.
+    /// The threads of the levels, from the graph at the top down.
     pub(super) threads: Vec<ThreadId>,
     pub(super) occurrence: u32,
 }
 
-/// The name of what a run comes to.
+/// The name of an effect or a question.
 pub(crate) enum Known<'t> {
     Effect { name: &'t str, key: &'t str },
     Question { key: &'t str },
@@ -75,7 +76,8 @@ impl Deck {
         Self { records: true, ..Self::default() }
     }
 
-    /// One with more in it: these recordings come first, and the answers are for whatever else is asked.
+    /// Returns a deck with more in it: `recordings` come before the existing ones, and `answers` are for all other
+    /// questions.
     pub(crate) fn with(&self, mut recordings: Vec<Recording>, answers: Vec<Json>) -> Self {
         recordings.extend(self.recordings());
         let held = Held { recordings, answers, ..Held::default() };
@@ -84,7 +86,7 @@ impl Deck {
         Self { records: false, lets_effects: false, asks, held, again }
     }
 
-    /// The same for questions only: effects run live.
+    /// Returns the same deck for questions only: effects run live.
     pub(crate) fn of_answers(self) -> Self {
         Self { lets_effects: true, ..self }
     }
@@ -93,12 +95,12 @@ impl Deck {
         self.held.lock().recordings.clone()
     }
 
-    /// The unused recordings, in the order of the cassette.
+    /// Returns the unused recordings, in the order of the cassette.
     pub(crate) fn unused(&self) -> Vec<Recording> {
         self.unused_of_first(usize::MAX)
     }
 
-    /// Those of the first ones.
+    /// Returns the unused ones among the first `count` recordings.
     pub(crate) fn unused_of_first(&self, count: usize) -> Vec<Recording> {
         let held = self.held.lock();
         let asks = *self.asks.lock();
@@ -112,12 +114,12 @@ impl Deck {
         self.held.lock().troubles.clone()
     }
 
-    /// Returns `true` if a recording was missing: the run must then fail, whatever its code makes of it.
+    /// Returns `true` if a recording was missing. The run must then fail, whatever its code does.
     pub(crate) fn is_broken(&self) -> bool {
         !self.held.lock().troubles.is_empty()
     }
 
-    /// Has questions asked, though their answers are recorded.
+    /// Asks all questions, even if their answers are recorded.
     pub(crate) fn ask_all(&self) {
         *self.asks.lock() = true;
     }
@@ -126,17 +128,17 @@ impl Deck {
         !self.records && !*self.asks.lock()
     }
 
-    /// Adds a way to make errors of another type from their texts.
+    /// Adds a constructor for errors of another type.
     pub(crate) fn make_errors(&self, again: Again) {
         self.again.lock().push(again);
     }
 
-    /// Puts the error with this text where one of its type is wanted; `false` if the type has no constructor here.
+    /// Stores the error with this text in `wanted`; returns `false` if there is no constructor for the wanted type.
     pub(super) fn make_error(&self, wanted: &mut dyn Any, text: &str) -> bool {
         self.again.lock().iter().any(|make| make(wanted, text))
     }
 
-    /// The recorded outcome of an effect.
+    /// Returns the recorded outcome of an effect, or the message about the missing recording.
     pub(super) fn effect(&self, live: &Live, name: &str, key: &str) -> Result<EffectOutcome, String> {
         let title = Known::Effect { name, key }.title(live);
         if let Some(Recording { what: What::Effect { outcome, .. }, .. }) = self.find(&title, live) {
@@ -149,7 +151,7 @@ impl Deck {
         Err(miss)
     }
 
-    /// The recorded answer to a question, if there is one.
+    /// Returns the recorded answer to a question, if there is one.
     pub(super) fn answer(&self, live: &Live, key: &str) -> Option<Json> {
         let title = Known::Question { key }.title(live);
         match self.find(&title, live) {
@@ -160,14 +162,14 @@ impl Deck {
 
     fn find(&self, title: &Title, live: &Live) -> Option<Recording> {
         let mut held = self.held.lock();
-        // A recording that was read from a text has no secrets in its key.
+        // The key of a recording that was read from a text contains no secrets.
         let hidden = title.clone().without(&held.secrets);
         let at = held.look_up(title, live).or_else(|| held.look_up(&hidden, live))?;
         held.used.insert(at);
         Some(held.recordings[at].clone())
     }
 
-    /// Keeps a recording of a live run. It replaces that of an earlier attempt at the same place.
+    /// Adds a recording of a live run. It replaces the recording of an earlier attempt at the same place.
     pub(super) fn keep(&self, live: &Live, known: &Known<'_>, what: What) {
         let title = known.title(live);
         let recording = Recording { place: live.place.clone(), what, occurrence: live.occurrence };
@@ -182,12 +184,12 @@ impl Deck {
         }
     }
 
-    /// Notes a value that is not to be seen in a cassette.
+    /// Registers a value that must not appear in a cassette.
     pub(crate) fn learn_secret(&self, value: &Json) {
         self.held.lock().secrets.learn(value);
     }
 
-    /// Notes texts that are not to be seen in a cassette.
+    /// Registers texts that must not appear in a cassette.
     pub(crate) fn hide(&self, secrets: &SecretTexts) {
         self.held.lock().secrets.learn_all(secrets);
     }
@@ -198,7 +200,7 @@ impl Deck {
 }
 
 impl Held {
-    /// The answer to a question that has none of its own.
+    /// Returns the answer to a question without a recorded one.
     fn next_answer(&mut self, title: Title, live: &Live) -> Option<Json> {
         let next = self.answered.len();
         let place = (title, live.marks());
@@ -210,8 +212,8 @@ impl Held {
         Some(self.answers[at].clone())
     }
 
-    /// The recording for a live place: the same as before for the same place, else the first that is free, in the
-    /// order in which it was recorded.
+    /// Finds the recording for a live place: the same one as before for the same place, otherwise the first unused
+    /// one, in the order of recording.
     fn look_up(&mut self, title: &Title, live: &Live) -> Option<usize> {
         let of_title: Vec<(usize, Vec<Mark>)> = self
             .recordings
@@ -251,8 +253,9 @@ impl Held {
 }
 
 impl Mark {
-    /// Which of these stands for it. Supersteps follow one another, so the next one does; the items of a fan-out run at
-    /// the same time, and are known by their indices, unless name and key leave only one.
+    /// Selects the recorded mark that stands for this live one. A superstep takes the next one, because supersteps
+    /// follow one another. The items of a fan-out run at the same time, so their indices identify them, unless only
+    /// one mark has this name and key.
     fn among(&self, free: &BTreeSet<Self>, is_only: bool) -> Option<Self> {
         let found = match self {
             Self::Step(_) => free.first(),

@@ -9,7 +9,7 @@ use super::deck::Live;
 use super::recording::{At, Path, Recording, Title};
 use crate::id::NodeName;
 
-/// Something that a run came to and that is not on its cassette, with the recording that is nearest to it.
+/// An effect or a question that has no recording on the cassette, with the nearest recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Miss {
     title: Title,
@@ -19,19 +19,19 @@ pub(crate) struct Miss {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Hint {
-    /// It is recorded, and everything of it is used.
+    /// It is recorded, but all of its recordings are used.
     Exhausted(Vec<String>),
-    /// The same effect, with another key.
+    /// The same effect is recorded with another key.
     Key { recorded: String, shown: String },
-    /// The same name and key, elsewhere or under another name.
+    /// The same name and key are recorded elsewhere, or the same key under another name.
     Elsewhere { shown: String, differs: &'static str },
-    /// The recordings of the node.
+    /// The node has only other recordings: these.
     Others(Vec<String>),
-    /// Nothing is recorded of the node.
+    /// The node has no recordings.
     Nothing { nodes: Vec<NodeName> },
 }
 
-/// So many recordings of a node are named.
+/// The maximum number of a node's recordings that a message lists.
 const NAMED: usize = 5;
 
 impl Miss {
@@ -54,7 +54,7 @@ impl Hint {
         if !places.is_empty() {
             return Self::Exhausted(places);
         }
-        // What is not used yet comes first: it is more likely to be what is missed.
+        // Unused recordings come first, because they are more likely to be the expected one.
         let nearest = |matches: &dyn Fn(&Title) -> bool, near: &dyn Fn(&Title) -> usize| {
             let all = titles.iter().enumerate().filter(|(_, recorded)| matches(recorded));
             all.min_by_key(|(at, recorded)| (used.contains(at), usize::MAX - near(recorded)))
@@ -90,13 +90,13 @@ impl Hint {
     }
 }
 
-/// The number of characters that two texts have in common at their beginnings and their ends.
+/// Returns the number of characters that two texts share at their beginnings and ends.
 fn alike(one: &str, other: &str) -> usize {
     let (begin, end) = shared(one, other);
     begin + end
 }
 
-/// The lengths, in characters, of the common beginning and the common end of two texts.
+/// Returns the lengths, in characters, of the common beginning and the common end of two texts.
 fn shared(one: &str, other: &str) -> (usize, usize) {
     let same = |pair: &(char, char)| pair.0 == pair.1;
     let begin = one.chars().zip(other.chars()).take_while(same).count();
@@ -136,7 +136,7 @@ impl fmt::Display for Miss {
             }
             Hint::Nothing { nodes } if nodes.is_empty() => f.write_str("\n  it is empty"),
             Hint::Nothing { nodes } => {
-                f.write_str("\n  nothing is recorded of this node, but of ")?;
+                f.write_str("\n  nothing is recorded for this node, but for ")?;
                 for (at, node) in nodes.iter().enumerate() {
                     write!(f, "{}{node}", if at > 0 { ", " } else { "" })?;
                 }
@@ -146,7 +146,7 @@ impl fmt::Display for Miss {
     }
 }
 
-/// A text whose middle is marked: all but so many characters at its begin and its end.
+/// A text whose middle is highlighted: everything except this many characters at its beginning and its end.
 struct Marked<'t>(&'t str, usize, usize);
 
 impl fmt::Display for Marked<'_> {

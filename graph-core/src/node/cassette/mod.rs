@@ -1,12 +1,12 @@
-//! Recordings that answer for the outside world in a test: what a node asks of it is looked up, and never done.
+//! Recordings that replace the outside world in a test: a node's calls are looked up and never executed.
 //!
 //! ```text
 //! TaskCell ─ place of an effect, a drawn value or a question ─► Deck ─► Answer: what is recorded there
 //!                                                                  └─► Miss: the nearest recording, and the difference
 //! ```
 //!
-//! A replay takes the journal of the very task that it repeats. Here the program may have changed: a recording is found
-//! by the node, the name and the key, and several of them are told apart by their order.
+//! A replay takes the journal of the same task that it repeats. With a cassette the program may have changed, so a
+//! recording is found by node, name and key. If several match, their order decides.
 
 mod deck;
 mod miss;

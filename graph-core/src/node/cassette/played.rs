@@ -1,4 +1,4 @@
-//! A task and the cassette of its run.
+//! The methods by which a task uses the cassette of its run.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -14,12 +14,12 @@ use crate::node::recorded_error;
 use crate::state::Json;
 
 impl TaskCell {
-    /// Returns `true` if a cassette stands for the outside world, so that nothing happens there.
+    /// Returns `true` if a cassette replaces the outside world, so that nothing runs live.
     pub(crate) fn is_played(&self) -> bool {
         self.played().is_some()
     }
 
-    /// Returns `true` if the cassette stands for effects, too.
+    /// Returns `true` if the cassette also replaces effects.
     pub(crate) fn plays_effects(&self) -> bool {
         self.played().is_some_and(|deck| !deck.lets_effects)
     }
@@ -32,14 +32,14 @@ impl TaskCell {
         self.run.deck.as_deref().filter(|deck| deck.records)
     }
 
-    /// The outcome of an effect that the cassette has; `None` where the run has none.
+    /// Returns the outcome of an effect on the cassette; `None` if the run has no cassette for effects.
     pub(crate) fn play_effect(&self, id: &EffectId) -> Option<Result<EffectOutcome, NodeError>> {
         let deck = self.played().filter(|deck| !deck.lets_effects)?;
         let outcome = deck.effect(&self.place(id.occurrence), &id.name, &id.key);
         Some(outcome.map_err(|report| effect_error(EffectError::NotOnCassette { report })))
     }
 
-    /// The value or the error of an effect that the cassette has.
+    /// Decodes the value or the error of an effect on the cassette.
     pub(crate) fn play_outcome<T, E>(
         &self,
         id: &EffectId,
@@ -69,7 +69,7 @@ impl TaskCell {
         }
     }
 
-    /// The answer to a question that the cassette has.
+    /// Returns the answer to a question on the cassette.
     pub(crate) fn play_answer(&self, argument: Option<u32>, key: &str, occurrence: u32) -> Option<Json> {
         if argument == Some(EFFECT_ARGUMENT) {
             return None;
@@ -78,9 +78,9 @@ impl TaskCell {
         deck.answer(&self.place(occurrence), key)
     }
 
-    /// Puts the outcome of an effect on the cassette, where the run is recorded on one.
+    /// Records the outcome of an effect on the cassette, if the run is being recorded.
     pub(crate) fn tape_effect(&self, id: &EffectId, outcome: &EffectOutcome) {
-        // One that is started inside another is not come to when that one is played.
+        // An effect inside another one is not recorded, because playing the outer one does not reach it.
         if let Some(deck) = self.taping().filter(|_| !id.name.contains(INSIDE)) {
             let (name, key) = (id.name.clone(), id.key.clone());
             let known = Known::Effect { name: &id.name, key: &id.key };
@@ -89,7 +89,7 @@ impl TaskCell {
         }
     }
 
-    /// Puts an answer on the cassette, where the run is recorded on one.
+    /// Records an answer on the cassette, if the run is being recorded.
     pub(crate) fn tape_answer(&self, key: &str, occurrence: u32, question: &Json, answer: &Json) {
         if let Some(deck) = self.taping() {
             let what = What::Answer { key: key.into(), question: question.clone(), answer: answer.clone() };
@@ -97,7 +97,7 @@ impl TaskCell {
         }
     }
 
-    /// The tasks that lead to this one, from the graph down.
+    /// Returns the tasks that lead to this one, from the graph at the top down.
     fn place(&self, occurrence: u32) -> Live {
         let mut live = Live { place: Vec::new(), threads: Vec::new(), occurrence };
         for of in self.outwards() {
@@ -116,7 +116,7 @@ fn effect_error(error: EffectError) -> NodeError {
 }
 
 impl Deck {
-    /// Keeps why the run fails, whatever its code makes of it.
+    /// Adds an error that fails the run, whatever its code does with it.
     fn trouble(&self, report: String) {
         self.held.lock().troubles.push(report);
     }

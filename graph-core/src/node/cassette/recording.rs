@@ -1,4 +1,4 @@
-//! One line of a cassette, and the place at which it was recorded.
+//! A recording of a cassette, and the place at which it was made.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,41 +11,41 @@ use crate::state::{Json, SecretTexts};
 /// The recorded response of the outside world at one place of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Recording {
-    /// The tasks that lead there, from the graph down: the last one is that of the node itself.
+    /// The tasks that lead there, from the graph at the top down; the last one is the node's own task.
     pub(crate) place: Vec<Level>,
     pub(crate) what: What,
-    /// The number of recordings with the same name and key earlier in the task.
+    /// The number of earlier recordings in the task with the same name and key.
     pub(crate) occurrence: u32,
 }
 
-/// A task, as it is found again in another run.
+/// The properties by which a task is found again in another run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Level {
     pub(crate) node: NodeName,
     pub(crate) step: i64,
-    /// For an item of `each`: the task that sent it, by position, and the item's index.
+    /// For an item of `each`: the position of the task that sent it, and the item's index.
     pub(crate) each: Option<(u32, u32)>,
 }
 
 /// The content of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// An effect, or a drawn value.
+    /// An effect, or a value drawn by `now`, `uuid` or `random`.
     Effect { name: String, key: String, outcome: EffectOutcome },
     /// An answered question.
     Answer { key: String, question: Json, answer: Json },
 }
 
-/// The common part of several recordings that differ only in their order.
+/// The properties that several recordings share if they differ only in their order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Title {
     pub(super) nodes: Vec<NodeName>,
-    /// The effect; `None` for a question.
+    /// The name of the effect; `None` for a question.
     pub(super) effect: Option<String>,
     pub(super) key: String,
 }
 
-/// One part of a place. Those of a recording have no thread.
+/// One part of a place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mark {
     Step(i64),
@@ -54,7 +54,7 @@ pub(super) enum Mark {
 }
 
 impl Title {
-    /// The same without secrets in its key.
+    /// Returns the same title without secrets in its key.
     pub(super) fn without(self, secrets: &SecretTexts) -> Self {
         Self { key: secrets.hide_text(&self.key), ..self }
     }
@@ -69,7 +69,7 @@ impl Recording {
         }
     }
 
-    /// Returns its name within its task.
+    /// Returns the name within its task.
     pub(crate) fn name(&self) -> String {
         let Title { effect, key, .. } = self.title();
         match (effect, key.as_str()) {
@@ -83,7 +83,7 @@ impl Recording {
         marks(&self.place, self.occurrence)
     }
 
-    /// Where it was recorded, as people find it.
+    /// Returns the place in a readable form.
     pub(super) fn at(&self) -> At<'_> {
         At { place: &self.place, occurrence: self.occurrence }
     }
@@ -98,7 +98,7 @@ pub(super) fn marks(place: &[Level], occurrence: u32) -> Vec<Mark> {
     levels.chain([Mark::Occurrence(occurrence)]).collect()
 }
 
-/// A place, for people: `step 2, item 1, the 3rd`.
+/// Displays a place for people: `step 2, item 1, the 3rd`.
 pub(super) struct At<'a> {
     pub(super) place: &'a [Level],
     pub(super) occurrence: u32,
@@ -133,7 +133,7 @@ impl fmt::Display for Title {
     }
 }
 
-/// The node, with those whose subgraphs lead to it.
+/// Displays a node, after the nodes whose subgraphs lead to it.
 pub(super) struct Path<'a>(pub(super) &'a [NodeName]);
 
 impl fmt::Display for Path<'_> {

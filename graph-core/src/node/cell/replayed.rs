@@ -1,5 +1,5 @@
-//! A task and what is recorded of its effects: on a resume one that the code has lost is an error, and in a replay
-//! whatever does not agree is noted.
+//! The comparison of a task with its recorded effects. On a resume, a recorded effect that the code no longer
+//! reaches is an error; in a replay, every difference is noted.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,23 +11,24 @@ use crate::checkpoint::{EffectId, EffectRecord};
 use crate::error::{EffectError, ErrorReport, NodeError, NodeErrorKind};
 use crate::node::policy::OnMismatch;
 
-/// The differences from the recording, by the positions of the superstep's tasks, in the order in which they were found.
+/// The differences from the recording, by the position of the task in the superstep, in the order in which they
+/// were found.
 #[derive(Default)]
 pub(crate) struct Tape {
     notes: Mutex<Vec<(u32, Note)>>,
 }
 
-/// A difference from the recording of a task.
+/// A difference between a task and its recording.
 #[derive(Clone, Debug)]
 pub(crate) enum Note {
-    /// The code came to an effect that has no recorded outcome; `instead` is the key of one of the same name that
-    /// has, and that the code has not come to.
+    /// The code reached an effect without a recorded outcome. `instead` is the key of a recorded effect with the
+    /// same name that the code has not reached.
     Unrecorded { effect: EffectId, instead: Option<String> },
-    /// An outcome is recorded of an effect that the code never came to.
+    /// The code did not reach a recorded effect.
     Unreached(EffectId),
-    /// The effect failed, with an error that cannot be made again from its text.
+    /// The effect failed, and its error cannot be recreated from its text.
     Unrepeatable(EffectId),
-    /// The thread of the task's subgraph is not there, or not at its end.
+    /// The thread of the task's subgraph is missing, or has not reached its end.
     NoSubgraph,
     /// The task failed.
     Failed(ErrorReport),
@@ -38,7 +39,8 @@ impl Tape {
         self.notes.lock().push((task, note));
     }
 
-    /// Returns `true` if the task fails because of its notes: it is then neither retried nor handled.
+    /// Returns `true` if the task fails because of its notes. It is then neither retried nor passed to an error
+    /// handler.
     #[cfg(feature = "tokio")]
     pub(crate) fn stops(&self, task: u32) -> bool {
         self.notes.lock().iter().any(|(of, note)| *of == task && !matches!(note, Note::Unreached(_)))
@@ -51,7 +53,7 @@ impl Tape {
 }
 
 impl TaskCell {
-    /// Fails an effect that has no recorded outcome, where the task is replayed: its closure must not run.
+    /// Fails an effect without a recorded outcome in a replay: its closure must not run.
     pub(crate) fn refuse_live(&self, effect: &EffectId) -> Result<(), NodeError> {
         let Some(tape) = &self.run.tape else { return Ok(()) };
         let instead = self.live.lock().as_ref().and_then(|live| live.other_key(effect));
@@ -59,7 +61,7 @@ impl TaskCell {
         Err(not_replayed(effect))
     }
 
-    /// Fails an effect whose recorded error cannot be made again.
+    /// Fails an effect whose recorded error cannot be recreated.
     pub(crate) fn refuse_error(&self, effect: &EffectId) -> NodeError {
         if let Some(tape) = &self.run.tape {
             tape.note(self.facts.task, Note::Unrepeatable(effect.clone()));
@@ -67,7 +69,7 @@ impl TaskCell {
         not_replayed(effect)
     }
 
-    /// An effect that an earlier run did, and that the code of the attempt that has just finished never came to.
+    /// Returns a recorded effect of an earlier run that the attempt which has just finished did not reach.
     #[inline]
     pub(crate) fn gone_effect(&self) -> Option<String> {
         if !self.facts.is_resumed {
@@ -86,8 +88,8 @@ impl TaskCell {
         live.promised.iter().filter(|name| live.is_own(name)).find(|name| !started(name)).cloned()
     }
 
-    /// Notes the recorded effects that the attempt which has just finished did not reach. If there was a failed attempt
-    /// before, nothing is noted, because the missing effects may be those of the failed attempt.
+    /// Notes the recorded effects that the attempt which has just finished did not reach. After a failed attempt it
+    /// notes none, because the missing effects may belong to the failed attempt.
     fn note_unreached(&self, tape: &Tape) {
         let live = self.live.lock();
         let Some(live) = live.as_ref() else { return };
@@ -103,8 +105,8 @@ impl TaskCell {
 }
 
 impl Live {
-    /// Returns `true` if an effect belongs to the code that has the task: the node's effects are not those of its
-    /// handler, and an effect that is replayed starts no others.
+    /// Returns `true` if an effect belongs to the code that has the task. The node and its error handler have
+    /// separate effects, and effects inside another effect do not count.
     fn is_own(&self, name: &str) -> bool {
         name.starts_with(HANDLER) == self.failure.is_some() && !name.contains(INSIDE)
     }

@@ -27,8 +27,8 @@ pub struct Subgraph<S: State, C> {
 /// [has its own](Graph::with_own_context).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a subgraph of a graph with context `{C}`",
-    label = "its context is another one",
-    note = "a graph that was given its context, or needs none, keeps it with `.with_own_context()`"
+    label = "its context has another type",
+    note = "for a graph that has its context, or needs none, add `.with_own_context()`"
 )]
 pub trait IntoSubgraph<S: State, C> {
     /// Makes the subgraph.

@@ -15,12 +15,12 @@ use super::update::{JsonUpdate, JsonWrite};
 use crate::reducer::KeyedIndex;
 use crate::state::{CodecError, FieldId, FieldSchema, Lifetime, Logged, Op, Schema};
 
-/// The fields of a [`JsonState`](super::JsonState): name, shape, reducer, default value.
+/// The fields of a [`JsonState`](super::JsonState): their names, types, reducers and default values.
 ///
-/// Fields are described by an object of objects. `type` and the other keywords are those of JSON Schema (`type`,
-/// `enum`, `items`, `properties`, `required`, `additionalProperties`, `minimum`, `maximum`, `description`);
-/// `reducer` names a built-in reducer, `last_value` by default; `default` is the value before the first write, by
-/// default the empty value of the type; `secret` keeps values out of logs.
+/// Fields are described by an object with one object per field. `type` and the other keywords are those of JSON
+/// Schema (`type`, `enum`, `items`, `properties`, `required`, `additionalProperties`, `minimum`, `maximum`,
+/// `description`). `reducer` names a built-in reducer, by default `last_value`. `default` is the value before the
+/// first write, by default the empty value of the type. `secret` keeps values out of logs.
 ///
 /// ```
 /// use serde_json::json;
@@ -54,10 +54,10 @@ pub(super) struct JsonField {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JsonError {
-    /// An update is an object: a member per field.
+    /// The update is not an object with one member per field.
     #[error("an update is an object with a member per field, not {found}")]
     NotAnObject {
-        /// The value found instead.
+        /// The kind of value found instead.
         found: String,
     },
     /// The state has no such field.
@@ -65,7 +65,7 @@ pub enum JsonError {
     NoSuchField {
         /// The name.
         field: String,
-        /// The nearest name, as a question; empty when none is near.
+        /// A suggestion of the nearest name, as a question; empty if no name is near.
         meant: String,
     },
     /// The value does not fit the field.
@@ -73,7 +73,7 @@ pub enum JsonError {
     Misfit {
         /// The field.
         field: String,
-        /// Why.
+        /// The expected and the actual value.
         reason: String,
     },
 }
@@ -82,14 +82,14 @@ impl JsonFields {
     /// Reads the fields from their description.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Returns all mistakes in the description.
     pub fn new(name: &str, description: &Value) -> Result<Self, Vec<Found>> {
         let mut problems = Problems::default();
         let fields = Self::read(name, &Place::root(description), &mut problems);
         if problems.0.is_empty() { Ok(fields) } else { Err(problems.0) }
     }
 
-    /// Reads the fields at a place; what is wrong with one is a problem.
+    /// Reads the fields at a place, and reports their mistakes as problems.
     pub(crate) fn read(name: &str, place: &Place<'_>, problems: &mut Problems) -> Self {
         let mut fields =
             Self { schema: Schema { name: name.to_owned(), ..Schema::default() }, fields: Vec::new() };
@@ -113,7 +113,7 @@ impl JsonFields {
         let whole = problems.0.len() == before;
         let reducer = match place.member("reducer") {
             None => JsonReducer::LastValue,
-            // Without its reducer the field is still there for what names it.
+            // A field whose reducer is invalid keeps the default reducer, so that other parts can still name it.
             Some(reducer) => Self::reducer(&reducer, &shape, problems).unwrap_or(JsonReducer::LastValue),
         };
         let secret = place.member("secret").and_then(|secret| secret.truth(problems)).unwrap_or_default();
@@ -178,30 +178,31 @@ impl JsonFields {
         self.fields[field.index()].shape.may_be(Kind::Array)
     }
 
-    /// The values that the field may have, as a branch names them; `None` when any of its type will do.
+    /// Returns the values listed for the field, as a branch names them; `None` if the field may have any value of
+    /// its type.
     pub(crate) fn listed(&self, field: FieldId) -> Option<Vec<String>> {
         let allowed = self.fields[field.index()].shape.allowed()?.iter();
         Some(allowed.map(|value| value.as_str().map_or_else(|| format!("{value}"), str::to_owned)).collect())
     }
 
-    /// The fields as every state describes them.
+    /// Returns the schema of the fields.
     #[must_use]
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// An update that writes the members of an object, each through the reducer of its field.
+    /// Returns an update that writes the members of an object, each through the reducer of its field.
     ///
     /// # Errors
-    /// When a member names no field, or its value does not fit.
+    /// Returns an error if a member names no field, or its value does not fit.
     pub fn update(&self, values: &Value) -> Result<JsonUpdate, JsonError> {
         self.writes(values, |field, value| field.reducer.log(value))
     }
 
-    /// An update that overwrites fields with the members of an object.
+    /// Returns an update that overwrites fields with the members of an object.
     ///
     /// # Errors
-    /// When a member names no field, or its value does not fit.
+    /// Returns an error if a member names no field, or its value does not fit.
     pub fn overwrite(&self, values: &Value) -> Result<JsonUpdate, JsonError> {
         self.writes(values, |_, value| Ok(Logged::Op(Op::Set(crate::state::Json::encode(value)?))))
     }
@@ -230,8 +231,8 @@ impl JsonFields {
         Ok(JsonUpdate::of(writes))
     }
 
-    /// Describes a value found instead of an update, for a message. Its field is not known, so only its kind is named
-    /// if some field is secret.
+    /// Describes a value that was found instead of an update, for a message. The value belongs to no field, so if
+    /// any field is secret, only its kind is named.
     fn found(&self, value: &Value) -> String {
         if self.schema.fields.iter().any(|field| field.secret) {
             return Kind::of(value).name().to_owned();
@@ -239,7 +240,7 @@ impl JsonFields {
         super::place::brief(value)
     }
 
-    /// The field with this name.
+    /// Returns the id of the field with this name.
     pub(crate) fn find(&self, name: &str) -> Result<FieldId, JsonError> {
         self.schema.find(name).ok_or_else(|| JsonError::NoSuchField {
             field: name.to_owned(),
@@ -254,7 +255,7 @@ impl JsonFields {
     /// Applies a write to the value of a field.
     ///
     /// # Panics
-    /// When the write does not fit, as any reducer that cannot continue does: the run reports the node.
+    /// Panics if the write does not fit. The run catches the panic and reports the node.
     pub(super) fn apply(&self, id: FieldId, value: &mut Value, write: &Logged, index: &mut KeyedIndex) {
         if let Err(error) = self.field(id).reducer.apply(value, write, index) {
             match self.schema.field(id) {

@@ -1,4 +1,4 @@
-//! A state that is data: its fields, their shapes and reducers are values, and its values are JSON.
+//! A state described by data: its fields, their types and reducers are values, and its contents are JSON.
 //!
 //! ```text
 //! {"facts": {"type": "array", "reducer": "append"}, ..}  ── JsonFields::new ──►  JsonFields

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// `; did you mean "name"?` with the nearest of `names`, or nothing when none is near.
+/// Returns `; did you mean "name"?` with the nearest of `names`, or an empty string if none is near.
 pub(crate) fn suggestion<'n>(wrong: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     let nearest = names.into_iter().map(|name| (distance(wrong, name), name)).min();
     match nearest {
@@ -13,7 +13,7 @@ pub(crate) fn suggestion<'n>(wrong: &str, names: impl IntoIterator<Item = &'n st
     }
 }
 
-/// The number of letters to add, remove, change, or swap with the next one.
+/// Returns the number of letters to add, remove, change, or swap with the next one.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut before = Vec::new();

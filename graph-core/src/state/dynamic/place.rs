@@ -1,4 +1,4 @@
-//! Reading a description: values with their paths, and everything that is wrong with them at once.
+//! A reader of descriptions, which tracks the path of each value and collects all mistakes.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 
 use super::nearest::suggestion;
 
-/// One thing that is wrong with a description.
+/// A mistake in a description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Its place, as member names joined by dots.
+    /// The path of the mistake, as member names joined by dots.
     pub path: String,
     /// The problem.
     pub reason: String,
@@ -37,7 +37,7 @@ impl Problems {
     }
 }
 
-/// A value of a description, and where it stands.
+/// A value of a description, with its path.
 #[derive(Clone, Debug)]
 pub(crate) struct Place<'v> {
     pub(crate) path: String,
@@ -69,18 +69,18 @@ impl<'v> Place<'v> {
         self.expect(self.value.as_object(), "an object", problems)
     }
 
-    /// The members of an object, each with its place.
+    /// Returns the members of an object, each with its path.
     pub(crate) fn members(&self, problems: &mut Problems) -> Vec<(&'v str, Self)> {
         let members = self.object(problems).into_iter().flatten();
         members.map(|(name, value)| (name.as_str(), self.below(name, value))).collect()
     }
 
-    /// A member, where there is one.
+    /// Returns a member, if it exists.
     pub(crate) fn member(&self, name: &str) -> Option<Self> {
         self.value.get(name).map(|value| self.below(name, value))
     }
 
-    /// A member, which has to be there.
+    /// Returns a required member, and reports a problem if it is missing.
     pub(crate) fn required(&self, name: &str, problems: &mut Problems) -> Option<Self> {
         let member = self.member(name);
         if member.is_none() && self.value.is_object() {
@@ -89,7 +89,7 @@ impl<'v> Place<'v> {
         member
     }
 
-    /// The items of an array; any other value is a list of one.
+    /// Returns the items of an array; any other value counts as a list of one item.
     pub(crate) fn items(&self) -> Vec<Self> {
         match self.value {
             Value::Array(items) => {
@@ -124,7 +124,7 @@ impl<'v> Place<'v> {
     }
 }
 
-/// A value in a message: its text where it is short.
+/// Returns a value for a message: its text, if that is short.
 pub(crate) fn brief(value: &Value) -> String {
     let text = value.to_string();
     match value {

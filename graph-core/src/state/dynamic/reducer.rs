@@ -1,4 +1,4 @@
-//! The built-in reducers, by name and on JSON values.
+//! The built-in reducers by name, applied to JSON values.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use super::shape::Kind;
 use crate::reducer::KeyedIndex;
 use crate::state::{CodecError, Json, Lifetime, Logged, Op, Writers};
 
-/// A reducer of JSON values: each does what the type of the same name in [`reducer`](crate::reducer) does.
+/// A reducer of JSON values. Each works like the type of the same name in [`reducer`](crate::reducer).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JsonReducer {
     LastValue,
@@ -45,7 +45,7 @@ impl JsonReducer {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, reducer)| *reducer)
     }
 
-    /// The types of fields that it reduces; empty for all.
+    /// Returns the field types to which the reducer applies; empty for all types.
     pub(super) fn kinds(self) -> &'static [Kind] {
         match self {
             Self::Append | Self::Union | Self::KeyedLog => &[Kind::Array],
@@ -70,7 +70,7 @@ impl JsonReducer {
         }
     }
 
-    /// The logged form of a write.
+    /// Returns the logged form of a write.
     pub(super) fn log(self, value: &Value) -> Result<Logged, CodecError> {
         let json = Json::encode(value)?;
         Ok(match self {
@@ -140,7 +140,7 @@ fn unfit(found: &Value, expected: &str) -> CodecError {
     CodecError::new(format!("expected {expected} in the field, found {}", super::place::brief(found)))
 }
 
-/// Items as the rows of a keyed log: each has a text member `id`.
+/// Converts items to the rows of a keyed log; each must have a text member `id`.
 fn rows(items: &Value) -> Result<Vec<Value>, CodecError> {
     let row = |item: &Value| match item.get("id").and_then(Value::as_str) {
         Some(id) => Ok(serde_json::json!({ "id": id, "item": item })),

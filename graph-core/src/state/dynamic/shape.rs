@@ -1,4 +1,4 @@
-//! The shapes of values: the keywords of JSON Schema that a field's description knows.
+//! The shapes of values: the supported keywords of JSON Schema in a field's description.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::nearest::suggestion;
 use super::place::{Place, Problems, brief};
 
-/// The keywords that a shape is read from.
+/// The keywords that describe a shape.
 pub(super) const KEYWORDS: [&str; 9] = [
     "type",
     "enum",
@@ -24,16 +24,16 @@ pub(super) const KEYWORDS: [&str; 9] = [
     "description",
 ];
 
-/// A description of values.
+/// The shape of a value, read from a description.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Shape {
-    /// Empty for any.
+    /// The allowed types; empty for any type.
     kinds: Vec<Kind>,
     allowed: Option<Vec<Value>>,
     items: Option<Box<Self>>,
     members: BTreeMap<String, Self>,
     required: Vec<String>,
-    /// `true` if an object may have no other members.
+    /// `true` if an object may have no members other than the described ones.
     closed: bool,
     /// `true` if error messages must not show the value.
     secret: bool,
@@ -93,7 +93,7 @@ impl Kind {
 }
 
 impl Shape {
-    /// Reads the keywords at a place; whether there are others is the caller's to say.
+    /// Reads the keywords at a place. The caller checks for unknown keywords.
     pub(super) fn read(place: &Place<'_>, problems: &mut Problems) -> Self {
         let mut shape = Self::default();
         for kind in place.member("type").iter().flat_map(Place::items) {
@@ -134,7 +134,7 @@ impl Shape {
         Self::read(place, problems)
     }
 
-    /// Returns `true` if a value may be of the type.
+    /// Returns `true` if a value may have the type.
     pub(super) fn may_be(&self, kind: Kind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }
@@ -147,12 +147,12 @@ impl Shape {
         })
     }
 
-    /// The values that there are, where they are listed.
+    /// Returns the allowed values, if they are listed.
     pub(super) fn allowed(&self) -> Option<&[Value]> {
         self.allowed.as_deref()
     }
 
-    /// The one type of the values, where there is one.
+    /// Returns the type of the values, if there is only one.
     pub(super) fn kind(&self) -> Option<Kind> {
         match self.kinds.as_slice() {
             [kind] => Some(*kind),
@@ -160,7 +160,7 @@ impl Shape {
         }
     }
 
-    /// The value of a field that has none yet.
+    /// Returns the value of a field before the first write.
     pub(super) fn empty(&self) -> Value {
         match self.kind() {
             Some(Kind::Boolean) => false.into(),
@@ -173,7 +173,7 @@ impl Shape {
         }
     }
 
-    /// The types, as a message says them.
+    /// Returns the types as text for a message.
     pub(super) fn name(&self) -> String {
         match self.kinds.as_slice() {
             [] => "any".into(),
@@ -181,13 +181,15 @@ impl Shape {
         }
     }
 
-    /// Why a value does not fit, if it does not. Of a secret one, only what was expected of the whole.
+    /// Returns the reason why a value does not fit, if it does not. For a secret value, the reason only states what
+    /// was expected of the whole value.
     pub(super) fn check(&self, value: &Value) -> Result<(), String> {
         let fits = self.check_at(value, &mut String::new());
         if self.secret { fits.map_err(|_| self.expectation()) } else { fits }
     }
 
-    /// The expectation for a secret value. The path inside the value is not named, because it is a part of the secret.
+    /// Returns the expectation for a secret value. The path inside the value is left out, because it is part of the
+    /// secret.
     fn expectation(&self) -> String {
         match self.kinds.as_slice() {
             [] => "the value, which is secret, does not fit".into(),

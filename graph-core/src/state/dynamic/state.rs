@@ -1,4 +1,4 @@
-//! The state of a graph that was built from data.
+//! The state of a graph that is built from data.
 
 use alloc::format;
 use alloc::string::String;
@@ -15,11 +15,10 @@ use super::update::{JsonUpdate, JsonWrite};
 use crate::reducer::KeyedIndex;
 use crate::state::{CodecError, FieldId, Json, Lifetime, Logged, Op, Schema, State};
 
-/// A state whose fields are known at run time only: a JSON object that always fits its
-/// [`JsonFields`].
+/// A state whose fields are only known at run time: a JSON object that always fits its [`JsonFields`].
 ///
-/// A graph over it is made with [`StateGraph::with_schema`](crate::graph::StateGraph::with_schema), or read from a
-/// description. Its static [`State::schema`] is that of a state without fields.
+/// Create a graph over it with [`StateGraph::with_schema`](crate::graph::StateGraph::with_schema), or build one
+/// from a description. The static [`State::schema`] has no fields.
 #[derive(Clone)]
 pub struct JsonState {
     fields: Arc<JsonFields>,
@@ -27,29 +26,29 @@ pub struct JsonState {
 }
 
 impl JsonState {
-    /// The state before any input.
+    /// Creates the state before any input.
     #[must_use]
     pub fn new(fields: Arc<JsonFields>) -> Self {
         let values = fields.defaults();
         Self { fields, values }
     }
 
-    /// Its fields.
+    /// Returns the fields.
     #[must_use]
     pub fn fields(&self) -> &Arc<JsonFields> {
         &self.fields
     }
 
-    /// The value of a field; `None` when there is no such field.
+    /// Returns the value of a field; `None` if there is no such field.
     #[must_use]
     pub fn get(&self, field: &str) -> Option<&Value> {
         self.fields.schema().find(field).map(|id| &self.values[id.index()])
     }
 
-    /// The value of a field as a `T`.
+    /// Decodes the value of a field as a `T`.
     ///
     /// # Errors
-    /// When there is no such field, or its value is no `T`.
+    /// Returns an error if there is no such field, or its value does not decode as a `T`.
     pub fn read<T: DeserializeOwned>(&self, field: &str) -> Result<T, JsonError> {
         let id = self.fields.find(field)?;
         let value = serde_json::from_value(self.values[id.index()].clone());
@@ -64,7 +63,7 @@ impl JsonState {
         })
     }
 
-    /// The whole state as an object.
+    /// Returns the whole state as an object.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let names = self.fields.schema().fields.iter().map(|field| field.name.clone());
@@ -75,7 +74,7 @@ impl JsonState {
         self.fields.apply(field, &mut self.values[field.index()], write, index);
     }
 
-    /// The value of a field with those of these writes that are its own.
+    /// Returns the value of a field with `writes` applied. Writes to other fields are ignored.
     pub(crate) fn field_with(&self, field: FieldId, writes: &[JsonWrite]) -> Value {
         let mut value = self.values[field.index()].clone();
         let mut index = KeyedIndex::new();
@@ -144,7 +143,7 @@ impl State for JsonState {
     }
 }
 
-/// The value of a field; JSON's `null` for one that the state does not have, as `serde_json` does.
+/// Returns the value of a field; JSON's `null` for an unknown field, as `serde_json` does.
 impl Index<&str> for JsonState {
     type Output = Value;
 
@@ -159,7 +158,7 @@ impl PartialEq for JsonState {
     }
 }
 
-/// The values, but those of secret fields.
+/// Formats the values, except those of secret fields.
 impl fmt::Debug for JsonState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_map();

@@ -9,7 +9,7 @@ use crate::state::{
     WriteKind,
 };
 
-/// A list of writes to the fields of a [`JsonState`]: made, and checked, by
+/// A list of writes to the fields of a [`JsonState`], created and checked by
 /// [`JsonFields::update`](super::JsonFields::update).
 #[derive(Clone, Default, PartialEq)]
 pub struct JsonUpdate {
@@ -21,7 +21,7 @@ impl JsonUpdate {
         Self { writes }
     }
 
-    /// This update, then `other`.
+    /// Combines this update with `other`, which is applied after it.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.writes.extend(other.writes);
@@ -57,7 +57,7 @@ impl IntoInput<JsonState> for JsonState {
     }
 }
 
-/// Which fields are written, and not with what: values may be secret.
+/// Formats the names of the written fields without the values, which may be secret.
 impl fmt::Debug for JsonUpdate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fields = self.writes.iter().map(|write| write.field.0);
@@ -71,7 +71,7 @@ impl fmt::Debug for JsonUpdate {
 pub struct JsonWrite {
     pub(super) field: FieldId,
     pub(super) write: Logged,
-    /// `true` if its field is stored.
+    /// `true` if the field is stored.
     pub(super) stored: bool,
 }
 

@@ -130,7 +130,7 @@ fn set_overwrites_the_inner_state() {
     assert_eq!(essay, Essay { review: Chat::default(), ..full() });
 }
 
-/// A prebuilt node that knows only a handle.
+/// A prebuilt node that only has a handle.
 fn greet<S: State>(state: &S, messages: &superstep::state::Field<S, Vec<String>>) -> Update<S> {
     messages.write(vec![format!("hello, {}", messages.get(state).len())])
 }

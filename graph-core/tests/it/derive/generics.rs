@@ -1,4 +1,4 @@
-//! States with parameters.
+//! States with type parameters.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -11,7 +11,7 @@ use superstep::state::{FieldId, State, StateUpdate, Update};
 
 use super::after;
 
-/// No bounds: the derive adds what a state needs.
+/// The struct has no bounds, because the derive adds those that a state needs.
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Batch<T> {
     current: Option<T>,

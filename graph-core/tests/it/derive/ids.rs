@@ -1,4 +1,4 @@
-//! A file of its own so that ids are seen through the erased state too.
+//! Tests of field ids, through the erased state.
 
 use superstep::reducer::Append;
 use superstep::state::{ErasedState, ErasedUpdate, FieldId, Indexes, State, WriteKind};

@@ -1,4 +1,4 @@
-//! Names that need care.
+//! Tests of unusual names.
 
 use superstep::reducer::Append;
 use superstep::state::{State, StateUpdate};
@@ -21,7 +21,7 @@ fn raw_identifiers_are_stored_without_the_mark() {
     assert_eq!((Raw::TYPE.name(), Raw::FN.name()), ("type", "fn"));
 }
 
-/// Fields named like methods and constants of the traits: inherent items stand beside them.
+/// A state whose fields have the names of methods and constants of the traits, which must not conflict.
 #[derive(State, Clone, Debug, Default, PartialEq)]
 struct Awkward {
     update: u8,

@@ -211,7 +211,7 @@ fn an_update_shows_its_writes() {
     );
 }
 
-/// What is given as JSON is written as its setter writes it.
+/// JSON values are written in the same way as by the field's setter.
 #[test]
 fn an_update_is_made_from_json() {
     let given = serde_json::json!({

@@ -20,7 +20,7 @@ fn a_state_may_be_empty() {
     assert!(StateUpdate::writes(&empty.overwrite()).is_empty());
 }
 
-/// Neither `Serialize` nor `PartialEq`.
+/// A type that implements neither `Serialize` nor `PartialEq`.
 #[derive(Clone, Debug, Default)]
 struct Counter(Arc<AtomicU32>);
 

@@ -126,7 +126,7 @@ fn operations_say_what_was_added() {
     );
 }
 
-/// `#[reducer(Transient)]` without `#[state(transient)]` used to be logged: the reducer decides.
+/// `#[reducer(Transient)]` without `#[state(transient)]` used to be logged. The reducer decides.
 #[test]
 fn the_reducer_transient_is_never_logged() {
     let update = Essay::update().session(9).set_session(10);

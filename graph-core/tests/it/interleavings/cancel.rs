@@ -1,4 +1,4 @@
-//! That whoever waits for the end of a run, or of an attempt, hears of it.
+//! Checks that a task which waits for the end of a run, or of an attempt, is woken.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -14,13 +14,13 @@ use super::{Sleeper, everywhere, fails};
 
 type Wait = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Waits until `ended`, as whoever waits does.
+/// Waits until `ended`, in the same way as a task.
 fn wait(revoked: &Arc<Revoked>, ended: impl Fn() -> bool + 'static) -> Wait {
     let revoked = Arc::clone(revoked);
     Box::pin(async move { revoked.until(ended).await })
 }
 
-/// Waits and does not look again once it is on the list: the guard is gone.
+/// Waits without checking again after registering its waker: a mutant without this guard.
 fn wait_after_one_look(revoked: &Arc<Revoked>, ended: impl Fn() -> bool + 'static) -> Wait {
     let looks = Cell::new(0);
     wait(revoked, move || {
@@ -29,15 +29,15 @@ fn wait_after_one_look(revoked: &Arc<Revoked>, ended: impl Fn() -> bool + 'stati
     })
 }
 
-/// Somebody comes to a wait, and would sleep. Returns whether it is told of the end, once that is there.
+/// Starts to wait on another thread. The returned function returns `true` if the waiter was ready or was woken.
 fn is_told(begin: impl FnOnce() -> Wait + Send + 'static) -> impl FnOnce() -> bool {
     let sleeper = Arc::new(Sleeper::default());
     let waker = Waker::from(Arc::clone(&sleeper));
     let waiter = thread::spawn(move || begin().as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
-    move || waiter.join().expect("it waits for nobody") || sleeper.was_woken()
+    move || waiter.join().expect("the thread does not panic") || sleeper.was_woken()
 }
 
-/// Two wait for the end of a run, which comes.
+/// Lets two threads wait for the end of a run, and ends it.
 fn a_run_ends(wait: impl Fn(Arc<Revoked>) -> Wait + Clone + Send + 'static) {
     let revoked = Arc::new(Revoked::default());
     let waiters = [(), ()].map(|()| {
@@ -45,9 +45,9 @@ fn a_run_ends(wait: impl Fn(Arc<Revoked>) -> Wait + Clone + Send + 'static) {
         is_told(move || wait(revoked))
     });
     revoked.set();
-    assert!(revoked.is_set(), "whoever ended it knows so");
+    assert!(revoked.is_set(), "the run has ended");
     for was_told in waiters {
-        assert!(was_told(), "somebody sleeps for ever");
+        assert!(was_told(), "a waiter sleeps forever");
     }
 }
 
@@ -71,7 +71,7 @@ fn without_a_second_look_somebody_is_not_told() {
     }));
 }
 
-/// An attempt is over though its run goes on, while the run ends beside it.
+/// Here the attempt ends although its run continues, while another thread ends the run.
 #[test]
 fn whoever_waits_for_the_end_of_an_attempt_is_told() {
     everywhere(|| {
@@ -89,7 +89,7 @@ fn whoever_waits_for_the_end_of_an_attempt_is_told() {
         };
         over.store(true, Ordering::Release);
         revoked.wake();
-        assert!(was_told(), "somebody sleeps for ever");
-        ender.join().expect("it waits for nobody");
+        assert!(was_told(), "a waiter sleeps forever");
+        ender.join().expect("the thread does not panic");
     });
 }

@@ -1,4 +1,4 @@
-//! That readers of a ring come to everything or are told what they missed, and to its end.
+//! Checks that readers of a ring reach its end, and receive every item or a notice that they missed it.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -8,14 +8,14 @@ use loom::thread;
 use super::stream::ring::{Next, Ring};
 use super::{Sleeper, everywhere, fails};
 
-/// How a reader asks for what comes next.
+/// The function with which a reader polls for the next item.
 type Ask = fn(&Ring<u64>, &mut u64, &Context<'_>) -> Poll<Option<Next<u64>>>;
 
 fn ask(ring: &Ring<u64>, place: &mut u64, context: &Context<'_>) -> Poll<Option<Next<u64>>> {
     ring.poll_next(place, |_| true, context)
 }
 
-/// Says nothing of what was missed: the guard is gone.
+/// Hides missed items: a mutant of [`ask`].
 fn ask_and_hide(ring: &Ring<u64>, place: &mut u64, context: &Context<'_>) -> Poll<Option<Next<u64>>> {
     loop {
         match ask(ring, place, context) {
@@ -25,17 +25,17 @@ fn ask_and_hide(ring: &Ring<u64>, place: &mut u64, context: &Context<'_>) -> Pol
     }
 }
 
-/// Is not on the list of those to be woken: the guard is gone.
+/// Polls without registering a waker: a mutant of [`ask`].
 fn ask_unseen(ring: &Ring<u64>, place: &mut u64, _context: &Context<'_>) -> Poll<Option<Next<u64>>> {
     ask(ring, place, &Context::from_waker(Waker::noop()))
 }
 
-/// One who reads a ring, and how far it has come.
+/// A reader of a ring, with its position.
 struct Reader {
     ring: Arc<Ring<u64>>,
     ask: Ask,
     place: u64,
-    /// The item that comes next, or that it must be told to have missed.
+    /// The next item that it must receive or be told to have missed.
     expected: u64,
     sleeper: Arc<Sleeper>,
 }
@@ -45,7 +45,7 @@ impl Reader {
         Self { ring: Arc::clone(ring), ask, place: 0, expected: 0, sleeper: Arc::default() }
     }
 
-    /// Reads until it would sleep; whether it has come to the end.
+    /// Reads until it would sleep; returns `true` if it reached the end.
     fn read(&mut self) -> bool {
         let waker = Waker::from(Arc::clone(&self.sleeper));
         loop {
@@ -53,7 +53,7 @@ impl Reader {
                 Poll::Pending => return false,
                 Poll::Ready(None) => return true,
                 Poll::Ready(Some(Next::Item(item))) => {
-                    assert_eq!(*item, self.expected, "an item is missing, and nobody said so");
+                    assert_eq!(*item, self.expected, "an item is missing without a notice");
                     self.expected += 1;
                 }
                 Poll::Ready(Some(Next::Missed { from, to })) => {
@@ -81,9 +81,9 @@ fn written_and_read(items: u64, readers: usize, ask: Ask) {
     }
     ring.end();
     for reader in readers {
-        let (mut reader, at_end) = reader.join().expect("it reads what is there");
+        let (mut reader, at_end) = reader.join().expect("the reader does not panic");
         if !at_end {
-            assert!(reader.sleeper.was_woken(), "a reader sleeps for ever");
+            assert!(reader.sleeper.was_woken(), "a reader sleeps forever");
             assert!(reader.read(), "everything is written");
         }
         assert_eq!(reader.expected, items);

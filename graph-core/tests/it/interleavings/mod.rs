@@ -1,14 +1,13 @@
 //! Every interleaving of the threads that end a run, wait for its end, or write and read a feed.
 //!
-//! [Loom] runs each test in every order in which its threads may come to their locks and atomics, with up to
-//! [`PREEMPTIONS`] switches away from a thread that could go on, and in every way in which what one writes may be seen
-//! by the others. Nobody sleeps in them: whoever would have to wait says how it could be woken, and at the end it must
-//! have been.
+//! [Loom] runs each test in every order in which its threads can reach their locks and atomics, with up to
+//! [`PREEMPTIONS`] preemptions, and with every visibility of writes that the memory model allows. No thread sleeps:
+//! a thread that would have to wait registers a waker, and the test checks at the end that the waker was called.
 //!
-//! The sources are those of the crate, compiled once more: they name their primitives through a module `sync`, and here
-//! that has loom's. So no flag is needed, and nothing else is compiled twice.
+//! The tests compile the crate's own sources a second time. These name their primitives through a module `sync`,
+//! which contains loom's primitives here, so no flag is needed.
 //!
-//! Each property has a mutant, a wrapper without one guard, that is seen to fail.
+//! Each property has a mutant, a wrapper without one guard, for which the test must fail.
 //!
 //! [Loom]: https://docs.rs/loom
 
@@ -24,7 +23,7 @@ use std::task::Wake;
 
 use loom::model::Builder;
 
-/// So often a thread that could go on may be stopped in favour of another.
+/// The maximum number of preemptions of threads that could continue.
 const PREEMPTIONS: usize = 3;
 
 /// Runs `test` in every interleaving.
@@ -34,17 +33,17 @@ fn everywhere(test: impl Fn() + Send + Sync + 'static) {
     builder.check(test);
 }
 
-/// Whether `test` fails in some interleaving.
+/// Returns `true` if `test` fails in some interleaving.
 fn fails(test: impl Fn() + Send + Sync + 'static) -> bool {
     catch_unwind(AssertUnwindSafe(|| everywhere(test))).is_err()
 }
 
-/// Somebody who would sleep until woken.
+/// A waker that records whether it was called.
 #[derive(Default)]
 struct Sleeper(AtomicBool);
 
 impl Sleeper {
-    /// Whether it was woken; it may sleep again then.
+    /// Returns `true` if the waker was called since the last time.
     fn was_woken(&self) -> bool {
         self.0.swap(false, Ordering::SeqCst)
     }

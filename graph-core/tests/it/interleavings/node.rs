@@ -1,4 +1,4 @@
-//! The sources of `node` that name primitives, with those of loom.
+//! The sources of `node` that use synchronisation primitives, compiled with those of loom.
 
 #[path = "../../../src/node/revoked.rs"]
 pub(crate) mod revoked;
@@ -6,7 +6,7 @@ pub(crate) mod revoked;
 mod sync {
     pub(super) use loom::sync::atomic::{AtomicBool, Ordering};
 
-    /// Loom's, with the interface of the one that is used.
+    /// Loom's mutex, with the interface of the real one.
     #[derive(Default)]
     pub(super) struct Mutex<T>(loom::sync::Mutex<T>);
 

@@ -1,4 +1,4 @@
-//! The graphs on the driver, through all trouble.
+//! The graphs on the real driver, with any kind of trouble.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ use super::spec::World;
 use super::stage::{Shared, Stage, TOLD, Trouble};
 use superstep::id::{CheckpointId, NodeName, ThreadId};
 
-/// Ids and times that count up.
+/// A source of ids and times that count up.
 #[derive(Default)]
 struct Counting(Mutex<u64>);
 
@@ -42,7 +42,7 @@ impl Ambient for Counting {
 /// The thread of the graph at the top.
 const TOP: &str = "t";
 
-/// How a graph is to be run.
+/// The settings of a play, which is a run of a graph.
 pub(crate) struct Play {
     pub(crate) pace: u64,
     pub(crate) trouble: Trouble,
@@ -50,22 +50,22 @@ pub(crate) struct Play {
     pub(crate) limit: u64,
 }
 
-/// What came of it.
+/// The result of a play.
 pub(crate) struct Played {
-    /// The checkpoints as the reference tells them.
+    /// The checkpoints in the form of the reference.
     pub(crate) told: Vec<Told>,
-    /// The same, byte for byte.
+    /// The checkpoints as stored text.
     pub(crate) texts: Vec<String>,
     pub(crate) ending: Ending,
     pub(crate) stage: Shared,
-    /// Whether the trouble came before the end.
+    /// `true` if the trouble came before the end.
     pub(crate) troubled: bool,
     pub(crate) logs: Logs,
     pub(crate) replayed: Replayed,
 }
 
 impl Play {
-    /// Runs a graph to its end, through all trouble.
+    /// Runs a graph to its end, continuing after all trouble.
     pub(crate) fn run(self, graph: &Graph<World, Stage>) -> Played {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         runtime.expect("a runtime of one thread").block_on(self.through_all_trouble(graph))
@@ -136,7 +136,7 @@ impl Play {
         Played { told, texts, ending, stage: stage.shared, troubled, logs: Logs { live, rebuilt }, replayed }
     }
 
-    /// Runs on from where the thread is; `None` when the run was dropped.
+    /// Continues the thread with one run; returns `None` if the run was dropped.
     async fn once(
         &self,
         thread: &Thread<World>,
@@ -171,7 +171,7 @@ impl Play {
     }
 }
 
-/// The checkpoints of a thread and of those below it; `None` when there is no such thread.
+/// Collects the checkpoints of a thread and of the threads below it; `None` if the thread does not exist.
 fn checkpoints<'a>(
     graph: &'a Graph<World>,
     thread: ThreadId,
@@ -211,7 +211,8 @@ fn checkpoints<'a>(
     })
 }
 
-/// A checkpoint as it is stored. Below the top ids come in the order in which subgraphs run, so they are left out.
+/// Returns a checkpoint as stored. Below the top, ids depend on the order in which subgraphs run, so they are left
+/// out.
 fn text_of(checkpoint: &Checkpoint, with_ids: bool) -> String {
     let mut checkpoint = checkpoint.clone();
     for kept in &mut checkpoint.frontier.kept {
@@ -225,7 +226,7 @@ fn text_of(checkpoint: &Checkpoint, with_ids: bool) -> String {
     ids.iter().flatten().fold(text, |text, id| text.replace(&id.to_string(), "#"))
 }
 
-/// An error with its causes.
+/// Formats an error with its causes.
 fn whole(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

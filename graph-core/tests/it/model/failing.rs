@@ -9,10 +9,10 @@ use superstep::id::{CheckpointId, NodeName, ThreadId};
 
 use super::stage::{Moment, Shared};
 
-/// What a call that fails says.
+/// The error of a call that fails.
 pub(crate) const FAILURE: &str = "the store was told to fail";
 
-/// A [`MemorySaver`] of which one call fails, when the stage says so.
+/// A [`MemorySaver`] with one call that fails when the stage requests it.
 pub(crate) struct Failing {
     inner: MemorySaver,
     stage: Shared,

@@ -1,4 +1,4 @@
-//! The same graphs as a program builds them.
+//! The random graphs, built with the graph builder.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Pick {
     }
 }
 
-/// How a subgraph is left.
+/// The decision with which a subgraph takes its exit.
 #[derive(Clone, Route, Serialize, Deserialize)]
 enum Leave {
     First,
@@ -73,7 +73,7 @@ struct Handles {
 enum Targetable {
     Plain(NodeRef<NoInput, ()>),
     Routed(NodeRef<NoInput, Pick>),
-    /// A subgraph that may be left.
+    /// A subgraph with an exit.
     Left(NodeRef<NoInput, Exited<Leave>>),
 }
 
@@ -96,7 +96,7 @@ impl Handles {
     }
 }
 
-/// A subgraph shares what is collected, and sees the rest, or keeps that.
+/// Returns the lens of a subgraph: it shares the collected fields, and either sees the others or keeps its own.
 fn shown(node: &Node) -> Lens<World, World> {
     let lens = Lens::new()
         .share(World::LOG, World::LOG)
@@ -140,10 +140,10 @@ fn register_inner(
 type Seen = Snapshot<World>;
 type Question = Ask<String, u32>;
 type Backstage = Dep<Shared>;
-/// What a node comes to.
+/// The result of a node.
 type Acted<O> = BoxFuture<'static, Result<O, NodeError>>;
 
-/// A node that takes no item: it performs, and `outcome` makes of its writes what it returns.
+/// Builds a node without an item. It calls `perform`, and then `outcome` converts its writes into its result.
 fn acting<O: Send + 'static>(
     spec: &Arc<Spec>,
     position: usize,
@@ -197,7 +197,7 @@ fn register(g: &mut StateGraph<World, Stage>, spec: &Arc<Spec>) -> Handles {
     handles
 }
 
-/// Tries once more, also what may have happened.
+/// Sets policies that retry once, including effects of unknown outcome.
 fn patient<In, Out>(policy: PolicyOf<'_, World, Stage, In, Out>, deferred: bool) {
     let policy = policy.retry(Retry::fixed(2, Duration::ZERO)).on_unknown(OnUnknown::Retry);
     if deferred {
@@ -236,7 +236,7 @@ fn wire(g: &mut StateGraph<World, Stage>, spec: &Spec, handles: &Arc<Handles>) {
             (Kind::Routed { cases }, Some(Targetable::Routed(handle))) => {
                 let cases = cases.clone();
                 let decision = g.route(*handle, move |pick| maps.targets(&cases[pick.number()]));
-                // A circle of routes has a way out by this node, which leads to END.
+                // Cycles of routes have an exit through this node, which leads to END.
                 if let Some(Targetable::Plain(first)) = handles.nodes.get(&0) {
                     decision.may_reach(*first);
                 }
@@ -299,7 +299,7 @@ fn join_into<Out>(
     }
 }
 
-/// The graph of a spec; one that no compiler would refuse.
+/// Builds the graph of a spec, after removing what `compile()` rejects.
 pub(crate) fn graph(spec: &mut Spec) -> Graph<World, Stage> {
     for inner in spec.nodes.iter_mut().filter_map(|node| node.inner.as_deref_mut()) {
         graph(inner);
@@ -307,7 +307,7 @@ pub(crate) fn graph(spec: &mut Spec) -> Graph<World, Stage> {
     if let Ok(graph) = compiled(spec) {
         return graph;
     }
-    // A join that can never complete is refused; without joins nothing is.
+    // A join that can never complete is rejected. Without joins, nothing is.
     spec.joins.clear();
     compiled(spec).expect("every node is reached and leads to END")
 }

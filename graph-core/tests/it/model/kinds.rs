@@ -1,4 +1,4 @@
-//! That random graphs have everything that a graph may have, and that the comparison sees a difference in any of it.
+//! Checks that random graphs have all kinds of parts, and that the comparison detects a difference in any of them.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use super::spec::{Kind, Spec, Way, specs};
 use super::stage::Trouble;
 use super::{LIMIT, asking, graphs, play};
 
-/// So many random graphs, always the same.
+/// Draws `many` random graphs, the same ones in every run.
 fn drawn(many: usize) -> impl Iterator<Item = Spec> {
     let mut runner = TestRunner::deterministic();
     (0..many).map(move |_| {
         let mut spec = specs().new_tree(&mut runner).expect("nothing is refused").current();
-        // As it is run: without joins that never complete.
+        // Joins that never complete are removed, as they are before a run.
         graphs::graph(&mut spec);
         spec
     })
@@ -30,7 +30,7 @@ fn ways(spec: &Spec) -> impl Iterator<Item = &Way> {
     ways.flatten()
 }
 
-/// What a graph has, its subgraphs included.
+/// Lists the kinds of parts that a graph and its subgraphs have.
 fn kinds(spec: &Spec, level: usize) -> Vec<&'static str> {
     let mut found = Vec::new();
     let mut has = |kind, is_there: bool| found.extend(is_there.then_some(kind));
@@ -89,7 +89,7 @@ fn random_graphs_have_everything_that_a_graph_may_have() {
     }
 }
 
-/// Takes one edge away, if there is one that can be.
+/// Removes one edge, if there is one that can be removed.
 fn without_an_edge(spec: &mut Spec) -> bool {
     let edges = spec.nodes.iter_mut().filter_map(|node| match &mut node.kind {
         Kind::Plain { edges, .. } | Kind::Worker { edges } if !edges.is_empty() => Some(edges),
@@ -98,7 +98,7 @@ fn without_an_edge(spec: &mut Spec) -> bool {
     edges.map(|edges| edges.pop()).next().is_some()
 }
 
-/// Lets the last node come first, and the first one last, where tasks are merged.
+/// Swaps the first and the last node in the merge order.
 fn in_another_order(spec: &mut Spec) -> bool {
     let many = spec.nodes.len();
     if many > 1 {
@@ -108,7 +108,8 @@ fn in_another_order(spec: &mut Spec) -> bool {
     many > 1
 }
 
-/// In how many of some graphs the engine is found to do other than the reference, which is told of another graph.
+/// Runs random graphs, and compares each with the reference's result for a changed graph. Returns the number of
+/// changed graphs, and the number of differences that were found.
 fn found_out(change: fn(&mut Spec) -> bool) -> (usize, usize) {
     let (mut changed, mut found) = (0, 0);
     for mut spec in drawn(60) {

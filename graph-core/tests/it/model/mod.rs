@@ -1,11 +1,12 @@
-//! The engine against a naive interpreter, on random graphs.
+//! A comparison of the engine with a naive interpreter, on random graphs.
 //!
-//! Graphs fan out, join, route, branch, overwrite and defer; some of their nodes are such graphs again, up to two levels
-//! below the top, which are left by exits, keep their state and run few tasks at once. Nodes run effects, ask, fail and
-//! are retried. Whatever
-//! the order in which tasks finish, the checkpoints are the same to the byte. Wherever a run is stopped, and
-//! whichever call of the store fails, its thread goes on to the same end; what was recorded does not run again. And
-//! what the store tells of it afterwards is what was live, and a replay of it comes to the same bytes.
+//! The graphs fan out, join, route, branch, overwrite and defer. Some of their nodes are subgraphs, up to two
+//! levels below the top, which may take exits, keep their state and limit their concurrency. Nodes run effects,
+//! ask, fail and are retried.
+//!
+//! The checkpoints must be the same to the byte in whatever order tasks finish. Wherever a run is stopped, and
+//! whichever call of the store fails, its thread must continue to the same end without repeating recorded work.
+//! Events rebuilt from the store must equal the live ones, and a replay must give the same bytes.
 mod driven;
 mod failing;
 mod graphs;
@@ -22,7 +23,7 @@ use reference::{Ending, Told, tell};
 use spec::{Spec, World, specs};
 use stage::{Moment, Stage, Trouble};
 
-/// Supersteps of a run: random graphs like to go round in circles.
+/// The maximum number of supersteps of a run, because random graphs often contain cycles.
 const LIMIT: u64 = 6;
 
 fn play(pace: u64, trouble: Trouble, at_once: usize) -> Play {
@@ -36,14 +37,13 @@ fn agrees(spec: &Spec, played: &Played) -> Result<(), TestCaseError> {
     played.replayed.agrees().map_err(TestCaseError::fail)
 }
 
-/// How many random graphs are run: as many as `SUPERSTEP_GRAPHS` says; without it 2,000, so many times as
-/// `SUPERSTEP_TORTURE` says.
+/// Returns the number of random graphs: `SUPERSTEP_GRAPHS`, or by default 2,000 times `SUPERSTEP_TORTURE`.
 fn graphs() -> ProptestConfig {
     let cases = number("SUPERSTEP_GRAPHS").unwrap_or(2_000 * times());
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// What `SUPERSTEP_TORTURE` says: so many times as much as usually.
+/// Returns `SUPERSTEP_TORTURE`, the factor by which the tests run longer than usual.
 fn times() -> u32 {
     number("SUPERSTEP_TORTURE").unwrap_or(1).max(1)
 }
@@ -53,13 +53,14 @@ fn number(variable: &str) -> Option<u32> {
     Some(asked.parse().unwrap_or_else(|_| panic!("{variable} is a number, not {asked:?}")))
 }
 
-/// At how many places a run may be stopped at most, where it is stopped at all of them: four of five random graphs have
-/// fewer. What that costs grows with their square, and a few graphs have five times as many.
+/// Returns the maximum number of places at which a run can be stopped, for the test that stops it at each of them.
+/// Four of five random graphs have fewer. The cost grows with the square of this number, and a few graphs have five
+/// times as many places.
 fn most_places() -> usize {
     160 * times() as usize
 }
 
-/// One way in which a run may go wrong, of those that a calm one shows.
+/// Chooses some trouble for a run, from those that are possible in a run without trouble.
 fn some_trouble(spec: &Spec, draw: usize, calm: &Played, told: &[Told]) -> Trouble {
     let (kind, number) = (draw % 7, draw / 7);
     let executions = calm.stage.executions().max(1);
@@ -77,16 +78,16 @@ fn some_trouble(spec: &Spec, draw: usize, calm: &Played, told: &[Told]) -> Troub
     }
 }
 
-/// A question of each task that a run is told to have.
+/// Returns, for each task of the expected run, the trouble that it asks a question.
 fn asking(spec: &Spec, told: &[Told]) -> Vec<Trouble> {
     let mut found = Vec::new();
     for told in told {
         let mut inside = told.inside.iter();
         for name in &told.ran {
-            // START is none of the spec's.
+            // START is not in the spec.
             let Some(node) = spec.nodes.iter().find(|node| node.name == name) else { continue };
             match &node.inner {
-                // What a kept state was before has told of its subgraphs.
+                // The earlier checkpoints of a kept state already contain its subgraphs.
                 Some(inner) => found.extend(inside.next().into_iter().flat_map(|told| asking(inner, told))),
                 None => found.push(Trouble::Ask(name.clone(), told.step)),
             }
@@ -115,7 +116,7 @@ proptest! {
         if ending != Ending::Broken {
             first.logs.compare_whole().map_err(TestCaseError::fail)?;
         }
-        // An error is the end: what was finished stays so.
+        // A thread cannot continue after an error.
         if !ending.is_error() {
             let trouble = some_trouble(&spec, draw as usize, &second, &told);
             check_troubled(&spec, &graph, paces[1], trouble, at_once)?;
@@ -123,7 +124,8 @@ proptest! {
     }
 }
 
-/// Plays a graph with a trouble: it comes to the same checkpoints, and nothing that had finished ran again.
+/// Plays a graph with some trouble, and checks that its checkpoints are the same and that no finished work ran
+/// again.
 fn check_troubled(
     spec: &Spec,
     graph: &superstep::run::Graph<World, Stage>,
@@ -134,8 +136,8 @@ fn check_troubled(
     let played = play(pace, trouble.clone(), at_once).run(graph);
     agrees(spec, &played)?;
     played.logs.compare_finished().map_err(TestCaseError::fail)?;
-    // A store that failed may not have kept what a task or an effect came to; and who drops a run does not let it
-    // take in what a spawned task has just come to.
+    // A store that failed may have lost the result of a task or an effect. A dropped run may lose the result of a
+    // spawned task that has just finished.
     if !matches!(trouble, Trouble::Store(..)) {
         prop_assert!(!played.stage.doubled(), "an effect happened twice after {:?}", trouble);
         let dropped = matches!(trouble, Trouble::Drop(_));

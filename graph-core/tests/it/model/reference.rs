@@ -1,13 +1,13 @@
-//! The naive interpreter: one task after the other, nothing stored, nothing clever.
+//! A naive interpreter as the reference. It runs the tasks one by one and stores nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::spec::{Kind, Node, Said, Spec, Way, World, picks};
 
-/// Supersteps of a subgraph, each time its node runs.
+/// The maximum number of supersteps in a run of a subgraph.
 pub(crate) const INNER_LIMIT: u64 = 8;
 
-/// One checkpoint as it must be.
+/// The expected content of a checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Told {
     pub(crate) step: i64,
@@ -27,14 +27,14 @@ pub(crate) enum Ending {
         first: String,
         second: String,
     },
-    /// Two tasks of a superstep went on with one kept state.
+    /// Two tasks of a superstep continued the same kept state.
     KeptTwice(String),
-    /// A subgraph came to an error or its limit.
+    /// A subgraph failed or reached its limit.
     Broken,
 }
 
 impl Ending {
-    /// Whether it is an error: the thread does not go on.
+    /// Returns `true` for an error, after which the thread cannot continue.
     pub(crate) fn is_error(&self) -> bool {
         !matches!(self, Self::Finished | Self::LimitReached)
     }
@@ -42,7 +42,7 @@ impl Ending {
 
 type Task = (usize, Option<u32>);
 
-/// A thread as its last run left it.
+/// The state of a thread after its last run.
 #[derive(Clone, Default)]
 struct Thread {
     told: Vec<Told>,
@@ -51,13 +51,13 @@ struct Thread {
     kept: BTreeMap<String, Thread>,
 }
 
-/// What came of a run.
+/// The result of a run.
 struct Ran {
     thread: Thread,
     ending: Ending,
-    /// What its nodes wrote to the shared fields.
+    /// The writes of its nodes to the shared fields.
     delta: Vec<Said>,
-    /// The decision with which it was left.
+    /// The decision with which it took an exit.
     left: Option<usize>,
 }
 
@@ -65,13 +65,13 @@ struct Reference<'s> {
     spec: &'s Spec,
     thread: Thread,
     arrived: Vec<BTreeSet<usize>>,
-    /// Deferred nodes that wait.
+    /// The deferred nodes that wait.
     waiting: BTreeSet<usize>,
-    /// What was written to the shared fields.
+    /// The writes to the shared fields so far.
     delta: Vec<Said>,
 }
 
-/// Runs a graph on the input `in`: what each checkpoint holds, and how it ends.
+/// Runs a graph on the input `in`. Returns the content of each checkpoint, and the ending.
 pub(crate) fn tell(spec: &Spec, limit: u64) -> (Vec<Told>, Ending) {
     let mut input = World::default();
     input.log.push("in".into());
@@ -151,7 +151,7 @@ fn run(spec: &Spec, mut thread: Thread, input: World, limit: u64) -> Ran {
     unreachable!("the loop ends at the limit")
 }
 
-/// What a subgraph begins with: what it is shown, and what it kept of the rest.
+/// Returns the input of a subgraph: the fields that it is shown, and the others from its kept state.
 fn inner_input(node: &Node, snapshot: &World, item: Option<u32>, kept: &World) -> World {
     let mut input = snapshot.clone();
     if node.keeps {
@@ -164,7 +164,7 @@ fn inner_input(node: &Node, snapshot: &World, item: Option<u32>, kept: &World) -
     input
 }
 
-/// What the subgraph of an item is told of it.
+/// Returns the field `one` of the subgraph of an item.
 pub(crate) fn one_of(item: u32) -> String {
     format!("item {item}")
 }
@@ -182,7 +182,7 @@ impl Reference<'_> {
         tasks.iter().map(|(node, _)| self.spec.nodes[*node].name.to_owned()).collect()
     }
 
-    /// Applies the writes of a superstep, unless two of its tasks disagree.
+    /// Applies the writes of a superstep, or returns the conflict of two tasks.
     fn merge(&mut self, ran: &[Task], said: &[Vec<Said>]) -> Option<Ending> {
         let mut writer: BTreeMap<&str, usize> = BTreeMap::new();
         let mut overwriter = None;
@@ -234,11 +234,12 @@ impl Reference<'_> {
         None
     }
 
-    /// Where the decisions of a task lead.
+    /// Returns the targets of a task's decisions.
     fn ways(&self, node: usize, snapshot: &World, said: &[Said], left: Option<usize>) -> Vec<Way> {
         let node = &self.spec.nodes[node];
         match &node.kind {
-            // A subgraph decides by how it was left: it finished, or by the first or the second decision.
+            // A subgraph's node decides by the subgraph's ending: finished, or the first or the second decision of
+            // an exit.
             Kind::Routed { cases } if node.inner.is_some() => {
                 cases[left.map_or(0, |decision| decision + 1)].clone()
             }
@@ -288,7 +289,8 @@ impl Reference<'_> {
         self.plan(nodes, items)
     }
 
-    /// Each node once, by name, then the items. Deferred nodes wait until that is nothing.
+    /// Returns each node once, ordered by name, and then the items. Deferred nodes wait until there are none of
+    /// these.
     fn plan(&mut self, nodes: Vec<usize>, items: Vec<Task>) -> Vec<Task> {
         let (late, mut now): (Vec<usize>, Vec<usize>) =
             nodes.into_iter().partition(|node| self.spec.nodes[*node].deferred);
@@ -306,14 +308,14 @@ impl Reference<'_> {
         by_name.into_values().map(|node| (node, None)).chain(items).collect()
     }
 
-    /// Whether `from` may lead to `to`, in however many supersteps.
+    /// Returns `true` if `from` may lead to `to` in any number of supersteps.
     fn reaches(&self, from: usize, to: usize) -> bool {
         let (mut reached, mut next) = (vec![from], 0);
         while next < reached.len() {
             let node = reached[next];
             let mut targets = self.spec.leads_to(node);
             if matches!(self.spec.nodes[node].kind, Kind::Routed { .. }) {
-                // The way out that the graph declares.
+                // The exit that the graph declares.
                 targets.push(0);
             }
             let joins = self.spec.joins.iter().filter(|(sources, _)| sources.contains(&node));

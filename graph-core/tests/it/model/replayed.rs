@@ -1,4 +1,4 @@
-//! What is recorded of a play, run once more without anything live.
+//! Replays of a recorded play.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use superstep::run::{Graph, Replay};
 use super::spec::World;
 use super::stage::{Stage, Trouble};
 
-/// A play that is replayed, and what happened while it was.
+/// A replay of a play, and the effects that happened during it.
 pub(crate) struct Replayed {
     replay: Replay,
-    /// Effects that happened: none may.
+    /// The number of effects that happened, which must be 0.
     effects: usize,
 }
 
 impl Replayed {
-    /// Replays what is on `thread`, on a stage of its own. Nodes that were told to ask do so again.
+    /// Replays the play on `thread`, on a stage of its own. Nodes that asked in the play ask again.
     pub(crate) async fn of(
         graph: &Graph<World, Stage>,
         saver: Arc<dyn Checkpointer>,
@@ -32,7 +32,7 @@ impl Replayed {
         Self { replay, effects: stage.shared.effects() }
     }
 
-    /// Every superstep came out as it is recorded, and nothing happened.
+    /// Checks that every superstep gave its recorded result, and that no effect happened.
     pub(crate) fn agrees(&self) -> Result<(), String> {
         let Self { replay, effects } = self;
         if !replay.is_equal() || replay.divergent > 0 || !replay.unverified.is_empty() {

@@ -1,18 +1,18 @@
-//! What the past tells, against what was live.
+//! Comparison of the events of a run with those rebuilt from the store.
 
 use std::collections::BTreeSet;
 
 use superstep::run::{EventKind, PathSegment, RunEvent, Status};
 
-/// The log of a play: as it happened, and as it is rebuilt from the store.
+/// The events of a play: as they happened, and as they are rebuilt from the store.
 pub(crate) struct Logs {
     pub(crate) live: Vec<RunEvent>,
     pub(crate) rebuilt: Vec<RunEvent>,
 }
 
 impl Logs {
-    /// A play that nothing stopped, event by event. In a superstep tasks take turns as chance has it, so the events
-    /// between two of the graph's own are compared in any order.
+    /// Compares all events of a play without trouble. The tasks of a superstep take turns at random, so the events
+    /// between two events of the graph itself are compared in any order.
     pub(crate) fn compare_whole(&self) -> Result<(), String> {
         let (live, rebuilt) = (supersteps(&self.live), supersteps(&self.rebuilt));
         for (live, rebuilt) in live.iter().zip(&rebuilt) {
@@ -26,7 +26,8 @@ impl Logs {
         Ok(())
     }
 
-    /// Any play: each task that finished is told once, however often it was tried, and no other.
+    /// Checks for any play that each finished task occurs exactly once, however often it was tried, and no other
+    /// does.
     pub(crate) fn compare_finished(&self) -> Result<(), String> {
         let live: BTreeSet<String> = self.live.iter().filter_map(finished).collect();
         let mut rebuilt: Vec<String> = self.rebuilt.iter().filter_map(finished).collect();
@@ -35,7 +36,7 @@ impl Logs {
     }
 }
 
-/// A task that finished: where it was, and with what.
+/// Returns the place and the result of a finished task.
 fn finished(event: &RunEvent) -> Option<String> {
     match &event.kind {
         EventKind::TaskFinished { step, task, node, writes, route, .. } => {
@@ -71,7 +72,7 @@ fn supersteps(events: &[RunEvent]) -> Vec<Vec<String>> {
     blocks
 }
 
-/// Whether the store tells of such an event.
+/// Returns `true` if the store contains such an event.
 fn is_stored(event: &RunEvent) -> bool {
     match &event.kind {
         EventKind::RunFinished { status } => *status == Status::Finished,

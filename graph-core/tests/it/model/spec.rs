@@ -1,4 +1,4 @@
-//! Random small graphs: what their nodes are, where they lead, what they write.
+//! Random small graphs: the kinds of their nodes, their targets, and their writes.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -36,23 +36,23 @@ pub(crate) enum Said {
 pub(crate) enum Way {
     /// A node.
     To(usize),
-    /// A worker, and how many items it gets.
+    /// A worker, and the number of its items.
     Each(usize, u32),
-    /// Out of the subgraph, with one of two decisions for the graph around it.
+    /// An exit of the subgraph, with one of two decisions for the surrounding graph.
     Leave(usize),
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    /// Leads along its edges; and along its branch, decided on what it sees after its own writes.
+    /// Follows its edges, and its branch, which decides on the state after the node's own writes.
     Plain { edges: Vec<usize>, branch: Option<[Vec<Way>; 2]> },
-    /// Decides where to go on what it saw.
+    /// Decides on the state that it sees.
     Routed { cases: [Vec<Way>; 3] },
     /// Takes items.
     Worker { edges: Vec<usize> },
 }
 
-/// Which fields a node writes, beside the log.
+/// The fields that a node writes in addition to the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writes {
     pub(crate) total: bool,
@@ -66,27 +66,28 @@ pub(crate) struct Node {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     pub(crate) writes: Writes,
-    /// Waits until nothing else is left to run.
+    /// `true` if the node waits until nothing else is left to run.
     pub(crate) deferred: bool,
-    /// The subgraph that it is, instead of a function. A routed one decides by how its subgraph was left.
+    /// The subgraph that the node runs instead of a function. If the node is routed, it decides by the subgraph's
+    /// ending.
     pub(crate) inner: Option<Box<Spec>>,
-    /// Whether its subgraph goes on with the state of its last run, of the same item.
+    /// `true` if the subgraph continues with the state of its last run for the same item.
     pub(crate) keeps: bool,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Spec {
     pub(crate) nodes: Vec<Node>,
-    /// Where START leads.
+    /// The targets of START.
     pub(crate) start: Vec<usize>,
     pub(crate) joins: Vec<(Vec<usize>, usize)>,
-    /// Whether some of its ways may lead out of it.
+    /// `true` if some of its targets may be an exit.
     pub(crate) leaves: bool,
-    /// How many of its tasks run at once, as a subgraph.
+    /// The maximum number of its tasks that run at once, as a subgraph.
     pub(crate) at_once: Option<usize>,
 }
 
-/// Names whose order as strings is neither that of numbers nor that of registration, for each level.
+/// Names for each level, whose order as strings is neither that of numbers nor that of registration.
 const NAMES: [[&str; 9]; 3] = [
     ["b", "a2", "a10", "A", "z", "Z", "é", "a", "w_"],
     ["q", "p2", "p10", "P", "y", "Y", "è", "p", "v_"],
@@ -97,12 +98,12 @@ const NAMES: [[&str; 9]; 3] = [
 const DEEPEST: usize = 2;
 
 impl Node {
-    /// The key under which the state of its subgraph is kept.
+    /// Returns the key under which the state of the node's subgraph is kept.
     pub(crate) fn key(&self, item: Option<u32>) -> Option<String> {
         self.keeps.then(|| kept_as(self.name, item))
     }
 
-    /// What a task of the node writes, seeing `world`.
+    /// Returns the writes of a task of the node, which sees `world`.
     pub(crate) fn says(&self, item: Option<u32>, world: &World) -> Vec<Said> {
         let bell = if world.bell { "!" } else { "" };
         let item = item.map(|item| format!("({item})")).unwrap_or_default();
@@ -126,17 +127,17 @@ impl Node {
     }
 }
 
-/// The key of a node's subgraph.
+/// Returns the key of the kept state of a node's subgraph.
 pub(crate) fn kept_as(node: &str, item: Option<u32>) -> String {
     item.map_or_else(|| node.to_owned(), |item| format!("{node} of {item}"))
 }
 
-/// Which of `cases` a node picks, seeing `world`.
+/// Returns the index of the case that a node chooses among `cases`, given `world`.
 pub(crate) fn picks(world: &World, cases: usize) -> usize {
     (world.log.len() + world.total as usize) % cases
 }
 
-/// What a strategy draws; indices are taken modulo what there is.
+/// The random values from which a graph is made. Indices are taken modulo the number of choices.
 #[derive(Clone, Debug)]
 struct Drawn {
     plain: Vec<(Vec<usize>, Option<DrawnBranch>, DrawnNode)>,
@@ -150,14 +151,14 @@ struct Drawn {
 type DrawnBranch = [Vec<DrawnWay>; 2];
 type DrawnWay = (bool, usize, u32);
 type DrawnWrites = (bool, u8, u8, u8);
-/// What it writes, whether it is deferred, and the subgraph that it is, which may keep its state.
+/// The node's writes, whether it is deferred, and its subgraph, with `true` if that keeps its state.
 type DrawnNode = (DrawnWrites, bool, Option<(Box<Drawn>, bool)>);
 
 impl Drawn {
     fn spec(self, level: usize, leaves: bool) -> Spec {
         let (plain, routed, workers) = (self.plain.len(), self.routed.len(), self.workers.len());
         let nodes = plain + routed;
-        // Below the top most edges lead onwards: a subgraph that goes round in circles is never finished.
+        // Below the top, most edges lead to later nodes, because a subgraph with a cycle would never finish.
         let onwards = |from: usize, to: usize| level == 0 || from >= plain || to > from;
         let edges = |drawn: &[usize], from: Option<usize>| {
             let edges = drawn.iter().map(|edge| edge % nodes);
@@ -179,7 +180,7 @@ impl Drawn {
         }
         for (position, ([a, b, c], node)) in self.routed.into_iter().enumerate() {
             let mut cases = [ways(&a), ways(&b), ways(&c)];
-            // Every worker is reached from somewhere.
+            // Ensures that every worker can be reached.
             for worker in (0..workers).filter(|worker| worker % routed == position) {
                 cases[1].push(Way::Each(nodes + worker, 2));
             }
@@ -199,7 +200,7 @@ impl Drawn {
             sources.sort_unstable();
             sources.dedup();
             sources.retain(|source| *source != target);
-            // The builder takes sources of one type, or a pair of two.
+            // The builder accepts sources of one type, or a pair of two types.
             if let Some(worker) = sources.iter().position(|source| *source >= nodes)
                 && worker > 0
             {
@@ -210,7 +211,7 @@ impl Drawn {
         let nodes =
             kinds.into_iter().zip(NAMES[level]).map(|((kind, (writes, deferred, inner)), name)| Node {
                 name,
-                // Who takes items cannot wait.
+                // A node that takes items cannot be deferred.
                 deferred: deferred && !matches!(kind, Kind::Worker { .. }),
                 keeps: inner.as_ref().is_some_and(|(_, keeps)| *keeps),
                 inner: inner
@@ -235,7 +236,7 @@ impl Drawn {
 }
 
 impl Spec {
-    /// Lets START lead to what nothing else leads to.
+    /// Connects START to the nodes that nothing else leads to.
     fn reachable(mut self, nodes: usize) -> Self {
         loop {
             let mut reached = self.start.clone();
@@ -255,7 +256,7 @@ impl Spec {
         }
     }
 
-    /// Where the edges and the decisions of a node may lead.
+    /// Returns the nodes to which the edges and the decisions of a node may lead.
     pub(crate) fn leads_to(&self, node: usize) -> Vec<usize> {
         let to = |way: &Way| match way {
             Way::To(node) | Way::Each(node, _) => Some(*node),
@@ -272,7 +273,7 @@ impl Spec {
     }
 }
 
-/// Random graphs of at most eight nodes, some of which are smaller graphs.
+/// Generates random graphs of at most eight nodes; some of the nodes are smaller graphs.
 pub(crate) fn specs() -> impl Strategy<Value = Spec> {
     drawn(0).prop_map(|drawn| drawn.spec(0, false))
 }

@@ -1,4 +1,4 @@
-//! What the nodes of a play do: dawdle, act, ask, fail.
+//! The nodes of a play, which can yield, run effects, ask and fail.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -10,29 +10,29 @@ use superstep::id::TaskId;
 use superstep::node::{Ask, Effects, FromRef, TaskInfo};
 use superstep::run::CancellationToken;
 
-/// What a node that fails says.
+/// The error of a node that fails on request.
 pub(crate) const TOLD: &str = "it was told to";
 
-/// What goes wrong in a run, counted from its beginning.
+/// The trouble in a run. Positions are counted from the start of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Trouble {
     #[default]
     None,
     /// This execution of a node fails.
     Fail(usize),
-    /// The run is cancelled while a node gives way for this time.
+    /// The run is cancelled when a node yields for this time.
     Cancel(usize),
-    /// This execution of a node fails, and its policy tries again.
+    /// This execution of a node fails, and its policy retries it.
     Retry(usize),
-    /// A task of this node and superstep asks before it finishes.
+    /// The task of this node and superstep asks a question before it finishes.
     Ask(String, i64),
-    /// This call to the store fails, before or after it did what it was asked.
+    /// This call to the store fails, before or after the store has carried it out.
     Store(usize, Moment),
-    /// The run's future is dropped after so many polls.
+    /// The future of the run is dropped after this many polls.
     Drop(usize),
 }
 
-/// When a call to the store fails.
+/// The moment at which a call to the store fails.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Moment {
     Before,
@@ -50,17 +50,17 @@ pub(crate) struct Shared(Arc<Mutex<Backstage>>);
 
 #[derive(Default)]
 pub(crate) struct Backstage {
-    /// From it follows how often each task gives way before it ends.
+    /// The seed from which the number of yields of each task is derived.
     pub(crate) pace: u64,
     pub(crate) trouble: Trouble,
     pub(crate) token: CancellationToken,
     executions: usize,
     yields: usize,
-    /// How often each task came to its end.
+    /// The number of times that each task finished.
     finished: BTreeMap<TaskId, usize>,
-    /// How often each effect happened.
+    /// The number of times that each effect happened.
     effects: BTreeMap<(TaskId, usize), usize>,
-    /// Calls to the store so far, while a run is under way.
+    /// The number of calls to the store during the run.
     calls: usize,
     pub(crate) running: bool,
 }
@@ -70,7 +70,7 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What every node does before it returns.
+    /// Runs the part that is common to all nodes, before a node returns.
     pub(crate) async fn perform(
         &self,
         task: &TaskInfo,
@@ -115,7 +115,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The effects of a task: none, one, or two at a time.
+    /// Runs the effects of a task: none, one, or two at a time.
     async fn act(&self, task: &TaskInfo, fx: &Effects) -> Result<(), NodeError> {
         let effects = task.node().as_str().len() % 3;
         let effect = |number: usize| async move {
@@ -131,7 +131,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Counts a call to the store: when it is to fail, if it is.
+    /// Counts a call to the store, and returns the moment at which it must fail, if it must.
     pub(crate) fn store_call(&self) -> Option<Moment> {
         let mut stage = self.lock();
         if !stage.running {
@@ -144,12 +144,12 @@ impl Shared {
         }
     }
 
-    /// Whether an effect happened twice.
+    /// Returns `true` if an effect happened twice.
     pub(crate) fn doubled(&self) -> bool {
         self.lock().effects.values().any(|times| *times > 1)
     }
 
-    /// How many effects happened.
+    /// Returns the number of effects that happened.
     pub(crate) fn effects(&self) -> usize {
         self.lock().effects.values().sum()
     }
@@ -158,7 +158,7 @@ impl Shared {
         self.lock().executions
     }
 
-    /// How often the store was called.
+    /// Returns the number of calls to the store.
     pub(crate) fn calls(&self) -> usize {
         self.lock().calls
     }
@@ -167,7 +167,7 @@ impl Shared {
         self.lock().yields
     }
 
-    /// Whether a task came to its end twice.
+    /// Returns `true` if a task finished twice.
     pub(crate) fn repeated(&self) -> bool {
         self.lock().finished.values().any(|times| *times > 1)
     }

@@ -1,4 +1,4 @@
-//! The node that was added to an edit as the last one was dropped without a word, even one that no graph has.
+//! A second node that was added to an edit as the last one used to be dropped silently, even if no graph has it.
 
 extern crate superstep_core as superstep;
 

@@ -2,7 +2,7 @@ extern crate superstep_core as superstep;
 
 pub mod essay {
     #![deny(missing_docs, unreachable_pub, private_interfaces, private_bounds, nonstandard_style, unused)]
-    //! A state whose crate denies what it can.
+    //! A state in a crate that denies many lints.
 
     use superstep::reducer::Append;
     use superstep::state::State;
