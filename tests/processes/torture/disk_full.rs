@@ -95,7 +95,7 @@ fn fill(short: Short, workload: Workload, guard: Guard) -> Result<u32, (Bad, Str
     unreachable!("a program needs a finite amount of space")
 }
 
-/// Returns `true` if the space was used up.
+/// The result of a limit: the space was used up once, or never.
 #[derive(Debug, PartialEq, Eq)]
 enum Filled {
     Once,
