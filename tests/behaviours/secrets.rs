@@ -312,7 +312,7 @@ fn a_lens_from_a_secret_field_to_one_that_is_not_is_a_problem() {
     compile(Lens::new().give(Login::NAME, Login::PASSWORD)).expect("a secret may be made of what is none");
 }
 
-/// Resolves the request. Returns the number of checkpoints that were read for it.
+/// Provides the checkpoints that it requests. Returns their number.
 async fn learn(past: &mut SecretPast, saver: &Arc<dyn Checkpointer>) -> usize {
     let mut read = 0;
     while let Some((thread, from, limit)) = past.wanted() {

@@ -1,4 +1,4 @@
-//! The examples as programs: started, told, read, interrupted, killed and debugged.
+//! The examples as programs: with arguments, output, interrupts, kills and the debugger.
 
 mod agent_loop;
 mod agentic;

@@ -1,4 +1,4 @@
-//! The debugger of the bundled examples: every verb on the files that they make.
+//! The debugger of the bundled examples: every verb on their files.
 #![expect(clippy::unwrap_used, reason = "a test may fail at any line")]
 
 mod changed;
@@ -24,9 +24,9 @@ use crate::{documents, example};
 struct Recorded {
     name: &'static str,
     folder: TempDir,
-    /// The file in which it keeps its threads.
+    /// The file with its threads.
     file: PathBuf,
-    /// What comes before `debug`.
+    /// The arguments before `debug`.
     options: &'static [&'static str],
     /// An input for another run, as JSON.
     input: &'static str,
@@ -34,7 +34,7 @@ struct Recorded {
     field: &'static str,
 }
 
-/// What a program said.
+/// The output of a program.
 struct Said {
     code: i32,
     out: String,
@@ -137,7 +137,7 @@ impl Recorded {
         command
     }
 
-    /// Runs it as its users do.
+    /// Runs it like its users.
     fn run(&self, arguments: &[&str]) -> Said {
         let said = Said::of(self.command(arguments).output().unwrap());
         assert_eq!((said.code, &*said.err), (0, ""), "{} {arguments:?}", self.name);

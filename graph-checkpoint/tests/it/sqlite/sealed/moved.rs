@@ -1,5 +1,5 @@
-//! A text that stands elsewhere than where it was written is refused, also where all checksums are right: whoever can
-//! write to a file can compute those.
+//! A text that was moved to another place is refused, even with correct checksums, which anyone who can write to a file
+//! can compute.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -209,8 +209,8 @@ fn cipher(connection: &Connection) -> (XChaCha20Poly1305, impl Fn(i64, i64) -> V
     (cipher, authenticated)
 }
 
-/// The same text, sealed again with the key for its new place, is taken: nothing but what is authenticated with it
-/// refuses the one that was moved.
+/// The same text, encrypted again with the key for its new place, is accepted: so only the authenticated data refuses
+/// the moved text.
 #[test]
 fn only_what_is_authenticated_with_a_text_tells_its_place() {
     run(async {
