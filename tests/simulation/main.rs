@@ -51,7 +51,7 @@ fn torture() -> u64 {
 }
 
 fn runtime() -> Runtime {
-    // A task that yields continues when no other task can: never earlier because many had their turn.
+    // A task that yields continues only when no other task can run.
     let runtime = tokio::runtime::Builder::new_current_thread().event_interval(u32::MAX).build();
     runtime.expect("a runtime of one thread")
 }

@@ -20,7 +20,7 @@ use crate::torture::workloads::{Trip, answer, graph};
 /// Longer than any order takes.
 const HANGS: Duration = Duration::from_secs(600);
 
-/// Longer than a sync on disks where the saver lets callers commit themselves.
+/// Longer than a sync takes on disks on which callers commit themselves.
 const SLOW: Duration = Duration::from_micros(400);
 
 /// Executes the order as a process of its own: aborts when it hangs, and exits with 1 when a thread has failed.

@@ -190,7 +190,7 @@ fn what_a_row_says_beside_its_texts_is_sealed_with_its_manifest() {
     });
 }
 
-/// The cipher of a file with the first key, and what is authenticated with the text of a pending result.
+/// The cipher of a file with the first key, and the authenticated data of a pending result.
 fn cipher(connection: &Connection) -> (XChaCha20Poly1305, impl Fn(i64, i64) -> Vec<u8>) {
     let file: Vec<u8> = connection.query_row("SELECT file FROM seal", [], |row| row.get(0)).unwrap();
     let mut derived = blake3::Hasher::new_derive_key("superstep checkpoint file 2026-11 key of sealed texts");
