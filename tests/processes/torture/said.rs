@@ -42,7 +42,7 @@ impl Line {
 /// The target of the output.
 #[derive(Clone)]
 pub(crate) enum Voice {
-    /// On its standard output: one write, which a kill finds done or not begun.
+    /// On its standard output, with one write per line, so that a kill leaves no half line.
     Aloud,
     /// The caller in the same process.
     Kept(Arc<Mutex<Vec<Line>>>),

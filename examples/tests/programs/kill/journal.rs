@@ -63,7 +63,7 @@ fn the_journal_of_a_long_thread_is_bounded_and_enough() {
     check_that_retention_takes_it(&program.path("whole.db"));
 }
 
-/// The guard is the journal: if that of a single superstep is missing, the replays through it report it.
+/// The guard is the journal: if the journal of one superstep is missing, replays of that superstep report it.
 #[test]
 fn a_replay_notices_that_the_journal_of_a_superstep_is_gone() {
     let folder = tempfile::tempdir().expect("a folder");

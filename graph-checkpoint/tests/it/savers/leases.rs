@@ -118,7 +118,7 @@ fn who_was_silent_for_too_long_is_kept_out() {
         zombie.note_effect(&name, first.id, effect()).await.unwrap();
         assert_lost(zombie.flush(&name).await, Some("two"));
 
-        // The threads of subgraphs are the thread's.
+        // The threads of subgraphs belong to the thread.
         let below = name.below(task(1));
         let child = commit_of(below.as_str(), &step(None, []));
         assert_lost(zombie.commit(child.clone()).await, Some("two"));
